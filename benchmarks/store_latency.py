@@ -16,9 +16,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from yourtool.events import LlmCallStarted, SessionCreated, TurnStarted
+from yourtool.events.model_calls import LlmCallStarted
+from yourtool.events.sessions import SessionCreated
+from yourtool.events.turns import TurnStarted
 from yourtool.ids import new_id, new_session_id
-from yourtool.messages import Message, Role, TextBlock, canonical_json
+from yourtool.messages.blocks import TextBlock, canonical_json
+from yourtool.messages.message import Message, Role
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 

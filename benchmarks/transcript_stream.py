@@ -93,8 +93,9 @@ def run_ours(tokens: int, rate: float, marks: Marks) -> None:
     from textual.app import App
     from textual.widgets import Input
 
-    from yourtool.deltas import MessageComplete, MessageStart, TextDelta, TokenUsage
-    from yourtool.messages import StopReason, TextBlock
+    from yourtool.events.deltas import MessageComplete, MessageStart, TextDelta, TokenUsage
+    from yourtool.messages.blocks import TextBlock
+    from yourtool.messages.metadata import StopReason
     from yourtool.tui.highlight import get_highlighter
     from yourtool.tui.output_filter import SanitizeFilter
     from yourtool.tui.transcript.transcript import Transcript

@@ -14,7 +14,7 @@ from msgspec import NODEFAULT, Meta, Struct
 from docs.provider_tables import providers_table
 from yourtool.agent.commands import COMMANDS
 from yourtool.config import ENVIRONMENT, Config
-from yourtool.events import Event
+from yourtool.events.catalog import Event
 from yourtool.permissions import credential_files
 from yourtool.providers.quirks import HOSTS, Quirks
 from yourtool.run_result import Result

@@ -10,25 +10,24 @@ from typing import Any
 
 import msgspec
 
-from yourtool.deltas import MessageComplete
 from yourtool.effects import SideEffects, ToolDefinition
-from yourtool.events import UNSTAMPED
+from yourtool.events.deltas import MessageComplete
+from yourtool.events.facts import UNSTAMPED
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
     ImageSource,
-    Message,
-    MessageMetadata,
-    Role,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     canonical_json,
 )
+from yourtool.messages.message import Message, Role
+from yourtool.messages.metadata import MessageMetadata
 from yourtool.models import AdapterCapabilities, Model, ModelId
 from yourtool.paths import Paths
 from yourtool.providers.base import ForcedTool, Request

@@ -8,34 +8,32 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from yourtool.messages import (
-    Audience,
+from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
     DocumentBlock,
-    ErrorInfo,
     ImageBlock,
     ImageSource,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from yourtool.messages.message import Message, Role
+from yourtool.messages.metadata import (
+    Audience,
+    ErrorInfo,
     ImportSource,
-    Message,
     MessageMetadata,
     MessageStatus,
     Origin,
-    RateLimits,
-    Receipt,
-    RedactedThinkingBlock,
-    Role,
     RoutingDecisionRecord,
     RoutingMode,
     StopReason,
-    TextBlock,
-    ThinkingBlock,
     ToolInputError,
-    ToolResultBlock,
-    ToolUseBlock,
-    Usage,
-    UsageExtra,
 )
+from yourtool.messages.usage import RateLimits, Receipt, Usage, UsageExtra
 
 few = settings(max_examples=25, deadline=None)
 """Settings for slowly drawn values; no deadline, because machines differ."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.strategies import few
 from yourtool.blobs import has_bytes, is_blob, read_blob, store_blob, store_media
 from yourtool.errors import BlobError
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     AudioBlock,
     DocumentBlock,
     ImageBlock,

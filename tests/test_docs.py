@@ -8,8 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from yourtool.agent.commands import COMMANDS
-from yourtool.deltas import Notice, TextDelta
 from yourtool.errors import UsageError
+from yourtool.events.deltas import Notice, TextDelta
 from yourtool.run_result import result_without_turn
 
 ROOT = Path(__file__).parents[1]

@@ -14,11 +14,14 @@ import pytest
 
 from yourtool.agent.environment import RunOptions
 from yourtool.config import config_file
-from yourtool.deltas import Notice, RetryScheduled, TextDelta
 from yourtool.effects import Confirmation, Verdict
-from yourtool.events import Event, TurnCancelled, TurnCompleted
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import Notice, RetryScheduled, TextDelta
+from yourtool.events.turns import TurnCancelled, TurnCompleted
 from yourtool.headless import Printer, Task, deny, run, run_turn
-from yourtool.messages import ContentBlock, StopReason, now
+from yourtool.messages.blocks import ContentBlock
+from yourtool.messages.message import now
+from yourtool.messages.metadata import StopReason
 from yourtool.paths import resolve_paths
 from yourtool.run_result import ExitCode
 

@@ -14,7 +14,7 @@ from yourtool.errors import (
     UnknownModelError,
     UsageError,
 )
-from yourtool.messages import UsageExtra
+from yourtool.messages.usage import UsageExtra
 from yourtool.run_result import ExitCode, NoModelError, Outcome, exit_code_for, result_without_turn
 
 

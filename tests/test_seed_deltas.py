@@ -32,26 +32,24 @@ from tests.providers.stream_rules import broken_rules
 from tests.scripts import calls_badly
 from tests.strategies import Writer, histories
 from tests.tui.events import Session
-from yourtool.deltas import MessageComplete, TextDelta, ToolUseEnd, ToolUseStart
 from yourtool.effects import SideEffects, ToolHints
 from yourtool.errors import ErrorCode, RateLimitError
-from yourtool.events import LlmCallCompleted, LlmCallFailed, ToolCalled, ToolCompleted, ToolFailed
+from yourtool.events.deltas import MessageComplete, TextDelta, ToolUseEnd, ToolUseStart
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
+from yourtool.events.tools import ToolCalled, ToolCompleted, ToolFailed
 from yourtool.ids import new_tool_use_id
-from yourtool.message_codec import decode_metadata, encode_metadata
-from yourtool.messages import (
+from yourtool.messages.blocks import TextBlock, ToolResultBlock, ToolUseBlock, canonical_json
+from yourtool.messages.codec import decode_metadata, encode_metadata
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import (
     Audience,
     ImportSource,
     MessageMetadata,
     MessageStatus,
     Origin,
-    Role,
     StopReason,
-    TextBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-    UsageExtra,
-    canonical_json,
 )
+from yourtool.messages.usage import UsageExtra
 from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.requests.request_view import build_request_view

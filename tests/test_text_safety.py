@@ -33,19 +33,19 @@ from yourtool.credentials import Credentials
 from yourtool.effects import SideEffects
 from yourtool.errors import ConfigError, NetworkError
 from yourtool.headless import Printer, read_schema
-from yourtool.message_codec import decode_content, encode_content
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     AudioBlock,
     DocumentBlock,
     ImageBlock,
     ImageSource,
     RedactedThinkingBlock,
-    Role,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
 )
+from yourtool.messages.codec import decode_content, encode_content
+from yourtool.messages.message import Role
 from yourtool.paths import Paths, shipped_directory
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from yourtool.errors import BlobError
 from yourtool.files import replace_file
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
     DocumentBlock,

@@ -27,12 +27,12 @@ from yourtool.agent.runtime import DEMO, Runtime
 from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.session import Session
 from yourtool.amounts import format_duration
-from yourtool.deltas import Notice, RetryScheduled
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
-from yourtool.events import Event
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import Notice, RetryScheduled
 from yourtool.masking import NO_KEYS, Mask
-from yourtool.messages import ContentBlock, TextBlock
+from yourtool.messages.blocks import ContentBlock, TextBlock
 from yourtool.paths import Paths, require_data_directory
 from yourtool.providers.requests.output_schema import close_objects
 from yourtool.run_result import (

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from yourtool.deltas import Notice
 from yourtool.errors import (
     AdapterError,
     ConfigError,
@@ -19,21 +18,15 @@ from yourtool.errors import (
     UsageError,
     YourtoolError,
 )
-from yourtool.events import (
-    Event,
-    LlmCallCompleted,
-    LlmCallFailed,
-    LlmCallStarted,
-    RouteDecided,
-    ToolConfirmationRequested,
-    ToolFailed,
-    TurnCancelled,
-    TurnCompleted,
-    TurnStarted,
-)
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import Notice
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
+from yourtool.events.tools import ToolConfirmationRequested, ToolFailed
+from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted, TurnStarted
 from yourtool.masking import NO_KEYS, Mask
 from yourtool.memory import SHORTAGE, is_shortage
-from yourtool.messages import RoutingDecisionRecord, StopReason, ToolUseBlock, canonical_json
+from yourtool.messages.blocks import ToolUseBlock, canonical_json
+from yourtool.messages.metadata import RoutingDecisionRecord, StopReason
 
 
 class ExitCode(IntEnum):

@@ -18,12 +18,14 @@ from yourtool.agent.history.state import State
 from yourtool.agent.routes import DefaultModels, Routes
 from yourtool.agent.session.session import Session
 from yourtool.config import Limits, Mode
-from yourtool.deltas import StreamEvent
 from yourtool.effects import Confirmation, Decision, ToolDefinition, Verdict
-from yourtool.events import Event, Fact, SessionCreated
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import StreamEvent
+from yourtool.events.facts import Fact
+from yourtool.events.sessions import SessionCreated
 from yourtool.ids import new_session_id
 from yourtool.masking import Mask
-from yourtool.messages import Message
+from yourtool.messages.message import Message
 from yourtool.models import AdapterCapabilities, Model, Price
 from yourtool.permissions.rules import RuleSet
 from yourtool.providers.base import Adapter, Request

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from tests.agent.harness import Bench, play
-from yourtool.messages import ImageBlock, ImageSource, TextBlock
+from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.store.sqlite.store import SqliteStore
 

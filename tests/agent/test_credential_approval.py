@@ -10,7 +10,7 @@ from yourtool.agent.environment import RunOptions
 from yourtool.agent.runtime import Runtime
 from yourtool.config import Mode
 from yourtool.effects import Decision, Scope, Verdict
-from yourtool.events import ToolCompleted, ToolFailed
+from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.paths import resolve_paths
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.scripted import Scripted, calls, says

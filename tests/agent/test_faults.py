@@ -11,9 +11,10 @@ from tests.agent.harness import Bench, Checked, names, play
 from tests.agent.killed_turns import PROMPT
 from yourtool.blobs import is_blob, read_blob
 from yourtool.errors import BlobError, StoreError
-from yourtool.events import message_of
-from yourtool.invariants import validate_message, validate_session
-from yourtool.messages import ImageBlock, Role, iter_blocks
+from yourtool.events.catalog import message_of
+from yourtool.messages.blocks import ImageBlock, iter_blocks
+from yourtool.messages.invariants import validate_message, validate_session
+from yourtool.messages.message import Role
 from yourtool.providers.scripted import Scripted, calls, says
 
 SCRIPT = [

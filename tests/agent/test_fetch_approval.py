@@ -8,7 +8,7 @@ import pytest
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
 from yourtool.config import Mode
 from yourtool.effects import Decision, Scope, Verdict
-from yourtool.events import ToolCompleted, ToolFailed
+from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.masking import Mask
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.scripted import Scripted, calls, says

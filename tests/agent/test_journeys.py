@@ -6,10 +6,15 @@ import pytest
 
 from tests.agent.harness import ALLOW, DENY, MODEL, User, names, play
 from yourtool.config import Limits
-from yourtool.deltas import TokenUsage
 from yourtool.errors import AuthError, ContextOverflowError, InvalidRequestError
-from yourtool.events import ProviderRecovered, ProviderUnavailable, RouteDecided, TurnCompleted
-from yourtool.invariants import validate_session
+from yourtool.events.deltas import TokenUsage
+from yourtool.events.turns import (
+    ProviderRecovered,
+    ProviderUnavailable,
+    RouteDecided,
+    TurnCompleted,
+)
+from yourtool.messages.invariants import validate_session
 from yourtool.providers.scripted import Scripted, calls, counts, fails, says
 from yourtool.routing.availability import Availability
 

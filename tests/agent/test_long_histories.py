@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from tests.agent.harness import MODEL, OTHER, Checked, names, play
 from tests.store.turns import Story
 from yourtool.errors import NetworkError
-from yourtool.events import Fact
-from yourtool.invariants import validate_session
+from yourtool.events.facts import Fact
+from yourtool.messages.invariants import validate_session
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.dialects.messages.dialect import Anthropic
 from yourtool.providers.scripted import Scripted, says

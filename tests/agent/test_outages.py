@@ -5,7 +5,7 @@ import pytest
 from tests.agent.harness import MODEL, play
 from yourtool.agent.routes import DefaultModels
 from yourtool.errors import AuthError, NetworkError
-from yourtool.events import ProviderRecovered
+from yourtool.events.turns import ProviderRecovered
 from yourtool.providers.scripted import Fail, Scripted, ScriptLine, says
 
 REFUSED_KEY = (ScriptLine((Fail(AuthError("bad key", status=401)),)),)

@@ -4,11 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from tests.agent.harness import MODEL, OTHER, Checked, User, play
-from yourtool.deltas import Notice
 from yourtool.effects import Decision, Verdict
 from yourtool.errors import AuthError, ErrorClass, InvalidRequestError, RateLimitError
-from yourtool.events import LlmCallFailed, LlmCallStarted, TurnCompleted
-from yourtool.messages import RedactedThinkingBlock, StopReason, ThinkingBlock
+from yourtool.events.deltas import Notice
+from yourtool.events.model_calls import LlmCallFailed, LlmCallStarted
+from yourtool.events.turns import TurnCompleted
+from yourtool.messages.blocks import RedactedThinkingBlock, ThinkingBlock
+from yourtool.messages.metadata import StopReason
 from yourtool.providers.scripted import Scripted, fails, says, thinks
 
 

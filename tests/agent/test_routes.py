@@ -6,8 +6,9 @@ import pytest
 
 from tests.agent.harness import MODEL, play
 from tests.providers.histories import image
-from yourtool.deltas import Notice, TokenUsage
-from yourtool.messages import Role, TextBlock
+from yourtool.events.deltas import Notice, TokenUsage
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.message import Role
 from yourtool.providers.scripted import Scripted, counts, says
 
 IMAGE = image()

@@ -14,8 +14,9 @@ from yourtool.agent.environment import RunOptions
 from yourtool.agent.runtime import Runtime
 from yourtool.config import config_file
 from yourtool.errors import SessionBusyError, SessionNotFoundError, UnknownModelError, UsageError
-from yourtool.events import FACT_TYPES, ToolFailed
-from yourtool.messages import canonical_json
+from yourtool.events.catalog import FACT_TYPES
+from yourtool.events.tools import ToolFailed
+from yourtool.messages.blocks import canonical_json
 from yourtool.paths import resolve_paths
 from yourtool.run_result import NoModelError
 

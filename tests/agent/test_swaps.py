@@ -4,7 +4,8 @@ import pytest
 
 from tests.agent.harness import MODEL, Checked, play
 from yourtool.errors import UnknownModelError, UsageError
-from yourtool.messages import ImageBlock, ImageSource, Role, TextBlock
+from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
+from yourtool.messages.message import Role
 from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.scripted import Scripted, calls, says, thinks
 

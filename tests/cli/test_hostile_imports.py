@@ -8,7 +8,7 @@ import pytest
 
 from tests.store.turns import Story, call, changed
 from yourtool.blobs import store_blob
-from yourtool.messages import ImageBlock, ImageSource, TextBlock, ThinkingBlock
+from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
 from yourtool.paths import resolve_paths
 from yourtool.store.exports import to_jsonl
 

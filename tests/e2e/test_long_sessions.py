@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.store.turns import Story
-from yourtool.messages import TextBlock
+from yourtool.messages.blocks import TextBlock
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 

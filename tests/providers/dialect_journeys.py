@@ -24,20 +24,17 @@ from tests.providers.recorded_exchanges import (
 from tests.strategies import Writer
 from tests.validator.validate import errors, validate
 from yourtool.blobs import store_blob
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     AudioBlock,
     DocumentBlock,
     ImageBlock,
     ImageSource,
-    Message,
-    MessageMetadata,
-    MessageStatus,
-    Role,
-    StopReason,
     TextBlock,
     ToolResultBlock,
     ToolUseBlock,
 )
+from yourtool.messages.message import Message, Role
+from yourtool.messages.metadata import MessageMetadata, MessageStatus, StopReason
 from yourtool.models import Model
 from yourtool.providers.base import FileRoots, ForcedTool
 from yourtool.providers.dialects.chat.dialect import OpenAIChat

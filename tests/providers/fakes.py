@@ -5,12 +5,14 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 
-from yourtool.deltas import StreamEvent
 from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.errors import AdapterError
+from yourtool.events.deltas import StreamEvent
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt
-from yourtool.messages import ContentBlock, Message, MessageMetadata, Role, TextBlock, now
+from yourtool.messages.blocks import ContentBlock, TextBlock
+from yourtool.messages.message import Message, Role, now
+from yourtool.messages.metadata import MessageMetadata
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.paths import Paths
 from yourtool.providers.base import Adapter, Request

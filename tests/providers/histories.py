@@ -6,24 +6,25 @@ from decimal import Decimal
 import msgspec
 
 from tests.strategies import Writer
-from yourtool.deltas import MessageComplete
-from yourtool.message_codec import decode_content, decode_metadata, encode_content, encode_metadata
-from yourtool.messages import (
+from yourtool.events.deltas import MessageComplete
+from yourtool.messages.blocks import (
     ImageBlock,
     ImageSource,
-    Message,
-    MessageMetadata,
     RedactedThinkingBlock,
-    Role,
-    RoutingDecisionRecord,
-    RoutingMode,
-    StopReason,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
-    Usage,
 )
+from yourtool.messages.codec import decode_content, decode_metadata, encode_content, encode_metadata
+from yourtool.messages.message import Message, Role
+from yourtool.messages.metadata import (
+    MessageMetadata,
+    RoutingDecisionRecord,
+    RoutingMode,
+    StopReason,
+)
+from yourtool.messages.usage import Usage
 from yourtool.models import Model
 
 PNG = base64.b64encode(

@@ -14,16 +14,15 @@ from typing import Any, NamedTuple
 from tests.providers.recorded_exchanges import COMPATIBLE, RECORDED, exchange, expected
 from tests.strategies import Writer
 from yourtool.effects import SideEffects, ToolDefinition
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     ContentBlock,
-    Message,
     RedactedThinkingBlock,
-    Role,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
 )
+from yourtool.messages.message import Message, Role
 
 _REASONS = (
     (

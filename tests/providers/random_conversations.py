@@ -10,22 +10,19 @@ from msgspec.structs import replace
 from tests.providers.histories import image, reply_metadata
 from tests.providers.random_extras import leftovers
 from tests.strategies import Writer
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
     DocumentBlock,
     ImageSource,
-    Message,
-    MessageMetadata,
-    MessageStatus,
     RedactedThinkingBlock,
-    Role,
     TextBlock,
     ThinkingBlock,
-    ToolInputError,
     ToolResultBlock,
     ToolUseBlock,
 )
+from yourtool.messages.message import Message, Role
+from yourtool.messages.metadata import MessageMetadata, MessageStatus, ToolInputError
 
 SEALED = ("c2ln", "b3Bh", "c2VhbGVk", "bGFzdA==", "srvtoolu_1", "lsh_1", "ws_1")
 """The parts that only the model of the reply can read."""

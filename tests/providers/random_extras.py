@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from yourtool.messages import ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock
+from yourtool.messages.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock
 
 _APIS = {
     "anthropic": "messages",

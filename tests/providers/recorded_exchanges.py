@@ -14,11 +14,11 @@ from tests.providers.fakes import events_of
 from tests.shared import SHARED
 from tests.validator.report import Problem
 from tests.validator.validate import errors, validate
-from yourtool.deltas import MessageComplete, StreamEvent
 from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.errors import AdapterError
+from yourtool.events.deltas import MessageComplete, StreamEvent
 from yourtool.interrupt import Interrupt
-from yourtool.messages import Message
+from yourtool.messages.message import Message
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import Request, WireResponse
 from yourtool.providers.cache_plan import plan_cache

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from yourtool.deltas import (
+from yourtool.events.deltas import (
     MessageComplete,
     MessageStart,
     StreamError,
@@ -17,7 +17,7 @@ from yourtool.deltas import (
     ToolUseInputDelta,
     ToolUseStart,
 )
-from yourtool.messages import TextBlock, ThinkingBlock, ToolUseBlock
+from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolUseBlock
 
 ToolUse = ToolUseStart | ToolUseInputDelta | ToolUseEnd
 CONTRADICTION = "the deltas say something else than the content"

@@ -14,7 +14,8 @@ from tests.providers.dialect_journeys import STATIONS, without_marks
 from tests.providers.histories import full
 from tests.providers.recorded_exchanges import READ, model, problems, request
 from tests.strategies import Writer, histories
-from yourtool.messages import Role, TextBlock, ThinkingBlock, canonical_json
+from yourtool.messages.blocks import TextBlock, ThinkingBlock, canonical_json
+from yourtool.messages.message import Role
 from yourtool.models import AdapterCapabilities
 from yourtool.paths import resolve_paths
 from yourtool.providers.cache_plan import CacheBreakpoint, CachePlan, plan_cache

@@ -12,7 +12,8 @@ from tests.providers.dialect_journeys import STATIONS
 from tests.providers.histories import full, image
 from tests.providers.recorded_exchanges import READ, complete, problems, request
 from tests.strategies import Writer
-from yourtool.messages import Role, TextBlock, ToolResultBlock, ToolUseBlock
+from yourtool.messages.blocks import TextBlock, ToolResultBlock, ToolUseBlock
+from yourtool.messages.message import Role
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import ForcedTool, WireResponse
 from yourtool.providers.cache_plan import plan_cache

@@ -1,9 +1,10 @@
 import pytest
 
 from tests.providers.fakes import definition, events_of, make_message, paths_in, request
-from yourtool.deltas import MessageComplete
 from yourtool.errors import ConfigError
-from yourtool.messages import Role, TextBlock, ToolResultBlock, ToolUseBlock
+from yourtool.events.deltas import MessageComplete
+from yourtool.messages.blocks import TextBlock, ToolResultBlock, ToolUseBlock
+from yourtool.messages.message import Role
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.demo import demo
 from yourtool.tools.edit import edit_file, write_file

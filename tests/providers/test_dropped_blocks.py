@@ -5,16 +5,16 @@ from msgspec.structs import replace
 
 from tests.providers.fakes import MODEL, catalogue_of, make_message
 from yourtool.errors import InvalidRequestError
-from yourtool.message_codec import decode_content, encode_content
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     ImageBlock,
     ImageSource,
-    MessageMetadata,
     RedactedThinkingBlock,
-    Role,
     TextBlock,
     ThinkingBlock,
 )
+from yourtool.messages.codec import decode_content, encode_content
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import MessageMetadata
 from yourtool.providers.dropped_blocks import DropLog
 from yourtool.providers.requests.request_view import build_request_view
 

@@ -13,14 +13,14 @@ from tests.providers.histories import image
 from tests.providers.prompts import prompts, replies, steps
 from tests.providers.recorded_exchanges import READ, Playback, adapter
 from tests.strategies import Writer
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     RedactedThinkingBlock,
-    Role,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
 )
+from yourtool.messages.message import Role
 from yourtool.providers.estimate import (
     calibrate_estimate,
     estimate_text,

@@ -21,8 +21,10 @@ from tests.providers.recorded_exchanges import (
 from tests.providers.stream_rules import CONTRADICTION, broken_rules
 from tests.strategies import Writer
 from yourtool.errors import InvalidRequestError, OtherAdapterError
-from yourtool.invariants import validate_message
-from yourtool.messages import Role, StopReason, TextBlock
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.invariants import validate_message
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import StopReason
 from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.retry import RetryingAdapter

@@ -7,8 +7,8 @@ import pytest
 
 from tests.providers.fakes import events_of, request
 from tests.providers.recorded_exchanges import Playback
-from yourtool.deltas import MessageComplete, TextDelta
 from yourtool.errors import OtherAdapterError
+from yourtool.events.deltas import MessageComplete, TextDelta
 from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.json_access import MAX_VALUES, decode
 from yourtool.providers.wire import WireAdapter

@@ -22,7 +22,8 @@ from tests.providers.recorded_exchanges import (
 from tests.providers.stream_rules import CONTRADICTION, broken_rules
 from tests.strategies import examples
 from yourtool.errors import NetworkError
-from yourtool.messages import StopReason, TextBlock, ThinkingBlock, ToolUseBlock
+from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolUseBlock
+from yourtool.messages.metadata import StopReason
 
 
 def traits(name):

@@ -21,15 +21,10 @@ from tests.providers.recorded_exchanges import (
 )
 from tests.providers.stream_rules import CONTRADICTION, broken_rules
 from tests.strategies import Writer
-from yourtool.messages import (
-    Receipt,
-    RedactedThinkingBlock,
-    Role,
-    StopReason,
-    TextBlock,
-    ThinkingBlock,
-    ToolUseBlock,
-)
+from yourtool.messages.blocks import RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import StopReason
+from yourtool.messages.usage import Receipt
 from yourtool.providers.requests.request_view import build_request_view
 
 CONTRADICTORY = (

@@ -9,10 +9,10 @@ from tests.providers.fakes import events_of, paths_in, request
 from tests.providers.local_server import LocalServer, head
 from yourtool.config import Config, Limits, ProviderConfig
 from yourtool.credentials import Credentials
-from yourtool.deltas import AttemptFailed, MessageComplete
 from yourtool.errors import AuthError, InvalidRequestError, UsageError
-from yourtool.events import LlmCallFailed
-from yourtool.messages import TextBlock
+from yourtool.events.deltas import AttemptFailed, MessageComplete
+from yourtool.events.model_calls import LlmCallFailed
+from yourtool.messages.blocks import TextBlock
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.catalogue.model_listing import fetch_models
 from yourtool.providers.provider_specs import ProviderSpec

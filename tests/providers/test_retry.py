@@ -7,17 +7,6 @@ from msgspec.structs import replace
 
 from tests.providers.fakes import events_of, request
 from tests.providers.recorded_exchanges import exchange, recorded
-from yourtool.deltas import (
-    AttemptFailed,
-    MessageComplete,
-    MessageStart,
-    RetryScheduled,
-    StreamError,
-    TextDelta,
-    TextEnd,
-    TextStart,
-    UsageUpdate,
-)
 from yourtool.errors import (
     AdapterError,
     AuthError,
@@ -28,8 +17,19 @@ from yourtool.errors import (
     RateLimitError,
     ServerError,
 )
+from yourtool.events.deltas import (
+    AttemptFailed,
+    MessageComplete,
+    MessageStart,
+    RetryScheduled,
+    StreamError,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    UsageUpdate,
+)
 from yourtool.interrupt import Interrupt
-from yourtool.messages import StopReason
+from yourtool.messages.metadata import StopReason
 from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.retry import RetryingAdapter, RetryPolicy
 from yourtool.providers.scripted import Scripted, fails, says

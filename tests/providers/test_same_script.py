@@ -9,16 +9,15 @@ from tests.providers.recorded_exchanges import READ, complete, request
 from tests.strategies import Writer
 from yourtool.config import Config, ProviderConfig
 from yourtool.credentials import Credentials
-from yourtool.messages import (
-    MessageMetadata,
-    MessageStatus,
+from yourtool.messages.blocks import (
     RedactedThinkingBlock,
-    Role,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
 )
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import MessageMetadata, MessageStatus
 from yourtool.paths import Paths
 from yourtool.providers.base import ForcedTool
 from yourtool.providers.catalogue.models import Catalogue

@@ -5,7 +5,8 @@ import pytest
 
 from tests.providers.fakes import events_of, make_message, request
 from tests.scripts import calls_badly, pauses
-from yourtool.deltas import (
+from yourtool.errors import ConfigError, InvalidRequestError, NetworkError, RateLimitError
+from yourtool.events.deltas import (
     MessageComplete,
     MessageStart,
     StreamError,
@@ -17,15 +18,10 @@ from yourtool.deltas import (
     ToolUseStart,
     UsageUpdate,
 )
-from yourtool.errors import ConfigError, InvalidRequestError, NetworkError, RateLimitError
 from yourtool.interrupt import Interrupt
-from yourtool.messages import (
-    Role,
-    StopReason,
-    TextBlock,
-    ThinkingBlock,
-    ToolUseBlock,
-)
+from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolUseBlock
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import StopReason
 from yourtool.providers.scripted import (
     Scripted,
     calls,

@@ -17,8 +17,10 @@ from tests.providers.recorded_exchanges import (
     request,
 )
 from tests.strategies import Writer
-from yourtool.invariants import validate_session
-from yourtool.messages import MessageMetadata, Role, TextBlock, ToolResultBlock
+from yourtool.messages.blocks import TextBlock, ToolResultBlock
+from yourtool.messages.invariants import validate_session
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import MessageMetadata
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 

@@ -32,9 +32,11 @@ from tests.providers.recorded_exchanges import (
     sets,
 )
 from tests.strategies import Writer, examples, histories
-from yourtool.events import LlmCallCompleted
-from yourtool.invariants import validate_session
-from yourtool.messages import MessageMetadata, Role, StopReason, TextBlock, ToolResultBlock
+from yourtool.events.model_calls import LlmCallCompleted
+from yourtool.messages.blocks import TextBlock, ToolResultBlock
+from yourtool.messages.invariants import validate_session
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import MessageMetadata, StopReason
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import ForcedTool
 from yourtool.providers.provider_specs import BUILT_IN

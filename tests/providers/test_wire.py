@@ -22,7 +22,14 @@ from tests.providers.recorded_exchanges import (
 )
 from tests.providers.stream_rules import broken_rules
 from tests.strategies import Writer
-from yourtool.deltas import (
+from yourtool.errors import (
+    ErrorCode,
+    InvalidRequestError,
+    NetworkError,
+    RateLimitError,
+    ServerError,
+)
+from yourtool.events.deltas import (
     MessageComplete,
     MessageStart,
     StreamError,
@@ -32,14 +39,9 @@ from yourtool.deltas import (
     ToolUseStart,
     UsageUpdate,
 )
-from yourtool.errors import (
-    ErrorCode,
-    InvalidRequestError,
-    NetworkError,
-    RateLimitError,
-    ServerError,
-)
-from yourtool.messages import Role, StopReason, TextBlock
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import StopReason
 from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.dialects.messages.dialect import Anthropic
 from yourtool.providers.wire import StreamTimeouts, WireAdapter

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yourtool.messages import RoutingMode
+from yourtool.messages.metadata import RoutingMode
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.routing.router import (
     Needs,

@@ -11,20 +11,18 @@ from yourtool.errors import (
     SessionNotFoundError,
     StoreError,
 )
-from yourtool.events import (
-    AnyFact,
-    LlmCallCompleted,
-    LlmCallFailed,
+from yourtool.events.catalog import AnyFact, message_of
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
+from yourtool.events.sessions import (
     SessionCreated,
     SessionForked,
     SessionImported,
     SessionModelSelected,
-    ToolCompleted,
-    ToolFailed,
-    TurnStarted,
-    message_of,
 )
-from yourtool.messages import Message, Role, TextBlock
+from yourtool.events.tools import ToolCompleted, ToolFailed
+from yourtool.events.turns import TurnStarted
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.message import Message, Role
 from yourtool.store.base import SearchHit, SessionStore, SessionSummary
 from yourtool.store.texts import message_title, search_terms, snippet, to_storable
 from yourtool.store.validation import require_valid_fact, require_valid_message

@@ -15,10 +15,10 @@ from yourtool.errors import (
     SessionNotFoundError,
     StoreError,
 )
-from yourtool.events import SessionModelSelected
+from yourtool.events.sessions import SessionModelSelected
 from yourtool.ids import new_id
-from yourtool.invariants import validate_session
-from yourtool.messages import TextBlock
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.invariants import validate_session
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.store.base import SessionStore, resolve_id
 from yourtool.store.exports import from_jsonl, to_jsonl

@@ -18,9 +18,9 @@ from tests.store.writer import FILES, LATER, PICTURE
 from yourtool.blobs import read_blob, reference_of, store_blob
 from yourtool.credentials import Credentials
 from yourtool.errors import SessionBusyError, StoreError
-from yourtool.events import AnyFact
-from yourtool.invariants import validate_session
-from yourtool.messages import ImageBlock, ImageSource, TextBlock
+from yourtool.events.catalog import AnyFact
+from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
+from yourtool.messages.invariants import validate_session
 from yourtool.providers.catalogue.discovery_cache import load_discoveries
 from yourtool.store.exports import to_jsonl
 from yourtool.store.forks import fork

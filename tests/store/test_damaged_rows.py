@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 from tests.store.turns import Story
-from yourtool.messages import TextBlock
+from yourtool.messages.blocks import TextBlock
 
 DEEP = "[" * 10_000 + "]" * 10_000
 DEEP_OBJECT = '{"a":' * 10_000 + "1" + "}" * 10_000

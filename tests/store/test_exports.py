@@ -11,8 +11,8 @@ from tests.store.turns import Story, call, changed
 from tests.strategies import few, histories
 from yourtool.blobs import read_blob, store_blob
 from yourtool.errors import UsageError
-from yourtool.events import SessionImported
-from yourtool.messages import ImageBlock, ImageSource, TextBlock, ThinkingBlock
+from yourtool.events.sessions import SessionImported
+from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
 from yourtool.store.exports import from_jsonl, to_jsonl, write_export
 from yourtool.store.forks import import_session
 from yourtool.store.markdown import to_markdown

@@ -7,9 +7,10 @@ from hypothesis import given
 from tests.store.turns import Story, call, changed
 from tests.strategies import few, histories
 from yourtool.errors import InvalidMessageError, SessionNotFoundError, UsageError
-from yourtool.events import SessionForked, SessionModelSelected, TurnStarted
-from yourtool.invariants import validate_message, validate_session
-from yourtool.messages import TextBlock, ThinkingBlock
+from yourtool.events.sessions import SessionForked, SessionModelSelected
+from yourtool.events.turns import TurnStarted
+from yourtool.messages.blocks import TextBlock, ThinkingBlock
+from yourtool.messages.invariants import validate_message, validate_session
 from yourtool.store.forks import fork, import_session, with_new_ids
 
 

@@ -9,17 +9,16 @@ from hypothesis import strategies as st
 from tests.store.turns import MODEL, PROMPT, Story, call, changed
 from tests.strategies import histories
 from yourtool.errors import InvalidMessageError, SessionNotFoundError, StoreError
-from yourtool.events import (
-    FACT_TYPES,
-    LlmCallCompleted,
-    LlmCallFailed,
-    SessionModelSelected,
-    ToolFailed,
-    TurnStarted,
-)
+from yourtool.events.catalog import FACT_TYPES
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
+from yourtool.events.sessions import SessionModelSelected
+from yourtool.events.tools import ToolFailed
+from yourtool.events.turns import TurnStarted
 from yourtool.ids import is_ulid, new_id
-from yourtool.invariants import validate_session
-from yourtool.messages import MessageMetadata, MessageStatus, Role, TextBlock
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.invariants import validate_session
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import MessageMetadata, MessageStatus
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 

@@ -5,7 +5,8 @@ import tracemalloc
 from tests.doubling import LINEAR, growth
 from tests.store.turns import Story
 from yourtool.agent.history.state import State
-from yourtool.messages import Message, Role, TextBlock, now
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.message import Message, Role, now
 from yourtool.providers import estimate
 
 

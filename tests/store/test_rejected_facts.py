@@ -9,19 +9,9 @@ from msgspec.structs import replace
 from tests.store.turns import Story, call, changed
 from yourtool.errors import StoreError
 from yourtool.ids import new_id, new_tool_use_id
-from yourtool.messages import (
-    ImageBlock,
-    ImageSource,
-    ImportSource,
-    MessageMetadata,
-    MessageStatus,
-    RateLimits,
-    Receipt,
-    RequestOptions,
-    TextBlock,
-    ToolUseBlock,
-    UsageExtra,
-)
+from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, ToolUseBlock
+from yourtool.messages.metadata import ImportSource, MessageMetadata, MessageStatus, RequestOptions
+from yourtool.messages.usage import RateLimits, Receipt, UsageExtra
 
 NAIVE = datetime(2026, 1, 1)
 SOURCE = ImportSource(system="x", format="y", imported_at=NAIVE)

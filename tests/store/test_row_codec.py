@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 
 from tests.strategies import any_messages, few, times
-from yourtool.messages import MessageMetadata, Role, TextBlock, ThinkingBlock
+from yourtool.messages.blocks import TextBlock, ThinkingBlock
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import MessageMetadata
 from yourtool.store.sqlite.row_codec import (
     from_microseconds,
     message_from_row,

@@ -12,8 +12,9 @@ from tests.store.test_crashes import indexed, sound, to_first_version, writer
 from tests.store.turns import Story, call
 from tests.strategies import few
 from yourtool.errors import StoreError
-from yourtool.events import message_of
-from yourtool.messages import Role, TextBlock
+from yourtool.events.catalog import message_of
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.message import Role
 from yourtool.store.forks import fork, import_session
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.fulltext import fts_query

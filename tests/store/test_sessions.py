@@ -9,8 +9,11 @@ import pytest
 from tests.store.turns import MODEL, Story, changed, reply_metadata
 from yourtool.amounts import Spending
 from yourtool.errors import SessionBusyError, SessionNotFoundError, StoreError
-from yourtool.events import LlmCallFailed, SessionModelSelected
-from yourtool.messages import ImageBlock, ImageSource, MessageStatus, Role, TextBlock
+from yourtool.events.model_calls import LlmCallFailed
+from yourtool.events.sessions import SessionModelSelected
+from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import MessageStatus
 from yourtool.store.base import resolve_id
 from yourtool.store.sqlite.queries import ModelCost
 

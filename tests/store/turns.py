@@ -8,31 +8,21 @@ from typing import Any
 import msgspec
 
 from yourtool.effects import SideEffects
-from yourtool.events import (
-    AnyFact,
-    LlmCallCompleted,
-    LlmCallStarted,
-    RouteDecided,
-    SessionCreated,
-    ToolCalled,
-    ToolCompleted,
-    ToolFailed,
-    TurnCompleted,
-    TurnStarted,
-)
+from yourtool.events.catalog import AnyFact
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallStarted
+from yourtool.events.sessions import SessionCreated
+from yourtool.events.tools import ToolCalled, ToolCompleted, ToolFailed
+from yourtool.events.turns import RouteDecided, TurnCompleted, TurnStarted
 from yourtool.ids import new_id, new_session_id, new_tool_use_id
-from yourtool.messages import (
-    Message,
+from yourtool.messages.blocks import TextBlock, ToolResultBlock, ToolUseBlock
+from yourtool.messages.message import Message, Role
+from yourtool.messages.metadata import (
     MessageMetadata,
-    Role,
     RoutingDecisionRecord,
     RoutingMode,
     StopReason,
-    TextBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-    Usage,
 )
+from yourtool.messages.usage import Usage
 
 MODEL = "anthropic:claude-sonnet-4-6"
 PROMPT = "please read the secret plan"

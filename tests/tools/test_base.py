@@ -9,7 +9,7 @@ from tests.tools.contexts import answer, call
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError, ToolFailure, ToolRegistrationError
 from yourtool.masking import Mask
-from yourtool.messages import TextBlock
+from yourtool.messages.blocks import TextBlock
 from yourtool.tools.base import Args, Toolbox, ToolContext, ToolOutput, tool
 from yourtool.tools.builtin import default_toolbox
 

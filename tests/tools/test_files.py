@@ -4,7 +4,7 @@ import os
 import pytest
 
 from tests.tools.contexts import answer, call, refusal
-from yourtool.messages import ImageBlock
+from yourtool.messages.blocks import ImageBlock
 from yourtool.tools import files
 from yourtool.tools.files import list_dir, read_file
 from yourtool.tools.plan import update_plan

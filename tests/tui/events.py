@@ -4,34 +4,28 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import count
 
-from yourtool.deltas import MessageStart, TextDelta, ThinkingDelta, ToolOutputDelta
 from yourtool.effects import SideEffects
-from yourtool.events import (
-    Event,
-    LlmCallCompleted,
-    LlmCallFailed,
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import MessageStart, TextDelta, ThinkingDelta, ToolOutputDelta
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
+from yourtool.events.tools import ToolCalled, ToolCompleted, ToolConfirmationRequested, ToolFailed
+from yourtool.events.turns import (
     PolicyEvaluation,
     RouteDecided,
-    ToolCalled,
-    ToolCompleted,
-    ToolConfirmationRequested,
-    ToolFailed,
     TurnCancelled,
     TurnCompleted,
     TurnStarted,
 )
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     ContentBlock,
-    Message,
-    MessageMetadata,
-    Role,
-    StopReason,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
-    UsageExtra,
 )
+from yourtool.messages.message import Message, Role
+from yourtool.messages.metadata import MessageMetadata, StopReason
+from yourtool.messages.usage import UsageExtra
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -12,35 +12,25 @@ from typing import TypeAlias
 from yourtool.agent.history.state import State
 from yourtool.amounts import Spending
 from yourtool.config import Config, Mode
-from yourtool.deltas import MessageStart, Notice, TextDelta
 from yourtool.effects import Confirmation, Decision, Preview, SideEffects
 from yourtool.errors import UsageError
-from yourtool.events import (
-    AnyFact,
-    Event,
-    Fact,
-    LlmCallCompleted,
-    LlmCallFailed,
+from yourtool.events.catalog import AnyFact, Event
+from yourtool.events.deltas import MessageStart, Notice, TextDelta
+from yourtool.events.facts import Fact
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
+from yourtool.events.sessions import SessionEffortSelected, SessionModelSelected
+from yourtool.events.turns import (
     PolicyEvaluation,
     RouteDecided,
-    SessionEffortSelected,
-    SessionModelSelected,
     TurnCancelled,
     TurnCompleted,
     TurnStarted,
 )
 from yourtool.interrupt import Interrupt, Interrupted
-from yourtool.messages import (
-    ContentBlock,
-    DocumentBlock,
-    Message,
-    MessageMetadata,
-    Role,
-    StopReason,
-    TextBlock,
-    Usage,
-    UsageExtra,
-)
+from yourtool.messages.blocks import ContentBlock, DocumentBlock, TextBlock
+from yourtool.messages.message import Message, Role
+from yourtool.messages.metadata import MessageMetadata, StopReason
+from yourtool.messages.usage import Usage, UsageExtra
 from yourtool.models import AdapterCapabilities, Effort, Model, Price
 from yourtool.paths import Paths
 from yourtool.providers.catalogue.models import Catalogue

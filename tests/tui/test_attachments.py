@@ -12,7 +12,7 @@ from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from yourtool.agent.input.attachments import attachment_from_bytes, read_attachment
 from yourtool.errors import UsageError
-from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock
+from yourtool.messages.blocks import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.completer import Completer
 from yourtool.tui.path_parsing import find_dropped_file, unquote_path

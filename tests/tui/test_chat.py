@@ -23,10 +23,12 @@ from tests.tui.fakes import (
 from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from yourtool import __version__
 from yourtool.config import Mode
-from yourtool.deltas import Notice
 from yourtool.errors import ConfigError, SessionBusyError
-from yourtool.events import LlmCallStarted, RouteDecided
-from yourtool.messages import StopReason, UsageExtra
+from yourtool.events.deltas import Notice
+from yourtool.events.model_calls import LlmCallStarted
+from yourtool.events.turns import RouteDecided
+from yourtool.messages.metadata import StopReason
+from yourtool.messages.usage import UsageExtra
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
 from yourtool.tui.screens.report import ReportScreen

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.tui.events import Session
 from tests.tui.transcript.test_transcript import Stage
-from yourtool.messages import TextBlock, ThinkingBlock, ToolUseBlock
+from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolUseBlock
 from yourtool.tui.styled_lines import wrap
 from yourtool.tui.transcript.items import ErrorItem, FooterItem, NoticeItem
 from yourtool.tui.transcript.text_items import ReplyItem, ThinkingItem, UserMessageItem

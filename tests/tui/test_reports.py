@@ -15,14 +15,15 @@ from tests.tui.fakes import GPT, SONNET, WHEN, failed, message, replied, started
 from yourtool.agent.commands import COMMANDS
 from yourtool.amounts import Spending
 from yourtool.effects import SideEffects
-from yourtool.events import (
-    LlmCallStarted,
+from yourtool.events.model_calls import LlmCallStarted
+from yourtool.events.tools import (
     ToolCalled,
     ToolConfirmationRequested,
     ToolConfirmationResolved,
     ToolFailed,
 )
-from yourtool.messages import Role, UsageExtra
+from yourtool.messages.message import Role
+from yourtool.messages.usage import UsageExtra
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.tui.drafts import Draft
 from yourtool.tui.keys import KEYS

@@ -7,9 +7,11 @@ import pytest
 from tests.tui.fakes import FakeRuntime, FakeSession, ended, message, replied, routed, started, turn
 from tests.tui.pilot_helpers import press, say, screen_text, until
 from yourtool.agent.commands import InvalidCommand, ShellLine, parse_input
-from yourtool.deltas import ShellStarted, ToolOutputDelta
-from yourtool.events import ShellRan
-from yourtool.messages import Audience, MessageMetadata, Origin, Role, TextBlock
+from yourtool.events.deltas import ShellStarted, ToolOutputDelta
+from yourtool.events.tools import ShellRan
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import Audience, MessageMetadata, Origin
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft

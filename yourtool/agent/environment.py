@@ -11,8 +11,8 @@ from msgspec import Struct
 from yourtool.agent.gate import Gate
 from yourtool.agent.routes import Routes
 from yourtool.config import Limits, Mode, ThinkingOnSwap
-from yourtool.deltas import Notice
 from yourtool.effects import Confirm
+from yourtool.events.deltas import Notice
 from yourtool.masking import Mask
 from yourtool.models import CacheRetention, Effort
 from yourtool.providers.base import ToolChoice

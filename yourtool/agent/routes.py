@@ -11,17 +11,17 @@ from msgspec.structs import replace
 from yourtool.agent.history.state import State, is_rejected_for_content
 from yourtool.effects import ToolDefinition
 from yourtool.errors import AdapterError, ErrorClass, SwapRefusedError, UsageError
-from yourtool.events import ProviderRecovered, ProviderUnavailable, RouteDecided
-from yourtool.messages import (
+from yourtool.events.turns import ProviderRecovered, ProviderUnavailable, RouteDecided
+from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
     MediaBlock,
-    Message,
-    RoutingDecisionRecord,
     iter_blocks,
 )
+from yourtool.messages.message import Message
+from yourtool.messages.metadata import RoutingDecisionRecord
 from yourtool.models import Model
 from yourtool.providers.catalogue.model_listing import fetch_models
 from yourtool.providers.catalogue.models import Catalogue

@@ -25,16 +25,16 @@ from yourtool.config import Config, load_config
 from yourtool.credentials import Credentials
 from yourtool.effects import Confirm
 from yourtool.errors import SessionNotFoundError, UsageError
-from yourtool.events import (
-    RouteDecided,
+from yourtool.events.sessions import (
     SessionCreated,
     SessionEffortSelected,
     SessionModelSelected,
     SessionResumed,
 )
+from yourtool.events.turns import RouteDecided
 from yourtool.ids import new_id, new_session_id
 from yourtool.masking import Mask
-from yourtool.messages import Message, Role, now
+from yourtool.messages.message import Message, Role, now
 from yourtool.models import Model
 from yourtool.paths import Paths, own_directories
 from yourtool.permissions.grants import Grants

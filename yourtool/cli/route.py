@@ -12,7 +12,8 @@ from yourtool.agent.runtime import Runtime
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines
 from yourtool.errors import UsageError
-from yourtool.events import Fact, RouteDecided
+from yourtool.events.facts import Fact
+from yourtool.events.turns import RouteDecided
 from yourtool.paths import Paths
 from yourtool.routing.router import format_chain
 from yourtool.run_result import ExitCode

@@ -18,12 +18,11 @@ from yourtool.amounts import format_money
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.errors import StoreError, UsageError
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
-    Message,
     RedactedThinkingBlock,
     TextBlock,
     ThinkingBlock,
@@ -31,6 +30,7 @@ from yourtool.messages import (
     ToolUseBlock,
     canonical_json,
 )
+from yourtool.messages.message import Message
 from yourtool.paths import Paths, require_data_directory
 from yourtool.run_result import ExitCode
 from yourtool.store.base import SearchHit, SessionStore, SessionSummary, resolve_id

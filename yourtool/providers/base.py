@@ -21,11 +21,12 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
-from yourtool.deltas import StreamEvent
 from yourtool.effects import ToolDefinition
 from yourtool.errors import AdapterError
+from yourtool.events.deltas import StreamEvent
 from yourtool.interrupt import Interrupt
-from yourtool.messages import Message, Role, TextBlock
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.message import Message, Role
 from yourtool.models import Effort, Model
 from yourtool.providers.cache_plan import CachePlan
 from yourtool.providers.dropped_blocks import DropLog

@@ -13,13 +13,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from yourtool.effects import ToolDefinition
-from yourtool.messages import (
-    Message,
-    RedactedThinkingBlock,
-    Role,
-    TextBlock,
-    ThinkingBlock,
-)
+from yourtool.messages.blocks import RedactedThinkingBlock, TextBlock, ThinkingBlock
+from yourtool.messages.message import Message, Role
 from yourtool.models import CacheRetention, Model
 from yourtool.providers.estimate import estimate_tokens
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.errors import InvalidRequestError
-from yourtool.messages import Message, Role, TextBlock
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.message import Message, Role
 from yourtool.providers.base import Adapter, Request
 from yourtool.providers.scripted import (
     WORDS_PER_SECOND,

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from yourtool.errors import InvalidRequestError
-from yourtool.messages import ContentBlock, Message, ThinkingBlock
+from yourtool.messages.blocks import ContentBlock, ThinkingBlock
+from yourtool.messages.message import Message
 from yourtool.models import Model
 
 _log = logging.getLogger(__name__)

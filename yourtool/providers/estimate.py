@@ -19,18 +19,18 @@ from functools import lru_cache, partial
 from weakref import ReferenceType, ref
 
 from yourtool.effects import ToolDefinition
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
-    Message,
     RedactedThinkingBlock,
     TextBlock,
     ThinkingBlock,
     ToolUseBlock,
     canonical_json,
 )
+from yourtool.messages.message import Message
 from yourtool.providers.media_types import dimensions
 from yourtool.providers.token_weights import TokenWeights, find_weights
 

@@ -7,7 +7,7 @@ model can be available in several.
 
 from typing import Any
 
-from yourtool.messages import Message
+from yourtool.messages.message import Message
 from yourtool.providers.base import Request
 from yourtool.providers.json_access import count, mapping, objects
 

@@ -12,7 +12,9 @@ from contextlib import aclosing
 
 from msgspec import Struct
 
-from yourtool.deltas import (
+from yourtool.effects import ToolDefinition
+from yourtool.errors import AdapterError
+from yourtool.events.deltas import (
     AttemptFailed,
     MessageComplete,
     MessageStart,
@@ -24,10 +26,9 @@ from yourtool.deltas import (
     TokenUsage,
     UsageUpdate,
 )
-from yourtool.effects import ToolDefinition
-from yourtool.errors import AdapterError
 from yourtool.interrupt import Interrupted
-from yourtool.messages import Message, StopReason
+from yourtool.messages.message import Message
+from yourtool.messages.metadata import StopReason
 from yourtool.providers.base import Adapter, Request
 
 _NOT_CONTENT = (

@@ -18,7 +18,6 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from yourtool.deltas import StreamEvent, TokenUsage
 from yourtool.effects import ToolDefinition
 from yourtool.errors import (
     AdapterError,
@@ -31,8 +30,10 @@ from yourtool.errors import (
     RateLimitError,
     ServerError,
 )
+from yourtool.events.deltas import StreamEvent, TokenUsage
 from yourtool.interrupt import Interrupted
-from yourtool.messages import Message, StopReason
+from yourtool.messages.message import Message
+from yourtool.messages.metadata import StopReason
 from yourtool.providers.base import Request
 from yourtool.providers.estimate import estimate_text, estimate_tokens
 from yourtool.providers.replies.reply import Reply

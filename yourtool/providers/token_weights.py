@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from math import ceil
 from typing import Any, NamedTuple
 
-from yourtool.messages import canonical_json
+from yourtool.messages.blocks import canonical_json
 from yourtool.providers.json_access import mapping, objects, text
 
 

@@ -29,7 +29,6 @@ import httpx
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.deltas import StreamEvent
 from yourtool.effects import ToolDefinition
 from yourtool.errors import (
     AdapterError,
@@ -38,8 +37,9 @@ from yourtool.errors import (
     NetworkError,
     OtherAdapterError,
 )
+from yourtool.events.deltas import StreamEvent
 from yourtool.interrupt import Interrupt, Interrupted
-from yourtool.messages import Message
+from yourtool.messages.message import Message
 from yourtool.providers.base import Request, Transport
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.replies.body_decoder import BodyDecoder, SseEvent

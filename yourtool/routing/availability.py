@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from yourtool.amounts import format_duration
 from yourtool.errors import ErrorClass
-from yourtool.events import ProviderRecovered, ProviderUnavailable
+from yourtool.events.turns import ProviderRecovered, ProviderUnavailable
 from yourtool.models import ModelId
 
 MAX_FAILURES = 5

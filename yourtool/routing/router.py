@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from yourtool.events import PolicyEvaluation
-from yourtool.messages import RoutingMode
+from yourtool.events.turns import PolicyEvaluation
+from yourtool.messages.metadata import RoutingMode
 from yourtool.models import Model
 
 

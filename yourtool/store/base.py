@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from yourtool.amounts import Spending
 from yourtool.errors import SessionNotFoundError, StoreError
-from yourtool.events import AnyFact
-from yourtool.messages import Role
+from yourtool.events.catalog import AnyFact
+from yourtool.messages.message import Role
 
 _MAX_CANDIDATES = 5
 

@@ -21,8 +21,9 @@ from msgspec import Struct
 
 from yourtool.blobs import is_blob, read_blob, reference_of, store_blob
 from yourtool.errors import BlobError, UsageError
-from yourtool.events import AnyFact, message_of
-from yourtool.messages import MediaBlock, MessageMetadata, canonical_json, iter_blocks
+from yourtool.events.catalog import AnyFact, message_of
+from yourtool.messages.blocks import MediaBlock, canonical_json, iter_blocks
+from yourtool.messages.metadata import MessageMetadata
 from yourtool.store.forks import require_complete
 from yourtool.store.markdown import to_markdown
 from yourtool.store.texts import TextTransform, transform_texts

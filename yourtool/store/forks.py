@@ -15,21 +15,14 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from yourtool.errors import UsageError
-from yourtool.events import (
-    AnyFact,
-    LlmCallCompleted,
-    SessionCreated,
-    SessionForked,
-    SessionImported,
-    SessionResumed,
-    ShellRan,
-    TurnCancelled,
-    TurnCompleted,
-    TurnStarted,
-    message_of,
-)
+from yourtool.events.catalog import AnyFact, message_of
+from yourtool.events.model_calls import LlmCallCompleted
+from yourtool.events.sessions import SessionCreated, SessionForked, SessionImported, SessionResumed
+from yourtool.events.tools import ShellRan
+from yourtool.events.turns import TurnCancelled, TurnCompleted, TurnStarted
 from yourtool.ids import is_ulid, new_id, new_session_id, new_tool_use_id
-from yourtool.messages import ContentBlock, Message, ToolResultBlock, ToolUseBlock, now
+from yourtool.messages.blocks import ContentBlock, ToolResultBlock, ToolUseBlock
+from yourtool.messages.message import Message, now
 from yourtool.store.base import SessionStore
 
 _CALL_PREFIX = "tu_"

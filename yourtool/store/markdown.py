@@ -4,20 +4,19 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from yourtool.events import AnyFact, SessionCreated, message_of
-from yourtool.messages import (
-    Audience,
+from yourtool.events.catalog import AnyFact, message_of
+from yourtool.events.sessions import SessionCreated
+from yourtool.messages.blocks import (
     ContentBlock,
-    Message,
-    Origin,
     RedactedThinkingBlock,
-    Role,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
     canonical_json,
 )
+from yourtool.messages.message import Message, Role
+from yourtool.messages.metadata import Audience, Origin
 from yourtool.store.texts import TextTransform, message_title, transform_texts
 from yourtool.text import printable
 

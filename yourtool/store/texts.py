@@ -5,8 +5,8 @@ from typing import TypeAlias, cast
 
 import msgspec
 
-from yourtool.events import AnyFact
-from yourtool.messages import ContentBlock, TextBlock
+from yourtool.events.catalog import AnyFact
+from yourtool.messages.blocks import ContentBlock, TextBlock
 from yourtool.text import storable
 
 TextTransform: TypeAlias = Callable[[str], str]

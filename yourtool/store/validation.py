@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 
 from yourtool.errors import InvalidMessageError, StoreError
-from yourtool.events import AnyFact, Fact, ToolCompleted, ToolFailed
+from yourtool.events.catalog import AnyFact
+from yourtool.events.facts import Fact
+from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.ids import is_ulid
-from yourtool.invariants import count_problems, validate_message, value_problems
-from yourtool.messages import Message
+from yourtool.messages.invariants import count_problems, validate_message, value_problems
+from yourtool.messages.message import Message
 
 _MAY_BE_NEGATIVE = ("`winner_index`", "`exit_code`")
 

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from yourtool.effects import Preview, SideEffects, ToolDefinition, ToolHints, ToolKind
 from yourtool.errors import ToolError, ToolFailure, ToolRegistrationError
 from yourtool.masking import Mask
-from yourtool.messages import ImageBlock, TextBlock
+from yourtool.messages.blocks import ImageBlock, TextBlock
 from yourtool.text import storable, storable_json
 from yourtool.tools import schema
 from yourtool.tools.workspace import FileReads, Workspace

@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from yourtool.effects import Preview, SideEffects
 from yourtool.errors import ToolError
 from yourtool.masking import Mask
-from yourtool.messages import TextBlock
+from yourtool.messages.blocks import TextBlock
 from yourtool.permissions.protected import is_protected
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.encoding import Encoding, detect_encoding

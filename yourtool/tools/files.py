@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError
 from yourtool.masking import Mask
-from yourtool.messages import ImageBlock, ImageSource, TextBlock
+from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.media_types import IMAGE_TYPES, dimensions, sniff
 from yourtool.providers.requests.media_parts import format_mib
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from yourtool.effects import SideEffects
-from yourtool.messages import TextBlock
+from yourtool.messages.blocks import TextBlock
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 
 

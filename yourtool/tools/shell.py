@@ -11,7 +11,7 @@ from msgspec import Meta
 from yourtool.effects import Preview, SideEffects
 from yourtool.environment import PUBLIC
 from yourtool.errors import ToolError
-from yourtool.messages import TextBlock
+from yourtool.messages.blocks import TextBlock
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.output import CommandOutput
 from yourtool.tools.process import LiveText, ProcessExit, ShellCommand, run_process

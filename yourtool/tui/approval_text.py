@@ -4,7 +4,7 @@ from msgspec import Struct
 from textual.content import Content
 
 from yourtool.effects import Confirmation, Decision, Scope, Verdict
-from yourtool.messages import canonical_json
+from yourtool.messages.blocks import canonical_json
 from yourtool.text import escape_line
 
 DENY = Decision(verdict=Verdict.DENY)

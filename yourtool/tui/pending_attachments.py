@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from yourtool.messages import AudioBlock, ContentBlock, DocumentBlock, ImageBlock, TextBlock
+from yourtool.messages.blocks import AudioBlock, ContentBlock, DocumentBlock, ImageBlock, TextBlock
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.input.attachments import Attachment

@@ -10,7 +10,9 @@ from textual.binding import Binding
 
 from yourtool.agent.commands import COMMANDS
 from yourtool.amounts import Spending, format_money
-from yourtool.events import AnyFact, LlmCallCompleted, LlmCallFailed, TurnStarted
+from yourtool.events.catalog import AnyFact
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
+from yourtool.events.turns import TurnStarted
 from yourtool.models import Model, Price
 from yourtool.tui.keys import KEYS, KeyPlace
 from yourtool.tui.transcript.transcript import Transcript

@@ -13,11 +13,14 @@ from yourtool.agent.history.elision import (
     elide_tool_outputs,
     next_elision,
 )
-from yourtool.deltas import Notice
 from yourtool.errors import ContextOverflowError, ErrorClass, NetworkError
-from yourtool.events import LlmCallFailed, TurnCompleted
-from yourtool.invariants import validate_session
-from yourtool.messages import Role, StopReason, TextBlock, ToolResultBlock
+from yourtool.events.deltas import Notice
+from yourtool.events.model_calls import LlmCallFailed
+from yourtool.events.turns import TurnCompleted
+from yourtool.messages.blocks import TextBlock, ToolResultBlock
+from yourtool.messages.invariants import validate_session
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import StopReason
 from yourtool.providers.scripted import Scripted, calls, fails, says
 
 FILE = "some words of a file\n" * 100

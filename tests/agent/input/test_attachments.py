@@ -14,7 +14,7 @@ from PIL import Image
 from yourtool.agent.input.attachments import MAX_FILE_BYTES, attachment_from_bytes, read_attachment
 from yourtool.agent.input.clipboard import read_clipboard_image
 from yourtool.errors import UsageError
-from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, TextBlock
+from yourtool.messages.blocks import AudioBlock, DocumentBlock, ImageBlock, TextBlock
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.media_types import dimensions, orientation
 

@@ -5,7 +5,7 @@ import pytest
 from tests.agent.harness import MODEL, OTHER
 from yourtool.agent.input.mentions import parse_address
 from yourtool.errors import UsageError
-from yourtool.messages import ImageBlock, ImageSource, TextBlock
+from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.catalogue.models import Catalogue
 
 CATALOGUE = Catalogue([MODEL, OTHER], "2026-01-01")

@@ -14,10 +14,12 @@ from tests.providers.dialect_journeys import STATIONS, problems
 from tests.providers.recorded_exchanges import READ, request
 from yourtool.agent.input import user_shell
 from yourtool.agent.session.known_secrets import mask_secrets
-from yourtool.deltas import ShellStarted, ToolOutputDelta
 from yourtool.errors import ServerError, ToolError, UsageError
-from yourtool.events import ShellRan, TurnStarted
-from yourtool.messages import Audience, Origin, Role
+from yourtool.events.deltas import ShellStarted, ToolOutputDelta
+from yourtool.events.tools import ShellRan
+from yourtool.events.turns import TurnStarted
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import Audience, Origin
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.scripted import Scripted, fails, says
 from yourtool.store.exports import export_lines, from_jsonl

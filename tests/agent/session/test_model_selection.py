@@ -11,8 +11,9 @@ from yourtool.agent.environment import RunOptions
 from yourtool.agent.runtime import Runtime
 from yourtool.config import config_file
 from yourtool.errors import SwapRefusedError
-from yourtool.events import FACT_TYPES, SessionEffortSelected, SessionModelRefused
-from yourtool.messages import TextBlock
+from yourtool.events.catalog import FACT_TYPES
+from yourtool.events.sessions import SessionEffortSelected, SessionModelRefused
+from yourtool.messages.blocks import TextBlock
 from yourtool.paths import resolve_paths
 from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.scripted import Scripted, says

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from yourtool.agent.session.system_prompt import MAX_INSTRUCTION_BYTES, system_messages
-from yourtool.invariants import validate_message
+from yourtool.messages.invariants import validate_message
 
 
 def test_stable_part_has_the_same_bytes_in_every_turn(tmp_path):

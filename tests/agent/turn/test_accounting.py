@@ -14,11 +14,12 @@ from tests.provider_server import Reply as Answer
 from yourtool.agent.environment import RunOptions
 from yourtool.agent.runtime import Runtime
 from yourtool.amounts import Spending
-from yourtool.deltas import Notice, TextDelta, TokenUsage
 from yourtool.errors import InvalidRequestError, NetworkError, ServerError
-from yourtool.events import LlmCallCompleted, LlmCallFailed, TurnCancelled, TurnCompleted
+from yourtool.events.deltas import Notice, TextDelta, TokenUsage
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
+from yourtool.events.turns import TurnCancelled, TurnCompleted
 from yourtool.ids import new_id
-from yourtool.messages import StopReason
+from yourtool.messages.metadata import StopReason
 from yourtool.paths import resolve_paths
 from yourtool.providers.base import Request
 from yourtool.providers.catalogue.prices import cost

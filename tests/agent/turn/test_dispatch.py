@@ -10,14 +10,10 @@ from msgspec.structs import replace
 from tests.agent.harness import ALLOW, DENY, MODEL, Bench, Checked, User, names, play
 from yourtool.agent.turn import dispatch as dispatching
 from yourtool.config import Limits, Mode
-from yourtool.deltas import Notice
 from yourtool.effects import Decision, Scope, SideEffects, Verdict
-from yourtool.events import (
-    ToolConfirmationRequested,
-    ToolConfirmationResolved,
-    ToolFailed,
-)
-from yourtool.invariants import validate_session
+from yourtool.events.deltas import Notice
+from yourtool.events.tools import ToolConfirmationRequested, ToolConfirmationResolved, ToolFailed
+from yourtool.messages.invariants import validate_session
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import MAX_COMMAND_LENGTH, Rule, RuleSet
 from yourtool.providers.catalogue.models import Catalogue

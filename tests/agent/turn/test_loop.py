@@ -10,31 +10,17 @@ from msgspec.structs import replace
 from tests.agent.harness import ALLOW, DENY, LIMITS, MODEL, Checked, User, names, play
 from tests.scripts import calls_badly, pauses
 from yourtool.config import Limits
-from yourtool.deltas import MessageComplete, Notice, TextDelta, TokenUsage, ToolUseStart
 from yourtool.effects import SideEffects
 from yourtool.errors import InvalidRequestError, NetworkError, RateLimitError, UsageError
-from yourtool.events import (
-    LlmCallCompleted,
-    LlmCallFailed,
-    RouteDecided,
-    ToolCompleted,
-    ToolFailed,
-    TurnCompleted,
-    TurnStarted,
-)
+from yourtool.events.deltas import MessageComplete, Notice, TextDelta, TokenUsage, ToolUseStart
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
+from yourtool.events.tools import ToolCompleted, ToolFailed
+from yourtool.events.turns import RouteDecided, TurnCompleted, TurnStarted
 from yourtool.ids import new_id
-from yourtool.invariants import validate_message, validate_session
-from yourtool.messages import (
-    Audience,
-    Message,
-    MessageMetadata,
-    MessageStatus,
-    Role,
-    StopReason,
-    TextBlock,
-    ToolUseBlock,
-    now,
-)
+from yourtool.messages.blocks import TextBlock, ToolUseBlock
+from yourtool.messages.invariants import validate_message, validate_session
+from yourtool.messages.message import Message, Role, now
+from yourtool.messages.metadata import Audience, MessageMetadata, MessageStatus, StopReason
 from yourtool.providers.retry import RetryingAdapter
 from yourtool.providers.scripted import (
     Scripted,

@@ -4,18 +4,13 @@ from msgspec.structs import replace
 from tests.agent.harness import MODEL, names, play
 from tests.providers.histories import image
 from yourtool.agent.environment import RequestSettings
-from yourtool.deltas import Notice
 from yourtool.errors import ServerError, UsageError
-from yourtool.events import TurnStarted
-from yourtool.message_codec import decode_metadata, encode_metadata
-from yourtool.messages import (
-    DocumentBlock,
-    ImageBlock,
-    ImageSource,
-    RequestOptions,
-    Role,
-    TextBlock,
-)
+from yourtool.events.deltas import Notice
+from yourtool.events.turns import TurnStarted
+from yourtool.messages.blocks import DocumentBlock, ImageBlock, ImageSource, TextBlock
+from yourtool.messages.codec import decode_metadata, encode_metadata
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import RequestOptions
 from yourtool.providers.base import ForcedTool
 from yourtool.providers.scripted import Scripted, calls, fails, says
 

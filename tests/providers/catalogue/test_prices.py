@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yourtool.deltas import TokenUsage
+from yourtool.events.deltas import TokenUsage
 from yourtool.models import Price, PriceTier
 from yourtool.providers.catalogue.prices import cost
 

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from tests.providers.recorded_exchanges import Playback, complete, events_of, model, request
-from yourtool.messages import StopReason, ToolUseBlock
+from yourtool.messages.blocks import ToolUseBlock
+from yourtool.messages.metadata import StopReason
 from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.dialects.generate_content.dialect import Google
 from yourtool.providers.dialects.messages.dialect import Anthropic

@@ -9,14 +9,8 @@ from tests.providers.histories import PNG
 from tests.providers.recorded_exchanges import problems, request
 from tests.strategies import Writer
 from yourtool.blobs import store_blob
-from yourtool.messages import (
-    AudioBlock,
-    DocumentBlock,
-    ImageBlock,
-    ImageSource,
-    Role,
-    TextBlock,
-)
+from yourtool.messages.blocks import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock
+from yourtool.messages.message import Role
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import FileRoots
 from yourtool.providers.dialects.chat.dialect import OpenAIChat

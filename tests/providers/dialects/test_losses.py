@@ -9,15 +9,15 @@ from tests.providers.dialect_journeys import STATIONS
 from tests.providers.histories import image, reply_metadata
 from tests.providers.recorded_exchanges import problems, request
 from tests.strategies import Writer
-from yourtool.messages import (
-    MessageMetadata,
+from yourtool.messages.blocks import (
     RedactedThinkingBlock,
-    Role,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
 )
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import MessageMetadata
 from yourtool.providers.requests.placeholders import NO_OUTPUT, placeholder_for
 
 MISSING = image(f"sha256:{'0' * 64}", "file_ref")

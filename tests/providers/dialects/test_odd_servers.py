@@ -16,7 +16,6 @@ from tests.providers.histories import as_message, reply_metadata
 from tests.providers.recorded_exchanges import Playback, complete, events_of, model, request
 from tests.providers.stream_rules import broken_rules
 from tests.strategies import Writer
-from yourtool.deltas import MessageComplete
 from yourtool.errors import (
     ContextOverflowError,
     InvalidRequestError,
@@ -25,15 +24,10 @@ from yourtool.errors import (
     RateLimitError,
     ServerError,
 )
-from yourtool.messages import (
-    MessageMetadata,
-    Role,
-    StopReason,
-    TextBlock,
-    ThinkingBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-)
+from yourtool.events.deltas import MessageComplete
+from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import MessageMetadata, StopReason
 from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.dialects.generate_content.dialect import Google
 from yourtool.providers.dialects.messages.dialect import Anthropic

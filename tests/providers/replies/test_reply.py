@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from tests.providers.recorded_exchanges import complete, model, request
 from tests.providers.stream_rules import broken_rules
 from tests.strategies import Writer
-from yourtool.deltas import (
+from yourtool.errors import NetworkError
+from yourtool.events.deltas import (
     MessageStart,
     StreamError,
     TextDelta,
@@ -22,15 +23,9 @@ from yourtool.deltas import (
     ToolUseStart,
     UsageUpdate,
 )
-from yourtool.errors import NetworkError
-from yourtool.messages import (
-    RedactedThinkingBlock,
-    Role,
-    StopReason,
-    TextBlock,
-    ThinkingBlock,
-    ToolUseBlock,
-)
+from yourtool.messages.blocks import RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import StopReason
 from yourtool.providers.replies.arguments import parse_arguments
 from yourtool.providers.replies.reply import Reply
 

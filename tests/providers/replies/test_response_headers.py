@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yourtool.messages import RateLimits, Receipt
+from yourtool.messages.usage import RateLimits, Receipt
 from yourtool.providers.replies.response_headers import parse_receipt
 
 

@@ -10,18 +10,18 @@ from tests.providers.histories import PNG
 from tests.providers.recorded_exchanges import model, request
 from tests.strategies import Writer, examples
 from yourtool.blobs import store_blob
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     AudioBlock,
     DocumentBlock,
     ImageBlock,
     ImageSource,
     MediaBlock,
-    Role,
     TextBlock,
     ToolResultBlock,
     ToolUseBlock,
     iter_blocks,
 )
+from yourtool.messages.message import Role
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import FileRoots
 from yourtool.providers.requests.attachment_limits import find_attachment_problem, fit_attachments

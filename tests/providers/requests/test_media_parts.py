@@ -6,7 +6,8 @@ import pytest
 from tests.providers.histories import PNG, image
 from tests.providers.recorded_exchanges import model, request
 from tests.strategies import Writer
-from yourtool.messages import AudioBlock, DocumentBlock, ImageSource, Role
+from yourtool.messages.blocks import AudioBlock, DocumentBlock, ImageSource
+from yourtool.messages.message import Role
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import FileRoots
 from yourtool.providers.requests.media_parts import prepare_media

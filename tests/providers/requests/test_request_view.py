@@ -6,18 +6,20 @@ from hypothesis import strategies as st
 from tests.providers.histories import full, reply_metadata
 from tests.providers.recorded_exchanges import READ, model, problems, request
 from tests.strategies import Writer, any_messages, examples, histories
-from yourtool.invariants import validate_session
-from yourtool.messages import (
-    MessageMetadata,
-    MessageStatus,
+from yourtool.messages.blocks import (
     RedactedThinkingBlock,
-    RequestOptions,
-    Role,
     TextBlock,
     ThinkingBlock,
-    ToolInputError,
     ToolResultBlock,
     ToolUseBlock,
+)
+from yourtool.messages.invariants import validate_session
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import (
+    MessageMetadata,
+    MessageStatus,
+    RequestOptions,
+    ToolInputError,
 )
 from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.dialects.messages.dialect import Anthropic

@@ -3,8 +3,9 @@ from msgspec.structs import replace
 
 from tests.tui.events import Session
 from yourtool.errors import ErrorClass
-from yourtool.events import LlmCallFailed
-from yourtool.messages import StopReason, TextBlock
+from yourtool.events.model_calls import LlmCallFailed
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.metadata import StopReason
 from yourtool.routing.availability import MAX_FAILURES, Availability
 from yourtool.tui.transcript.summary import (
     TurnSummary,

@@ -8,7 +8,9 @@ from textual.widgets import Input
 
 from tests.tui.events import Session
 from tests.tui.pilot_helpers import paint, settle
-from yourtool.deltas import (
+from yourtool.effects import SideEffects
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import (
     BlockEdge,
     MessageComplete,
     MessageStart,
@@ -21,16 +23,10 @@ from yourtool.deltas import (
     ToolUseEnd,
     ToolUseStart,
 )
-from yourtool.effects import SideEffects
-from yourtool.events import Event, Fact
-from yourtool.messages import (
-    RedactedThinkingBlock,
-    Role,
-    StopReason,
-    TextBlock,
-    ThinkingBlock,
-    ToolUseBlock,
-)
+from yourtool.events.facts import Fact
+from yourtool.messages.blocks import RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import StopReason
 from yourtool.tui.output_filter import SanitizeFilter
 from yourtool.tui.transcript import transcript
 from yourtool.tui.transcript.heights import Heights

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from yourtool.messages import Message, Role, TextBlock, ToolResultBlock
+from yourtool.messages.blocks import TextBlock, ToolResultBlock
+from yourtool.messages.message import Message, Role
 
 MAX_INTACT_CHARACTERS = 400
 """Outputs up to this number of characters are never elided."""

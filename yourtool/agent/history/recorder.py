@@ -6,9 +6,9 @@ from typing import Protocol, TypeVar
 from msgspec.structs import replace
 
 from yourtool.agent.history.state import State
-from yourtool.events import AnyFact
+from yourtool.events.catalog import AnyFact
 from yourtool.ids import new_id
-from yourtool.messages import now
+from yourtool.messages.message import now
 
 F = TypeVar("F", bound=AnyFact)
 

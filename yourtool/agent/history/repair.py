@@ -6,25 +6,14 @@ from decimal import Decimal
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.errors import ToolFailure
-from yourtool.events import (
-    AnyFact,
-    LlmCallCompleted,
-    LlmCallFailed,
-    LlmCallStarted,
-    ToolCalled,
-    ToolFailed,
-    TurnCancelled,
-)
+from yourtool.events.catalog import AnyFact
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
+from yourtool.events.tools import ToolCalled, ToolFailed
+from yourtool.events.turns import TurnCancelled
 from yourtool.ids import new_id
-from yourtool.messages import (
-    Message,
-    MessageMetadata,
-    Origin,
-    Role,
-    TextBlock,
-    ToolResultBlock,
-    now,
-)
+from yourtool.messages.blocks import TextBlock, ToolResultBlock
+from yourtool.messages.message import Message, Role, now
+from yourtool.messages.metadata import MessageMetadata, Origin
 
 
 async def close_open_turn(

@@ -5,26 +5,20 @@ from decimal import Decimal
 
 from yourtool.agent.history.elision import elide_tool_outputs, next_elision
 from yourtool.errors import ErrorClass
-from yourtool.events import (
-    AnyFact,
-    LlmCallCompleted,
-    LlmCallFailed,
-    LlmCallStarted,
-    RouteDecided,
+from yourtool.events.catalog import AnyFact
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
+from yourtool.events.sessions import (
     SessionCreated,
     SessionEffortSelected,
     SessionForked,
     SessionImported,
     SessionModelRefused,
     SessionModelSelected,
-    ShellRan,
-    ToolCompleted,
-    ToolFailed,
-    TurnCancelled,
-    TurnCompleted,
-    TurnStarted,
 )
-from yourtool.messages import Audience, Message, Role, StopReason
+from yourtool.events.tools import ShellRan, ToolCompleted, ToolFailed
+from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted, TurnStarted
+from yourtool.messages.message import Message, Role
+from yourtool.messages.metadata import Audience, StopReason
 from yourtool.routing.router import RejectionCode, Slot
 
 _CONTENT_REJECTIONS = frozenset(

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from yourtool.agent.input.images import convert_to_png, fit_image, is_large, unsupported_format
 from yourtool.errors import UsageError
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
     DocumentBlock,

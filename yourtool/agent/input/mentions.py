@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.errors import UnknownModelError, UsageError
-from yourtool.messages import ContentBlock, TextBlock
+from yourtool.messages.blocks import ContentBlock, TextBlock
 from yourtool.models import Model
 from yourtool.providers.catalogue.models import Catalogue
 

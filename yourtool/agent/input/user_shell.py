@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from yourtool.agent.environment import SessionEnvironment
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.turn.dispatch import CANCEL_GRACE_SECONDS
-from yourtool.deltas import ShellStarted, ToolOutputDelta
 from yourtool.errors import ToolError
-from yourtool.events import ShellRan
+from yourtool.events.deltas import ShellStarted, ToolOutputDelta
+from yourtool.events.tools import ShellRan
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt, Interrupted
-from yourtool.messages import Audience, Message, MessageMetadata, Origin, Role, TextBlock, now
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.message import Message, Role, now
+from yourtool.messages.metadata import Audience, MessageMetadata, Origin
 from yourtool.text import storable
 from yourtool.tools.output import HEAD_TAIL_BYTES, CommandOutput
 from yourtool.tools.process import LiveText, ProcessExit

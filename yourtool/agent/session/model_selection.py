@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from yourtool.agent.environment import SessionEnvironment
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
-from yourtool.deltas import Notice
 from yourtool.errors import SwapRefusedError
-from yourtool.events import (
-    Event,
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import Notice
+from yourtool.events.sessions import (
     SessionEffortSelected,
     SessionModelRefused,
     SessionModelSelected,

@@ -27,28 +27,17 @@ from yourtool.agent.turn.loop import run_turn
 from yourtool.agent.turn.turn import Turn
 from yourtool.blobs import has_bytes, store_media
 from yourtool.config import Mode
-from yourtool.deltas import Notice
 from yourtool.errors import ToolError, UsageError
-from yourtool.events import (
-    Event,
-    RouteDecided,
-    SessionEnded,
-    ShellRan,
-    TurnCancelled,
-    TurnCompleted,
-    TurnStarted,
-)
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import Notice
+from yourtool.events.sessions import SessionEnded
+from yourtool.events.tools import ShellRan
+from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted, TurnStarted
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt
-from yourtool.messages import (
-    ContentBlock,
-    ImageBlock,
-    Message,
-    Role,
-    StopReason,
-    TextBlock,
-    now,
-)
+from yourtool.messages.blocks import ContentBlock, ImageBlock, TextBlock
+from yourtool.messages.message import Message, Role, now
+from yourtool.messages.metadata import StopReason
 from yourtool.models import Effort, Model
 from yourtool.providers.requests.reasoning_effort import describe_effort, describe_effort_change
 from yourtool.store.base import Lease

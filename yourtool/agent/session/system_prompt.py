@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from yourtool.errors import ToolError
-from yourtool.messages import Message, Role, TextBlock, now
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.message import Message, Role, now
 from yourtool.paths import own_directories, resolve_paths
 from yourtool.text import storable
 from yourtool.tools.workspace import Workspace

@@ -10,10 +10,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.agent.turn.turn import Turn
-from yourtool.deltas import AttemptFailed, MessageComplete, TokenUsage
 from yourtool.errors import AdapterError
-from yourtool.events import LlmCallFailed
-from yourtool.messages import Receipt, Usage, UsageExtra
+from yourtool.events.deltas import AttemptFailed, MessageComplete, TokenUsage
+from yourtool.events.model_calls import LlmCallFailed
+from yourtool.messages.usage import Receipt, Usage, UsageExtra
 from yourtool.providers.catalogue.prices import cost
 
 _NO_TOKENS = TokenUsage(input_tokens=0, output_tokens=0)

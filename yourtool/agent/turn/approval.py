@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from yourtool.agent.turn.turn import Turn
-from yourtool.deltas import Notice
 from yourtool.effects import Confirmation, Decision, Scope, Verdict
 from yourtool.errors import ConfigError, ToolError, ToolFailure
-from yourtool.events import ToolConfirmationRequested, ToolConfirmationResolved
+from yourtool.events.deltas import Notice
+from yourtool.events.tools import ToolConfirmationRequested, ToolConfirmationResolved
 from yourtool.interrupt import Interrupted
 from yourtool.masking import Mask
-from yourtool.messages import canonical_json
+from yourtool.messages.blocks import canonical_json
 
 _MAX_SUMMARY_CHARACTERS = 200
 """Characters of the arguments stored in the event; the approval prompt shows all of them."""

@@ -22,23 +22,16 @@ from yourtool.agent.turn.limits import count_repetition, repetition_notice
 from yourtool.agent.turn.tool_call import ToolCall, ToolOutcome, mask_output, to_text_blocks
 from yourtool.agent.turn.turn import Turn
 from yourtool.blobs import has_bytes, store_media
-from yourtool.deltas import ToolOutputDelta
 from yourtool.effects import Confirmation, SideEffects
 from yourtool.errors import ToolError, ToolFailure
-from yourtool.events import (
-    Event,
-    ToolCompleted,
-    ToolFailed,
-    ToolInputInvalid,
-)
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import ToolOutputDelta
+from yourtool.events.tools import ToolCompleted, ToolFailed, ToolInputInvalid
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupted
 from yourtool.masking import Mask
-from yourtool.messages import (
-    ToolUseBlock,
-    canonical_json,
-    now,
-)
+from yourtool.messages.blocks import ToolUseBlock, canonical_json
+from yourtool.messages.message import now
 from yourtool.text import storable
 from yourtool.tools.base import Tool, ToolContext
 

@@ -5,11 +5,11 @@ from decimal import Decimal
 
 from yourtool.agent.turn.turn import Turn
 from yourtool.amounts import format_money
-from yourtool.deltas import Notice, TokenUsage
 from yourtool.effects import Confirm, Confirmation, Verdict
 from yourtool.errors import AdapterError, InvalidRequestError
+from yourtool.events.deltas import Notice, TokenUsage
 from yourtool.ids import new_id
-from yourtool.messages import ToolUseBlock, canonical_json
+from yourtool.messages.blocks import ToolUseBlock, canonical_json
 from yourtool.providers.catalogue.prices import cost
 
 REPEATS_BEFORE_NOTE = 3

@@ -29,33 +29,17 @@ from yourtool.agent.turn.request import (
     request_options,
 )
 from yourtool.agent.turn.turn import Turn
-from yourtool.deltas import AttemptFailed, MessageComplete, Notice
 from yourtool.errors import AdapterError, ErrorClass, InvalidRequestError
-from yourtool.events import (
-    Event,
-    LlmCallCompleted,
-    LlmCallFailed,
-    LlmCallStarted,
-    ToolCompleted,
-    ToolFailed,
-    TurnCancelled,
-    TurnCompleted,
-)
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import AttemptFailed, MessageComplete, Notice
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
+from yourtool.events.tools import ToolCompleted, ToolFailed
+from yourtool.events.turns import TurnCancelled, TurnCompleted
 from yourtool.interrupt import Interrupted
-from yourtool.invariants import validate_session
-from yourtool.messages import (
-    ContentBlock,
-    ErrorInfo,
-    Message,
-    MessageMetadata,
-    MessageStatus,
-    Role,
-    StopReason,
-    TextBlock,
-    ThinkingBlock,
-    ToolUseBlock,
-    now,
-)
+from yourtool.messages.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock
+from yourtool.messages.invariants import validate_session
+from yourtool.messages.message import Message, Role, now
+from yourtool.messages.metadata import ErrorInfo, MessageMetadata, MessageStatus, StopReason
 from yourtool.providers.base import Request
 
 _log = logging.getLogger(__name__)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from yourtool.agent.turn.limits import confirm_wait
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import ErrorClass
-from yourtool.events import LlmCallFailed
+from yourtool.events.model_calls import LlmCallFailed
 from yourtool.ids import new_id
-from yourtool.messages import RequestOptions
+from yourtool.messages.metadata import RequestOptions
 from yourtool.providers.base import FileRoots, ForcedTool, Request
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.requests import request_view

@@ -10,19 +10,17 @@ from msgspec.structs import replace
 
 from yourtool.effects import Preview
 from yourtool.errors import ToolFailure
-from yourtool.events import ToolCalled
+from yourtool.events.tools import ToolCalled
 from yourtool.masking import Mask
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     ImageBlock,
-    Message,
-    MessageMetadata,
-    Role,
     TextBlock,
     ToolResultBlock,
     ToolUseBlock,
     canonical_json,
-    now,
 )
+from yourtool.messages.message import Message, Role, now
+from yourtool.messages.metadata import MessageMetadata
 from yourtool.text import storable
 from yourtool.tools.base import Args, Tool, ToolOutput
 

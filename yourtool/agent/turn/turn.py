@@ -7,9 +7,10 @@ from decimal import Decimal
 from yourtool.agent.environment import RequestSettings, SessionEnvironment
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
-from yourtool.events import ProviderRecovered, ProviderUnavailable
+from yourtool.events.turns import ProviderRecovered, ProviderUnavailable
 from yourtool.interrupt import Interrupt
-from yourtool.messages import Message, RoutingDecisionRecord, ToolInputError
+from yourtool.messages.message import Message
+from yourtool.messages.metadata import RoutingDecisionRecord, ToolInputError
 from yourtool.models import Model
 from yourtool.providers.base import Adapter
 from yourtool.tools.workspace import FileReads

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from yourtool.errors import AdapterError
-from yourtool.messages import canonical_json
+from yourtool.messages.blocks import canonical_json
 from yourtool.models import Effort, Model
 from yourtool.providers.base import Transport
 from yourtool.providers.catalogue.listings import (

@@ -7,7 +7,7 @@ https://platform.openai.com/docs/pricing, https://docs.claude.com/en/docs/about-
 
 from decimal import Decimal
 
-from yourtool.deltas import TokenUsage
+from yourtool.events.deltas import TokenUsage
 from yourtool.models import Price, Rates
 
 MIN_RATE, MAX_RATE = Decimal("1e-9"), Decimal(1_000_000)

@@ -7,7 +7,7 @@ its first event is streamed.
 from collections.abc import Hashable
 from typing import Any
 
-from yourtool.deltas import (
+from yourtool.events.deltas import (
     StreamEvent,
     TextDelta,
     TextEnd,
@@ -19,14 +19,14 @@ from yourtool.deltas import (
     ToolUseInputDelta,
     ToolUseStart,
 )
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     ContentBlock,
     RedactedThinkingBlock,
     TextBlock,
     ThinkingBlock,
-    ToolInputError,
     ToolUseBlock,
 )
+from yourtool.messages.metadata import ToolInputError
 from yourtool.providers.replies.arguments import ArgumentsScanner, parse_arguments
 from yourtool.text import encodable, storable
 

@@ -30,7 +30,7 @@ from yourtool.errors import (
     RateLimitError,
     ServerError,
 )
-from yourtool.messages import canonical_json
+from yourtool.messages.blocks import canonical_json
 from yourtool.providers.json_access import decode, mapping, objects, text
 from yourtool.providers.replies.response_headers import parse_wait
 from yourtool.text import storable, storable_json

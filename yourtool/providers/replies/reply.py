@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from yourtool.deltas import (
+from yourtool.errors import AdapterError
+from yourtool.events.deltas import (
     MessageComplete,
     MessageStart,
     StreamError,
@@ -20,8 +21,7 @@ from yourtool.deltas import (
     TokenUsage,
     UsageUpdate,
 )
-from yourtool.errors import AdapterError
-from yourtool.messages import StopReason, ToolInputError
+from yourtool.messages.metadata import StopReason, ToolInputError
 from yourtool.providers.base import Request
 from yourtool.providers.provider_extras import scope_of
 from yourtool.providers.replies.block_builders import (

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from yourtool.messages import RateLimits, Receipt
+from yourtool.messages.usage import RateLimits, Receipt
 from yourtool.text import storable
 
 _MAX_ID_LENGTH = 200

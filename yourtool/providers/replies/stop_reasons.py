@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping
 
-from yourtool.messages import StopReason
+from yourtool.messages.metadata import StopReason
 
 _log = logging.getLogger(__name__)
 

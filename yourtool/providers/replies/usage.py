@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from yourtool.deltas import TokenUsage
+from yourtool.events.deltas import TokenUsage
 from yourtool.providers.base import Request
 from yourtool.providers.estimate import estimate_text, estimate_tokens
 

@@ -16,18 +16,17 @@ from msgspec.structs import replace
 
 from yourtool.blobs import get_blob_size, is_blob
 from yourtool.errors import BlobError
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     ContentBlock,
     DocumentBlock,
     ImageBlock,
     ImageSource,
     MediaBlock,
-    Message,
-    Role,
     TextBlock,
     ToolResultBlock,
     iter_blocks,
 )
+from yourtool.messages.message import Message, Role
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import FileRoots
 from yourtool.providers.dropped_blocks import DropCallback, DropLog

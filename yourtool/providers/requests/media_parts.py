@@ -15,14 +15,8 @@ from typing import NamedTuple
 
 from yourtool.blobs import is_blob, read_blob
 from yourtool.errors import BlobError
-from yourtool.messages import (
-    AudioBlock,
-    DocumentBlock,
-    ImageBlock,
-    ImageSource,
-    MediaBlock,
-    Message,
-)
+from yourtool.messages.blocks import AudioBlock, DocumentBlock, ImageBlock, ImageSource, MediaBlock
+from yourtool.messages.message import Message
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import FileRoots, Request
 from yourtool.providers.media_types import (

@@ -6,7 +6,7 @@ Other keywords are moved to the description, and the reply is validated against 
 from collections.abc import Mapping
 from typing import Any
 
-from yourtool.messages import canonical_json
+from yourtool.messages.blocks import canonical_json
 
 SCHEMA_NAME = "reply"
 """The name of the schema in APIs that require one."""

@@ -2,17 +2,17 @@
 
 from msgspec.structs import replace
 
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
     MediaBlock,
-    Message,
     TextBlock,
     ToolResultBlock,
     iter_blocks,
 )
+from yourtool.messages.message import Message
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.requests.media_parts import media_support
 

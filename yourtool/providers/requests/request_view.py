@@ -12,21 +12,17 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from yourtool.config import ThinkingOnSwap
-from yourtool.messages import (
-    Audience,
+from yourtool.messages.blocks import (
     ContentBlock,
     MediaBlock,
-    Message,
-    MessageMetadata,
-    MessageStatus,
-    Origin,
     RedactedThinkingBlock,
-    Role,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
 )
+from yourtool.messages.message import Message, Role
+from yourtool.messages.metadata import Audience, MessageMetadata, MessageStatus, Origin
 from yourtool.models import Model
 from yourtool.providers.dropped_blocks import DropCallback, DropLog
 from yourtool.providers.requests.placeholders import EMPTY_MESSAGE

@@ -2,7 +2,8 @@
 
 from msgspec.structs import replace
 
-from yourtool.messages import Message, Role, TextBlock
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.message import Message, Role
 from yourtool.providers.base import Request
 
 

@@ -7,18 +7,16 @@ from collections.abc import Iterator, Mapping
 from sqlite3 import Connection
 
 from yourtool.errors import SessionNotFoundError, StoreError, ToolFailure
-from yourtool.events import (
-    Fact,
-    LlmCallCompleted,
-    LlmCallFailed,
+from yourtool.events.facts import Fact
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
+from yourtool.events.sessions import (
     SessionCreated,
     SessionForked,
     SessionImported,
     SessionModelSelected,
-    ToolCompleted,
-    ToolFailed,
 )
-from yourtool.messages import SCHEMA_VERSION, Message
+from yourtool.events.tools import ToolCompleted, ToolFailed
+from yourtool.messages.message import SCHEMA_VERSION, Message
 from yourtool.store.sqlite.fulltext import searchable_text
 from yourtool.store.sqlite.row_codec import INSERT_MESSAGE, message_row, to_microseconds
 from yourtool.store.validation import require_valid_message

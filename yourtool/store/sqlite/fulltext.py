@@ -7,8 +7,8 @@ between words, so each character is indexed as a word and a run of characters is
 
 from collections.abc import Sequence
 
-from yourtool.message_codec import decode_content
-from yourtool.messages import ContentBlock, TextBlock
+from yourtool.messages.blocks import ContentBlock, TextBlock
+from yourtool.messages.codec import decode_content
 
 _CJK_RANGES = (  # ranges, since a regular expression of them is slow to compile
     range(0x3041, 0x3100),

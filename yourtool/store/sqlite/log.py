@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 from sqlite3 import Connection
 
 from yourtool.errors import InvalidMessageError, SessionNotFoundError, StoreError
-from yourtool.events import AnyFact, message_of
+from yourtool.events.catalog import AnyFact, message_of
 from yourtool.ids import is_ulid, new_id
-from yourtool.invariants import validate_message, value_problems
-from yourtool.messages import Message
+from yourtool.messages.invariants import validate_message, value_problems
+from yourtool.messages.message import Message
 from yourtool.store.sqlite.derived_tables import index_message, project
 from yourtool.store.sqlite.row_codec import (
     INSERT_EVENT,

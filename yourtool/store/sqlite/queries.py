@@ -11,8 +11,9 @@ import msgspec
 from msgspec import Struct
 
 from yourtool.amounts import Spending
-from yourtool.message_codec import decode_content, require_shallow
-from yourtool.messages import ContentBlock, Role
+from yourtool.messages.blocks import ContentBlock
+from yourtool.messages.codec import decode_content, require_shallow
+from yourtool.messages.message import Role
 from yourtool.store.base import SearchHit, SessionSummary
 from yourtool.store.sqlite.fulltext import fts_query
 from yourtool.store.sqlite.row_codec import DECODE_ERRORS, from_microseconds, to_microseconds

@@ -11,8 +11,10 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from yourtool.events import FACT_TYPES, AnyFact, Fact
-from yourtool.message_codec import (
+from yourtool.events.catalog import FACT_TYPES, AnyFact
+from yourtool.events.facts import Fact
+from yourtool.messages.blocks import canonical_json
+from yourtool.messages.codec import (
     decode_content,
     decode_metadata,
     encode_content,
@@ -20,7 +22,7 @@ from yourtool.message_codec import (
     intern_value,
     require_shallow,
 )
-from yourtool.messages import SCHEMA_VERSION, Message, Role, canonical_json
+from yourtool.messages.message import SCHEMA_VERSION, Message, Role
 
 _log = logging.getLogger(__name__)
 

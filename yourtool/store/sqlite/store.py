@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from yourtool.amounts import Spending
-from yourtool.events import AnyFact
-from yourtool.messages import Message
+from yourtool.events.catalog import AnyFact
+from yourtool.messages.message import Message
 from yourtool.store.base import SearchHit, SessionStore, SessionSummary
 from yourtool.store.sqlite import log, queries
 from yourtool.store.sqlite.database import Database

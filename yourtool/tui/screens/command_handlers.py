@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from yourtool.config import Mode
 from yourtool.errors import UsageError
-from yourtool.messages import Message, Role, now
+from yourtool.messages.message import Message, Role, now
 from yourtool.models import EFFORTS, Effort
 from yourtool.tui.reports import context_report, cost_report, help_report
 from yourtool.tui.screens.attachments import attach_clipboard, attach_file, warn_unsupported

@@ -2,7 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from yourtool.events import Event, ShellRan, TurnCancelled
+from yourtool.events.catalog import Event
+from yourtool.events.tools import ShellRan
+from yourtool.events.turns import TurnCancelled
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.session.session import Session

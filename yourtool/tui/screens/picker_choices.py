@@ -8,7 +8,7 @@ from typing import Protocol
 
 from yourtool.amounts import format_duration
 from yourtool.errors import SwapRefusedError
-from yourtool.messages import Message, Role
+from yourtool.messages.message import Message, Role
 from yourtool.models import Model
 from yourtool.tui.drafts import Draft
 from yourtool.tui.reports import format_price, format_spending, format_tokens

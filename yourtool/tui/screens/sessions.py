@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from yourtool.errors import SwapRefusedError, UsageError
-from yourtool.messages import Message, Role, TextBlock, now
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.message import Message, Role, now
 from yourtool.store.base import resolve_id
 from yourtool.tui.drafts import fold_text
 from yourtool.tui.screens.picker import Choice, Picker

@@ -15,10 +15,12 @@ from textual.worker import Worker
 
 from yourtool.agent.commands import InvalidCommand, Invocation, ParsedInput, parse_input
 from yourtool.config import Mode
-from yourtool.deltas import Notice, ShellStarted, TextDelta, ThinkingDelta, ToolUseStart
 from yourtool.effects import Confirmation, Decision
 from yourtool.errors import YourtoolError
-from yourtool.events import Event, Fact, TurnStarted
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import Notice, ShellStarted, TextDelta, ThinkingDelta, ToolUseStart
+from yourtool.events.facts import Fact
+from yourtool.events.turns import TurnStarted
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft

@@ -2,14 +2,13 @@
 
 from typing import Literal, TypeAlias
 
-from yourtool.events import (
-    ProviderRecovered,
-    ProviderUnavailable,
+from yourtool.events.sessions import (
     SessionForked,
     SessionImported,
     SessionModelRefused,
     SessionModelSelected,
 )
+from yourtool.events.turns import ProviderRecovered, ProviderUnavailable
 from yourtool.tui.transcript import summary
 
 SessionChange: TypeAlias = (

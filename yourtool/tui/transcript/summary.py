@@ -5,16 +5,15 @@ from http import HTTPStatus
 
 from yourtool.amounts import format_duration, format_money
 from yourtool.errors import ErrorClass, ErrorCode
-from yourtool.events import (
-    LlmCallCompleted,
-    LlmCallFailed,
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
+from yourtool.events.turns import (
     ProviderRecovered,
     ProviderUnavailable,
     RouteDecided,
     TurnCancelled,
     TurnCompleted,
 )
-from yourtool.messages import StopReason
+from yourtool.messages.metadata import StopReason
 from yourtool.routing.availability import TRIGGER_TEXTS
 from yourtool.tui.transcript.items import FooterItem
 

@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar, assert_never
 
-from yourtool.deltas import (
+from yourtool.errors import ErrorClass, ToolFailure
+from yourtool.events.catalog import AnyFact, Event
+from yourtool.events.deltas import (
     AttemptFailed,
     BlockEdge,
     MessageComplete,
@@ -25,19 +27,15 @@ from yourtool.deltas import (
     ToolUseStart,
     UsageUpdate,
 )
-from yourtool.errors import ErrorClass, ToolFailure
-from yourtool.events import (
-    AnyFact,
-    Event,
-    Fact,
-    LlmCallCompleted,
-    LlmCallFailed,
-    LlmCallStarted,
-    RouteDecided,
+from yourtool.events.facts import Fact
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
+from yourtool.events.sessions import (
     SessionCreated,
     SessionEffortSelected,
     SessionEnded,
     SessionResumed,
+)
+from yourtool.events.tools import (
     ShellRan,
     ToolCalled,
     ToolCompleted,
@@ -45,19 +43,17 @@ from yourtool.events import (
     ToolConfirmationResolved,
     ToolFailed,
     ToolInputInvalid,
-    TurnCancelled,
-    TurnCompleted,
-    TurnStarted,
 )
-from yourtool.messages import (
-    Audience,
+from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted, TurnStarted
+from yourtool.messages.blocks import (
     ContentBlock,
-    Message,
     RedactedThinkingBlock,
     TextBlock,
     ThinkingBlock,
     ToolUseBlock,
 )
+from yourtool.messages.message import Message
+from yourtool.messages.metadata import Audience
 from yourtool.tui.markdown.blocks import HighlighterFactory
 from yourtool.tui.pending_attachments import count_attachments
 from yourtool.tui.transcript import summary

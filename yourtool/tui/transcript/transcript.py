@@ -16,8 +16,10 @@ from textual.message import Message
 from textual.selection import Selection
 from textual.timer import Timer
 
-from yourtool.deltas import MessageComplete
-from yourtool.events import AnyFact, Event, LlmCallFailed, TurnCancelled, TurnCompleted
+from yourtool.events.catalog import AnyFact, Event
+from yourtool.events.deltas import MessageComplete
+from yourtool.events.model_calls import LlmCallFailed
+from yourtool.events.turns import TurnCancelled, TurnCompleted
 from yourtool.tui.keys import KEYS
 from yourtool.tui.markdown.blocks import HighlighterFactory
 from yourtool.tui.terminal import MAX_COPIED_CHARACTERS

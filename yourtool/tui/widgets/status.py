@@ -10,18 +10,16 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from yourtool.amounts import format_duration
-from yourtool.events import (
-    AnyFact,
-    LlmCallCompleted,
-    LlmCallFailed,
-    LlmCallStarted,
+from yourtool.events.catalog import AnyFact
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
+from yourtool.events.tools import (
     ToolCalled,
     ToolCompleted,
     ToolConfirmationRequested,
     ToolConfirmationResolved,
     ToolFailed,
-    TurnStarted,
 )
+from yourtool.events.turns import TurnStarted
 from yourtool.text import printable
 from yourtool.tui.transcript.items import ErrorItem, Item
 from yourtool.tui.transcript.text_items import ThinkingItem

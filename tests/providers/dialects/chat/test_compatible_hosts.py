@@ -10,14 +10,9 @@ from tests.providers.stream_rules import broken_rules
 from tests.strategies import Writer
 from yourtool.config import Config, ProviderConfig
 from yourtool.errors import ContextOverflowError
-from yourtool.messages import (
-    Role,
-    StopReason,
-    TextBlock,
-    ThinkingBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-)
+from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import StopReason
 from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.dialects.responses.dialect import OpenAIResponses
 from yourtool.providers.provider_specs import provider_specs

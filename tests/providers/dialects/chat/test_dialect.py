@@ -23,15 +23,9 @@ from tests.providers.recorded_exchanges import (
 from tests.providers.stream_rules import broken_rules
 from tests.strategies import Writer, examples, histories
 from yourtool.errors import ConfigError
-from yourtool.messages import (
-    MessageMetadata,
-    Role,
-    StopReason,
-    TextBlock,
-    ThinkingBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-)
+from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import MessageMetadata, StopReason
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import ForcedTool
 from yourtool.providers.cache_plan import plan_cache

@@ -16,14 +16,9 @@ from tests.providers.recorded_exchanges import (
     request,
 )
 from tests.strategies import Writer
-from yourtool.messages import (
-    Message,
-    MessageMetadata,
-    RedactedThinkingBlock,
-    Role,
-    TextBlock,
-    ThinkingBlock,
-)
+from yourtool.messages.blocks import RedactedThinkingBlock, TextBlock, ThinkingBlock
+from yourtool.messages.message import Message, Role
+from yourtool.messages.metadata import MessageMetadata
 from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.provider_specs import BUILT_IN
 from yourtool.providers.requests.request_view import build_request_view

@@ -24,16 +24,15 @@ from tests.providers.recorded_exchanges import (
 )
 from tests.providers.stream_rules import broken_rules
 from tests.strategies import SESSION, Writer, examples, histories
-from yourtool.messages import (
-    MessageMetadata,
+from yourtool.messages.blocks import (
     RedactedThinkingBlock,
-    Role,
-    StopReason,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
 )
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import MessageMetadata, StopReason
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import Request
 from yourtool.providers.dialects.messages.dialect import Anthropic

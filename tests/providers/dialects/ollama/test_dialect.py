@@ -21,16 +21,11 @@ from tests.providers.recorded_exchanges import (
 )
 from tests.strategies import Writer, examples, histories
 from tests.validator.validate import validate
-from yourtool.deltas import ToolUseEnd, ToolUseInputDelta, ToolUseStart
 from yourtool.errors import NetworkError
-from yourtool.messages import (
-    Role,
-    StopReason,
-    TextBlock,
-    ThinkingBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-)
+from yourtool.events.deltas import ToolUseEnd, ToolUseInputDelta, ToolUseStart
+from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import StopReason
 from yourtool.providers.dialects.ollama.dialect import Ollama
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap

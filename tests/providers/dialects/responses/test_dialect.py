@@ -24,16 +24,11 @@ from tests.providers.recorded_exchanges import (
     request,
 )
 from tests.strategies import Writer, examples, histories
-from yourtool.deltas import TextDelta
 from yourtool.errors import ServerError
-from yourtool.messages import (
-    Role,
-    StopReason,
-    TextBlock,
-    ThinkingBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-)
+from yourtool.events.deltas import TextDelta
+from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import StopReason
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.dialects.responses.dialect import OpenAIResponses
 from yourtool.providers.requests.request_view import build_request_view

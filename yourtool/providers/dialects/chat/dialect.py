@@ -11,9 +11,10 @@ from typing import Any
 
 import msgspec
 
-from yourtool.deltas import StreamEvent
 from yourtool.errors import ConfigError
-from yourtool.messages import StopReason, canonical_json
+from yourtool.events.deltas import StreamEvent
+from yourtool.messages.blocks import canonical_json
+from yourtool.messages.metadata import StopReason
 from yourtool.providers.base import Request
 from yourtool.providers.dialects.chat.request import (
     API,

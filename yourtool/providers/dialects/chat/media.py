@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from yourtool.messages import AudioBlock, DocumentBlock, ImageBlock, MediaBlock, Message
+from yourtool.messages.blocks import AudioBlock, DocumentBlock, ImageBlock, MediaBlock
+from yourtool.messages.message import Message
 from yourtool.providers.base import Request
 from yourtool.providers.media_types import IMAGE_TYPES, PDF, PLAIN
 from yourtool.providers.requests.media_parts import format_document, prepare_media

@@ -3,17 +3,16 @@
 import re
 from typing import Any, TypeAlias
 
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     MediaBlock,
-    Message,
     RedactedThinkingBlock,
-    Role,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
     canonical_json,
 )
+from yourtool.messages.message import Message, Role
 from yourtool.providers.base import ForcedTool, Request
 from yourtool.providers.dialects.chat.media import media_parts
 from yourtool.providers.json_access import mapping, text

@@ -10,7 +10,7 @@ import logging
 from decimal import Decimal
 from typing import Any
 
-from yourtool.deltas import TokenUsage
+from yourtool.events.deltas import TokenUsage
 from yourtool.providers.json_access import count, mapping
 from yourtool.providers.replies.reply import Reply
 

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
 
-from yourtool.deltas import StreamEvent, TokenUsage
 from yourtool.errors import NetworkError
-from yourtool.messages import StopReason, canonical_json
+from yourtool.events.deltas import StreamEvent, TokenUsage
+from yourtool.messages.blocks import canonical_json
+from yourtool.messages.metadata import StopReason
 from yourtool.providers.base import Request
 from yourtool.providers.dialects.generate_content.request import API, SIGNATURE, build_body
 from yourtool.providers.json_access import count, decode, decode_frame, mapping, objects, text

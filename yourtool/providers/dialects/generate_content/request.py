@@ -10,17 +10,16 @@ models require a marker instead.
 import re
 from typing import Any
 
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     ContentBlock,
     MediaBlock,
-    Message,
     RedactedThinkingBlock,
-    Role,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
 )
+from yourtool.messages.message import Message, Role
 from yourtool.providers.base import ForcedTool, Request, ToolChoice
 from yourtool.providers.dialects.generate_content.schema import google_schema
 from yourtool.providers.json_access import count, text

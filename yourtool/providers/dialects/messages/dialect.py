@@ -9,8 +9,9 @@ last number that is not null is the final one.
 from collections.abc import Iterable
 from typing import Any
 
-from yourtool.deltas import StreamEvent, TokenUsage
-from yourtool.messages import StopReason, canonical_json
+from yourtool.events.deltas import StreamEvent, TokenUsage
+from yourtool.messages.blocks import canonical_json
+from yourtool.messages.metadata import StopReason
 from yourtool.providers.base import Request
 from yourtool.providers.dialects.messages.request import API, build_body
 from yourtool.providers.json_access import count, decode_frame, mapping, objects, text

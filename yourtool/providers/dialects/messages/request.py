@@ -6,17 +6,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     DocumentBlock,
     MediaBlock,
-    Message,
     RedactedThinkingBlock,
-    Role,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
 )
+from yourtool.messages.message import Message, Role
 from yourtool.providers.base import ForcedTool, Request
 from yourtool.providers.json_access import text
 from yourtool.providers.media_types import IMAGE_TYPES, PDF, PLAIN

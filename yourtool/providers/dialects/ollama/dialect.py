@@ -12,21 +12,20 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from yourtool.deltas import StreamEvent, TokenUsage
 from yourtool.effects import ToolDefinition
-from yourtool.messages import (
+from yourtool.events.deltas import StreamEvent, TokenUsage
+from yourtool.messages.blocks import (
     ContentBlock,
     ImageBlock,
     MediaBlock,
-    Message,
     RedactedThinkingBlock,
-    Role,
-    StopReason,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     canonical_json,
 )
+from yourtool.messages.message import Message, Role
+from yourtool.messages.metadata import StopReason
 from yourtool.providers.base import ForcedTool, Request
 from yourtool.providers.json_access import count, decode_frame, mapping, objects, text
 from yourtool.providers.replies.arguments import arguments_as_text

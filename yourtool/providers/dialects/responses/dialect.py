@@ -12,8 +12,9 @@ but without its id, because an id refers to a stored item, which requires the ne
 from collections.abc import Iterable
 from typing import Any
 
-from yourtool.deltas import StreamEvent
-from yourtool.messages import StopReason, canonical_json
+from yourtool.events.deltas import StreamEvent
+from yourtool.messages.blocks import canonical_json
+from yourtool.messages.metadata import StopReason
 from yourtool.providers.base import Request
 from yourtool.providers.dialects.chat.usage import parse_usage
 from yourtool.providers.dialects.responses.request import API, build_body

@@ -3,21 +3,20 @@
 import re
 from typing import Any
 
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
     MediaBlock,
-    Message,
     RedactedThinkingBlock,
-    Role,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
     canonical_json,
 )
+from yourtool.messages.message import Message, Role
 from yourtool.providers.base import ForcedTool, Request
 from yourtool.providers.json_access import mapping, text
 from yourtool.providers.media_types import PLAIN

@@ -4,7 +4,9 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from yourtool.events import FACT_TYPES, Actor, AnyFact, Event, Fact, RouteDecided, Sensitivity
+from yourtool.events.catalog import FACT_TYPES, AnyFact, Event
+from yourtool.events.facts import Actor, Fact, Sensitivity
+from yourtool.events.turns import RouteDecided
 
 CATALOG = {
     "session.created",

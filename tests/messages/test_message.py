@@ -8,33 +8,29 @@ from msgspec.structs import replace
 
 from tests.strategies import any_messages, blocks, few, metadatas
 from yourtool.effects import SideEffects, ToolDefinition
-from yourtool.message_codec import (
+from yourtool.messages.blocks import (
+    AudioBlock,
+    ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    ImageSource,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    canonical_json,
+)
+from yourtool.messages.codec import (
     BLOCK_TYPES,
     decode_content,
     decode_metadata,
     encode_content,
     encode_metadata,
 )
-from yourtool.messages import (
-    AudioBlock,
-    ContentBlock,
-    DocumentBlock,
-    ImageBlock,
-    ImageSource,
-    Message,
-    MessageMetadata,
-    MessageStatus,
-    RedactedThinkingBlock,
-    Role,
-    StopReason,
-    TextBlock,
-    ThinkingBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-    Usage,
-    canonical_json,
-    now,
-)
+from yourtool.messages.message import Message, Role, now
+from yourtool.messages.metadata import MessageMetadata, MessageStatus, StopReason
+from yourtool.messages.usage import Usage
 
 EVERY_KIND = (
     TextBlock("words"),

@@ -8,21 +8,19 @@ from typing import Any, cast
 
 import msgspec
 
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
-    MessageMetadata,
     RedactedThinkingBlock,
-    RequestOptions,
-    RoutingDecisionRecord,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
     canonical_json,
 )
+from yourtool.messages.metadata import MessageMetadata, RequestOptions, RoutingDecisionRecord
 from yourtool.text import MAX_JSON_DEPTH
 
 _log = logging.getLogger(__name__)

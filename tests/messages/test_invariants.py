@@ -3,24 +3,24 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from tests.strategies import any_messages, few, histories
-from yourtool.invariants import validate_message, validate_session
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     ImageBlock,
     ImageSource,
-    Message,
-    MessageMetadata,
-    MessageStatus,
     RedactedThinkingBlock,
-    Role,
-    RoutingDecisionRecord,
-    RoutingMode,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
-    Usage,
-    now,
 )
+from yourtool.messages.invariants import validate_message, validate_session
+from yourtool.messages.message import Message, Role, now
+from yourtool.messages.metadata import (
+    MessageMetadata,
+    MessageStatus,
+    RoutingDecisionRecord,
+    RoutingMode,
+)
+from yourtool.messages.usage import Usage
 
 TEXT = TextBlock("words")
 CALL = ToolUseBlock("tu_1", "read_file", {})

@@ -13,20 +13,19 @@ from decimal import Decimal
 from msgspec import Struct
 
 from yourtool.ids import is_ulid
-from yourtool.messages import (
+from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
-    Message,
-    MessageStatus,
     RedactedThinkingBlock,
-    Role,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
 )
+from yourtool.messages.message import Message, Role
+from yourtool.messages.metadata import MessageStatus
 
 PERMITTED: dict[Role, tuple[type[ContentBlock], ...]] = {
     Role.USER: (TextBlock, ImageBlock, AudioBlock, DocumentBlock),

@@ -9,7 +9,9 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from yourtool.messages import ContentBlock, Receipt, StopReason, ToolInputError
+from yourtool.messages.blocks import ContentBlock
+from yourtool.messages.metadata import StopReason, ToolInputError
+from yourtool.messages.usage import Receipt
 
 
 class TokenUsage(Struct, frozen=True, kw_only=True):

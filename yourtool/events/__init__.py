@@ -1,0 +1,1 @@
+"""Events of a session by topic: stored facts and deltas for the display."""

@@ -1,0 +1,76 @@
+"""The catalog of events: all facts by type, and everything that the core yields."""
+
+from collections.abc import Mapping
+from typing import TypeAlias, get_args
+
+from yourtool.events.deltas import Notice, ShellStarted, StreamEvent, ToolOutputDelta
+from yourtool.events.facts import Fact
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
+from yourtool.events.sessions import (
+    SessionCreated,
+    SessionEffortSelected,
+    SessionEnded,
+    SessionForked,
+    SessionImported,
+    SessionModelRefused,
+    SessionModelSelected,
+    SessionResumed,
+)
+from yourtool.events.tools import (
+    ShellRan,
+    ToolCalled,
+    ToolCompleted,
+    ToolConfirmationRequested,
+    ToolConfirmationResolved,
+    ToolFailed,
+    ToolInputInvalid,
+)
+from yourtool.events.turns import (
+    ProviderRecovered,
+    ProviderUnavailable,
+    RouteDecided,
+    TurnCancelled,
+    TurnCompleted,
+    TurnStarted,
+)
+from yourtool.messages.message import Message
+
+AnyFact: TypeAlias = (
+    SessionCreated
+    | SessionResumed
+    | SessionForked
+    | SessionImported
+    | SessionModelSelected
+    | SessionModelRefused
+    | SessionEffortSelected
+    | SessionEnded
+    | TurnStarted
+    | TurnCompleted
+    | TurnCancelled
+    | LlmCallStarted
+    | LlmCallCompleted
+    | LlmCallFailed
+    | ToolCalled
+    | ToolCompleted
+    | ToolFailed
+    | ToolInputInvalid
+    | ToolConfirmationRequested
+    | ToolConfirmationResolved
+    | ShellRan
+    | RouteDecided
+    | ProviderUnavailable
+    | ProviderRecovered
+)
+
+FACT_TYPES: Mapping[str, type[AnyFact]] = {
+    str(kind.__struct_config__.tag): kind for kind in get_args(AnyFact)
+}
+
+
+def message_of(fact: Fact) -> Message | None:
+    """Return the message that a fact adds to the conversation, if any."""
+    return getattr(fact, "message", None)
+
+
+Event: TypeAlias = AnyFact | StreamEvent | ToolOutputDelta | ShellStarted | Notice
+"""The events that the core yields."""

@@ -1,0 +1,85 @@
+"""Facts about a session: its start and end, copies, and settings of the user."""
+
+from decimal import Decimal
+from typing import ClassVar, Literal
+
+from yourtool.events.facts import Actor, Fact, Sensitivity
+from yourtool.models import Effort
+
+
+class SessionCreated(Fact, frozen=True, kw_only=True, tag="session.created"):
+    """A session was created."""
+
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    workspace_path: str
+    workspace_hash: str
+    initial_active_model: str | None = None
+    routing_policy_version: str = ""
+
+
+class SessionResumed(Fact, frozen=True, kw_only=True, tag="session.resumed"):
+    """A stored session was opened again."""
+
+    workspace_hash: str
+    last_event_id_at_resume: str | None = None
+
+
+class SessionForked(Fact, frozen=True, kw_only=True, tag="session.forked"):
+    """The events before were copied from another session, which has their costs."""
+
+    actor: ClassVar[Actor] = Actor.USER
+
+    parent_session_id: str
+
+
+class SessionImported(Fact, frozen=True, kw_only=True, tag="session.imported"):
+    """The events before were imported from a file; their costs are not ours."""
+
+    actor: ClassVar[Actor] = Actor.USER
+
+    source_session_id: str
+    """The id of the exported session."""
+
+
+class SessionModelSelected(Fact, frozen=True, kw_only=True, tag="session.model_selected"):
+    """The user set the model of the session, or reset it with `/model -`."""
+
+    actor: ClassVar[Actor] = Actor.USER
+
+    model: str | None
+    """None: the default model is used."""
+    media_in_words: bool = False
+    """Whether the model gets placeholders for unsupported media that are already in the
+    session."""
+
+
+class SessionModelRefused(Fact, frozen=True, kw_only=True, tag="session.model_refused"):
+    """The user chose a model that cannot take the session; the active model is unchanged."""
+
+    actor: ClassVar[Actor] = Actor.USER
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    model: str
+    validation_failure: str
+    """A failure code of the router, as in `route.decided`."""
+    reason: str
+    """The text that the user saw."""
+
+
+class SessionEffortSelected(Fact, frozen=True, kw_only=True, tag="session.effort_selected"):
+    """The user set the reasoning effort of the session."""
+
+    actor: ClassVar[Actor] = Actor.USER
+
+    effort: Effort | None
+    """None: no effort is sent (`/effort -`)."""
+
+
+class SessionEnded(Fact, frozen=True, kw_only=True, tag="session.ended"):
+    """The program closed a session."""
+
+    disposition: Literal["completed", "abandoned", "error"]
+    turn_count: int
+    total_cost_usd: Decimal
+    duration_seconds: float

@@ -1,0 +1,108 @@
+"""Facts about tool calls, their approvals, and shell commands of the user."""
+
+from datetime import datetime
+from typing import ClassVar, Literal
+
+from yourtool.effects import SideEffects, ToolHints
+from yourtool.events.facts import Actor, Fact, Sensitivity
+from yourtool.messages.message import Message
+
+
+class ToolCalled(Fact, frozen=True, kw_only=True, tag="tool.called"):
+    """A tool starts; stored before it has any effect."""
+
+    actor: ClassVar[Actor] = Actor.AGENT
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    tool_use_id: str
+    tool_name: str
+    input_hash: str
+    input_size_bytes: int
+    side_effects: SideEffects
+    hints: ToolHints = ToolHints()
+
+
+class ToolCompleted(Fact, frozen=True, kw_only=True, tag="tool.completed"):
+    """A tool finished; `success` is false if, for example, a command exited with 1."""
+
+    actor: ClassVar[Actor] = Actor.TOOL
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    tool_use_id: str
+    tool_name: str
+    success: bool
+    output_size_bytes: int
+    latency_ms: int
+    files_modified: tuple[str, ...] = ()
+    command_executed: str | None = None
+    message: Message
+
+
+class ToolFailed(Fact, frozen=True, kw_only=True, tag="tool.failed"):
+    """The result of a call is an error; without a `tool.called` before, it never ran."""
+
+    actor: ClassVar[Actor] = Actor.TOOL
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    tool_use_id: str
+    tool_name: str
+    error_class: str
+    error_message: str
+    latency_ms: int
+    message: Message
+
+
+class ToolInputInvalid(Fact, frozen=True, kw_only=True, tag="tool.input_invalid"):
+    """The arguments of a call are invalid; the `tool.failed` after it is the model's result."""
+
+    actor: ClassVar[Actor] = Actor.AGENT
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    tool_use_id: str
+    tool_name: str
+    validation_errors: tuple[str, ...]
+
+
+class ToolConfirmationRequested(Fact, frozen=True, kw_only=True, tag="tool.confirmation_requested"):
+    """The user was asked for an approval."""
+
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    tool_use_id: str
+    tool_name: str
+    side_effects: SideEffects
+    confirmation_request_id: str
+    input_summary: str
+    projected_modifications: tuple[str, ...] = ()
+    command_summary: str | None = None
+    rule: str | None = None
+    """The permission rule that would allow the call, if there is one."""
+    expires_at: datetime | None = None
+
+
+class ToolConfirmationResolved(Fact, frozen=True, kw_only=True, tag="tool.confirmation_resolved"):
+    """The approval request was answered, or cancelled."""
+
+    actor: ClassVar[Actor] = Actor.USER
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    tool_use_id: str
+    confirmation_request_id: str
+    decision: Literal["allow", "deny", "timeout", "cancelled"]
+    scope: Literal["once", "session", "always"] | None = None
+
+
+class ShellRan(Fact, frozen=True, kw_only=True, tag="shell.ran"):
+    """A shell command that the user typed ran between turns."""
+
+    actor: ClassVar[Actor] = Actor.USER
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    command: str
+    exit_code: int | None
+    """Negative for a signal; 126 if it could not start; None if the user stopped it."""
+    duration_seconds: float
+    truncated: bool
+    """Whether the message contains less than the full output."""
+    message: Message
+    """A user message of three texts: the command after `$ `, its output, its exit status."""

@@ -1,0 +1,1 @@
+"""The canonical message format: blocks, metadata, the stored form and the invariants."""

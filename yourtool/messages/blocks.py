@@ -1,0 +1,125 @@
+"""Content blocks of the canonical message format, and the JSON encoding that compares them.
+
+The content of a message is an ordered tuple of typed blocks, never a bare string.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+
+def canonical_json(value: Any) -> bytes:
+    """Encode `value` with sorted keys, so that equal values have equal bytes."""
+    return msgspec.json.encode(value, order="deterministic")
+
+
+Critical: TypeAlias = bool | msgspec.UnsetType
+"""True: a request that cannot contain the block fails instead of dropping it."""
+
+
+class TextBlock(Struct, frozen=True, tag_field="type", tag="text"):
+    """Text."""
+
+    text: str
+    critical: Critical = msgspec.UNSET
+
+
+class ToolUseBlock(Struct, frozen=True, tag_field="type", tag="tool_use"):
+    """A tool call of the model."""
+
+    id: str
+    """`tu_<ulid>`, our id; the id map has the providers' ids."""
+    name: str
+    input: dict[str, Any]
+    """Validated against the tool's schema on arrival and again at dispatch."""
+    critical: Critical = msgspec.UNSET
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.name))
+
+
+class ImageSource(Struct, frozen=True):
+    """The location of the bytes of an image, audio or a document."""
+
+    kind: Literal["base64", "url", "file_ref"]
+    data: str
+    """Base64 text, a URL, `sha256:<hex>` of a stored attachment (`yourtool.blobs`), or a path
+    relative to the workspace."""
+
+
+class ImageBlock(Struct, frozen=True, tag_field="type", tag="image", omit_defaults=True):
+    """An image."""
+
+    source: ImageSource
+    media_type: str
+    pixels: tuple[int, int] | None = None
+    """Width and height, if known; the token count depends on them."""
+    critical: Critical = msgspec.UNSET
+
+
+class AudioBlock(Struct, frozen=True, tag_field="type", tag="audio"):
+    """Audio."""
+
+    source: ImageSource
+    media_type: str
+    critical: Critical = msgspec.UNSET
+
+
+class DocumentBlock(Struct, frozen=True, tag_field="type", tag="document", omit_defaults=True):
+    """A document, such as a PDF."""
+
+    source: ImageSource
+    media_type: str
+    name: str = ""
+    """The file name without directories, if known; external text."""
+    critical: Critical = msgspec.UNSET
+
+
+class ThinkingBlock(Struct, frozen=True, tag_field="type", tag="thinking"):
+    """Reasoning that the model shows."""
+
+    text: str
+    signature: str | None = None
+    """Opaque; only the provider that issued it can read it."""
+    critical: Critical = msgspec.UNSET
+
+
+class RedactedThinkingBlock(Struct, frozen=True, tag_field="type", tag="redacted_thinking"):
+    """Encrypted reasoning."""
+
+    data: str
+    critical: Critical = msgspec.UNSET
+
+
+class ToolResultBlock(Struct, frozen=True, tag_field="type", tag="tool_result"):
+    """The result of a tool call."""
+
+    tool_use_id: str
+    content: tuple[TextBlock | ImageBlock, ...]
+    is_error: bool = False
+    critical: Critical = msgspec.UNSET
+
+
+MediaBlock: TypeAlias = ImageBlock | AudioBlock | DocumentBlock
+"""The blocks with an `ImageSource`."""
+
+ContentBlock: TypeAlias = (
+    TextBlock
+    | ToolUseBlock
+    | ToolResultBlock
+    | ImageBlock
+    | AudioBlock
+    | DocumentBlock
+    | ThinkingBlock
+    | RedactedThinkingBlock
+)
+
+
+def iter_blocks(content: Iterable[ContentBlock]) -> Iterator[ContentBlock]:
+    """Yield every block, and after each tool result the blocks in it."""
+    for block in content:
+        yield block
+        if isinstance(block, ToolResultBlock):
+            yield from block.content

@@ -1,0 +1,66 @@
+"""The canonical message, schema version 1, which is stored and which adapters translate.
+
+A message is a role and an ordered tuple of blocks. A tool result is a separate message with role
+`tool`; a system prompt is a message with role `system`. Values are frozen and hashable; equality
+and hashing ignore `provider_raw`.
+"""
+
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from msgspec import Struct, field
+
+from yourtool.messages.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
+from yourtool.messages.metadata import MessageMetadata, Origin
+
+SCHEMA_VERSION = 1
+
+
+class Role(StrEnum):
+    """The author of a message."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    SYSTEM = "system"
+    TOOL = "tool"
+
+
+def now() -> datetime:
+    """Return the current UTC time with microseconds."""
+    return datetime.now(UTC)
+
+
+class Message(Struct, frozen=True, kw_only=True, weakref=True):
+    """One entry of a conversation."""
+
+    id: str
+    """ULID, increasing within a session; created by the core, never by an adapter."""
+    session_id: str
+    role: Role
+    content: tuple[ContentBlock, ...]
+    metadata: MessageMetadata = field(default_factory=MessageMetadata)
+    created_at: datetime
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def text(self) -> str:
+        """All text blocks, joined without a separator."""
+        return "".join(block.text for block in self.content if isinstance(block, TextBlock))
+
+    @property
+    def is_prompt(self) -> bool:
+        """Whether the message is a prompt, not the output of the user's shell command."""
+        return self.role is Role.USER and self.metadata.origin != Origin.USER_SHELL
+
+    @property
+    def tool_uses(self) -> tuple[ToolUseBlock, ...]:
+        """The tool calls in the message, in order."""
+        return tuple(block for block in self.content if isinstance(block, ToolUseBlock))
+
+    @property
+    def result(self) -> ToolResultBlock | None:
+        """The tool result of a `tool` message."""
+        for block in self.content:
+            if isinstance(block, ToolResultBlock):
+                return block
+        return None
