@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from yourtool.agent.environment import RunOptions
-from yourtool.config import config_file
+from yourtool.config import RunOptions, config_file
 from yourtool.effects import Confirmation, Verdict
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice, RetryScheduled, TextDelta
@@ -52,17 +51,13 @@ def delta(text: str) -> TextDelta:
     return TextDelta(message_id="m", content_block_index=0, text=text)
 
 
-class Limits:
-    reached: str | None = None
-
-
 class Talk:
     """A session that yields the given events and calls the functions among them."""
 
     id = "sess_1"
 
     def __init__(self, *events: Event | Callable[[], None]) -> None:
-        self.budget = Limits()
+        self.limit_reached: str | None = None
         self._events = events
         self._stopped = asyncio.Event()
 
@@ -110,7 +105,7 @@ async def test_a_reader_who_leaves_stops_the_turn():
 
 async def test_a_limit_that_was_reached_is_told():
     talk = Talk(delta("a"))
-    talk.budget.reached = "The limit of 3 model requests is reached."
+    talk.limit_reached = "The limit of 3 model requests is reached."
     err = io.StringIO()
     printer = Printer("text", io.StringIO(), err)
     result = await run_turn(talk, "go", printer)

@@ -1,4 +1,4 @@
-"""The settings: `config.toml` as Structs, overridden by the environment and the command line.
+"""The settings: `config.toml` as Structs, and the options of the command line.
 
 The precedence is option, environment variable, file, default; each value has its source. An unknown
 key is an error. A file of the workspace never sets anything here.
@@ -168,6 +168,27 @@ ENVIRONMENT: Mapping[str, TableKey] = {
     "YOURTOOL_EFFORT": ("effort",),
 }
 """Environment variables and the keys that they set; empty variables are ignored."""
+
+
+class RunOptions(Struct, frozen=True, kw_only=True):
+    """The options of the command line, which apply to every session of the run."""
+
+    workspace: Path
+    model: str | None = None
+    use_placeholders: bool = False
+    """Whether `model` gets placeholders for stored media that it does not support."""
+    mode: Mode | None = None
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    add_dirs: tuple[Path, ...] = ()
+    max_turns: int | None = None
+    max_cost: Decimal | None = None
+    effort: Effort | None = None
+    output_schema: Mapping[str, Any] | None = None
+    """JSON Schema of the final reply of every turn."""
+    attachments: tuple[str, ...] = ()
+    """Files and URLs for the first prompt."""
+    interactive: bool = True
 
 
 class Setting(Struct, frozen=True):

@@ -21,12 +21,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.agent.environment import RunOptions
 from yourtool.agent.input.attachments import read_attachment
 from yourtool.agent.runtime import DEMO, Runtime
 from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.session import Session
 from yourtool.amounts import format_duration
+from yourtool.config import RunOptions
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
 from yourtool.events.catalog import Event
@@ -68,12 +68,6 @@ class Task(Struct, frozen=True, kw_only=True):
     """File with the JSON schema that the answer must match."""
 
 
-class CostBudget(Protocol):
-    """The part of a session's limits that headless mode reads."""
-
-    reached: str | None
-
-
 class Closable(Protocol):
     """A session or a runtime."""
 
@@ -88,8 +82,8 @@ class Conversation(Protocol):
     id: str
 
     @property
-    def budget(self) -> CostBudget:
-        """The limits of the run."""
+    def limit_reached(self) -> str | None:
+        """Message about the limit that stopped the last turn; None if none did."""
         ...
 
     def send(self, content: str | tuple[ContentBlock, ...]) -> AsyncGenerator[Event, None]:
@@ -232,7 +226,7 @@ async def run_turn(
     except Exception as error:  # noqa: BLE001 - the top level: a reader waits for the result
         _log.exception("the turn failed")
         outcome.fail(error, log_file)
-    return outcome.result(session.id, session.budget.reached)
+    return outcome.result(session.id, session.limit_reached)
 
 
 @asynccontextmanager

@@ -1,7 +1,7 @@
 """A real session over a real store and real tools; only the model is scripted."""
 
 import json
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from decimal import Decimal
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.validator.validate import errors, validate
-from yourtool.agent.environment import RequestSettings, RunBudget, SessionEnvironment
+from yourtool.agent.environment import SessionEnvironment
 from yourtool.agent.gate import Gate
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import close_open_turn
@@ -125,7 +125,8 @@ class User:
         return answer if isinstance(answer, Decision) else answer(confirmation)
 
 
-NO_RULES, LIMITS, DEFAULT_SETTINGS, NO_KEYS = RuleSet(), Limits(), RequestSettings(), Mask()
+NO_RULES, LIMITS, NO_KEYS = RuleSet(), Limits(), Mask()
+NO_SETTINGS: Mapping[str, Any] = {}
 DEFAULTS = DefaultModels(None, MODEL.id)
 ALLOW, DENY = Decision(verdict=Verdict.ALLOW), Decision(verdict=Verdict.DENY)
 
@@ -155,7 +156,7 @@ class Bench:
         max_requests: int | None = None,
         max_cost: Decimal | None = None,
         interactive: bool = True,
-        settings: RequestSettings = DEFAULT_SETTINGS,
+        settings: Mapping[str, Any] = NO_SETTINGS,
         defaults: DefaultModels = DEFAULTS,
         mask: Mask = NO_KEYS,
     ) -> Session:
@@ -192,14 +193,16 @@ class Bench:
             toolbox=toolbox,
             gate=Gate(rules, mode),
             confirm=confirm or User(),
-            budget=RunBudget(limits=limits, max_requests=max_requests, max_cost=max_cost),
+            limits=limits,
+            max_requests=max_requests,
+            max_cost=max_cost,
             spill=spill,
             blobs=self.root / "blobs",
             pricing_version="2026-01-01",
             mask=lambda: mask,
             interactive=interactive,
-            settings=settings,
             tool_ids=tool_ids,
+            **settings,
         )
         return Session(session_id, state, record, self.store.lease(session_id), env)
 

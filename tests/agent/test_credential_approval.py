@@ -6,9 +6,8 @@ import pytest
 
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
 from tests.provider_server import ProviderServer, Reply
-from yourtool.agent.environment import RunOptions
 from yourtool.agent.runtime import Runtime
-from yourtool.config import Mode
+from yourtool.config import Mode, RunOptions
 from yourtool.effects import Decision, Scope, Verdict
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.paths import resolve_paths

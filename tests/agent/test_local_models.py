@@ -4,8 +4,8 @@ import pytest
 
 from tests.agent.harness import User, play
 from tests.providers.local_server import serve
-from yourtool.agent.environment import RunOptions
 from yourtool.agent.runtime import Runtime
+from yourtool.config import RunOptions
 from yourtool.paths import resolve_paths
 
 DETAILS = {

@@ -98,7 +98,7 @@ async def test_cost_limit_uses_earlier_counts(bench):
     await play(session.send("hello"))
     await play(session.send("and now?"))
     assert len(adapter.requests) == 1
-    assert "exceeds the limit of $0.5000" in session.budget.reached
+    assert "exceeds the limit of $0.5000" in session.limit_reached
     await session.close()
 
 

@@ -10,15 +10,17 @@ import pytest
 
 from tests.agent.harness import DENY, User, play
 from tests.provider_server import ProviderServer, Reply
-from yourtool.agent.environment import RunOptions
 from yourtool.agent.runtime import Runtime
-from yourtool.config import config_file
+from yourtool.config import RunOptions, config_file
+from yourtool.effects import Decision, Scope, SideEffects, Verdict
 from yourtool.errors import SessionBusyError, SessionNotFoundError, UnknownModelError, UsageError
 from yourtool.events.catalog import FACT_TYPES
-from yourtool.events.tools import ToolFailed
+from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.messages.blocks import canonical_json
 from yourtool.paths import resolve_paths
 from yourtool.run_result import NoModelError
+from yourtool.tools.base import Args, Toolbox, ToolContext, tool
+from yourtool.tools.files import read_file
 
 CANARY = "sk-ant-CANARY-4711-do-not-leak"
 RANK = {"aggregatable": 0, "pseudonymous": 1, "user_controlled": 2, "private": 3}
@@ -212,3 +214,75 @@ async def test_mentionable_files_exclude_those_ignored_by_git(workspace):
     assert session.list_files() == [".gitignore", "kept.py", "sub/a.py"]
     await session.close()
     await runtime.close()
+
+
+class Wall(Args, frozen=True):
+    """A file that gets a colour."""
+
+    path: str
+
+
+def painter(colour):
+    """Return a tool `paint` that writes a colour into a file, after an approval."""
+
+    async def paint(args: Wall, context: ToolContext) -> str:
+        """Paint a wall."""
+        (context.workspace.root / args.path).write_text(colour)
+        return colour
+
+    return tool(SideEffects.WRITE)(paint)
+
+
+async def test_two_sessions_run_at_once_in_their_own_environments(tmp_path, monkeypatch):
+    """Workspace, tools, directories, approvals, grants and model of one session never affect the
+    other, although both call tools with the same names at the same time."""
+    red_root, blue_root, library = (tmp_path / name for name in ("red", "blue", "library"))
+    for root in (red_root, blue_root, library):
+        root.mkdir()
+    (library / "book").write_text("chapter one")
+    both_asked = asyncio.Barrier(2)
+
+    class WaitingUser(User):
+        async def __call__(self, confirmation):
+            if not self.asked:
+                await both_asked.wait()
+            return await super().__call__(confirmation)
+
+    red_user = WaitingUser(Decision(verdict=Verdict.ALLOW, scope=Scope.ALWAYS))
+    blue_user = WaitingUser(DENY)
+    paint, read = ("paint", {"path": "wall"}), ("read_file", {"path": str(library / "book")})
+    script = [Reply("", [paint]), Reply("", [paint, read]), Reply("done")]
+    with ProviderServer(script) as claude, ProviderServer(script) as gpt:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", claude.url)
+        monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{gpt.url}/v1")
+        runtime = await start_runtime(tmp_path)
+        red_tools, blue_tools = (
+            Toolbox([painter(colour), read_file]) for colour in ("red", "blue")
+        )
+        red = await runtime.new_session(
+            red_user, "sonnet", workspace=red_root, tools=red_tools, dirs=[library]
+        )
+        blue = await runtime.new_session(blue_user, "gpt-6", workspace=blue_root, tools=blue_tools)
+        red_events, blue_events = await asyncio.gather(
+            play(red.send("paint")), play(blue.send("paint"))
+        )
+        claude.script.append(Reply("", [paint]))
+        claude.script.append(Reply("done"))
+        await red.close()
+        red = await runtime.resume(red.id, red_user, tools=red_tools)
+        await play(red.send("again"))
+        assert (red.workspace, blue.workspace) == (red_root, blue_root)
+        await red.close()
+        await blue.close()
+        await runtime.close()
+        assert claude.problems() == gpt.problems() == []
+    assert (red_root / "wall").read_text() == "red"
+    assert not (blue_root / "wall").exists()
+    assert (len(red_user.asked), len(blue_user.asked)) == (1, 2)
+    texts = [e.message.result.content[0].text for e in red_events if isinstance(e, ToolCompleted)]
+    assert len(texts) == 3
+    assert "chapter one" in texts[-1]
+    failures = [e.error_class for e in blue_events if isinstance(e, ToolFailed)]
+    assert failures == ["user_denied", "user_denied", "permission_denied"]

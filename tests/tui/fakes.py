@@ -193,7 +193,7 @@ class FakeSession:
         self.state = State()
         self.mode = Mode.ASK
         self.effort: Effort | None = None
-        self.budget = SimpleNamespace(reached=None)
+        self.limit_reached = None
         self.model = model
         self.sent: list[str] = []
         self.retries = 0

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tests.tui.pilot_helpers import press, say, screen_text, until
-from yourtool.agent.environment import RunOptions
 from yourtool.agent.runtime import Runtime
+from yourtool.config import RunOptions
 from yourtool.paths import resolve_paths
 from yourtool.tui.app import YourtoolApp
 

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.tui.pilot_helpers import press, say, screen_text, settle, until
-from yourtool.agent.environment import RunOptions
 from yourtool.agent.runtime import Runtime
-from yourtool.config import config_file
+from yourtool.config import RunOptions, config_file
 from yourtool.paths import resolve_paths
 from yourtool.store.exports import from_jsonl
 from yourtool.tui.app import YourtoolApp

@@ -50,6 +50,11 @@ class DefaultModels(Struct, frozen=True):
     workspace_default: str | None
     global_default: str
 
+    @property
+    def preferred(self) -> str:
+        """The default model of the workspace."""
+        return self.workspace_default or self.global_default
+
 
 class Routes:
     """Chooses models for one workspace; all sessions of the process share the availability."""
@@ -147,9 +152,7 @@ class Routes:
 
     def expected_model(self, state: State) -> Model:
         """Return the preferred model of the next turn, whether or not it is usable."""
-        return self.catalogue.get(
-            state.model or self._defaults.workspace_default or self._defaults.global_default
-        )
+        return self.catalogue.get(state.model or self._defaults.preferred)
 
     async def load_description(self, model: Model, *, refresh: bool = False) -> None:
         """Load the description of an unknown model from its server, if the server needs no key.

@@ -7,13 +7,13 @@ from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from yourtool.agent.environment import RequestSettings, RunBudget, RunOptions, SessionEnvironment
+from yourtool.agent.environment import SessionEnvironment
 from yourtool.agent.gate import Gate, load_stored_rules, parse_rules
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
-from yourtool.agent.input.attachments import Attachment, attachment_from_bytes, read_attachment
-from yourtool.agent.input.clipboard import read_clipboard_image
+from yourtool.agent.input.attachments import read_attachment
+from yourtool.agent.input.clipboard import attach_clipboard
 from yourtool.agent.input.mentions import parse_address
 from yourtool.agent.routes import DefaultModels, Routes
 from yourtool.agent.session.demo_workspace import find_scratch_copies, make_scratch_copy
@@ -21,7 +21,7 @@ from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.session import Session
 from yourtool.agent.session.system_prompt import system_messages
 from yourtool.amounts import Spending
-from yourtool.config import Config, load_config
+from yourtool.config import Config, RunOptions, load_config
 from yourtool.credentials import Credentials
 from yourtool.effects import Confirm
 from yourtool.errors import SessionNotFoundError, UsageError
@@ -52,6 +52,7 @@ from yourtool.store.exports import export_format_of, export_lines, write_export
 from yourtool.store.forks import fork, workspace_hash
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
+from yourtool.tools.base import Toolbox
 from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.workspace import Workspace
 
@@ -72,22 +73,11 @@ class Runtime:
         self.credentials = Credentials(paths)
         self.catalogue = Catalogue.load(paths)
         self.registry = Registry(config, self.credentials, interactive=options.interactive)
-        self.toolbox = default_toolbox()
         self.availability = Availability()
         self.store = store
-        self._rules = RuleSet(
-            parse_rules("--allow", options.allow, self.toolbox),
-            parse_rules("--deny", options.deny, self.toolbox),
+        self._warnings = discovery_cache.restore_discoveries(
+            self._discovery_file, self.registry, self.catalogue
         )
-        self._warnings: list[str] = []
-        try:
-            discovery_cache.apply_discoveries(
-                discovery_cache.load_discoveries(self._discovery_file),
-                self.registry,
-                self.catalogue,
-            )
-        except ValueError as error:
-            self._warnings.append(str(error))
 
     @classmethod
     async def open(cls, paths: Paths, options: RunOptions) -> "Runtime":
@@ -95,7 +85,6 @@ class Runtime:
 
         Raises:
             ConfigError: a configuration file is invalid.
-            UsageError: a value of `--allow` or `--deny` is not a rule or names an unknown tool.
         """
         store = SqliteStore(Database(paths.database))
         return await asyncio.to_thread(lambda: cls(paths, options, load_config(paths), store))
@@ -106,30 +95,39 @@ class Runtime:
         await self.store.close()
 
     def take_warnings(self) -> list[str]:
-        """Return the new warnings, each only once.
-
-        Opening the runtime and opening a session can both add warnings.
-        """
+        """Return the new warnings of the runtime and its sessions, each only once."""
         taken, self._warnings = list(dict.fromkeys(self._warnings)), []
         return taken
 
-    async def new_session(self, confirm: Confirm, model: str | None = None) -> Session:
-        """Start a session in the workspace, or for the demo in a scratch copy of it.
+    async def new_session(
+        self,
+        confirm: Confirm,
+        model: str | None = None,
+        *,
+        workspace: Path | None = None,
+        tools: Toolbox | None = None,
+        dirs: Sequence[Path] | None = None,
+    ) -> Session:
+        """Start a session; a session of the demo uses a scratch copy of the workspace.
 
-        `model` replaces the model of `--model`.
+        `model`, `workspace` and `dirs` replace those of the command line, `tools` the built-in
+        ones. `dirs`: directories that the file tools can use besides the workspace.
 
         Raises:
             UnknownModelError: no model, or more than one, has the name.
             NoModelError: the provider of the model is not configured.
+            UsageError: a value of `--allow` or `--deny` is not a rule or names an unknown tool.
         """
         session_id = new_session_id()
-        chosen = self._explicit_model(model)
-        workspace = self.options.workspace
-        if self._initial_model(chosen).provider == DEMO:
+        chosen, workspace = self._explicit_model(model), workspace or self.options.workspace
+        initial = chosen or self.catalogue.get(self._default_models(workspace).preferred)
+        if initial.provider == DEMO:
             own = own_directories(self.paths)
             workspace = await asyncio.to_thread(
                 make_scratch_copy, workspace, self.paths.scratch, own
             )
+        files = await asyncio.to_thread(self._open_workspace, workspace, dirs, session_id)
+        env = self._build_environment(session_id, files, tools, confirm, ToolIdMap())
         lease = self.store.lease(session_id)
         state = State()
         record = Recorder(self.store, session_id, state)
@@ -143,25 +141,45 @@ class Runtime:
         if chosen is not None:
             await record(SessionModelSelected(model=chosen.id))
         await self._record_effort(record)
-        env = await self._build_environment(session_id, workspace, confirm, ToolIdMap())
         return Session(session_id, state, record, lease, env)
 
     async def resume(
-        self, session_id: str, confirm: Confirm, *, keep_model: bool = False
+        self,
+        session_id: str,
+        confirm: Confirm,
+        *,
+        keep_model: bool = False,
+        workspace: Path | None = None,
+        tools: Toolbox | None = None,
+        dirs: Sequence[Path] | None = None,
     ) -> Session:
         """Open a stored session and close the turn that a dead process left open.
 
-        `keep_model`: ignore `--model`.
+        `keep_model`: ignore `--model`. `workspace` replaces the directory of the session, `tools`
+        and `dirs` are those of `new_session`.
 
         Raises:
             SwapRefusedError: the model of `--model` cannot continue the session.
             SessionNotFoundError: no session has this id.
             SessionBusyError: another process uses the session.
-            UsageError: the directory of the session does not exist.
+            UsageError: the directory of the session does not exist, or a value of `--allow` or
+                `--deny` is not a rule or names an unknown tool.
         """
         lease = self.store.lease(session_id)
         try:
-            session = await self._resume(session_id, confirm, lease)
+            state = await self._load_state(session_id)
+            root = workspace or Path(state.workspace_path)
+            if not await asyncio.to_thread(root.is_dir):
+                raise UsageError(
+                    f"The workspace of session `{session_id}`, `{root}`, no longer exists."
+                    " Restore the directory, or read the session with `yourtool sessions show`."
+                )
+            files = await asyncio.to_thread(
+                self._open_workspace, root, dirs, session_id, state.parents
+            )
+            tool_ids = ToolIdMap(await self.store.provider_call_ids(session_id))
+            env = self._build_environment(session_id, files, tools, confirm, tool_ids)
+            session = await self._reopen(session_id, state, lease, env)
             if not keep_model:
                 await self._select_explicit_model(session)
             return session
@@ -169,28 +187,26 @@ class Runtime:
             lease.release()
             raise
 
-    async def _resume(self, session_id: str, confirm: Confirm, lease: Lease) -> Session:
+    async def _load_state(self, session_id: str) -> State:
         state = State(keep_facts=self.options.interactive)
         await self.store.replay(session_id, state.apply)
         if not state.facts:
             raise SessionNotFoundError(
                 f"There is no session `{session_id}`; `yourtool sessions list` shows all sessions."
             )
-        workspace = Path(state.workspace_path)
-        if not await asyncio.to_thread(workspace.is_dir):
-            raise UsageError(
-                f"The workspace of session `{session_id}`, `{workspace}`, no longer exists."
-                " Restore the directory, or read the session with `yourtool sessions show`."
-            )
+        return state
+
+    async def _reopen(
+        self, session_id: str, state: State, lease: Lease, env: SessionEnvironment
+    ) -> Session:
+        """Record that a stored session continues."""
         last = state.facts[-1].id
         record = Recorder(self.store, session_id, state)
         async for _ in close_open_turn(state, record, session_id):
             pass
-        here = workspace_hash(workspace)
+        here = workspace_hash(env.workspace.root)
         await record(SessionResumed(workspace_hash=here, last_event_id_at_resume=last))
         await self._record_effort(record)
-        known = ToolIdMap(await self.store.provider_call_ids(session_id))
-        env = await self._build_environment(session_id, workspace, confirm, known, state.parents)
         return Session(session_id, state, record, lease, env)
 
     async def find_last_session(self) -> str | None:
@@ -231,29 +247,21 @@ class Runtime:
         state, named = State(), self.options.model
         addressed = parse_address(prompt, self.catalogue, self.options.workspace)
         message = Message(
-            id=new_id(),
-            session_id="",
-            role=Role.USER,
-            content=addressed.content,
-            created_at=now(),
+            id=new_id(), session_id="", role=Role.USER, content=addressed.content, created_at=now()
         )
         state.messages.append(message)
         state.model = self.catalogue.resolve(named).id if named else None
-        return self.build_routes(self.options.workspace).decide(addressed.override, state)
+        routes = self._build_routes(self.options.workspace, default_toolbox())
+        return routes.decide(addressed.override, state)
 
-    def build_routes(self, workspace: Path) -> Routes:
-        """Return the routing of a workspace."""
-        here = self.config.workspaces.get(str(workspace))
+    def _build_routes(self, workspace: Path, toolbox: Toolbox) -> Routes:
         routes = Routes(
             self.catalogue,
             self.registry,
             self.availability,
-            self.toolbox.definitions,
+            toolbox.definitions,
             system_messages(workspace, ""),
-            DefaultModels(
-                self.catalogue.resolve(here.model).id if here and here.model else None,
-                self._global_default(),
-            ),
+            self._default_models(workspace),
         )
         routes.interactive = self.options.interactive
         routes.structured_output = self.options.output_schema is not None
@@ -261,15 +269,8 @@ class Runtime:
 
     attach = staticmethod(read_attachment)
     """Reads an attachment, for front ends that import the core late."""
-
-    @staticmethod
-    def attach_clipboard() -> Attachment:
-        """Return the image in the clipboard as an attachment; blocks.
-
-        Raises:
-            UsageError: the clipboard contains no image, or cannot be read.
-        """
-        return attachment_from_bytes(read_clipboard_image(), "clipboard")
+    attach_clipboard = staticmethod(attach_clipboard)
+    """Returns the image in the clipboard as an attachment."""
 
     async def find_servers(self, *, elsewhere: bool) -> tuple[LocalServer, ...]:
         """Find local servers and add their models to the catalogue.
@@ -296,11 +297,15 @@ class Runtime:
     def _discovery_file(self) -> Path:
         return self.paths.cache / discovery_cache.FILE_NAME
 
-    def _build_gate(self, workspace: Path) -> Gate:
+    def _build_gate(self, workspace: Path, toolbox: Toolbox) -> Gate:
+        rules = RuleSet(
+            parse_rules("--allow", self.options.allow, toolbox),
+            parse_rules("--deny", self.options.deny, toolbox),
+        )
         grants = Grants(self.paths.home / "permissions.toml", workspace)
-        granted, problems = load_stored_rules(grants, self.toolbox)
+        granted, problems = load_stored_rules(grants, toolbox)
         self._warnings += problems
-        return Gate(self._rules | granted, self.options.mode or self.config.mode, grants)
+        return Gate(rules | granted, self.options.mode or self.config.mode, grants)
 
     def _explicit_model(self, name: str | None = None) -> Model | None:
         """Return the model with this name, by default that of `--model`.
@@ -328,52 +333,62 @@ class Runtime:
         if (effort := self.options.effort) is not None:
             await record(SessionEffortSelected(effort=effort))
 
-    def _initial_model(self, chosen: Model | None) -> Model:
-        here = self.config.workspaces.get(str(self.options.workspace))
-        default = here.model if here and here.model else self._global_default()
-        return chosen or self.catalogue.resolve(default)
+    def _default_models(self, workspace: Path) -> DefaultModels:
+        own, named = self.config.workspaces.get(str(workspace)), self.config.model
+        return DefaultModels(
+            self.catalogue.resolve(own.model).id if own and own.model else None,
+            self.catalogue.resolve(named).id if named else self.registry.default_model(),
+        )
 
-    def _global_default(self) -> str:
-        named = self.config.model
-        return self.catalogue.resolve(named).id if named else self.registry.default_model()
+    def _open_workspace(
+        self,
+        root: Path,
+        dirs: Sequence[Path] | None,
+        session_id: str,
+        parents: Sequence[str] = (),
+    ) -> Workspace:
+        """Return access to the files of a session; blocks on the file system.
 
-    async def _build_environment(
+        `parents`: sessions whose spill files the history of this session may refer to.
+        """
+        spill = self._spill_directory(session_id)
+        spill.mkdir(mode=0o700, parents=True, exist_ok=True)
+        earlier = [self._spill_directory(each) for each in parents if Path(each).name == each]
+        extra = self.options.add_dirs if dirs is None else dirs
+        return Workspace(
+            root, (*extra, spill, *filter(Path.is_dir, earlier)), own_directories(self.paths)
+        )
+
+    def _build_environment(
         self,
         session_id: str,
-        workspace: Path,
+        workspace: Workspace,
+        tools: Toolbox | None,
         confirm: Confirm,
         tool_ids: ToolIdMap,
-        parents: Sequence[str] = (),
     ) -> SessionEnvironment:
-        """`parents`: sessions whose spill files the history of this session may refer to."""
-        options, limits = self.options, self.config.limits
-        spills = self.paths.state / "spill"
-        spill = spills / session_id
-        await asyncio.to_thread(lambda: spill.mkdir(mode=0o700, parents=True, exist_ok=True))
-        named = [spills / each for each in parents if Path(each).name == each]
-        known = [each for each in named if await asyncio.to_thread(each.is_dir)]
+        options, config, toolbox = self.options, self.config, tools or default_toolbox()
         return SessionEnvironment(
-            workspace=Workspace(
-                workspace, (*options.add_dirs, spill, *known), own_directories(self.paths)
-            ),
+            workspace=workspace,
             registry=self.registry,
-            routes=self.build_routes(workspace),
-            toolbox=self.toolbox,
-            gate=self._build_gate(workspace),
+            routes=self._build_routes(workspace.root, toolbox),
+            toolbox=toolbox,
+            gate=self._build_gate(workspace.root, toolbox),
             confirm=confirm,
-            budget=RunBudget(
-                limits=limits, max_requests=options.max_turns, max_cost=options.max_cost
-            ),
-            spill=spill,
+            spill=self._spill_directory(session_id),
             blobs=self.paths.blobs,
-            pricing_version=self.catalogue.pricing_version,
             mask=self._build_mask,
-            settings=RequestSettings(
-                effort=self.config.effort,
-                cache_retention=self.config.cache_retention,
-                output_schema=options.output_schema,
-            ),
-            thinking_on_swap=self.config.thinking_on_swap,
+            pricing_version=self.catalogue.pricing_version,
             interactive=options.interactive,
+            effort=config.effort,
+            cache_retention=config.cache_retention,
+            thinking_on_swap=config.thinking_on_swap,
+            output_schema=options.output_schema,
+            limits=config.limits,
+            max_requests=options.max_turns,
+            max_cost=options.max_cost,
             tool_ids=tool_ids,
         )
+
+    def _spill_directory(self, session_id: str) -> Path:
+        return self.paths.state / "spill" / session_id

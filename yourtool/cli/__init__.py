@@ -16,7 +16,7 @@ from typing import Any
 
 from yourtool.cli.arguments import Arguments, parse_arguments
 from yourtool.cli.logfile import log_to_file
-from yourtool.config import install_defaults, load_config
+from yourtool.config import RunOptions, install_defaults, load_config
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.paths import Paths, require_data_directory, resolve_paths
@@ -157,9 +157,10 @@ def _runtime_opener(arguments: Arguments, paths: Paths) -> Callable[[], Awaitabl
     """Return a function that opens the runtime; called after the first paint: imports are slow."""
 
     async def open_runtime() -> Any:
-        options = await asyncio.to_thread(_build_run_options, arguments, interactive=True)
+        runtime = await asyncio.to_thread(import_module, "yourtool.agent.runtime")
+        options = _build_run_options(arguments, interactive=True)
         try:
-            return await import_module("yourtool.agent.runtime").Runtime.open(paths, options)
+            return await runtime.Runtime.open(paths, options)
         finally:
             _enable_gc()
 
@@ -173,8 +174,8 @@ def _enable_gc() -> None:
     gc.enable()
 
 
-def _build_run_options(arguments: Arguments, *, interactive: bool) -> Any:
-    return import_module("yourtool.agent.runtime").RunOptions(
+def _build_run_options(arguments: Arguments, *, interactive: bool) -> RunOptions:
+    return RunOptions(
         workspace=arguments.workspace,
         model=arguments.model,
         use_placeholders=arguments.in_words,

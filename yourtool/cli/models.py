@@ -31,7 +31,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
     catalogue = Catalogue.load(paths)
     registry = Registry(config, Credentials(paths), interactive=False)
     file = paths.cache / discovery_cache.FILE_NAME
-    notes = _load_discovered(file, registry, catalogue)
+    notes = discovery_cache.restore_discoveries(file, registry, catalogue)
     if arguments.probe:
         notes = asyncio.run(_probe(file, registry, catalogue))
     why_not = {
@@ -61,17 +61,6 @@ def run(paths: Paths, arguments: Arguments) -> int:
     missing = dict.fromkeys(why for why in why_not.values() if why is not None)
     print_lines("", *notes, *missing, f"Prices as of {catalogue.pricing_version}.")
     return ExitCode.ANSWERED
-
-
-def _load_discovered(file: Path, registry: Registry, catalogue: Catalogue) -> list[str]:
-    """Add earlier answers of servers to the catalogue; return messages for the user."""
-    try:
-        discovery_cache.apply_discoveries(
-            discovery_cache.load_discoveries(file), registry, catalogue
-        )
-    except ValueError as error:
-        return [str(error)]
-    return []
 
 
 async def _probe(file: Path, registry: Registry, catalogue: Catalogue) -> list[str]:

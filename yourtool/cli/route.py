@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct, to_builtins
 
-from yourtool.agent.environment import RunOptions
 from yourtool.agent.runtime import Runtime
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines
+from yourtool.config import RunOptions
 from yourtool.errors import UsageError
 from yourtool.events.facts import Fact
 from yourtool.events.turns import RouteDecided

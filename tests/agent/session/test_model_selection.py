@@ -7,9 +7,8 @@ import pytest
 from tests.agent.harness import Checked, User, play
 from tests.provider_server import ProviderServer, Reply
 from tests.providers.histories import image
-from yourtool.agent.environment import RunOptions
 from yourtool.agent.runtime import Runtime
-from yourtool.config import config_file
+from yourtool.config import RunOptions, config_file
 from yourtool.errors import SwapRefusedError
 from yourtool.events.catalog import FACT_TYPES
 from yourtool.events.sessions import SessionEffortSelected, SessionModelRefused

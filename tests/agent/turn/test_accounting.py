@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from tests.agent.harness import PRICE, Bench, Checked, User, play
 from tests.provider_server import ProviderServer
 from tests.provider_server import Reply as Answer
-from yourtool.agent.environment import RunOptions
 from yourtool.agent.runtime import Runtime
 from yourtool.amounts import Spending
+from yourtool.config import RunOptions
 from yourtool.errors import InvalidRequestError, NetworkError, ServerError
 from yourtool.events.deltas import Notice, TextDelta, TokenUsage
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
@@ -97,7 +97,7 @@ async def sums(bench: Bench, session, events, outcomes):
     return {
         "facts": sum((call.cost_usd for call in calls), Decimal(0)),
         "turns": sum((end.total_cost_usd for end in ends), Decimal(0)),
-        "run": session.budget.cost,
+        "run": session._env.cost,
         "session": session.state.cost_usd,
         "day": (await bench.store.spending_since(EPOCH)).cost_usd,
         "/cost": stored,
@@ -270,8 +270,8 @@ async def test_cancelled_requests_count_towards_the_cost_limit_of_the_run(bench)
     for _ in range(9):
         await sent(session, "go")
     assert wire.sent == 3
-    assert session.budget.cost > Decimal("0.9")
-    assert "exceeds the limit of $0.7000" in session.budget.reached
+    assert session._env.cost > Decimal("0.9")
+    assert "exceeds the limit of $0.7000" in session.limit_reached
     await session.close()
 
 
@@ -283,7 +283,7 @@ async def test_request_over_the_cost_limit_is_not_sent_and_the_error_has_figures
     [notice] = [event for event in events if isinstance(event, Notice)]
     for part in ("would cost at least $0.1", "has cost $0.00", "$0.0200", "Raise `--max-cost`"):
         assert part in notice.text
-    result = outcome.result(session.id, session.budget.reached)
+    result = outcome.result(session.id, session.limit_reached)
     assert (result.exit_code, result.error.message) == (ExitCode.LIMIT, notice.text)
     await session.close()
 
@@ -294,8 +294,8 @@ async def test_retry_over_the_cost_limit_of_the_run_is_not_sent(bench):
     events, outcome = await sent(session, "go")
     assert wire.sent == 1
     assert not any(isinstance(event, TextDelta) for event in events)
-    assert "exceeds the limit of $2.00" in session.budget.reached
-    assert outcome.result(session.id, session.budget.reached).exit_code == ExitCode.LIMIT
+    assert "exceeds the limit of $2.00" in session.limit_reached
+    assert outcome.result(session.id, session.limit_reached).exit_code == ExitCode.LIMIT
     assert len(set((await sums(bench, session, events, [outcome])).values())) == 1
     await session.close()
 

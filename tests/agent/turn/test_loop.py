@@ -308,7 +308,7 @@ async def test_stop_at_a_limit_gives_open_calls_a_result(bench):
     )
     events = await play(session.send("loop"))
     assert isinstance(events[-1], TurnCompleted)
-    assert session.budget.reached
+    assert session.limit_reached
     assert valid(session)
     await session.close()
 
@@ -322,7 +322,7 @@ async def test_hard_request_limit_stops_without_approval(bench):
     events = await play(session.send("go"))
     assert not user.asked
     assert [e.error_class for e in events if isinstance(e, ToolFailed)] == ["permission_denied"]
-    assert session.budget.reached == "The limit of 1 model requests is reached."
+    assert session.limit_reached == "The limit of 1 model requests is reached."
     assert valid(session)
     await session.close()
 
@@ -333,7 +333,7 @@ async def test_cost_limit_stops_before_the_request_that_would_exceed_it(bench):
     events = await play(session.send("go"))
     assert not adapter.requests
     assert isinstance(events[-1], TurnCompleted)
-    assert "exceeds the limit" in session.budget.reached
+    assert "exceeds the limit" in session.limit_reached
     await session.close()
 
 
@@ -583,13 +583,13 @@ async def test_limits_of_a_run_count_all_its_turns(bench):
     for text in ("a", "b", "c"):
         await play(session.send(text))
     assert len(adapter.requests) == 2
-    assert session.budget.reached == "The limit of 2 model requests is reached."
+    assert session.limit_reached == "The limit of 2 model requests is reached."
     await session.close()
     spent = await bench.session(Scripted(script), max_cost=Decimal("0.301"), resume=session.id)
     await play(spent.send("what was spent before does not count"))
-    assert spent.budget.reached is None
+    assert spent.limit_reached is None
     await play(spent.send("but this is too much"))
-    assert "exceeds the limit" in spent.budget.reached
+    assert "exceeds the limit" in spent.limit_reached
     await spent.close()
 
 

@@ -3,7 +3,6 @@ from msgspec.structs import replace
 
 from tests.agent.harness import MODEL, names, play
 from tests.providers.histories import image
-from yourtool.agent.environment import RequestSettings
 from yourtool.errors import ServerError, UsageError
 from yourtool.events.deltas import Notice
 from yourtool.events.turns import TurnStarted
@@ -31,7 +30,7 @@ def levels(session):
 
 @pytest.mark.req("D18")
 async def test_reply_is_stored_with_its_request_options(bench):
-    options = RequestSettings(effort="max", cache_retention="long")
+    options = {"effort": "max", "cache_retention": "long"}
     session = await bench.session(Scripted([says("hello")]), settings=options)
     await play(session.send("hi"))
     [reply] = replies(session)
@@ -48,7 +47,7 @@ async def test_reply_is_stored_with_its_request_options(bench):
 
 @pytest.mark.req("D18")
 async def test_interrupted_reply_is_stored_with_its_request_options(bench):
-    options = RequestSettings(effort="low", tool_choice=ForcedTool("read_file"))
+    options = {"effort": "low", "tool_choice": ForcedTool("read_file")}
     half = says("half") + fails(ServerError("gone"))
     session = await bench.session(Scripted([half]), settings=options)
     await play(session.send("hi"))
@@ -59,7 +58,7 @@ async def test_interrupted_reply_is_stored_with_its_request_options(bench):
 
 
 async def test_options_reach_every_request_in_supported_form(bench):
-    options = RequestSettings(effort="max", output_schema=SCHEMA, tool_choice="any")
+    options = {"effort": "max", "output_schema": SCHEMA, "tool_choice": "any"}
     (bench.workspace / "a.txt").write_text("a cat")
     script = Scripted([calls("read_file", path="a.txt"), says("{}")])
     session = await bench.session(script, settings=options)
@@ -74,7 +73,7 @@ async def test_options_reach_every_request_in_supported_form(bench):
 @pytest.mark.req("R-ADP-17")
 async def test_unsupported_effort_is_reported_once_per_session(bench):
     script = Scripted([says("one"), says("two"), says("three"), says("four"), says("five")])
-    session = await bench.session(script, settings=RequestSettings(effort="max"))
+    session = await bench.session(script, settings={"effort": "max"})
     [notice] = warnings(await play(session.send("hi")))
     assert notice.startswith("`anthropic:test` supports no effort `max`")
     assert warnings(await play(session.send("hi"))) == []

@@ -3,6 +3,7 @@
 import os
 import subprocess
 
+from yourtool.agent.input.attachments import Attachment, attachment_from_bytes
 from yourtool.errors import UsageError
 
 _TIMEOUT_SECONDS = 5
@@ -20,6 +21,15 @@ _INHERITED_VARIABLES = (
     "DISPLAY",
     "XAUTHORITY",
 )
+
+
+def attach_clipboard() -> Attachment:
+    """Return the image in the clipboard as an attachment; blocks.
+
+    Raises:
+        UsageError: the clipboard contains no image, or cannot be read.
+    """
+    return attachment_from_bytes(read_clipboard_image(), "clipboard")
 
 
 def read_clipboard_image() -> bytes:

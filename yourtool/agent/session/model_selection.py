@@ -6,8 +6,6 @@ A selection during a turn is stored after the turn, so that the facts of the tur
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 
-from msgspec.structs import replace
-
 from yourtool.agent.environment import SessionEnvironment
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
@@ -39,7 +37,7 @@ class ModelSelection:
         self._env = env
         self._pending: list[SessionEffortSelected | SessionModelRefused] = []
         if (chosen := state.effort) is not None:
-            env.settings = replace(env.settings, effort=chosen.effort)
+            env.effort = chosen.effort
 
     async def select_model(
         self, name: str | None, *, use_placeholders: bool
@@ -80,7 +78,7 @@ class ModelSelection:
 
     async def select_effort(self, level: Effort | None) -> AsyncGenerator[Event, None]:
         """Select a reasoning effort; see `Session.select_effort`."""
-        self._env.settings = replace(self._env.settings, effort=level)
+        self._env.effort = level
         self._pending.append(SessionEffortSelected(effort=level))
         async for fact in self.store_if_idle():
             yield fact

@@ -14,7 +14,7 @@ from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 
-from yourtool.agent.environment import RunBudget, SessionEnvironment
+from yourtool.agent.environment import SessionEnvironment
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
@@ -82,9 +82,9 @@ class Session:
         return self._interrupt is not None
 
     @property
-    def budget(self) -> RunBudget:
-        """The limits and the consumption of the run."""
-        return self._env.budget
+    def limit_reached(self) -> str | None:
+        """Message about the limit that stopped the last turn; None if none did."""
+        return self._env.limit_reached
 
     @property
     def mode(self) -> Mode:
@@ -98,7 +98,7 @@ class Session:
     @property
     def effort(self) -> Effort | None:
         """The selected reasoning effort; None: the default of each model."""
-        return self._env.settings.effort
+        return self._env.effort
 
     @property
     def model(self) -> Model:
@@ -255,7 +255,7 @@ class Session:
     ) -> AsyncGenerator[Event, None]:
         """Run a turn for a new prompt; `content` None: for the last prompt again."""
         interrupt = self._interrupt = Interrupt()
-        record, self.budget.reached = self._record, None
+        record, self._env.limit_reached = self._record, None
         try:
             async for fact in close_open_turn(self.state, record, self.id):
                 yield fact
@@ -281,7 +281,7 @@ class Session:
                 yield await record(_empty_turn_completed(), parent=route.id)
             else:
                 turn = self._build_turn(interrupt, started, route)
-                adjusted = describe_effort_change(turn.model, turn.settings.effort)
+                adjusted = describe_effort_change(turn.model, turn.effort)
                 for notice in self._env.new_notices(
                     adjusted, routes.missing_tools_notice(turn.model)
                 ):
@@ -348,7 +348,7 @@ class Session:
             routing=to_routing_record(route),
             system=system_messages(self.workspace, self.id),
             reads=self._reads,
-            settings=env.settings,
+            effort=env.effort,
             root=started.id,
             parent=started.id,
         )

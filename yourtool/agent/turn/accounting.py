@@ -71,7 +71,7 @@ def add_usage(turn: Turn, usage: Usage) -> None:
     turn.input_tokens += usage.prompt_tokens
     turn.output_tokens += usage.output_tokens
     turn.cost += usage.cost_usd
-    turn.env.budget.cost += usage.cost_usd
+    turn.env.cost += usage.cost_usd
 
 
 def with_usage(fact: LlmCallFailed, priced: PricedUsage | None) -> LlmCallFailed:

@@ -52,9 +52,7 @@ async def request_approval(
 
 
 async def _wait_for_decision(confirmation: Confirmation, turn: Turn) -> Decision:
-    seconds = (
-        turn.env.budget.limits.confirmation_timeout_seconds if confirmation.expires_at else None
-    )
+    seconds = turn.env.limits.confirmation_timeout_seconds if confirmation.expires_at else None
     try:
         async with asyncio.timeout(seconds):
             return await turn.interrupt.guard(turn.env.confirm(confirmation))

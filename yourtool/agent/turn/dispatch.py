@@ -173,7 +173,7 @@ async def _parse_and_preview(call: ToolCall, tool: Tool, turn: Turn) -> Subjects
 
 def _build_confirmation(call: ToolCall, turn: Turn, decision: GateDecision) -> Confirmation:
     assert call.tool is not None, "only a known tool needs approval"
-    limit = timedelta(seconds=turn.env.budget.limits.confirmation_timeout_seconds)
+    limit = timedelta(seconds=turn.env.limits.confirmation_timeout_seconds)
     return Confirmation(
         id=new_id(),
         kind="tool",
@@ -220,7 +220,7 @@ async def _run_concurrently(ready: deque[ToolCall], turn: Turn) -> AsyncGenerato
     Without support for parallel calls, the model expects its calls to run one after the other.
     """
     is_parallel = turn.model.capabilities.supports_parallel_tool_calls
-    at_once = turn.env.budget.limits.tool_concurrency if is_parallel else 1
+    at_once = turn.env.limits.tool_concurrency if is_parallel else 1
     updates: asyncio.Queue[ToolOutputDelta | ToolOutcome] = asyncio.Queue()
     running: dict[asyncio.Task[None], ToolCall] = {}
     try:

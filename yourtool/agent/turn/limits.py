@@ -48,16 +48,16 @@ async def check_limits(turn: Turn) -> str | None:
     """
     minimum = await asyncio.to_thread(_minimum_cost, turn)
     if (reached := _find_hard_limit(turn, minimum)) is not None:
-        turn.env.budget.reached = reached
+        turn.env.limit_reached = reached
         return reached
     if (reached := _find_soft_limit(turn, minimum)) is None:
         return None
     confirmation = Confirmation(id=new_id(), kind="limit", title=reached)
     decision = await turn.interrupt.guard(turn.env.confirm(confirmation))
     if decision.verdict is not Verdict.ALLOW:
-        turn.env.budget.reached = reached
+        turn.env.limit_reached = reached
         return reached
-    limits = turn.env.budget.limits
+    limits = turn.env.limits
     turn.request_allowance = turn.requests + limits.max_requests_per_turn
     turn.cost_allowance = turn.cost + minimum + limits.max_cost_per_turn_usd
     return None
@@ -71,7 +71,7 @@ async def check_cost_limit(turn: Turn) -> None:
     """
     minimum = await asyncio.to_thread(_minimum_cost, turn)
     if (reached := _find_cost_limit(turn, minimum)) is not None:
-        turn.env.budget.reached = reached
+        turn.env.limit_reached = reached
         raise InvalidRequestError(reached)
 
 
@@ -84,7 +84,7 @@ async def confirm_wait(confirm: Confirm, error: AdapterError) -> bool:
 
 def unknown_price_warning(turn: Turn) -> str | None:
     """Return a warning if a cost limit cannot be enforced because the price is unknown."""
-    if turn.env.budget.max_cost is None or turn.model.price is not None:
+    if turn.env.max_cost is None or turn.model.price is not None:
         return None
     return (
         f"`--max-cost` does not limit `{turn.model.id}`, because its price is not known;"
@@ -93,26 +93,26 @@ def unknown_price_warning(turn: Turn) -> str | None:
 
 
 def _find_hard_limit(turn: Turn, minimum: Decimal) -> str | None:
-    budget = turn.env.budget
-    if budget.max_requests is not None and budget.requests >= budget.max_requests:
-        return f"The limit of {budget.max_requests} model requests is reached."
+    env = turn.env
+    if env.max_requests is not None and env.requests >= env.max_requests:
+        return f"The limit of {env.max_requests} model requests is reached."
     return _find_cost_limit(turn, minimum)
 
 
 def _find_cost_limit(turn: Turn, minimum: Decimal) -> str | None:
-    budget = turn.env.budget
-    if budget.max_cost is None or budget.cost + minimum <= budget.max_cost:
+    env = turn.env
+    if env.max_cost is None or env.cost + minimum <= env.max_cost:
         return None
     return (
         f"The next request would cost at least {format_money(minimum)}, and this run has cost"
-        f" {format_money(budget.cost)}: together this exceeds the limit of"
-        f" {format_money(budget.max_cost)}. The request was not sent. Raise `--max-cost`, choose a"
+        f" {format_money(env.cost)}: together this exceeds the limit of"
+        f" {format_money(env.max_cost)}. The request was not sent. Raise `--max-cost`, choose a"
         " cheaper model, or start a new session."
     )
 
 
 def _find_soft_limit(turn: Turn, minimum: Decimal) -> str | None:
-    limits = turn.env.budget.limits
+    limits = turn.env.limits
     if turn.requests >= (turn.request_allowance or limits.max_requests_per_turn):
         return f"This turn has made {turn.requests} model requests."
     limit = limits.max_cost_per_turn_usd

@@ -159,7 +159,7 @@ async def _call_model(turn: Turn) -> AsyncGenerator[Event, None]:
     )
     turn.parent = call.id
     turn.requests += 1
-    turn.env.budget.requests += 1
+    turn.env.requests += 1
     yield call
     failed_attempts, complete = 0, None
     try:

@@ -36,7 +36,7 @@ def prepare_request(turn: Turn) -> PreparedRequest:
     Raises:
         InvalidRequestError: the model does not support a block that is marked critical.
     """
-    model, settings = turn.model, turn.settings
+    model, env = turn.model, turn.env
     tools = turn.env.toolbox.definitions if model.capabilities.supports_tools else ()
     conversation = request_view.build_request_view(
         turn.state.conversation_for(model.id),
@@ -58,10 +58,10 @@ def prepare_request(turn: Turn) -> PreparedRequest:
         messages=messages,
         tools=tools,
         max_output_tokens=model.capabilities.max_output_tokens,
-        effort=settings.effort,
-        tool_choice=settings.tool_choice,
-        output_schema=settings.output_schema,
-        cache=plan_cache(messages, tools, model, settings.cache_retention),
+        effort=turn.effort,
+        tool_choice=env.tool_choice,
+        output_schema=env.output_schema,
+        cache=plan_cache(messages, tools, model, env.cache_retention),
         drop_log=turn.env.losses,
         tool_ids=turn.env.tool_ids,
         file_roots=places,
@@ -99,14 +99,14 @@ def opaque_omission_notice(model_id: str) -> str:
 
 def request_options(turn: Turn) -> RequestOptions:
     """Return the options of the turn's requests, to be stored with each reply."""
-    model, settings = turn.model, turn.settings
-    choice, has_tools = settings.tool_choice, model.capabilities.supports_tools
+    model, env = turn.model, turn.env
+    choice, has_tools = env.tool_choice, model.capabilities.supports_tools
     tool_choice = f"tool:{choice.name}" if isinstance(choice, ForcedTool) else choice
     return RequestOptions(
-        thinking_level=effective_effort(model, settings.effort),
+        thinking_level=effective_effort(model, turn.effort),
         max_tokens=model.capabilities.max_output_tokens,
         tool_choice=tool_choice if has_tools and turn.env.toolbox.definitions else None,
-        cache_retention=settings.cache_retention,
+        cache_retention=env.cache_retention,
         api=_get_api(turn),
     )
 

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from yourtool.agent.environment import RequestSettings, SessionEnvironment
+from yourtool.agent.environment import SessionEnvironment
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.events.turns import ProviderRecovered, ProviderUnavailable
 from yourtool.interrupt import Interrupt
 from yourtool.messages.message import Message
 from yourtool.messages.metadata import RoutingDecisionRecord, ToolInputError
-from yourtool.models import Model
+from yourtool.models import Effort, Model
 from yourtool.providers.base import Adapter
 from yourtool.tools.workspace import FileReads
 
@@ -30,7 +30,7 @@ class Turn:
     routing: RoutingDecisionRecord
     system: Sequence[Message]
     reads: FileReads
-    settings: RequestSettings
+    effort: Effort | None
     root: str
     """Event id of `turn.started`."""
 

@@ -62,6 +62,15 @@ def apply_discoveries(
         catalogue.add_discovered(answer.provider, own, answer.at)
 
 
+def restore_discoveries(file: Path, registry: Registry, catalogue: Catalogue) -> list[str]:
+    """Add the models in the cache to the catalogue; return messages for the user."""
+    try:
+        apply_discoveries(load_discoveries(file), registry, catalogue)
+    except ValueError as error:
+        return [str(error)]
+    return []
+
+
 def load_discoveries(file: Path) -> tuple[DiscoveredModels, ...]:
     """Read the cache.
 

@@ -28,6 +28,6 @@ def failure_reason(session: "Session") -> str:
     route = session.state.last_route
     if session.state.last_turn_failed and route is not None and route.chosen_model is None:
         return "no model was available"
-    if session.budget.reached is not None:
+    if session.limit_reached is not None:
         return "the turn reached a limit"
     return "the turn failed" if session.state.last_turn_failed else ""
