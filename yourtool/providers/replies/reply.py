@@ -32,8 +32,8 @@ from yourtool.providers.replies.block_builders import (
     ThinkingBuilder,
     ToolCallBuilder,
 )
+from yourtool.providers.replies.endings import final_usage
 from yourtool.providers.replies.response_headers import parse_receipt
-from yourtool.providers.replies.usage import final_usage
 from yourtool.text import encodable, storable, storable_json
 
 _log = logging.getLogger(__name__)

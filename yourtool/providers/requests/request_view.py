@@ -24,6 +24,7 @@ from yourtool.messages.blocks import (
 from yourtool.messages.message import Message, Role
 from yourtool.messages.metadata import Audience, MessageMetadata, MessageStatus, Origin
 from yourtool.models import Model
+from yourtool.providers.base import Request
 from yourtool.providers.dropped_blocks import DropCallback, DropLog
 from yourtool.providers.requests.placeholders import EMPTY_MESSAGE
 from yourtool.text import storable
@@ -88,6 +89,24 @@ def build_request_view(
     if not model.capabilities.supports_parallel_tool_calls:
         turns = [_split_parallel_calls(turn) for turn in turns]
     return _with_opening_prompt(tuple(message for turn in turns for message in turn))
+
+
+def move_system_to_first_prompt(request: Request) -> Request:
+    """Return the request with the system prompt at the start of the first user message.
+
+    Unchanged for a model that supports system messages.
+    """
+    if request.model.capabilities.supports_system_messages_in_list or not request.system:
+        return request
+    system = [message for message in request.messages if message.role is Role.SYSTEM]
+    others = [message for message in request.messages if message.role is not Role.SYSTEM]
+    words = "\n\n".join(request.system)
+    at = next((at for at, each in enumerate(others) if each.role is Role.USER), None)
+    if at is None:
+        first = replace(system[0], role=Role.USER, content=(TextBlock(words),))
+        return replace(request, messages=(first, *others))
+    others[at] = _prepend_text(words, others[at])
+    return replace(request, messages=tuple(others))
 
 
 def _without_provenance(
@@ -284,3 +303,13 @@ def _synthetic_result(message: Message, call: ToolUseBlock) -> Message:
         metadata=MessageMetadata(parent_tool_use_id=call.id, origin=_SYNTHETIC_ORIGIN),
         created_at=message.created_at,
     )
+
+
+def _prepend_text(words: str, message: Message) -> Message:
+    """Put `words` first; blocks keep their positions if possible, as cache breakpoints use them."""
+    first = message.content[0]
+    if isinstance(first, TextBlock) and first.text.strip():
+        content = (TextBlock(f"{words}\n\n{first.text}"), *message.content[1:])
+    else:
+        content = (TextBlock(words), *message.content)
+    return replace(message, content=content)

@@ -28,9 +28,9 @@ from yourtool.providers.quirks import Quirks
 from yourtool.providers.replies.arguments import arguments_as_text, arguments_to_json
 from yourtool.providers.replies.block_builders import ToolCallBuilder
 from yourtool.providers.replies.body_decoder import SseEvent
+from yourtool.providers.replies.endings import parse_stop_reason
 from yourtool.providers.replies.error_mapping import error_from_payload, error_from_response
 from yourtool.providers.replies.reply import ABRUPT_STOPS, Reply
-from yourtool.providers.replies.stop_reasons import parse_stop_reason
 from yourtool.providers.wire import WireRequest
 
 _PATH = "/chat/completions"

@@ -29,7 +29,7 @@ from yourtool.providers.requests.placeholders import (
     placeholder_for,
 )
 from yourtool.providers.requests.reasoning_effort import effective_effort
-from yourtool.providers.requests.system_prompt import move_system_to_first_prompt
+from yourtool.providers.requests.request_view import move_system_to_first_prompt
 from yourtool.providers.token_weights import find_weights
 from yourtool.providers.tool_ids import sanitize_tool_name
 

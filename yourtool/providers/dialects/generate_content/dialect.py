@@ -18,9 +18,9 @@ from yourtool.providers.dialects.generate_content.request import API, SIGNATURE,
 from yourtool.providers.json_access import count, decode, decode_frame, mapping, objects, text
 from yourtool.providers.replies.arguments import arguments_to_json
 from yourtool.providers.replies.body_decoder import SseEvent
+from yourtool.providers.replies.endings import parse_stop_reason
 from yourtool.providers.replies.error_mapping import error_from_payload, error_from_response
 from yourtool.providers.replies.reply import Reply
-from yourtool.providers.replies.stop_reasons import parse_stop_reason
 from yourtool.providers.wire import WireRequest
 
 _STOP_REASONS = {

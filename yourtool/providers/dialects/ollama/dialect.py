@@ -30,10 +30,10 @@ from yourtool.providers.base import ForcedTool, Request
 from yourtool.providers.json_access import count, decode_frame, mapping, objects, text
 from yourtool.providers.replies.arguments import arguments_as_text
 from yourtool.providers.replies.body_decoder import SseEvent
+from yourtool.providers.replies.endings import parse_stop_reason
 from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.replies.ndjson import NdjsonDecoder
 from yourtool.providers.replies.reply import Reply
-from yourtool.providers.replies.stop_reasons import parse_stop_reason
 from yourtool.providers.requests.media_parts import prepare_media
 from yourtool.providers.requests.output_schema import close_objects
 from yourtool.providers.requests.placeholders import (
@@ -45,7 +45,7 @@ from yourtool.providers.requests.placeholders import (
     placeholder_for,
 )
 from yourtool.providers.requests.reasoning_effort import effective_effort
-from yourtool.providers.requests.system_prompt import move_system_to_first_prompt
+from yourtool.providers.requests.request_view import move_system_to_first_prompt
 from yourtool.providers.tool_ids import sanitize_tool_name
 from yourtool.providers.wire import WireRequest
 

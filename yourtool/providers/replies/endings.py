@@ -1,15 +1,24 @@
-"""Complete the token usage of a reply where the provider did not report it."""
+"""The end of a reply: its stop reason, and token usage that the provider did not report."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
 from yourtool.events.deltas import TokenUsage
+from yourtool.messages.metadata import StopReason
 from yourtool.providers.base import Request
 from yourtool.providers.estimate import estimate_text, estimate_tokens
 
 _log = logging.getLogger(__name__)
+
+
+def parse_stop_reason(word: str, known: Mapping[str, StopReason], provider: str) -> StopReason:
+    """Return the stop reason for the provider's `word`; an unknown one is logged, as `OTHER`."""
+    if (reason := known.get(word)) is not None:
+        return reason
+    _log.warning("`%s` sent an unknown stop reason: %r", provider, word)
+    return StopReason.OTHER
 
 
 def final_usage(
