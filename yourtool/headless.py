@@ -26,7 +26,7 @@ from yourtool.agent.runtime import DEMO, Runtime
 from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.session import Session
 from yourtool.amounts import format_duration
-from yourtool.config import RunOptions
+from yourtool.config import RunOptions, install_defaults
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
 from yourtool.events.catalog import Event
@@ -176,6 +176,9 @@ def run(paths: Paths, options: RunOptions, task: Task) -> int:
 
 
 async def _run_task(paths: Paths, options: RunOptions, task: Task, printer: Printer) -> Result:
+    if not task.prompt:
+        raise UsageError("no prompt; pass one after `-p` or on standard input")
+    await asyncio.to_thread(install_defaults, paths)
     await asyncio.to_thread(require_data_directory, paths)
     if task.schema is not None:
         schema = await asyncio.to_thread(read_schema, task.schema)

@@ -44,6 +44,25 @@ def test_store_failure_in_a_run_prints_a_result_and_exits_1(line, event, output)
     assert result["num_requests"] == {"turn.started": 0, "turn.completed": 2}.get(event, 1)
 
 
+@pytest.mark.parametrize("output", ["json", "stream-json"])
+@pytest.mark.parametrize("cause", ["no prompt", "set `YOURTOOL_HOME` to a directory"])
+def test_run_that_cannot_start_prints_a_result_and_exits_2(
+    line, tmp_path, monkeypatch, cause, output
+):
+    prompt = "hi"
+    if cause == "no prompt":
+        prompt = " "
+    else:
+        (tmp_path / "file").touch()
+        monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "file" / "home"))
+    code, out, err = line.bare(
+        "-p", prompt, "--cwd", str(line.workspace), "-m", "demo:tour", "--output-format", output
+    )
+    [result] = map(json.loads, out.splitlines())
+    assert (code, result["type"], result["exit_code"]) == (2, "result", 2)
+    assert cause in err and cause in result["error"]["message"]
+
+
 @pytest.mark.parametrize("output", FORMATS)
 def test_store_failure_after_the_answer_does_not_lose_the_answer(line, output):
     line.script([{"say": "fine"}])

@@ -79,16 +79,14 @@ def _dispatch(arguments: Arguments, paths: Paths) -> int:
         command = import_module(f"yourtool.cli.{arguments.command}")
         _enable_gc()
         return command.run(paths, arguments)
-    install_defaults(paths)
     if arguments.prompt is not None:
         return _run_headless(arguments, arguments.prompt, paths)
+    install_defaults(paths)
     return _run_interface(arguments, paths)
 
 
 def _run_headless(arguments: Arguments, prompt: str, paths: Paths) -> int:
     full_prompt = "\n\n".join(part for part in (prompt, _read_standard_input()) if part.strip())
-    if not full_prompt:
-        raise UsageError("no prompt; pass one after `-p` or on standard input")
     headless = import_module("yourtool.headless")
     _enable_gc()
     task = headless.Task(

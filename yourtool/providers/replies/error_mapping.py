@@ -260,7 +260,7 @@ def _find_code(number: int, report: _ErrorBody) -> ErrorCode | None:
 
 def _parse_body(body: bytes) -> _ErrorBody:
     try:
-        value = decode(body) if len(body) <= _MAX_JSON_BYTES else {}
+        value: Any = decode(body) if len(body) <= _MAX_JSON_BYTES else {}
     except ValueError:
         value = {}
     whole = next(iter(objects(value)), mapping(value))
