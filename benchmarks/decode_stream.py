@@ -84,10 +84,10 @@ def request() -> Request:
 
 
 def translate(dialect: Dialect, body: bytes) -> int:
-    framing, reply, events = BodyDecoder(), Reply(request()), 0
+    framing, parser, events = BodyDecoder(), dialect.build_parser(Reply(request())), 0
     for at in range(0, len(body), CHUNK):
         for frame in framing.feed(body[at : at + CHUNK]):
-            for _ in dialect.translate(frame, reply):
+            for _ in parser.parse(frame):
                 events += 1
     return events
 

@@ -33,13 +33,13 @@ from yourtool.paths import Paths
 from yourtool.providers.base import ForcedTool, Request
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.catalogue.models import Catalogue
+from yourtool.providers.dialects.base import Dialect
 from yourtool.providers.provider_specs import BUILT_IN, ProviderSpec
 from yourtool.providers.registry import load_dialect
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.requests import request_view
 from yourtool.providers.requests.media_parts import format_mib
 from yourtool.providers.tool_ids import ToolIdMap
-from yourtool.providers.wire import Dialect
 
 ROOT = Path(__file__).parents[1]
 _IMAGE = "iVBORw0KGgoAAAANSUhEUgAAACAAAAAQAAAAAAA="
@@ -195,7 +195,7 @@ def _sample(model: Model, conversation: Sequence[Message], **options: Any) -> Re
 def _reply_of(model: Model, dialect: Dialect, document: bytes) -> Message:
     """Return a reply as the provider's own adapter reads and keeps it."""
     reply = Reply(_sample(model, ()), api=dialect.api)
-    *_, whole = (*dialect.translate_document(document, reply), *reply.finish())
+    *_, whole = (*dialect.build_parser(reply).parse_document(document), *reply.finish())
     assert isinstance(whole, MessageComplete), "the last event of a reply"
     metadata = MessageMetadata(
         model=model.id, provider=model.provider, provider_raw=whole.provider_raw

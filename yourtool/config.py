@@ -30,6 +30,8 @@ from yourtool.tables import (
     parse_toml,
 )
 
+Api: TypeAlias = Literal["messages", "chat", "responses", "generate-content", "ollama"]
+"""The API of a server; each has a package in `providers/dialects`."""
 ThinkingOnSwap: TypeAlias = Literal["drop", "text"]
 """Whether another model's reasoning is dropped or sent as text after a swap."""
 
@@ -79,7 +81,7 @@ class ProviderConfig(Struct, frozen=True):
     """A provider of the user, or changes to a built-in one."""
 
     api: Annotated[
-        Literal["messages", "chat", "responses", "generate-content", "ollama"] | None,
+        Api | None,
         Meta(
             description="The API of the server; `docs/providers.md` lists those of providers.",
             examples=["chat"],

@@ -26,6 +26,7 @@ from yourtool.messages.invariants import validate_message
 from yourtool.messages.message import Role
 from yourtool.messages.metadata import StopReason
 from yourtool.providers.dialects.chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.response import ChatParser
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.retry import RetryingAdapter
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
@@ -44,26 +45,36 @@ class Faulty(OpenAIChat):
         self._where = where
         self._fault = fault
 
-    def _fail(self, where):
+    def fail(self, where):
         if where == self._where:
             raise self._fault
 
     def to_wire(self, request):
-        self._fail("to_wire")
+        self.fail("to_wire")
         return super().to_wire(request)
 
-    def translate(self, frame, reply):
-        if b'"delta"' not in frame.data:
-            self._fail("translate")
-        return super().translate(frame, reply)
+    def build_parser(self, reply):
+        return FaultyParser(reply, self.fail)
 
-    def translate_document(self, document, reply):
-        yield from super().translate_document(document, reply)
+
+class FaultyParser(ChatParser):
+    def __init__(self, reply, fail):
+        super().__init__(reply)
+        self._fail = fail
+
+    def parse(self, frame):
+        if b'"delta"' not in frame.data:
+            self._fail("parse")
+        return super().parse(frame)
+
+    def parse_document(self, document):
+        yield from super().parse_document(document)
         self._fail("whole")
 
-    def is_complete(self, reply):
+    @property
+    def is_complete(self):
         self._fail("is_complete")
-        return super().is_complete(reply)
+        return super().is_complete
 
 
 def speaker(where, fault, body):
@@ -72,7 +83,7 @@ def speaker(where, fault, body):
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
-@pytest.mark.parametrize("where", ["translate", "whole", "is_complete"])
+@pytest.mark.parametrize("where", ["parse", "whole", "is_complete"])
 async def test_bug_in_a_dialect_is_a_typed_error_with_its_traceback_in_the_log(
     where, fault, caplog
 ):

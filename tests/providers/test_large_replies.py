@@ -10,6 +10,7 @@ from tests.providers.recorded_exchanges import Playback
 from yourtool.errors import OtherAdapterError
 from yourtool.events.deltas import MessageComplete, TextDelta
 from yourtool.providers.dialects.chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.response import ChatParser
 from yourtool.providers.json_access import MAX_VALUES, decode
 from yourtool.providers.wire import WireAdapter
 
@@ -72,8 +73,13 @@ async def test_large_reply_does_not_block_the_event_loop(name):
 class Faulty(OpenAIChat):
     """Has a bug behind the first words of a large event."""
 
-    def translate(self, frame, reply):
-        yield from super().translate(frame, reply)
+    def build_parser(self, reply):
+        return FaultyParser(reply)
+
+
+class FaultyParser(ChatParser):
+    def parse(self, frame):
+        yield from super().parse(frame)
         raise LookupError("a bug")
 
 

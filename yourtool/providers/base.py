@@ -43,6 +43,10 @@ ToolChoice: TypeAlias = Literal["auto", "any", "none"] | ForcedTool
 """Whether the model may call tools, must call at least one, or must call none."""
 
 
+SdkVendor: TypeAlias = Literal["anthropic", "openai"]
+"""The vendors whose SDKs can send requests, by the names of their packages."""
+
+
 class FileRoots(NamedTuple):
     """The directories that a `file_ref` of a message refers to."""
 

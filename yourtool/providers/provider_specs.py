@@ -6,21 +6,23 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.config import Config, ProviderConfig
+from yourtool.config import Api, Config, ProviderConfig
 from yourtool.providers.quirks import find_quirks
-from yourtool.providers.urls import is_loopback, parse_ollama_host
-
-AUTH_TOKEN = "ANTHROPIC_AUTH_TOKEN"  # noqa: S105 - the name of a variable
+from yourtool.providers.urls import is_loopback, origin_of
 
 
 class ProviderSpec(Struct, frozen=True, kw_only=True):
     """One provider: its API, address and credentials."""
 
     name: str
-    api: Literal["messages", "chat", "responses", "generate-content", "ollama", "scripted"]
+    api: Api | Literal["scripted"]
     base_url: str = ""
+    base_url_env: str = ""
+    """Environment variable that overrides the base URL."""
     key_env: tuple[str, ...] = ()
     """Environment variables for the key; messages to the user name the first."""
+    profile_env: str = ""
+    """Environment variable that selects a login of the vendor's SDK."""
     label: str
     key_url: str = ""
     """Web page to create a key."""
@@ -40,13 +42,29 @@ class ProviderSpec(Struct, frozen=True, kw_only=True):
         """Whether it runs on this machine; a local server needs no key."""
         return is_loopback(self.base_url)
 
+    @property
+    def is_demo(self) -> bool:
+        """Whether a script replies instead of a model."""
+        return self.api == "scripted"
+
+    @property
+    def is_official(self) -> bool:
+        """Whether it is the vendor of the API, not a compatible server."""
+        return any(
+            own.api == self.api and origin_of(own.base_url) == origin_of(self.base_url)
+            for own in BUILT_IN
+            if own.base_url
+        )
+
 
 BUILT_IN = (
     ProviderSpec(
         name="anthropic",
         api="messages",
         base_url="https://api.anthropic.com",
-        key_env=("ANTHROPIC_API_KEY", AUTH_TOKEN),
+        base_url_env="ANTHROPIC_BASE_URL",
+        key_env=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+        profile_env="ANTHROPIC_PROFILE",
         label="Anthropic",
         key_url="https://platform.claude.com/settings/keys",
         default_model="anthropic:claude-sonnet-4-6",
@@ -55,6 +73,7 @@ BUILT_IN = (
         name="openai",
         api="responses",
         base_url="https://api.openai.com/v1",
+        base_url_env="OPENAI_BASE_URL",
         key_env=("OPENAI_API_KEY",),
         label="OpenAI",
         key_url="https://platform.openai.com/api-keys",
@@ -64,6 +83,7 @@ BUILT_IN = (
         name="openrouter",
         api="chat",
         base_url="https://openrouter.ai/api/v1",
+        base_url_env="OPENROUTER_BASE_URL",
         key_env=("OPENROUTER_API_KEY",),
         label="OpenRouter",
         key_url="https://openrouter.ai/keys",
@@ -74,6 +94,7 @@ BUILT_IN = (
         name="google",
         api="generate-content",
         base_url="https://generativelanguage.googleapis.com",
+        base_url_env="GOOGLE_GEMINI_BASE_URL",
         key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         label="Google",
         key_url="https://aistudio.google.com/apikey",
@@ -83,6 +104,7 @@ BUILT_IN = (
         name="ollama",
         api="ollama",
         base_url="http://127.0.0.1:11434",
+        base_url_env="OLLAMA_HOST",
         label="Ollama",
         needs_key=False,
         start_command="ollama serve",
@@ -91,39 +113,25 @@ BUILT_IN = (
         name="demo", api="scripted", label="Demo (a script, no model)", default_model="demo:tour"
     ),
 )
-_BASE_URL_ENV = {
-    "anthropic": "ANTHROPIC_BASE_URL",
-    "openai": "OPENAI_BASE_URL",
-    "openrouter": "OPENROUTER_BASE_URL",
-    "google": "GOOGLE_GEMINI_BASE_URL",
-    "ollama": "OLLAMA_HOST",
-}
 
 
 def provider_specs(config: Config, environ: Mapping[str, str]) -> list[ProviderSpec]:
     """Return all providers, built-in ones first; a base URL in the environment takes precedence."""
-    rows: list[ProviderSpec] = []
-    for row in BUILT_IN:
-        settings = config.providers.get(row.name, ProviderConfig())
-        rows.append(
-            _with_parsed_url(
-                _with_settings(row, settings, environ.get(_BASE_URL_ENV.get(row.name, "")))
-            )
-        )
     names = {row.name for row in BUILT_IN}
-    for name, settings in config.providers.items():
-        if name not in names:
-            rows.append(
-                _with_parsed_url(
-                    _with_settings(ProviderSpec(name=name, api="chat", label=name), settings)
-                )
-            )
-    return rows
-
-
-def _with_parsed_url(row: ProviderSpec) -> ProviderSpec:
-    """Return the specification with its `OLLAMA_HOST` style address parsed to a base URL."""
-    return replace(row, base_url=parse_ollama_host(row.base_url)) if row.api == "ollama" else row
+    rows = [
+        *BUILT_IN,
+        *(
+            ProviderSpec(name=name, api="chat", label=name)
+            for name in config.providers
+            if name not in names
+        ),
+    ]
+    return [
+        _with_settings(
+            row, config.providers.get(row.name, ProviderConfig()), environ.get(row.base_url_env)
+        )
+        for row in rows
+    ]
 
 
 def _with_settings(
@@ -137,7 +145,7 @@ def _with_settings(
     base_url = url or settings.base_url or row.base_url
     return replace(
         row,
-        api=row.api if row.api == "scripted" else settings.api or row.api,
+        api=row.api if row.is_demo else settings.api or row.api,
         base_url=base_url,
         key_env=(settings.key_env,) if settings.key_env else row.key_env,
         sdk=settings.sdk or row.sdk,

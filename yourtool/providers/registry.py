@@ -9,7 +9,9 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+
+from msgspec.structs import replace
 
 from yourtool.config import Config
 from yourtool.credentials import Credentials, Secret
@@ -22,13 +24,9 @@ from yourtool.errors import (
 )
 from yourtool.models import Model, ModelId
 from yourtool.providers.base import Adapter, Transport
-from yourtool.providers.provider_specs import AUTH_TOKEN, BUILT_IN, ProviderSpec, provider_specs
+from yourtool.providers.dialects.base import Dialect, DialectBuilder, DialectSpec
+from yourtool.providers.provider_specs import BUILT_IN, ProviderSpec, provider_specs
 from yourtool.providers.urls import origin_of
-
-_PROFILE = "ANTHROPIC_PROFILE"
-_FIXED_HEADERS = {"messages": {"anthropic-version": "2023-06-01"}}
-_KEY_HEADERS = {"messages": ("x-api-key", "{}"), "generate-content": ("x-goog-api-key", "{}")}
-_SDK_APIS = ("messages", "chat", "responses")
 
 
 class Registry:
@@ -47,7 +45,7 @@ class Registry:
         self._config = config
         self._credentials = credentials
         self._environ = environ
-        self._specs = {row.name: row for row in provider_specs(config, environ)}
+        self._specs = {row.name: _with_parsed_url(row) for row in provider_specs(config, environ)}
         self._adapters: dict[str, tuple[Secret | None, Adapter]] = {}
         self._retired: list[Adapter] = []
 
@@ -68,7 +66,7 @@ class Registry:
                 f"There is no provider `{provider}`; there are {known}. Add"
                 f" `[providers.{provider}]` with a `base_url` to `{self._config_file}`."
             )
-        if row.api == "scripted":
+        if row.is_demo:
             return None
         if not row.base_url:
             return f"`[providers.{provider}]` in `{self._config_file}` needs a `base_url`."
@@ -91,16 +89,14 @@ class Registry:
         if (why := self.configuration_problem(model.provider)) is not None:
             return _failing_adapter(AuthError(why))
         row = self._specs[model.provider]
-        place = model.id if row.api == "scripted" else row.name
+        place = model.id if row.is_demo else row.name
         key = self._key(row)
         if (known := self._adapters.get(place)) is not None:
             if known[0] == key:
                 return known[1]
             self._retired.append(known[1])
         try:
-            adapter = (
-                self._demo_adapter(model, row) if row.api == "scripted" else self._wire_adapter(row)
-            )
+            adapter = self._demo_adapter(model, row) if row.is_demo else self._wire_adapter(row)
         except ConfigError as error:
             place = f"`[providers.{row.name}]` in `{self._config_file}`"
             return _failing_adapter(InvalidRequestError(f"{place}: {error}"))
@@ -111,7 +107,7 @@ class Registry:
     def prepare(self, model: Model) -> None:
         """Import the modules for requests to a model; runs in a thread and sends nothing."""
         row = self._specs.get(model.provider)
-        if row is None or row.api == "scripted" or self.configuration_problem(row.name) is not None:
+        if row is None or row.is_demo or self.configuration_problem(row.name) is not None:
             return
         with suppress(ConfigError):  # reported by the first request
             load_dialect(row)
@@ -124,7 +120,7 @@ class Registry:
         for row in self._specs.values():
             if (
                 row.default_model
-                and row.api != "scripted"
+                and not row.is_demo
                 and self.configuration_problem(row.name) is None
             ):
                 return row.default_model
@@ -160,7 +156,7 @@ class Registry:
             ConfigError: the credentials file cannot be read or written.
         """
         row = self._specs.get(provider)
-        if row is None or row.api == "scripted":
+        if row is None or row.is_demo:
             raise UsageError(self.configuration_problem(provider) or f"`{provider}` takes no key.")
         self._credentials.save(provider, key, origin=origin_of(row.base_url))
 
@@ -181,7 +177,7 @@ class Registry:
         return self._credentials.get(row.name, row.key_env, origin=origin)
 
     def _uses_sdk_login(self, row: ProviderSpec) -> bool:
-        return row.sdk or (row.name == "anthropic" and bool(self._environ.get(_PROFILE)))
+        return row.sdk or bool(self._environ.get(row.profile_env))
 
     def _with_retries(self, adapter: Adapter) -> Adapter:
         retry = import_module("yourtool.providers.retry")
@@ -201,24 +197,25 @@ class Registry:
     def _transport(self, row: ProviderSpec) -> Transport:
         found = self._credentials.find(row.name, row.key_env, origin=origin_of(row.base_url))
         key, source = found or (None, "")
-        headers = {"user-agent": "yourtool", **_FIXED_HEADERS.get(row.api, {}), **row.headers}
-        if source == AUTH_TOKEN or self._uses_sdk_login(row):
-            return self._sdk_transport(row, key, headers, is_token=source == AUTH_TOKEN)
+        spec = load_dialect_spec(row)
+        headers = {"user-agent": "yourtool", **spec.headers, **row.headers}
+        is_token = source == spec.token_env
+        if is_token or self._uses_sdk_login(row):
+            return self._sdk_transport(row, key, headers, is_token=is_token)
         if key is not None:
-            name, form = _KEY_HEADERS.get(row.api, ("authorization", "Bearer {}"))
-            headers[name] = form.format(key.reveal())
+            headers[spec.key_header] = spec.key_format.format(key.reveal())
         transport = import_module("yourtool.providers.transports.http")
         return transport.HttpxTransport(row.base_url, headers, start_command=row.start_command)
 
     def _sdk_transport(
         self, row: ProviderSpec, key: Secret | None, headers: Mapping[str, str], *, is_token: bool
     ) -> Transport:
-        if row.api not in _SDK_APIS:
+        if (vendor := load_dialect_spec(row).sdk) is None:
             raise ConfigError(f"there is no library for `{row.api}`; take `sdk` away")
         module = import_module("yourtool.providers.transports.sdk")
         usual = next((each.base_url for each in BUILT_IN if each.name == row.name), "")
         login = module.Login(
-            vendor="anthropic" if row.api == "messages" else "openai",
+            vendor=vendor,
             base_url=None if key is None and row.base_url == usual else row.base_url,
             headers=headers,
             api_key=None if is_token else key,
@@ -235,37 +232,31 @@ class Registry:
         )
 
 
-def load_dialect(row: ProviderSpec) -> Any:
+def load_dialect_spec(row: ProviderSpec) -> DialectSpec:
+    """Return the specification of a provider's dialect."""
+    return _import_from_dialect(row, "spec").SPEC
+
+
+def load_dialect(row: ProviderSpec) -> Dialect:
     """Return the dialect of a provider.
 
     Raises:
         ConfigError: a quirk of the provider is invalid.
     """
-    match row.api:
-        case "messages":
-            is_own = _is_official_host(row)
-            return import_module("yourtool.providers.dialects.messages.dialect").Anthropic(
-                supports_long_cache=is_own, requires_signatures=is_own
-            )
-        case "responses":
-            return import_module("yourtool.providers.dialects.responses.dialect").OpenAIResponses(
-                supports_long_cache=_is_official_host(row)
-            )
-        case "generate-content":
-            return import_module("yourtool.providers.dialects.generate_content.dialect").Google()
-        case "ollama":
-            return import_module("yourtool.providers.dialects.ollama.dialect").Ollama()
-        case _:
-            return import_module("yourtool.providers.dialects.chat.dialect").OpenAIChat(row.quirks)
+    build: DialectBuilder = _import_from_dialect(row, "dialect").build_dialect
+    return build(row)
 
 
-def _is_official_host(row: ProviderSpec) -> bool:
-    """Return whether the provider is the vendor of the API, not a compatible server."""
-    return any(
-        own.api == row.api and origin_of(own.base_url) == origin_of(row.base_url)
-        for own in BUILT_IN
-        if own.base_url
-    )
+def _import_from_dialect(row: ProviderSpec, module: str) -> ModuleType:
+    package = row.api.replace("-", "_")
+    return import_module(f"yourtool.providers.dialects.{package}.{module}")
+
+
+def _with_parsed_url(row: ProviderSpec) -> ProviderSpec:
+    """Return the specification with the base URL in its full form."""
+    if row.is_demo:
+        return row
+    return replace(row, base_url=load_dialect_spec(row).parse_base_url(row.base_url))
 
 
 def _failing_adapter(error: AdapterError) -> Adapter:

@@ -23,7 +23,7 @@ from collections.abc import (
 )
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from http import HTTPStatus
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import httpx
 from msgspec import Struct
@@ -41,8 +41,9 @@ from yourtool.events.deltas import StreamEvent
 from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.messages.message import Message
 from yourtool.providers.base import Request, Transport
+from yourtool.providers.dialects.base import Dialect, ResponseParser, WireRequest
 from yourtool.providers.estimate import estimate_tokens
-from yourtool.providers.replies.body_decoder import BodyDecoder, SseEvent
+from yourtool.providers.replies.body_decoder import SseEvent
 from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.replies.reply import Reply
 
@@ -51,49 +52,9 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _THREAD_THRESHOLD = 2**16
-"""Bytes of an event or of tool arguments above which events are translated in a thread."""
+"""Bytes of an event or of tool arguments above which events are parsed in a thread."""
 _CONNECTION_ERRORS = (OSError, httpx.HTTPError, httpx.StreamError, httpx.InvalidURL)
 """Errors that a transport can raise by mistake instead of a `NetworkError`."""
-
-
-class WireRequest(Struct, frozen=True):
-    """The path and body of a POST."""
-
-    path: str
-    body: bytes
-    framing: Callable[[], BodyDecoder] = BodyDecoder
-    """Splits the response into events."""
-
-
-class Dialect(Protocol):
-    """One wire format as pure functions."""
-
-    api: str
-    """Stable name: provider extras are stored with it."""
-
-    def to_wire(self, request: Request) -> WireRequest:
-        """Build the request; equal requests have equal bytes."""
-        ...
-
-    def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
-        """Read one event of a stream into `reply`; what is unknown is skipped.
-
-        Raises:
-            NetworkError: the event is not JSON.
-        """
-        ...
-
-    def translate_document(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
-        """Read a reply that came as one JSON document.
-
-        Raises:
-            NetworkError: it is not JSON.
-        """
-        ...
-
-    def is_complete(self, reply: Reply) -> bool:
-        """Whether a stream that ends here is whole, though the dialect's last word is missing."""
-        ...
 
 
 class StreamTimeouts(Struct, frozen=True):
@@ -141,7 +102,8 @@ class WireAdapter:
         )
         try:
             with _faults_raise(unreadable):
-                async with aclosing(self._event_batches(request, reply)) as pieces:
+                parser = self._dialect.build_parser(reply)
+                async with aclosing(self._event_batches(request, parser)) as pieces:
                     async for events in pieces:
                         for event in events:
                             yield event
@@ -170,12 +132,13 @@ class WireAdapter:
         await self._transport.close()
 
     async def _event_batches(
-        self, request: Request, reply: Reply
+        self, request: Request, parser: ResponseParser
     ) -> AsyncGenerator[Iterable[StreamEvent], None]:
         """Yield the events of each frame; the caller must exhaust each iterable.
 
-        Events are translated lazily, so that a bug in the middle of a frame loses no earlier event.
+        Frames are parsed lazily, so that a bug in the middle of a frame loses no earlier event.
         """
+        reply = parser.reply
         wire_request = await request.interrupt.guard(asyncio.to_thread(self._to_wire, request))
         timeouts = self._timeouts
         if not request.is_streaming:
@@ -191,20 +154,20 @@ class WireAdapter:
             chunks = aiter(wire.chunks())
             stack.push_async_callback(_close_generator, chunks)
             framing = wire_request.framing()
-            while (chunk := await self._next_chunk(chunks, reply, wait)) is not None:
+            while (chunk := await self._next_chunk(chunks, parser, wait)) is not None:
                 for frame in framing.feed(chunk):
-                    yield await self._frame_events(frame, reply, wait)
+                    yield await self._frame_events(frame, parser, wait)
                     request.interrupt.check()
                 if framing.is_document and chunk.strip():
                     wait.reset(is_content=True)
             for frame in framing.end():
-                yield await self._frame_events(frame, reply, wait)
+                yield await self._frame_events(frame, parser, wait)
                 request.interrupt.check()
             if framing.is_document:
-                yield await _collect(self._dialect.translate_document(framing.document, reply))
+                yield await _collect(parser.parse_document(framing.document))
             if framing.page:
                 raise self._web_page_error(framing.page)
-            if not (reply.is_done or reply.error or self._dialect.is_complete(reply)):
+            if not (reply.is_done or reply.error or parser.is_complete):
                 raise NetworkError(
                     f"`{self._provider}` closed the stream before the reply was complete"
                 )
@@ -225,32 +188,35 @@ class WireAdapter:
         )
 
     async def _frame_events(
-        self, frame: SseEvent, reply: Reply, wait: "_IdleTimer"
+        self, frame: SseEvent, parser: ResponseParser, wait: "_IdleTimer"
     ) -> Iterable[StreamEvent]:
-        events = self._events(frame, reply, wait)
-        is_large = len(frame.data) > _THREAD_THRESHOLD or reply.argument_size > _THREAD_THRESHOLD
-        return await _collect(events) if is_large else events
-
-    def _events(self, frame: SseEvent, reply: Reply, wait: "_IdleTimer") -> Iterator[StreamEvent]:
-        if reply.is_done:
-            return
-        before = reply.activity
-        yield from self._dialect.translate(frame, reply)
-        wait.reset(is_content=reply.activity != before)
+        events = _parse_frame(frame, parser, wait)
+        size = max(len(frame.data), parser.reply.argument_size)
+        return await _collect(events) if size > _THREAD_THRESHOLD else events
 
     async def _next_chunk(
-        self, chunks: AsyncIterator[bytes], reply: Reply, wait: "_IdleTimer"
+        self, chunks: AsyncIterator[bytes], parser: ResponseParser, wait: "_IdleTimer"
     ) -> bytes | None:
         """Return the next bytes; None at the end of the body or after the end of the reply."""
-        is_over = reply.is_done or reply.error is not None
-        if self._dialect.is_complete(reply):
+        is_over = parser.reply.is_done or parser.reply.error is not None
+        if parser.is_complete:
             wait.cap(self._timeouts.trailer)
         try:
             return await wait.run(_next(chunks), limit=self._timeouts.linger if is_over else None)
         except NetworkError:
-            if is_over or self._dialect.is_complete(reply):
+            if is_over or parser.is_complete:
                 return None
             raise
+
+
+def _parse_frame(
+    frame: SseEvent, parser: ResponseParser, wait: "_IdleTimer"
+) -> Iterator[StreamEvent]:
+    if parser.reply.is_done:
+        return
+    before = parser.reply.activity
+    yield from parser.parse(frame)
+    wait.reset(is_content=parser.reply.activity != before)
 
 
 @contextmanager

@@ -62,23 +62,25 @@ async def _probe(registry: Registry, row: ProviderSpec) -> tuple[LocalServer, ..
 
 
 async def fetch_models(registry: Registry, provider: str) -> tuple[Model, ...]:
-    """Fetch the models of a provider; Ollama describes them, most others only list names.
+    """Fetch the models of a provider; the demo has none.
+
+    Ollama describes its models, most others only list names.
 
     Raises:
         AdapterError: the provider is not configured, or the request failed.
     """
+    if (row := registry.spec(provider)) is not None and row.is_demo:
+        return ()
     async with registry.connection(provider) as (row, transport):
         return await fetch_models_over(row, transport)
 
 
 async def fetch_models_over(row: ProviderSpec, transport: Transport) -> tuple[Model, ...]:
-    """Fetch the models of a provider over an open transport; the demo has none.
+    """Fetch the models of a provider over an open transport.
 
     Raises:
         AdapterError: the request failed.
     """
-    if row.api == "scripted":
-        return ()
     if row.api == "ollama":
         if (models := await fetch_ollama_models(transport, row.name)) is None:
             raise OtherAdapterError(

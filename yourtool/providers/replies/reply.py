@@ -81,8 +81,6 @@ class Reply:
         """Characters in the arguments of all calls so far."""
         self.activity = 0
         """Number of content pieces so far; pings and counters are not content."""
-        self.scratch: dict[Any, Any] = {}
-        """State of the dialect between frames."""
 
     def add_text(self, text: str, key: Hashable = None) -> list[StreamEvent]:
         """Add text."""

@@ -9,14 +9,14 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 
 from yourtool.credentials import Secret
 from yourtool.decompression import ACCEPTED, CompressionError, decompress
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError
-from yourtool.providers.base import WireResponse
+from yourtool.providers.base import SdkVendor, WireResponse
 from yourtool.providers.transports.http import (
     MAX_RESPONSE_BYTES,
     Timeouts,
@@ -33,7 +33,7 @@ _STREAM_RAW = {"X-Stainless-Raw-Response": "stream"}
 class Login(Struct, frozen=True, kw_only=True):
     """Arguments of a vendor's client; without key and token it uses its own credentials."""
 
-    vendor: Literal["anthropic", "openai"]
+    vendor: SdkVendor
     base_url: str | None = None
     """None: the client's default, which a profile can set."""
     headers: Mapping[str, str] = {}

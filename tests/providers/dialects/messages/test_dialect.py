@@ -408,14 +408,15 @@ def test_invalid_tool_names_are_sanitised():
 def test_stop_reasons_are_mapped_and_unknown_ones_are_logged(word, reason, caplog):
     reply = Reply(request(SONNET))
     frame = {"type": "message_delta", "delta": {"stop_reason": word}, "usage": {"output_tokens": 1}}
-    Anthropic().translate(SseEvent("", json.dumps(frame).encode()), reply)
+    Anthropic().build_parser(reply).parse(SseEvent("", json.dumps(frame).encode()))
     assert (reply.stop_reason, reply.stop_detail) == (reason, word)
     assert ("'bored'" in caplog.text) == (word == "bored")
 
 
 @pytest.mark.req("R-ADP-12")
 def test_last_counter_that_is_not_null_is_used():
-    reply, dialect = Reply(request(SONNET)), Anthropic()
+    reply = Reply(request(SONNET))
+    parser = Anthropic().build_parser(reply)
     start = {
         "type": "message_start",
         "message": {
@@ -433,7 +434,7 @@ def test_last_counter_that_is_not_null_is_used():
         "usage": {"input_tokens": 30, "output_tokens": 7, "cache_read_input_tokens": None},
     }
     for frame in (start, end):
-        list(dialect.translate(SseEvent("", json.dumps(frame).encode()), reply))
+        list(parser.parse(SseEvent("", json.dumps(frame).encode())))
     usage = complete(reply.finish()).usage
     assert (usage.input_tokens, usage.output_tokens) == (30, 7)
     assert (usage.cached_input_tokens, usage.cache_creation_input_tokens) == (100, 20)

@@ -15,6 +15,7 @@ from yourtool.messages.blocks import (
 from yourtool.messages.message import Message, Role
 from yourtool.providers.base import ForcedTool, Request
 from yourtool.providers.dialects.chat.media import media_parts
+from yourtool.providers.dialects.chat.spec import SPEC
 from yourtool.providers.json_access import mapping, text
 from yourtool.providers.provider_extras import ProviderExtras
 from yourtool.providers.quirks import Quirks
@@ -33,7 +34,7 @@ from yourtool.providers.requests.request_view import move_system_to_first_prompt
 from yourtool.providers.token_weights import find_weights
 from yourtool.providers.tool_ids import sanitize_tool_name
 
-API = "chat"
+API = SPEC.api
 """The name of this wire format in stored messages."""
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Fields with reasoning as one text; the first one that is present counts."""

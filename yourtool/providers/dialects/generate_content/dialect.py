@@ -1,60 +1,14 @@
-"""Dialect: generateContent, https://ai.google.dev/api/generate-content.
+"""The dialect of generateContent, https://ai.google.dev/api/generate-content."""
 
-A reply is a list of parts in one or several chunks, and only the finish reason marks its end; a
-blocked prompt has no reply. Any part can have a signature, even an empty text. Without `alt=sse`
-the chunks are one JSON array. Counters that are zero are omitted.
-"""
-
-from collections.abc import Iterable
-from typing import Any
 from urllib.parse import quote
 
-from yourtool.errors import NetworkError
-from yourtool.events.deltas import StreamEvent, TokenUsage
 from yourtool.messages.blocks import canonical_json
-from yourtool.messages.metadata import StopReason
 from yourtool.providers.base import Request
-from yourtool.providers.dialects.generate_content.request import API, SIGNATURE, build_body
-from yourtool.providers.json_access import count, decode, decode_frame, mapping, objects, text
-from yourtool.providers.replies.arguments import arguments_to_json
-from yourtool.providers.replies.body_decoder import SseEvent
-from yourtool.providers.replies.endings import parse_stop_reason
-from yourtool.providers.replies.error_mapping import error_from_payload, error_from_response
+from yourtool.providers.dialects.base import WireRequest
+from yourtool.providers.dialects.generate_content.request import API, build_body
+from yourtool.providers.dialects.generate_content.response import GenerateContentParser
+from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.replies.reply import Reply
-from yourtool.providers.wire import WireRequest
-
-_STOP_REASONS = {
-    "STOP": StopReason.END_TURN,
-    "MAX_TOKENS": StopReason.MAX_TOKENS,
-    "OTHER": StopReason.OTHER,
-    **dict.fromkeys(
-        (
-            "SAFETY",
-            "RECITATION",
-            "LANGUAGE",
-            "BLOCKLIST",
-            "PROHIBITED_CONTENT",
-            "SPII",
-            "MODEL_ARMOR",
-            "IMAGE_SAFETY",
-            "IMAGE_PROHIBITED_CONTENT",
-            "IMAGE_RECITATION",
-        ),
-        StopReason.CONTENT_FILTER,
-    ),
-    **dict.fromkeys(
-        (
-            "MALFORMED_FUNCTION_CALL",
-            "MALFORMED_RESPONSE",
-            "MISSING_THOUGHT_SIGNATURE",
-            "TOO_MANY_TOOL_CALLS",
-            "UNEXPECTED_TOOL_CALL",
-        ),
-        StopReason.ERROR,
-    ),
-}
-_METADATA_FIELDS = ("citationMetadata", "finishMessage", "groundingMetadata", "urlContextMetadata")
-"""Fields with data about the reply; the last value of each is complete."""
 
 
 class Google:
@@ -63,132 +17,17 @@ class Google:
     api = API
 
     def to_wire(self, request: Request) -> WireRequest:
-        """Build the request body; equal requests have equal bytes."""
+        """Build the request; equal requests have equal bytes."""
         name = request.model.wire_name
         place = quote(name if "/" in name else f"models/{name}")
         method = "streamGenerateContent?alt=sse" if request.is_streaming else "generateContent"
-        path = f"/v1beta/{place}:{method}"
-        return WireRequest(path=path, body=canonical_json(build_body(request)))
+        return WireRequest(f"/v1beta/{place}:{method}", canonical_json(build_body(request)))
 
-    def translate(self, frame: SseEvent, reply: Reply) -> Iterable[StreamEvent]:
-        """Translate one event of a stream; unknown fields are skipped.
-
-        Raises:
-            NetworkError: the event is not JSON.
-        """
-        chunk = decode_frame(frame.data)
-        if chunk.get("error"):
-            reply.error = error_from_response(reply.provider, 200, frame.data)
-        return _translate_chunk(chunk, reply)
-
-    def translate_document(self, document: bytes, reply: Reply) -> Iterable[StreamEvent]:
-        """Translate a reply that arrived as one JSON document: an object, or an array of chunks.
-
-        Raises:
-            NetworkError: it is not JSON.
-        """
-        try:
-            value = decode(document)
-        except ValueError as error:
-            raise NetworkError("the reply is not JSON") from error
-        for chunk in objects(value) or [mapping(value)]:
-            if chunk.get("error"):
-                reply.error = error_from_payload(reply.provider, chunk)
-            yield from _translate_chunk(chunk, reply)
-        if reply.stop_detail is None and reply.error is None and not isinstance(value, list):
-            reply.error = error_from_response(reply.provider, 200, document)
-
-    def is_complete(self, reply: Reply) -> bool:
-        """Whether the finish reason has arrived."""
-        return reply.stop_detail is not None
+    def build_parser(self, reply: Reply) -> GenerateContentParser:
+        """Return the parser of a response."""
+        return GenerateContentParser(reply)
 
 
-def _translate_chunk(chunk: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
-    reply.response_id = text(chunk.get("responseId")) or reply.response_id
-    for candidate in objects(chunk.get("candidates")):
-        if candidate.get("index"):  # other candidates are alternatives
-            continue
-        for part in objects(mapping(candidate.get("content")).get("parts")):
-            yield from _translate_part(part, reply)
-        reply.response_metadata |= {
-            name: candidate[name] for name in _METADATA_FIELDS if candidate.get(name)
-        }
-        if word := text(candidate.get("finishReason")):
-            reply.stop_detail = word
-            reason = parse_stop_reason(word, _STOP_REASONS, reply.provider)
-            is_call = reason is StopReason.END_TURN and reply.has_calls
-            reply.stop_reason = StopReason.TOOL_USE if is_call else reason
-    if word := text(mapping(chunk.get("promptFeedback")).get("blockReason")):
-        reply.stop_detail = f"blocked:{word}"
-        reply.stop_reason = StopReason.CONTENT_FILTER
-    yield from _update_usage(mapping(chunk.get("usageMetadata")), reply)
-
-
-def _translate_part(part: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
-    signature, words = text(part.get(SIGNATURE)), text(part.get("text"))
-    if isinstance(part.get("functionCall"), dict):
-        yield from _translate_call(part["functionCall"], signature, reply)
-    elif part.get("thought") is True and "text" in part:
-        yield from _translate_reasoning(words, signature, reply)
-    elif words:
-        yield from reply.add_text(words)
-        if signature:
-            start, end = reply.last_piece_span()
-            reply.add_note(None, {"from": start, "to": end, SIGNATURE: signature})
-    elif signature or "text" not in part:
-        reply.add_server_block(None, part)
-
-
-def _translate_reasoning(words: str, signature: str, reply: Reply) -> Iterable[StreamEvent]:
-    """Translate reasoning; a signature belongs to its part only."""
-    key = _next_key(reply) if words and signature else None
-    yield from reply.add_thinking(words, key)
-    if signature:
-        yield from reply.add_signature(signature, key)
-
-
-def _translate_call(call: dict[str, Any], signature: str, reply: Reply) -> Iterable[StreamEvent]:
-    key = _next_key(reply)
-    yield from reply.start_call(key, text(call.get("id")), text(call.get("name")))
-    if signature:
-        reply.add_note(key, {SIGNATURE: signature})
-    yield from reply.add_arguments(key, arguments_to_json(call.get("args")))
-    yield from reply.close_call(key)
-
-
-def _next_key(reply: Reply) -> int:
-    """Return a new block key."""
-    reply.scratch["blocks"] = key = reply.scratch.get("blocks", 0) + 1
-    return key
-
-
-def _update_usage(usage: dict[str, Any], reply: Reply) -> Iterable[StreamEvent]:
-    """Update the counters; reasoning and prompts of server tools are counted separately."""
-    names = ("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount")
-    prompt, output, thoughts, total = (count(usage.get(name)) for name in names)
-    if prompt is None and output is None and thoughts is None and total is None:
-        return ()
-    cached = count(usage.get("cachedContentTokenCount")) or 0
-    input_tokens = (prompt or 0) + (count(usage.get("toolUsePromptTokenCount")) or 0)
-    return reply.update_usage(
-        TokenUsage(
-            input_tokens=max(0, input_tokens - cached),
-            output_tokens=(output or 0) + (thoughts or 0),
-            cached_input_tokens=cached,
-            reasoning_tokens=thoughts,
-            image_tokens=_count_modality("IMAGE", usage),
-            audio_tokens=_count_modality("AUDIO", usage),
-        )
-    )
-
-
-def _count_modality(modality: str, usage: dict[str, Any]) -> int | None:
-    """Return the tokens of one modality in prompt and output; None for 0."""
-    details = ("promptTokensDetails", "candidatesTokensDetails", "toolUsePromptTokensDetails")
-    counted = (
-        count(each.get("tokenCount")) or 0
-        for name in details
-        for each in objects(usage.get(name))
-        if each.get("modality") == modality
-    )
-    return sum(counted) or None
+def build_dialect(_: ProviderSpec) -> Google:
+    """Return the dialect, which is the same for all providers."""
+    return Google()

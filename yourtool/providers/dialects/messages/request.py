@@ -17,6 +17,7 @@ from yourtool.messages.blocks import (
 )
 from yourtool.messages.message import Message, Role
 from yourtool.providers.base import ForcedTool, Request
+from yourtool.providers.dialects.messages.spec import SPEC
 from yourtool.providers.json_access import text
 from yourtool.providers.media_types import IMAGE_TYPES, PDF, PLAIN
 from yourtool.providers.provider_extras import ProviderExtras
@@ -26,7 +27,7 @@ from yourtool.providers.requests.placeholders import EMPTY_MESSAGE, placeholder_
 from yourtool.providers.requests.reasoning_effort import effective_effort, supported_efforts
 from yourtool.providers.tool_ids import sanitize_tool_name
 
-API = "messages"
+API = SPEC.api
 """The name of this wire format in stored messages."""
 _IDS = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _EFFORTS = {"minimal": "low"}

@@ -1,4 +1,8 @@
-"""The request body of the Responses API: the conversation as a flat list of items."""
+"""The request body of the Responses API: the conversation as a flat list of items.
+
+Nothing is stored at the provider. Reasoning arrives encrypted in its item and is replayed unchanged
+but without its id, because an id refers to a stored item, which requires the next item with its id.
+"""
 
 import re
 from typing import Any
@@ -18,6 +22,7 @@ from yourtool.messages.blocks import (
 )
 from yourtool.messages.message import Message, Role
 from yourtool.providers.base import ForcedTool, Request
+from yourtool.providers.dialects.responses.spec import SPEC
 from yourtool.providers.json_access import mapping, text
 from yourtool.providers.media_types import PLAIN
 from yourtool.providers.provider_extras import ProviderExtras
@@ -33,7 +38,7 @@ from yourtool.providers.requests.placeholders import (
 from yourtool.providers.requests.reasoning_effort import effective_effort
 from yourtool.providers.tool_ids import sanitize_tool_name
 
-API = "responses"
+API = SPEC.api
 """The name of this wire format in stored messages."""
 _IDS = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _MIN_OUTPUT = 16

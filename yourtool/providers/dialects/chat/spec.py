@@ -1,0 +1,8 @@
+"""The specification of the dialect."""
+
+from yourtool.providers.dialects.base import DialectSpec
+
+SPEC = DialectSpec(
+    api="chat",
+    sdk="openai",
+)
