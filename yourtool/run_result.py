@@ -20,7 +20,7 @@ from yourtool.errors import (
 )
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed, LlmCallStarted
 from yourtool.events.tools import ToolConfirmationRequested, ToolFailed
 from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted, TurnStarted
 from yourtool.masking import NO_KEYS, Mask
@@ -194,7 +194,7 @@ class Outcome:
         self._calls |= {call.id: call for call in fact.message.tool_uses}
         self._add_usage(fact)
 
-    def _add_usage(self, fact: LlmCallCompleted | LlmCallFailed) -> None:
+    def _add_usage(self, fact: LlmCallEnd) -> None:
         """Add the usage and cost of a request or an attempt."""
         self._cost += fact.cost_usd
         self._pricing_version = fact.pricing_version or self._pricing_version

@@ -12,7 +12,7 @@ from yourtool.errors import (
     StoreError,
 )
 from yourtool.events.catalog import AnyFact, message_of
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd
 from yourtool.events.sessions import (
     SessionCreated,
     SessionForked,
@@ -163,13 +163,13 @@ def _own(facts: list[AnyFact]) -> list[AnyFact]:
     return facts[copied[-1] :] if copied else facts
 
 
-def _requests(facts: list[AnyFact]) -> list[LlmCallCompleted | LlmCallFailed]:
+def _requests(facts: list[AnyFact]) -> list[LlmCallEnd]:
     """Return the requests that were paid for in this session."""
     copies = [i for i, f in enumerate(facts) if isinstance(f, SessionForked | SessionImported)]
     return [
         fact
         for fact in facts[copies[-1] if copies else 0 :]
-        if isinstance(fact, LlmCallCompleted | LlmCallFailed) and fact.pricing_version is not None
+        if isinstance(fact, LlmCallEnd) and fact.pricing_version is not None
     ]
 
 

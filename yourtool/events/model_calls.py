@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from yourtool.events.facts import Actor, Fact, Sensitivity
 from yourtool.messages.message import Message
@@ -91,3 +91,7 @@ class LlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"):
     def prompt_tokens(self) -> int:
         """All prompt tokens, cached or not."""
         return self.input_tokens + self.cached_input_tokens + self.cache_creation_input_tokens
+
+
+LlmCallEnd: TypeAlias = LlmCallCompleted | LlmCallFailed
+"""The facts that end a request or an attempt of one; each has its usage."""

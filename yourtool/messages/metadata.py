@@ -1,4 +1,9 @@
-"""Source, state and cost of a message."""
+"""Source, state and cost of a message.
+
+Replies have `model`, `provider`, `routing`, `usage`, `usage_extra`, `provider_raw`, `stop_reason`,
+`stop_detail`, `error`, `tool_input_errors` and `request`. Tool results have `parent_tool_use_id`,
+`details` and `terminate`. Messages of every role have the other fields.
+"""
 
 from datetime import datetime
 from enum import StrEnum

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import TypeAlias
 
 from msgspec import Struct
 from textual.binding import Binding
@@ -11,13 +10,11 @@ from textual.binding import Binding
 from yourtool.agent.commands import COMMANDS
 from yourtool.amounts import Spending, format_money
 from yourtool.events.catalog import AnyFact
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
+from yourtool.events.model_calls import LlmCallEnd
 from yourtool.events.turns import TurnStarted
 from yourtool.models import Model, Price
 from yourtool.tui.keys import KEYS, KeyPlace
 from yourtool.tui.transcript.transcript import Transcript
-
-LlmCallEnd: TypeAlias = LlmCallCompleted | LlmCallFailed
 
 
 class Section(Struct, frozen=True):

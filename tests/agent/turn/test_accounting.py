@@ -16,7 +16,7 @@ from yourtool.amounts import Spending
 from yourtool.config import RunOptions
 from yourtool.errors import InvalidRequestError, NetworkError, ServerError
 from yourtool.events.deltas import Notice, TextDelta, TokenUsage
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
+from yourtool.events.model_calls import LlmCallEnd, LlmCallFailed
 from yourtool.events.turns import TurnCancelled, TurnCompleted
 from yourtool.ids import new_id
 from yourtool.messages.metadata import StopReason
@@ -90,7 +90,7 @@ def retrying(wire):
 async def sums(bench: Bench, session, events, outcomes):
     """Return the sum of each place that counts money; all must be equal."""
     ends = [event for event in events if isinstance(event, TurnCompleted | TurnCancelled)]
-    calls = [event for event in events if isinstance(event, LlmCallCompleted | LlmCallFailed)]
+    calls = [event for event in events if isinstance(event, LlmCallEnd)]
     report = await bench.store.cost_report(session.id)
     stored = sum((model.cost_usd for model in report), Decimal(0))
     results = [outcome.result(session.id) for outcome in outcomes]
@@ -249,12 +249,12 @@ async def test_every_cost_report_has_the_same_sum(bench, seed):
     messages = [
         event.message.metadata.usage.cost_usd
         for event in events
-        if isinstance(event, LlmCallCompleted | LlmCallFailed) and event.message is not None
+        if isinstance(event, LlmCallEnd) and event.message is not None
     ]
     on_facts = [
         event.cost_usd
         for event in events
-        if isinstance(event, LlmCallCompleted | LlmCallFailed) and event.message is not None
+        if isinstance(event, LlmCallEnd) and event.message is not None
     ]
     assert messages == on_facts
     await session.close()

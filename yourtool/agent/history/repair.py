@@ -7,7 +7,7 @@ from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.errors import ToolFailure
 from yourtool.events.catalog import AnyFact
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallStarted
 from yourtool.events.tools import ToolCalled, ToolFailed
 from yourtool.events.turns import TurnCancelled
 from yourtool.ids import new_id
@@ -61,7 +61,7 @@ async def close_open_turn(
         yield failed
     done = [fact for fact in state.facts if fact.turn_id == turn.turn_id]
     replies = [fact for fact in done if isinstance(fact, LlmCallCompleted)]
-    calls = [fact for fact in done if isinstance(fact, LlmCallCompleted | LlmCallFailed)]
+    calls = [fact for fact in done if isinstance(fact, LlmCallEnd)]
     yield await record(
         TurnCancelled(
             reason="client_disconnect",

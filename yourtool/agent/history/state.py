@@ -6,7 +6,7 @@ from decimal import Decimal
 from yourtool.agent.history.elision import elide_tool_outputs, next_elision
 from yourtool.errors import ErrorClass
 from yourtool.events.catalog import AnyFact
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed, LlmCallStarted
 from yourtool.events.sessions import (
     SessionCreated,
     SessionEffortSelected,
@@ -211,7 +211,7 @@ class State:
         self.open_calls |= {block.id: fact for block in fact.message.tool_uses}
         self._add_message(fact.message)
 
-    def _add_cost(self, fact: LlmCallCompleted | LlmCallFailed) -> None:
+    def _add_cost(self, fact: LlmCallEnd) -> None:
         self.cost_usd += fact.cost_usd
         extra = fact.usage_extra
         self.unpriced = self.unpriced or bool(extra and extra.unpriced)

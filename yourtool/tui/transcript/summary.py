@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 from yourtool.amounts import format_duration, format_money
 from yourtool.errors import ErrorClass, ErrorCode
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed
 from yourtool.events.turns import (
     ProviderRecovered,
     ProviderUnavailable,
@@ -129,7 +129,7 @@ class TurnSummary:
         if event.pricing_version is not None:
             self._count(event)
 
-    def _count(self, event: LlmCallCompleted | LlmCallFailed) -> None:
+    def _count(self, event: LlmCallEnd) -> None:
         self.model = event.model
         if extra := event.usage_extra:
             self._unpriced |= extra.unpriced
