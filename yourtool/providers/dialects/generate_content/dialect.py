@@ -1,4 +1,9 @@
-"""The dialect of generateContent, https://ai.google.dev/api/generate-content."""
+"""The dialect of generateContent, https://ai.google.dev/api/generate-content.
+
+A conversation is a list of contents of the user and the model, each with parts; a reply is a list
+of parts, too. Any part can have a signature, which is replayed on the part that it arrived with
+(https://ai.google.dev/gemini-api/docs/thought-signatures).
+"""
 
 from urllib.parse import quote
 

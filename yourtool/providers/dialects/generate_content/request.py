@@ -1,10 +1,9 @@
-"""The request body of Gemini's generateContent, https://ai.google.dev/api/generate-content.
+"""The request body of generateContent.
 
 Turns of the user and the model alternate and start with the user. The calls of one reply are parts
 of one content, and as many results follow it directly, matched by order and function name, because
-most calls have no id. Signatures are replayed on the part that they arrived with
-(https://ai.google.dev/gemini-api/docs/thought-signatures). Calls of other models have none; newer
-models require a marker instead.
+most calls have no id. Calls of other models have no signature; newer models require a marker
+instead.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Parse replies of generateContent, https://ai.google.dev/api/generate-content.
+"""Parse replies of generateContent.
 
 A reply is a list of parts in one or several chunks, and only the finish reason marks its end; a
 blocked prompt has no reply. Any part can have a signature, even an empty text. Without `alt=sse`

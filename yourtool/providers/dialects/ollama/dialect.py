@@ -1,4 +1,12 @@
-"""The dialect of Ollama's chat API, https://docs.ollama.com/api/chat."""
+"""The dialect of Ollama's chat API, https://docs.ollama.com/api/chat, one JSON object per line.
+
+Arguments are objects in both directions, and a call arrives complete; several calls arrive in one
+line or in several. Only newer servers assign ids to calls, so results follow in the order of the
+calls and also name their tool. Many models reason by default.
+
+The request sets the context window that routing assumes, and disables truncation: otherwise the
+server uses its default window and silently drops the oldest messages.
+"""
 
 from yourtool.messages.blocks import canonical_json
 from yourtool.providers.base import Request
@@ -13,7 +21,7 @@ _PATH = "/api/chat"
 
 
 class Ollama:
-    """The dialect of Ollama servers, with one JSON object per line."""
+    """The dialect of Ollama servers."""
 
     api = API
 

@@ -1,11 +1,4 @@
-"""The request body of Ollama's chat API, https://docs.ollama.com/api/chat.
-
-Arguments are objects. Only newer servers assign ids to calls, so results follow in the order of the
-calls and also name their tool. Many models reason by default.
-
-The request sets the context window that routing assumes, and disables truncation: otherwise the
-server uses its default window and silently drops the oldest messages.
-"""
+"""The request body of Ollama's chat API."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,4 @@
-"""Parse replies of Ollama's chat API, https://docs.ollama.com/api/chat, one JSON object per line.
-
-Arguments are objects, and a call arrives complete; several calls arrive in one line or in several.
-"""
+"""Parse replies of Ollama's chat API."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -1,4 +1,8 @@
-"""The dialect of the Responses API, https://platform.openai.com/docs/api-reference/responses."""
+"""The dialect of the Responses API, https://platform.openai.com/docs/api-reference/responses.
+
+Nothing is stored at the provider. Reasoning arrives encrypted in its item and is replayed unchanged
+but without its id, because an id refers to a stored item, which requires the next item with its id.
+"""
 
 from yourtool.messages.blocks import canonical_json
 from yourtool.providers.base import Request

@@ -1,8 +1,4 @@
-"""The request body of the Responses API: the conversation as a flat list of items.
-
-Nothing is stored at the provider. Reasoning arrives encrypted in its item and is replayed unchanged
-but without its id, because an id refers to a stored item, which requires the next item with its id.
-"""
+"""The request body of the Responses API: the conversation as a flat list of items."""
 
 import re
 from typing import Any

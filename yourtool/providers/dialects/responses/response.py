@@ -1,4 +1,4 @@
-"""Parse replies of the Responses API, https://platform.openai.com/docs/api-reference/responses.
+"""Parse replies of the Responses API.
 
 A reply is a list of items, sent in pieces and then complete. The text that a complete item adds to
 its pieces is read as one more piece, which also covers servers that send only one of the two.
