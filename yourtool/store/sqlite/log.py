@@ -38,14 +38,6 @@ def append(connection: Connection, facts: Iterable[AnyFact]) -> None:
             _append_fact(connection, to_storable(fact))
 
 
-def _append_fact(connection: Connection, fact: AnyFact) -> None:
-    require_valid_fact(fact)
-    message = message_of(fact)
-    row = event_row(fact, message)
-    project(connection, fact, message)
-    connection.execute(INSERT_EVENT, row)
-
-
 def replay(connection: Connection, session_id: str, callback: Callable[[AnyFact], object]) -> None:
     """Call `callback` with each fact of a session; see `SessionStore.replay`."""
     if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone() is None:
@@ -89,12 +81,6 @@ def has_any(connection: Connection, ids: Iterable[str], session_id: str) -> bool
     return bool(row[0])
 
 
-def _advance_ids(ids: Iterable[str]) -> None:
-    for ulid in (text.removeprefix("tu_") for text in ids):
-        if is_ulid(ulid):
-            new_id.advance(ulid)
-
-
 def update_messages(connection: Connection, messages: Iterable[Message]) -> None:
     """Overwrite the rows of stored messages, in the current schema version."""
     for message in messages:
@@ -110,3 +96,17 @@ def update_messages(connection: Connection, messages: Iterable[Message]) -> None
             raise StoreError(f"There is no message `{message_id}` in session `{session_id}`.")
         connection.execute("DELETE FROM message_words WHERE message_id = ?", (message_id,))
         index_message(connection, message)
+
+
+def _append_fact(connection: Connection, fact: AnyFact) -> None:
+    require_valid_fact(fact)
+    message = message_of(fact)
+    row = event_row(fact, message)
+    project(connection, fact, message)
+    connection.execute(INSERT_EVENT, row)
+
+
+def _advance_ids(ids: Iterable[str]) -> None:
+    for ulid in (text.removeprefix("tu_") for text in ids):
+        if is_ulid(ulid):
+            new_id.advance(ulid)

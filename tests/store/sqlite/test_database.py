@@ -271,6 +271,6 @@ def test_importing_the_store_loads_no_network_or_interface_module():
         capture_output=True,
         text=True,
         check=True,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[3],
     )
     assert {"textual", "rich", "httpx", "anthropic", "openai"}.isdisjoint(loaded.stdout.split())

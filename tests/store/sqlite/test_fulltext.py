@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.store.test_crashes import indexed, sound, to_first_version, writer
+from tests.store.sqlite.test_crashes import indexed, sound, to_first_version, writer
 from tests.store.turns import Story, call
 from tests.strategies import few
 from yourtool.errors import StoreError

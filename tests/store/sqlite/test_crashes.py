@@ -30,7 +30,7 @@ from yourtool.store.sqlite.leases import FileLease
 from yourtool.store.sqlite.store import SqliteStore
 
 pytestmark = pytest.mark.blocks_loop("the tests wait for processes that they start and kill")
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def writer(*arguments: object) -> subprocess.Popen[str]:
