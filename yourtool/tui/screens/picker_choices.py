@@ -142,9 +142,7 @@ def hit_choices(hits: Sequence[MessageHit], workspace: Path, now: datetime) -> l
         age = _format_age((now - hit.created_at).total_seconds())
         here = "here" if hit.workspace_path == str(workspace) else hit.workspace_path
         who = "you" if hit.role is Role.USER else hit.role.value
-        detail = (
-            f"{who} · {age} · {here} · in: {hit.title or '(restore_title_sequence)'} · {at + 1}"
-        )
+        detail = f"{who} · {age} · {here} · in: {hit.title or '(untitled)'} · {at + 1}"
         rows.append(Choice(str(at), hit.snippet, detail))
     return rows
 
