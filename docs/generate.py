@@ -12,7 +12,7 @@ import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
 from docs.provider_tables import providers_table
-from yourtool.agent.commands import COMMANDS
+from yourtool.agent.commands.table import COMMANDS
 from yourtool.config import ENVIRONMENT, Config
 from yourtool.events.catalog import Event
 from yourtool.permissions import credential_files

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
-from yourtool.agent.commands import COMMANDS
+from yourtool.agent.commands.table import COMMANDS
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice, TextDelta
 from yourtool.run_result import result_without_turn

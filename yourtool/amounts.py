@@ -1,5 +1,6 @@
 """Formatting of amounts for people."""
 
+from datetime import timedelta
 from decimal import Decimal
 
 from msgspec import Struct
@@ -22,6 +23,13 @@ def format_money(amount: Decimal) -> str:
     return f"${amount:.{places}f}"
 
 
+def format_spending(amount: Decimal, *, unpriced: bool) -> str:
+    """Return a cost; requests without a price are `unpriced`, not zero."""
+    if unpriced:
+        return f"{format_money(amount)} + unpriced" if amount else "unpriced"
+    return format_money(amount)
+
+
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
@@ -35,3 +43,8 @@ def format_duration(seconds: float) -> str:
         if parts or count:
             parts.append(f"{count} {unit}" if count else "")
     return " ".join(filter(None, parts[:2]))
+
+
+def format_age(age: timedelta) -> str:
+    """Return how long ago something happened."""
+    return f"{format_duration(int(age.total_seconds()))} ago"

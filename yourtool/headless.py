@@ -22,7 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.agent.input.attachments import read_attachment
-from yourtool.agent.runtime import DEMO, Runtime
+from yourtool.agent.runtime import Runtime
 from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.session import Session
 from yourtool.amounts import format_duration
@@ -33,6 +33,7 @@ from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice, RetryScheduled
 from yourtool.masking import NO_KEYS, Mask
 from yourtool.messages.blocks import ContentBlock, TextBlock
+from yourtool.models import DEMO
 from yourtool.paths import Paths, require_data_directory
 from yourtool.providers.requests.output_schema import close_objects
 from yourtool.run_result import (

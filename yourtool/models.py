@@ -16,6 +16,8 @@ EFFORTS: tuple[Effort, ...] = get_args(Effort)
 CacheRetention: TypeAlias = Literal["none", "short", "long"]
 """How long a provider caches the prefix of a conversation: not, minutes, hours."""
 
+DEMO = "demo"
+"""The provider whose models are scripts; its sessions use a scratch copy of the workspace."""
 
 MAX_SAFE_INTEGER = 2**53
 """The largest integer up to which a double represents every integer exactly."""
@@ -144,3 +146,8 @@ class Model(Struct, frozen=True, kw_only=True):
     def provider(self) -> str:
         """The part of the id before the first colon."""
         return self.id.partition(":")[0]
+
+    @property
+    def is_demo(self) -> bool:
+        """Whether a script answers instead of a model."""
+        return self.provider == DEMO

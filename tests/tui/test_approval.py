@@ -9,11 +9,12 @@ from tests.security.corpora import payload_cases
 from tests.security.payloads import PAIR, PAYLOADS
 from tests.tui.fakes import Ask, FakeRuntime, FakeSession, ended, question, replied, routed, started
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
+from yourtool.agent.commands.base import Choice
 from yourtool.effects import Confirmation, Preview, Scope, SideEffects, Verdict
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
 from yourtool.tui.screens.chat import ChatScreen
-from yourtool.tui.screens.picker import Choice, Picker
+from yourtool.tui.screens.picker import Picker
 
 LONG = " && ".join(f"step-{n:03}" for n in range(200))
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n same\n-old \u202e line\n+new line\n"

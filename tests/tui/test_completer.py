@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 
 from tests.doubling import LINEAR, growth
-from yourtool.agent.commands import COMMANDS
+from yourtool.agent.commands.table import COMMANDS
 from yourtool.models import EFFORTS
 from yourtool.tui.completer import Completer, fuzzy_matches
 

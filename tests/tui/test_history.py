@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from yourtool.tui.drafts import Draft
-from yourtool.tui.history import MAX_ENTRIES, History
+from yourtool.tui.history import MAX_ENTRIES, History, history_choices
 
 
 def mode(path):
@@ -110,3 +110,8 @@ def test_only_the_end_of_a_large_history_is_read(tmp_path):
     ]
     assert History(tmp_path, tmp_path).entries == again.entries
     assert sum(file.stat().st_size for file in (tmp_path / "prompts").iterdir()) < 8_000_000
+
+
+def test_earlier_prompts_are_listed_once_latest_first():
+    rows = history_choices([Draft("a"), Draft("b\nmore"), Draft("a")])
+    assert [(row.value, row.title) for row in rows] == [("2", "a"), ("1", "b …")]

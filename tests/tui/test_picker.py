@@ -6,12 +6,13 @@ from textual.widgets import OptionList
 
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import press, say, settle, until
+from yourtool.agent.commands.base import Choice
 from yourtool.config import Mode
 from yourtool.paths import shipped_directory
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
-from yourtool.tui.screens.picker import Choice, Picker
-from yourtool.tui.screens.picker_choices import history_choices
+from yourtool.tui.history import history_choices
+from yourtool.tui.screens.picker import Picker
 from yourtool.tui.themes import load_themes
 
 MODELS = [

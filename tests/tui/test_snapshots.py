@@ -22,11 +22,11 @@ from tests.tui.fakes import (
     turn,
 )
 from tests.tui.pilot_helpers import press, say, settle, until
+from yourtool.agent.commands import sessions
 from yourtool.effects import Confirmation, Preview, SideEffects
 from yourtool.events.deltas import ToolUseEnd, ToolUseStart
 from yourtool.events.tools import ToolCalled
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.screens import sessions
 from yourtool.tui.screens.chat import ChatScreen
 
 SIZES = pytest.mark.parametrize(

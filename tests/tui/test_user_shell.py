@@ -6,7 +6,7 @@ import pytest
 
 from tests.tui.fakes import FakeRuntime, FakeSession, ended, message, replied, routed, started, turn
 from tests.tui.pilot_helpers import press, say, screen_text, until
-from yourtool.agent.commands import InvalidCommand, ShellLine, parse_input
+from yourtool.agent.commands.parser import InvalidCommand, ShellLine, parse_input
 from yourtool.events.deltas import ShellStarted, ToolOutputDelta
 from yourtool.events.tools import ShellRan
 from yourtool.messages.blocks import TextBlock
@@ -15,7 +15,7 @@ from yourtool.messages.metadata import Audience, MessageMetadata, Origin
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
-from yourtool.tui.reports import help_report
+from yourtool.tui.screens.screen_commands import help_report
 from yourtool.tui.transcript.timeline import Timeline
 from yourtool.tui.transcript.tool_card import CommandCard
 from yourtool.tui.widgets.status import describe_activity

@@ -56,9 +56,6 @@ from yourtool.tools.base import Toolbox
 from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.workspace import Workspace
 
-DEMO = "demo"
-"""The provider whose sessions use a scratch copy of the workspace."""
-
 
 class Runtime:
     """The shared objects of a process; creates and resumes sessions."""
@@ -121,7 +118,7 @@ class Runtime:
         session_id = new_session_id()
         chosen, workspace = self._explicit_model(model), workspace or self.options.workspace
         initial = chosen or self.catalogue.get(self._default_models(workspace).preferred)
-        if initial.provider == DEMO:
+        if initial.is_demo:
             own = own_directories(self.paths)
             workspace = await asyncio.to_thread(
                 make_scratch_copy, workspace, self.paths.scratch, own

@@ -16,6 +16,7 @@ from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
 from textual.worker import Worker, WorkerCancelled, WorkerFailed
 
+from yourtool.agent.commands.models import swap_alternatives
 from yourtool.errors import ConfigError, SwapRefusedError, YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.paths import resolve_paths, shipped_directory
@@ -26,12 +27,12 @@ from yourtool.tui.markdown.blocks import HighlighterFactory
 from yourtool.tui.output_filter import SanitizeFilter
 from yourtool.tui.screens.attachments import attach_from_options
 from yourtool.tui.screens.chat import ChatScreen
-from yourtool.tui.screens.command_handlers import suggest_local_servers
-from yourtool.tui.screens.model_swap import offer_swap_choices
+from yourtool.tui.screens.command_results import show_result
 from yourtool.tui.screens.sessions import (
     open_stored_session,
     pick_session,
     show_session,
+    suggest_local_servers,
     update_demo_banner,
 )
 from yourtool.tui.screens.turn_screen import TurnScreen
@@ -253,7 +254,7 @@ class YourtoolApp(App[None]):
         await asyncio.to_thread(runtime.registry.prepare, session.model)
         await suggest_local_servers(self.chat)
         if refused is not None and refused.media:
-            await offer_swap_choices(self.chat, refused)
+            await show_result(self.chat, swap_alternatives(session, runtime, refused))
 
     def _show_warnings(self, runtime: "Runtime") -> None:
         for warning in runtime.take_warnings():

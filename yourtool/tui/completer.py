@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from yourtool.agent.commands import COMMANDS, find_commands
+from yourtool.agent.commands.table import COMMANDS, find_commands
 from yourtool.models import EFFORTS
 
 MAX_SUGGESTIONS = 50

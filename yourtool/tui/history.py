@@ -8,11 +8,13 @@ import fcntl
 import hashlib
 import logging
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
 import msgspec
 
+from yourtool.agent.commands.base import Choice
 from yourtool.tui.drafts import Draft
 
 MAX_ENTRIES = 1_000
@@ -21,6 +23,7 @@ MAX_ENTRY_BYTES = 1_000_000
 MAX_READ_BYTES = 8_000_000
 """Size of the end of the file that is read."""
 _MAX_DRAFTS = 16
+_LONGEST_TITLE = 1_000
 
 _log = logging.getLogger(__name__)
 
@@ -142,6 +145,16 @@ class History:
             fresh.replace(self._history_file)
         except OSError as error:
             _log.warning("the prompt history was not shortened: %s", error)
+
+
+def history_choices(entries: Sequence[Draft]) -> list[Choice]:
+    """Return distinct earlier prompts, latest first; the value is the index."""
+    seen: dict[str, Choice] = {}
+    for at in range(len(entries) - 1, -1, -1):
+        first, _, rest = entries[at].text.strip().partition("\n")
+        title = f"{first[:_LONGEST_TITLE]} …" if rest else first[:_LONGEST_TITLE]
+        seen.setdefault(entries[at].text, Choice(str(at), title))
+    return list(seen.values())
 
 
 def _open_private(path: Path, flags: int) -> IO[bytes]:

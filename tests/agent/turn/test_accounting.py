@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tests.agent.harness import PRICE, Bench, Checked, User, play
 from tests.provider_server import ProviderServer
 from tests.provider_server import Reply as Answer
+from yourtool.agent.commands.reports import cost_report
 from yourtool.agent.runtime import Runtime
 from yourtool.amounts import Spending
 from yourtool.config import RunOptions
@@ -26,7 +27,6 @@ from yourtool.providers.catalogue.prices import cost
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.retry import RetryingAdapter, RetryPolicy
 from yourtool.run_result import ExitCode, Outcome
-from yourtool.tui.reports import cost_report
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLION = TokenUsage(input_tokens=1_000_000, output_tokens=0)

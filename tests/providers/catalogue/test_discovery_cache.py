@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.providers.fakes import catalogue_of
+from yourtool.agent.commands.models import format_source
 from yourtool.config import Config
 from yourtool.credentials import Credentials
 from yourtool.models import AdapterCapabilities, Model
@@ -14,7 +15,6 @@ from yourtool.paths import resolve_paths
 from yourtool.providers.catalogue import discovery_cache
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import Registry
-from yourtool.tui.screens.picker_choices import format_source
 
 QWEN = Model(
     id="llama-cpp:qwen",

@@ -11,13 +11,14 @@ from textual.app import ComposeResult
 from textual.selection import Selection
 from textual.widgets import TextArea
 
-from yourtool.agent.commands import Invocation
+from yourtool.agent.commands.base import Invocation
+from yourtool.agent.commands.modes import choose_mode
 from yourtool.config import Mode
 from yourtool.tui.drafts import Draft
+from yourtool.tui.history import history_choices
 from yourtool.tui.keys import bindings
-from yourtool.tui.screens.command_handlers import COMMAND_HANDLERS, set_mode
+from yourtool.tui.screens.command_results import run_command, show_results
 from yourtool.tui.screens.picker import Picker
-from yourtool.tui.screens.picker_choices import history_choices
 from yourtool.tui.screens.turn_screen import HINT, HINT_BUSY, TurnScreen
 from yourtool.tui.terminal import MAX_COPIED_CHARACTERS, has_job_control
 from yourtool.tui.transcript.transcript import Transcript
@@ -58,7 +59,7 @@ class ChatScreen(TurnScreen):
 
     async def run_command(self, invocation: Invocation) -> None:
         """Run a slash command."""
-        await COMMAND_HANDLERS[invocation.command.name](self, invocation.argument)
+        await run_command(self, invocation)
 
     # ── messages of widgets ─────────────────────────────────────────────────────────────────────
 
@@ -216,9 +217,10 @@ class ChatScreen(TurnScreen):
     @work(group="mode", exclusive=True)
     async def action_cycle_mode(self) -> None:
         """Shift+Tab: switch to the next approval mode."""
-        if self.session is not None:
+        if self.session is not None and self.runtime is not None:
             modes = list(Mode)
-            await set_mode(self, modes[(modes.index(self.session.mode) + 1) % len(modes)])
+            mode = modes[(modes.index(self.session.mode) + 1) % len(modes)]
+            await show_results(self, choose_mode(self.session, self.runtime, mode.value))
 
     # ── internals ───────────────────────────────────────────────────────────────────────────────
 

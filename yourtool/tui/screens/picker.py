@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from msgspec import Struct
 from textual import events, getters, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -11,20 +10,12 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label, OptionList
 from textual.widgets.option_list import Option
 
+from yourtool.agent.commands.base import Choice
 from yourtool.text import printable
 from yourtool.tui.completer import fuzzy_matches
 
 _FILTERED_CHARACTERS = 1_000
 """Length of a text that the filter searches; prompts can be very long."""
-
-
-class Choice(Struct, frozen=True):
-    """A row of two lines; the second gives the reason if the row is disabled."""
-
-    value: str
-    title: str
-    detail: str = ""
-    enabled: bool = True
 
 
 class Picker(ModalScreen[str | None]):

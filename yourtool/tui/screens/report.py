@@ -5,8 +5,8 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 
+from yourtool.agent.commands.base import Section
 from yourtool.text import printable
-from yourtool.tui.reports import Section
 from yourtool.tui.styled_lines import wrap
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 

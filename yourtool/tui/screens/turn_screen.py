@@ -13,7 +13,10 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import Worker
 
-from yourtool.agent.commands import InvalidCommand, Invocation, ParsedInput, parse_input
+from yourtool.agent.commands.base import Invocation
+from yourtool.agent.commands.modes import MODE_DESCRIPTIONS
+from yourtool.agent.commands.parser import InvalidCommand, ParsedInput, parse_input
+from yourtool.amounts import format_spending
 from yourtool.config import Mode
 from yourtool.effects import Confirmation, Decision
 from yourtool.errors import YourtoolError
@@ -26,14 +29,13 @@ from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
 from yourtool.tui.history import History
 from yourtool.tui.pending_attachments import PendingAttachments
-from yourtool.tui.reports import format_spending
 from yourtool.tui.screens import hold_reasons
 from yourtool.tui.screens.user_shell import shell_hint, start_events
 from yourtool.tui.transcript.item_view import SLICE_SECONDS
 from yourtool.tui.transcript.timeline import Timeline
 from yourtool.tui.transcript.transcript import Transcript
 from yourtool.tui.widgets.approval import ApprovalPrompt
-from yourtool.tui.widgets.notices import MODE_DESCRIPTIONS, Banner
+from yourtool.tui.widgets.notices import Banner
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import Queue
 from yourtool.tui.widgets.status import StatusFields, StatusLine, describe_activity, find_branch

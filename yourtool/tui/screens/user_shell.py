@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
-from yourtool.agent.commands import ShellLine, parse_input
+from yourtool.agent.commands.parser import ShellLine, parse_input
 from yourtool.events.catalog import Event
 from yourtool.tui.drafts import Draft
 from yourtool.tui.pending_attachments import PendingAttachments

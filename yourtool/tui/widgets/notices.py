@@ -7,17 +7,12 @@ from textual.content import Content
 from textual.widgets import Static
 
 from yourtool import __version__
+from yourtool.agent.commands.modes import MODE_DESCRIPTIONS
 from yourtool.config import Mode
 from yourtool.text import printable
 from yourtool.tui.widgets.status import StatusFields, StatusLine
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
-MODE_DESCRIPTIONS = {
-    Mode.ASK: "ask before changes and commands",
-    Mode.ACCEPT_EDITS: "edit files without asking, ask before the rest",
-    Mode.PLAN: "read only",
-    Mode.AUTO: "never ask",
-}
 _HINTS = (
     ("/help", "commands and keys"),
     ("/resume", "an earlier session"),

@@ -1,71 +1,32 @@
-"""The reports of `/help`, `/cost` and `/context`, as sections of rows."""
+"""`/cost` and `/context`, and the part of `/help` that every front end has."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
-from textual.binding import Binding
-
-from yourtool.agent.commands import COMMANDS
+from yourtool.agent.commands.base import CommandResults, Report, Section, SlashCommand
 from yourtool.amounts import Spending, format_money
 from yourtool.events.catalog import AnyFact
 from yourtool.events.model_calls import LlmCallEnd
 from yourtool.events.turns import TurnStarted
-from yourtool.models import Model, Price
-from yourtool.tui.keys import KEYS, KeyPlace
-from yourtool.tui.transcript.transcript import Transcript
+from yourtool.models import Model
+
+if TYPE_CHECKING:
+    from yourtool.agent.runtime import Runtime
+    from yourtool.agent.session.session import Session
 
 
-class Section(Struct, frozen=True):
-    """A heading and rows of a name and a text."""
-
-    title: str
-    rows: tuple[tuple[str, str], ...]
-
-
-_PLACE_TITLES: dict[KeyPlace, str] = {
-    "prompt": "In the prompt",
-    "chat": "Anywhere",
-    "approval": "In an approval prompt, half a second after the last key",
-}
+async def show_cost(session: "Session", runtime: "Runtime", _argument: str) -> CommandResults:
+    """`/cost`: show the cost of the session."""
+    own = session.state.facts[session.state.copied_count :]
+    yield Report("Cost", cost_report(own, await runtime.spent_today()))
 
 
-def help_report() -> tuple[Section, ...]:
-    """Return all commands and keys, from the tables that define them."""
-    commands = tuple(
-        (
-            each.usage,
-            each.summary
-            + "".join(f"; also `/{alias}`" for alias in each.aliases)
-            + ("" if each.during_turn else "; between turns"),
-        )
-        for each in COMMANDS
-    )
-    mentions = (
-        ("@MODEL text", "send this message to another model"),
-        ("@path", "mention a file; `\\@` is a literal @"),
-    )
-    shell = (
-        ("!command", "run a shell command between turns; the model sees its output"),
-        ("!!command", "run a shell command hidden from the model; `\\!` is a literal !"),
-    )
-    keys = tuple(
-        Section(heading, tuple((k.label, k.description) for k in KEYS if k.place == place))
-        for place, heading in _PLACE_TITLES.items()
-    )
-    reading = Section("In the transcript", transcript_keys())
-    typed = (("Commands", commands), ("Mentions", mentions), ("Shell", shell))
-    return *(Section(title, rows) for title, rows in typed), *keys, reading
-
-
-def transcript_keys() -> tuple[tuple[str, str], ...]:
-    """Return the keys of the transcript."""
-    return tuple(
-        (each.key.replace(",", ", ").title() if len(each.key) > 1 else each.key, each.description)
-        for each in Transcript.BINDINGS
-        if isinstance(each, Binding)
-    )
+async def show_context(session: "Session", _runtime: "Runtime", _argument: str) -> CommandResults:
+    """`/context`: show how the context window is used."""
+    parts, last = await session.context_parts(), session.state.context_tokens
+    yield Report("Context", context_report(session.model, parts, last))
 
 
 def cost_report(facts: Iterable[AnyFact], today: Spending) -> tuple[Section, ...]:
@@ -121,33 +82,6 @@ def context_report(
     )
 
 
-def format_spending(amount: Decimal, *, unpriced: bool) -> str:
-    """Return a cost; requests without a price are `unpriced`, not zero."""
-    if unpriced:
-        return f"{format_money(amount)} + unpriced" if amount else "unpriced"
-    return format_money(amount)
-
-
-def format_price(price: Price | None) -> str:
-    """Return a price per million tokens."""
-    if price is None:
-        return "unpriced"
-    if not price.input_per_mtok_usd and not price.output_per_mtok_usd:
-        return "free"
-    words = f"${price.input_per_mtok_usd:f} in, ${price.output_per_mtok_usd:f} out per M"
-    if not price.tiers:
-        return words
-    first = min(tier.above_prompt_tokens for tier in price.tiers)
-    return f"{words}, more above {format_tokens(first)}"
-
-
-def format_tokens(tokens: int) -> str:
-    """Return a number of tokens in short form, such as `200k`."""
-    if tokens >= 1_000_000:
-        return f"{tokens / 1_000_000:.3g}M"
-    return f"{tokens / 1_000:.3g}k" if tokens >= 1_000 else str(tokens)
-
-
 def _format_calls(calls: Sequence[LlmCallEnd]) -> str:
     output = sum(call.output_tokens for call in calls)
     tokens = f"{sum(call.prompt_tokens for call in calls):,} in, {output:,} out"
@@ -191,3 +125,9 @@ def _reported_row(calls: Sequence[LlmCallEnd]) -> tuple[tuple[str, str], ...]:
 
 def _format_percentage(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f}%" if whole else "?"
+
+
+COMMANDS = (
+    SlashCommand(name="cost", run=show_cost, summary="show the cost of the session by model"),
+    SlashCommand(name="context", run=show_context, summary="show how the context window is used"),
+)

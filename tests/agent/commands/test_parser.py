@@ -1,13 +1,8 @@
 import pytest
 
-from yourtool.agent.commands import (
-    _EQUIVALENTS,
-    COMMANDS,
-    InvalidCommand,
-    Invocation,
-    find_commands,
-    parse_input,
-)
+from yourtool.agent.commands.base import Invocation
+from yourtool.agent.commands.parser import _EQUIVALENTS, InvalidCommand, parse_input
+from yourtool.agent.commands.table import COMMANDS, find_commands
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

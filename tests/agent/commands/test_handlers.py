@@ -1,0 +1,231 @@
+"""Every slash command of the core, with a real runtime and session and without a screen."""
+
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.agent.harness import User, play
+from tests.provider_server import ProviderServer, Reply
+from yourtool.agent.commands.base import (
+    Choose,
+    CopyText,
+    EditPrompt,
+    EnterText,
+    Invocation,
+    OpenSession,
+    Report,
+    SettingChanged,
+    ShowMessage,
+    StartSession,
+    StartTurn,
+)
+from yourtool.agent.commands.models import MODEL, swap_alternatives
+from yourtool.agent.commands.parser import parse_input
+from yourtool.agent.commands.table import COMMANDS
+from yourtool.agent.runtime import Runtime
+from yourtool.config import Mode, RunOptions
+from yourtool.errors import SwapRefusedError, UsageError
+from yourtool.events.deltas import Notice
+from yourtool.events.facts import Fact
+from yourtool.events.sessions import SessionEffortSelected, SessionModelSelected
+from yourtool.paths import resolve_paths
+
+SONNET, HAIKU = "anthropic:claude-sonnet-4-6", "anthropic:claude-haiku-4-5"
+
+
+class Conversation:
+    """A session with one turn, and a front end that only collects results."""
+
+    def __init__(self, runtime, session, work):
+        self.runtime, self.session, self.work = runtime, session, work
+
+    async def run(self, text):
+        """Return the results of a command as a user types it."""
+        invocation = parse_input(text)
+        assert isinstance(invocation, Invocation)
+        results = invocation.command.run(self.session, self.runtime, invocation.argument)
+        return [each async for each in results]
+
+
+@asynccontextmanager
+async def open_conversation(tmp_path, monkeypatch, *, model="sonnet", prompt="hello"):
+    (tmp_path / "work").mkdir(exist_ok=True)
+    with ProviderServer([Reply("Hello."), Reply("Hello again.")]) as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        options = RunOptions(workspace=tmp_path / "work", model=model)
+        runtime = await Runtime.open(resolve_paths(), options)
+        session = await runtime.new_session(User())
+        if prompt:
+            await play(session.send(prompt))
+        yield Conversation(runtime, session, tmp_path / "work")
+        await session.close()
+        await runtime.close()
+
+
+@pytest.fixture
+async def talk(tmp_path, monkeypatch):
+    async with open_conversation(tmp_path, monkeypatch) as conversation:
+        yield conversation
+
+
+async def collect(results):
+    return [each async for each in results]
+
+
+def names(choose):
+    return [each.value for each in choose.choices]
+
+
+EXPECTED = {
+    "model": Choose,
+    "models": Choose,
+    "effort": Notice,
+    "new": StartSession,
+    "resume": Choose,
+    "fork": Choose,
+    "search": Choose,
+    "export": Notice,
+    "cost": Report,
+    "context": Report,
+    "key": Choose,
+    "retry": StartTurn,
+    "continue": StartTurn,
+    "mode": Choose,
+    "copy": CopyText,
+}
+"""The first result of each command that needs no more than a session."""
+
+
+def test_every_command_of_the_core_is_tested():
+    assert set(EXPECTED) == {each.name for each in COMMANDS if each.run is not None}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+async def test_command_runs_without_a_screen(talk, name):
+    first, *_ = await talk.run("/search hello" if name == "search" else f"/{name}")
+    assert type(first) is EXPECTED[name]
+
+
+async def test_invalid_argument_is_an_error(talk):
+    for text in ("/effort so-so", "/mode wild", "/copy first", "/copy 9", "/search", "/key nobody"):
+        with pytest.raises(UsageError):
+            await talk.run(text)
+
+
+async def test_model_is_selected_reset_and_explained(talk):
+    selected, changed = await talk.run("/model haiku")
+    assert isinstance(selected, SessionModelSelected) and changed == SettingChanged("model")
+    assert talk.session.model.id == HAIKU
+    assert isinstance((await talk.run("/model -"))[0], SessionModelSelected)
+    [explained] = await talk.run("/model show")
+    assert talk.session.model.id in explained.text
+
+
+async def test_choice_from_the_list_of_models_selects_it(talk):
+    [choose] = await talk.run("/models")
+    assert choose.current == SONNET and HAIKU in names(choose)
+    await collect(choose.then(HAIKU))
+    assert talk.session.model.id == HAIKU
+
+
+async def test_real_model_after_the_demo_starts_a_session(tmp_path, monkeypatch):
+    async with open_conversation(tmp_path, monkeypatch, model="demo:tour", prompt="") as talk:
+        start, notice, changed = await talk.run("/model sonnet")
+        assert start == StartSession(SONNET)
+        assert str(talk.work) in notice.text
+        assert changed == SettingChanged("model")
+
+
+async def test_effort_is_stored_and_described(talk):
+    stored, notice = await talk.run("/effort high")
+    assert isinstance(stored, SessionEffortSelected)
+    assert talk.session.effort == "high"
+    assert notice == Notice(level="info", text=talk.session.effort_summary())
+
+
+async def test_list_of_sessions_opens_another_one_only(talk):
+    other = await talk.runtime.new_session(User())
+    await play(other.send("hi"))
+    await other.close()
+    [choose] = await talk.run("/resume")
+    assert set(names(choose)) == {talk.session.id, other.id}
+    assert await collect(choose.then(other.id)) == [OpenSession(other.id)]
+    [notice] = await collect(choose.then(talk.session.id))
+    assert "already open" in notice.text
+
+
+async def test_fork_opens_a_copy_with_the_prompt_for_editing(talk):
+    [choose] = await talk.run("/fork")
+    opened, edit = await collect(choose.then(talk.session.state.prompts[0].id))
+    assert opened.session_id != talk.session.id
+    assert edit == EditPrompt("hello")
+    assert len(await collect(choose.then(""))) == 1
+
+
+async def test_search_shows_a_message_of_the_open_session_without_opening_it(talk):
+    [choose] = await talk.run("/search hello")
+    for index in names(choose):
+        [shown] = await collect(choose.then(index))
+        assert isinstance(shown, ShowMessage)
+    [nothing] = await talk.run("/search nowhere")
+    assert "No message" in nothing.text
+
+
+async def test_export_replaces_a_file_only_after_confirmation(talk):
+    await talk.run("/export a.md")
+    written = (talk.work / "a.md").read_bytes()
+    (talk.work / "a.md").write_text("mine")
+    [choose] = await talk.run("/export a.md")
+    assert await collect(choose.then(names(choose)[0])) == []
+    assert (talk.work / "a.md").read_text() == "mine"
+    await collect(choose.then(names(choose)[1]))
+    assert (talk.work / "a.md").read_bytes() == written
+
+
+async def test_key_is_saved_and_its_provider_used(talk):
+    [choose] = await talk.run("/key")
+    assert "openai" in names(choose) and "demo" not in names(choose)
+    [entry] = await collect(choose.then("openai"))
+    assert isinstance(entry, EnterText) and entry.hidden
+    assert await collect(entry.then("")) == []
+    *_, notice, changed = await collect(entry.then("sk-test-1234567890"))
+    assert "openai" in notice.text and "sk-test" not in notice.text
+    assert changed == SettingChanged("model")
+    assert talk.session.model.provider == "openai"
+
+
+async def test_auto_mode_must_be_typed(talk):
+    assert await talk.run("/mode plan") == [SettingChanged("mode")]
+    assert talk.session.mode is Mode.PLAN
+    [entry] = await talk.run("/mode auto")
+    assert talk.session.mode is Mode.PLAN
+    await collect(entry.then(""))
+    assert talk.session.mode is Mode.ASK
+    await collect(entry.then("auto"))
+    assert talk.session.mode is Mode.AUTO
+    [choose] = await talk.run("/mode")
+    assert choose.current == "auto"
+
+
+async def test_turn_of_a_command_is_run_by_the_front_end(talk):
+    [start] = await talk.run("/continue")
+    assert talk.session.state.turn_count == 1
+    assert any(isinstance(each, Fact) for each in await play(start.events))
+    assert talk.session.state.turn_count == 2
+
+
+async def test_refused_swap_offers_placeholders_a_fork_or_no_change(talk):
+    refused = SwapRefusedError(
+        "no images", model=HAIKU, code="images", media="images",
+        fork_at=talk.session.state.prompts[0].id,
+    )  # fmt: skip
+    choose = swap_alternatives(talk.session, talk.runtime, refused)
+    placeholders, fork, cancel = names(choose)
+    assert await collect(choose.then(cancel)) == []
+    opened, edit, again = await collect(choose.then(fork))
+    assert isinstance(opened, OpenSession) and edit == EditPrompt("hello")
+    assert again == Invocation(MODEL, HAIKU)
+    *_, changed = await collect(choose.then(placeholders))
+    assert changed == SettingChanged("model")
+    assert talk.session.model.id == HAIKU

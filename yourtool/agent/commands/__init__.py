@@ -1,0 +1,1 @@
+"""Slash commands: their table and handlers, which every front end shares."""

@@ -1,0 +1,161 @@
+"""Slash commands and their results.
+
+The handler of a command yields results in the order in which they take effect, and a front end
+renders each one before it takes the next. A result that asks the user something contains the
+handler of the answer.
+"""
+
+from asyncio import Future
+from collections.abc import AsyncGenerator, Callable
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from msgspec import Struct
+
+from yourtool.events.catalog import Event
+
+if TYPE_CHECKING:  # a front end can load the table before it opens the core
+    from yourtool.agent.runtime import Runtime
+    from yourtool.agent.session.session import Session
+
+ArgumentKind: TypeAlias = Literal["model", "effort", "mode", "theme", "provider", "file"]
+"""Kind of argument values that completion suggests."""
+CommandResults: TypeAlias = "AsyncGenerator[CommandResult, None]"
+CommandHandler: TypeAlias = Callable[["Session", "Runtime", str], CommandResults]
+"""Runs a command with its argument, which is empty if the user typed none."""
+AnswerHandler: TypeAlias = Callable[[str], CommandResults]
+
+
+class SlashCommand(Struct, frozen=True, kw_only=True):
+    """One row of the table."""
+
+    name: str
+    summary: str
+    run: CommandHandler | None = None
+    """None: the command is about the front end, which has its handler."""
+    argument: str = ""
+    """Argument syntax shown in the help; empty if the command takes none."""
+    argument_kind: ArgumentKind | None = None
+    keywords: tuple[tuple[str, str], ...] = ()
+    """Special arguments that are not names, with descriptions."""
+    during_turn: bool = True
+    """Whether the command can run during a turn."""
+    needs_session: bool = True
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def usage(self) -> str:
+        """The command with its argument syntax."""
+        return f"/{self.name} {self.argument}".rstrip()
+
+
+class Invocation(Struct, frozen=True):
+    """A slash command and its argument; as a result: run it in the session that is now open."""
+
+    command: SlashCommand
+    argument: str = ""
+
+
+class Section(Struct, frozen=True):
+    """A heading and rows of a name and a text."""
+
+    title: str
+    rows: tuple[tuple[str, str], ...]
+
+
+class Report(Struct, frozen=True):
+    """Show a report."""
+
+    title: str
+    sections: tuple[Section, ...]
+
+
+class CopyText(Struct, frozen=True):
+    """Copy a text to the clipboard."""
+
+    text: str
+
+
+class SettingChanged(Struct, frozen=True):
+    """Update what depends on the model of the next prompt, or on the approval mode."""
+
+    setting: Literal["model", "mode"]
+
+
+class StartTurn(Struct, frozen=True):
+    """Run a turn of the session."""
+
+    events: AsyncGenerator[Event, None]
+
+
+class StartSession(Struct, frozen=True):
+    """Continue in a new session."""
+
+    model: str | None = None
+    """None: the model of the command line, or the default model."""
+
+
+class OpenSession(Struct, frozen=True):
+    """Continue in a stored session."""
+
+    session_id: str
+
+
+class ShowMessage(Struct, frozen=True):
+    """Scroll to a message of the session."""
+
+    message_id: str
+
+
+class EditPrompt(Struct, frozen=True):
+    """Load a text into the prompt."""
+
+    text: str
+
+
+class Choice(Struct, frozen=True):
+    """A row of two lines; the second gives the reason if the row is disabled."""
+
+    value: str
+    title: str
+    detail: str = ""
+    enabled: bool = True
+
+
+class Choose(Struct, frozen=True):
+    """Let the user choose one of several rows; nothing happens without a choice."""
+
+    title: str
+    choices: tuple[Choice, ...]
+    then: AnswerHandler
+    """Continues with the value of the row."""
+    hint: str = ""
+    current: str = ""
+    """Value of the row that is highlighted first."""
+    update: Future[tuple[Choice, ...]] | None = None
+    """Returns better rows later; the handler cancels it."""
+
+
+class EnterText(Struct, frozen=True):
+    """Let the user enter a text."""
+
+    title: str
+    explanation: str
+    then: AnswerHandler
+    """Continues with the text, which is empty if the user cancels."""
+    hidden: bool = False
+
+
+CommandResult: TypeAlias = (
+    Event
+    | Report
+    | CopyText
+    | SettingChanged
+    | StartTurn
+    | StartSession
+    | OpenSession
+    | ShowMessage
+    | EditPrompt
+    | Choose
+    | EnterText
+    | Invocation
+)

@@ -1,0 +1,248 @@
+"""`/model`, `/models` and `/effort`: the model of the session and its reasoning effort."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from yourtool.agent.commands.base import (
+    Choice,
+    Choose,
+    CommandResults,
+    Invocation,
+    SettingChanged,
+    SlashCommand,
+    StartSession,
+)
+from yourtool.agent.commands.sessions import fork_before
+from yourtool.amounts import format_age
+from yourtool.errors import SwapRefusedError, UsageError
+from yourtool.events.deltas import Notice
+from yourtool.messages.message import Message, now
+from yourtool.models import EFFORTS, Effort, Model, Price
+
+if TYPE_CHECKING:
+    from yourtool.agent.runtime import Runtime
+    from yourtool.agent.session.session import Session
+
+LEGEND = "⚒ tools  ▣ images  ♪ audio  ▤ documents  ✻ reasoning"
+_DISCOVERY_SECONDS = 1
+"""Seconds to wait for servers before the list is shown; later answers are added to it."""
+_PLACEHOLDERS, _FORK, _CANCEL = "placeholders", "fork", "cancel"
+
+
+def choose_model(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
+    """`/model`: switch to a name, reset with `-`, explain with `show`, or choose from a list."""
+    match argument:
+        case "":
+            return list_models(session, runtime, "")
+        case "show":
+            return _explain_model(session)
+        case "-":
+            return _select_model(session, None)
+        case name:
+            return _switch_model(session, runtime, name)
+
+
+async def list_models(session: "Session", runtime: "Runtime", _argument: str) -> CommandResults:
+    """`/models`: choose a model; models of servers appear as soon as they answer."""
+    catalogue = runtime.catalogue
+
+    def get_choices() -> tuple[Choice, ...]:
+        return model_choices(
+            catalogue.all(),
+            runtime.registry.configuration_problem,
+            session.model.id,
+            lambda model_id: format_source(catalogue.discovered_at(model_id), now()),
+        )
+
+    async def discover() -> tuple[Choice, ...]:
+        await runtime.find_servers(elsewhere=True)
+        return get_choices()
+
+    discovery = asyncio.ensure_future(discover())
+    try:
+        await asyncio.wait((discovery,), timeout=_DISCOVERY_SECONDS)
+        is_complete = discovery.done()
+        yield Choose(
+            "Model for this session",
+            discovery.result() if is_complete else get_choices(),
+            then=partial(_switch_model, session, runtime),
+            hint=LEGEND,
+            current=session.model.id,
+            update=None if is_complete else discovery,
+        )
+    finally:
+        discovery.cancel()
+
+
+async def choose_effort(session: "Session", _runtime: "Runtime", argument: str) -> CommandResults:
+    """`/effort`: set a level from the next turn on, reset with `-`, or show the current one."""
+    level: Effort | None = next((each for each in EFFORTS if each == argument), None)
+    if argument and argument != "-" and level is None:
+        raise UsageError(
+            f"Unknown reasoning effort `{argument}`; choose one of {', '.join(EFFORTS)}."
+        )
+    if argument:
+        async for event in session.select_effort(level):
+            yield event
+    yield Notice(level="info", text=session.effort_summary())
+
+
+def swap_alternatives(session: "Session", runtime: "Runtime", refused: SwapRefusedError) -> Choose:
+    """Return the choices if a model does not support the media in the session.
+
+    They are placeholders for the media, a fork from before them, or no swap.
+    """
+    fork_at = "" if session.busy else refused.fork_at
+
+    async def swap_anyway(choice: str) -> CommandResults:
+        if choice == _PLACEHOLDERS:
+            async for event in session.select_model(refused.model, use_placeholders=True):
+                yield event
+            yield SettingChanged("model")
+        elif choice == _FORK:
+            async for result in fork_before(session, runtime, fork_at):
+                yield result
+            yield Invocation(MODEL, refused.model)
+
+    return Choose(
+        f"{refused.model} does not support the {refused.media} in this session",
+        _swap_choices(refused, session.model, session.state.prompts, fork_at),
+        then=swap_anyway,
+    )
+
+
+async def _explain_model(session: "Session") -> CommandResults:
+    yield Notice(level="info", text="\n".join(session.explain()))
+
+
+async def _select_model(session: "Session", name: str | None) -> CommandResults:
+    async for event in session.select_model(name):
+        yield event
+    yield SettingChanged("model")
+
+
+async def _switch_model(session: "Session", runtime: "Runtime", name: str) -> CommandResults:
+    """Switch to another model; switching from the demo to a real model starts a new session."""
+    if session.model.is_demo and not session.busy:
+        target = runtime.catalogue.resolve(name)
+        if not target.is_demo:
+            yield StartSession(target.id)
+            where = runtime.options.workspace
+            yield Notice(
+                level="info",
+                text=f"Started a new session in {where}; /resume lists the demo session.",
+            )
+            yield SettingChanged("model")
+            return
+    try:
+        async for result in _select_model(session, name):
+            yield result
+    except SwapRefusedError as refused:
+        if not refused.media:
+            raise
+        yield Notice(level="error", text=str(refused))
+        yield swap_alternatives(session, runtime, refused)
+
+
+def model_choices(
+    models: Iterable[Model],
+    why_not: Callable[[str], str | None],
+    current: str,
+    source: Callable[[str], str] = lambda _: "",
+) -> tuple[Choice, ...]:
+    """Return the usable models first, then the others with the reason why they are not.
+
+    `source` returns the age of a server's description of a model, by its id.
+    """
+    rows: list[Choice] = []
+    for model in models:
+        reason = why_not(model.provider)
+        alias = f" ({', '.join(model.aliases)})" if model.aliases else ""
+        mark = " ← in use" if model.id == current else ""
+        detail = reason or _format_model(model) + source(model.id)
+        rows.append(Choice(model.id, f"{model.id}{alias}{mark}", detail, reason is None))
+    return tuple(sorted(rows, key=lambda choice: (not choice.enabled, choice.value)))
+
+
+def _swap_choices(
+    refused: SwapRefusedError, active: Model, prompts: Sequence[Message], fork_at: str
+) -> tuple[Choice, ...]:
+    placeholders = f"the model gets placeholders; the session still has the {refused.media}"
+    rows = [Choice(_PLACEHOLDERS, f"Send placeholders for the {refused.media}", placeholders)]
+    for number, each in enumerate(prompts, 1):
+        if each.id == fork_at:
+            detail = f"continue in a copy of the session, up to prompt {number}"
+            rows.append(Choice(_FORK, f"Fork before the first of the {refused.media}", detail))
+    return *rows, Choice(_CANCEL, "Cancel", f"{active.id} stays active")
+
+
+def format_source(described_at: datetime | None, now: datetime) -> str:
+    """Return the age of a server's description of its model."""
+    if described_at is None:
+        return ""
+    return f"  from its server, {format_age(now - described_at)}"
+
+
+def format_price(price: Price | None) -> str:
+    """Return a price per million tokens."""
+    if price is None:
+        return "unpriced"
+    if not price.input_per_mtok_usd and not price.output_per_mtok_usd:
+        return "free"
+    words = f"${price.input_per_mtok_usd:f} in, ${price.output_per_mtok_usd:f} out per M"
+    if not price.tiers:
+        return words
+    first = min(tier.above_prompt_tokens for tier in price.tiers)
+    return f"{words}, more above {_format_tokens(first)}"
+
+
+def _format_model(model: Model) -> str:
+    """Return the capabilities, context window and price of a model."""
+    capabilities = model.capabilities
+    supported = {
+        "⚒": capabilities.supports_tools,
+        "▣": capabilities.supports_images,
+        "♪": capabilities.supports_audio,
+        "▤": capabilities.supports_documents,
+        "✻": capabilities.supports_thinking,
+    }
+    symbols = "".join(symbol if is_supported else "-" for symbol, is_supported in supported.items())
+    guess = "" if model.known else "  capabilities are a guess"
+    window = _format_tokens(capabilities.max_context_tokens)
+    return f"{symbols}  {window} context  {format_price(model.price)}{guess}"
+
+
+def _format_tokens(tokens: int) -> str:
+    """Return a number of tokens in short form, such as `200k`."""
+    if tokens >= 1_000_000:
+        return f"{tokens / 1_000_000:.3g}M"
+    return f"{tokens / 1_000:.3g}k" if tokens >= 1_000 else str(tokens)
+
+
+MODEL = SlashCommand(
+    name="model",
+    run=choose_model,
+    argument="[NAME | - | show]",
+    argument_kind="model",
+    keywords=(("show", "explain the last choice"), ("-", "use the default model")),
+    summary="switch model; `-` resets to the default, `show` explains the last choice",
+)
+COMMANDS = (
+    MODEL,
+    SlashCommand(
+        name="models",
+        run=list_models,
+        summary="pick a model from a list with capabilities and prices",
+    ),
+    SlashCommand(
+        name="effort",
+        run=choose_effort,
+        argument="[LEVEL | -]",
+        argument_kind="effort",
+        keywords=(("-", "use the model's default"),),
+        summary="set the reasoning effort; `-` uses the model's default",
+    ),
+)

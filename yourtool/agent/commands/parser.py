@@ -1,0 +1,123 @@
+"""The parser of user input: slash commands, shell commands and text for the model."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from yourtool.agent.commands.base import Invocation
+from yourtool.agent.commands.table import COMMANDS_BY_NAME
+
+_EQUIVALENTS: Mapping[str, str] = {
+    "add": "attach",
+    "approval-mode": "mode",
+    "approvals": "mode",
+    "branch": "fork",
+    "commands": "help",
+    "file": "attach",
+    "find": "search",
+    "history": "resume",
+    "hotkeys": "help",
+    "image": "attach",
+    "keybindings": "help",
+    "keymap": "help",
+    "load": "resume",
+    "login": "key",
+    "permissions": "mode",
+    "plan": "mode plan",
+    "q": "quit",
+    "reasoning": "effort",
+    "redo": "retry",
+    "regenerate": "retry",
+    "reset": "new",
+    "rewind": "fork",
+    "save": "export",
+    "session": "resume",
+    "share": "export",
+    "stats": "cost",
+    "switch": "model",
+    "themes": "theme",
+    "think": "effort",
+    "thinking": "effort",
+    "tokens": "context",
+    "tree": "fork",
+    "usage": "cost",
+    "variants": "effort",
+    "yolo": "mode auto",
+}
+"""Commands of other agents and the closest command here."""
+
+_SIMILARITY_CUTOFF = 0.7
+"""Minimum similarity of two names, from 0 to 1, for a suggestion."""
+
+
+class ShellLine(Struct, frozen=True):
+    """A shell command that the user runs with `!` or `!!`."""
+
+    command: str
+    shared: bool = True
+    """Whether the model sees the command and its output."""
+
+
+class InvalidCommand(Struct, frozen=True):
+    """Input that starts like a command but is not a valid one."""
+
+    message: str
+    path_like: bool = False
+    """The input may be text that starts with a file path."""
+
+
+ParsedInput: TypeAlias = Invocation | ShellLine | InvalidCommand
+"""Input that is not text for the model."""
+
+
+def parse_input(text: str) -> ParsedInput | None:
+    """Parse user input; return None if it is text for the model.
+
+    Only a `/` or `!` in the first column starts a command; a leading space makes it text.
+    """
+    if text.startswith("!"):
+        return _parse_shell_line(text)
+    if not text.startswith("/") or text[1:2].isspace():
+        return None
+    word, argument = (*text[1:].split(maxsplit=1), "", "")[:2]
+    argument = argument.strip()
+    if (command := COMMANDS_BY_NAME.get(word)) is None:
+        return _unknown_command(word)
+    if argument and not command.argument:
+        return InvalidCommand(
+            f"`/{word}` takes no argument; put a space before the slash to send it as text"
+        )
+    if "\n" in argument:
+        return InvalidCommand(f"`/{word}` takes one line: `{command.usage}`")
+    return Invocation(command, argument)
+
+
+def _parse_shell_line(text: str) -> ShellLine | InvalidCommand:
+    shared = not text.startswith("!!")
+    if command := text.removeprefix("!").removeprefix("!").strip():
+        return ShellLine(command, shared)
+    return InvalidCommand(
+        "`!` runs a shell command and shows its output to the model, for example `!git status`;"
+        " `!!` hides the output from the model"
+    )
+
+
+def _unknown_command(word: str) -> InvalidCommand:
+    if "/" in word or "." in word:
+        return InvalidCommand(
+            f"Unknown command `/{word}`; press Enter again to send it as text", True
+        )
+    if suggestion := _suggest_command(word):
+        return InvalidCommand(f"Unknown command `/{word}`; did you mean `/{suggestion}`?")
+    return InvalidCommand(f"Unknown command `/{word}`; `/help` lists the commands")
+
+
+def _suggest_command(word: str) -> str | None:
+    if equivalent := _EQUIVALENTS.get(word):
+        return equivalent
+    near = get_close_matches(
+        word, [*COMMANDS_BY_NAME, *_EQUIVALENTS], n=1, cutoff=_SIMILARITY_CUTOFF
+    )
+    return _EQUIVALENTS.get(near[0], near[0]) if near else None

@@ -1,0 +1,204 @@
+"""`/new`, `/resume`, `/fork`, `/search` and `/export`: the sessions of the store."""
+
+import asyncio
+import re
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from yourtool.agent.commands.base import (
+    Choice,
+    Choose,
+    CommandResults,
+    EditPrompt,
+    OpenSession,
+    ShowMessage,
+    SlashCommand,
+    StartSession,
+)
+from yourtool.amounts import format_age, format_spending
+from yourtool.errors import UsageError
+from yourtool.events.deltas import Notice
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.message import Message, Role, now
+from yourtool.store.base import SearchHit, SessionSummary, resolve_id
+
+if TYPE_CHECKING:
+    from yourtool.agent.runtime import Runtime
+    from yourtool.agent.session.session import Session
+
+_LONGEST_TITLE = 1_000
+_NAME_WORDS = 6
+_REPLACE = "replace"
+
+
+async def start_session(_session: "Session", _runtime: "Runtime", _argument: str) -> CommandResults:
+    """`/new`: start a new session."""
+    yield StartSession()
+
+
+async def resume_session(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
+    """`/resume`: resume a session by id or prefix, or choose one from a list."""
+    if not argument:
+        found = await runtime.store.list()
+        choices = session_choices(found, runtime.options.workspace, now())
+        yield Choose("Sessions", choices, then=partial(resume_session, session, runtime))
+    elif (session_id := await resolve_id(runtime.store, argument)) == session.id:
+        yield Notice(level="info", text="This session is already open.")
+    else:
+        yield OpenSession(session_id)
+
+
+async def fork_session(session: "Session", runtime: "Runtime", _argument: str) -> CommandResults:
+    """`/fork`: copy the session, in full or up to a prompt, which can then be edited."""
+    if not session.state.prompts:
+        raise UsageError("Nothing to fork yet; send a message first.")
+    choices = fork_choices(session.state.prompts, now())
+    yield Choose("Fork from where?", choices, then=partial(fork_before, session, runtime))
+
+
+async def fork_before(session: "Session", runtime: "Runtime", at: str) -> CommandResults:
+    """Continue in a copy of the session up to a prompt, or a full copy if `at` is empty."""
+    yield OpenSession(await runtime.fork(session.id, at or None))
+    for prompt in session.state.prompts:
+        if prompt.id == at:
+            if len(prompt.content) > 1:
+                text = "The attachments of the prompt are not restored; attach them again."
+                yield Notice(level="info", text=text)
+            texts = [block.text for block in prompt.content if isinstance(block, TextBlock)]
+            yield EditPrompt(texts[0] if texts else "")
+
+
+async def search_sessions(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
+    """`/search`: list the messages that contain all words, and go to one of them."""
+    if not argument:
+        raise UsageError("Nothing to search for; use `/search WORDS`.")
+    hits = await runtime.store.search(argument)
+    if not hits:
+        text = "No message contains all of these words; tool output is not searched."
+        yield Notice(level="info", text=text)
+        return
+
+    async def open_hit(index: str) -> CommandResults:
+        hit = hits[int(index)]
+        if hit.session_id != session.id:
+            yield OpenSession(hit.session_id)
+        yield ShowMessage(hit.message_id)
+
+    choices = _hit_choices(hits, runtime.options.workspace, now())
+    yield Choose(f"Results for: {argument}", choices, then=open_hit)
+
+
+async def export_session(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
+    """`/export`: write Markdown, or for `FILE.jsonl` JSON lines that can be imported."""
+    prompt = next((each for each in session.state.messages if each.role is Role.USER), None)
+    if prompt is None:
+        raise UsageError("Nothing to export yet; send a message first.")
+    where = runtime.options.workspace
+    title = await asyncio.to_thread(runtime.mask_keys, prompt.text)
+    file, exists = await asyncio.to_thread(_find_export_file, where, argument, title)
+
+    async def write(choice: str) -> CommandResults:
+        if choice == _REPLACE:
+            await runtime.export(session.id, file, overwrite=exists)
+            text = f"Exported to {file}; only you can read it, and known keys are removed."
+            yield Notice(level="info", text=text)
+
+    if exists:
+        choices = (Choice("", "Cancel"), Choice(_REPLACE, "Overwrite"))
+        yield Choose(f"{file} exists", choices, then=write)
+    else:
+        async for result in write(_REPLACE):
+            yield result
+
+
+def session_choices(
+    summaries: Iterable[SessionSummary], workspace: Path, now: datetime
+) -> tuple[Choice, ...]:
+    """Return the sessions of this workspace first, then the others, both newest first."""
+    rows: list[tuple[bool, float, Choice]] = []
+    for each in summaries:
+        here = each.workspace_path == str(workspace)
+        age = now - each.updated_at
+        turns = "1 turn" if each.turn_count == 1 else f"{each.turn_count} turns"
+        details = (
+            format_age(age),
+            turns,
+            format_spending(each.cost_usd, unpriced=each.unpriced),
+            each.active_model or "default model",
+            "here" if here else each.workspace_path,
+        )
+        choice = Choice(each.id, each.title or "(empty)", " · ".join(details))
+        rows.append((not here, age.total_seconds(), choice))
+    return tuple(choice for *_, choice in sorted(rows, key=lambda row: row[:2]))
+
+
+def fork_choices(prompts: Sequence[Message], now: datetime) -> tuple[Choice, ...]:
+    """Return a choice for the entire session, then one per prompt, latest first."""
+    rows = [Choice("", "Entire session", "copy everything so far")]
+    for number, each in reversed(list(enumerate(prompts, 1))):
+        age = format_age(now - each.created_at)
+        title = " ".join(each.text[:_LONGEST_TITLE].split()) or "(no text)"
+        rows.append(Choice(each.id, title, f"before prompt {number} · {age}"))
+    return tuple(rows)
+
+
+def _hit_choices(hits: Sequence[SearchHit], workspace: Path, now: datetime) -> tuple[Choice, ...]:
+    """Return search results; the value is the index."""
+    rows: list[Choice] = []
+    for at, hit in enumerate(hits):
+        age = format_age(now - hit.created_at)
+        here = "here" if hit.workspace_path == str(workspace) else hit.workspace_path
+        who = "you" if hit.role is Role.USER else hit.role.value
+        detail = f"{who} · {age} · {here} · in: {hit.title or '(untitled)'} · {at + 1}"
+        rows.append(Choice(str(at), hit.snippet, detail))
+    return tuple(rows)
+
+
+def _find_export_file(where: Path, argument: str, title: str) -> tuple[Path, bool]:
+    """Return the target file and whether it exists; blocks on the file system."""
+    try:
+        file = where / Path(argument).expanduser()
+        if not file.is_dir():
+            return file, file.exists() or file.is_symlink()
+        words = re.findall("[a-z0-9]+", title.lower())[:_NAME_WORDS]
+        stem = "-".join(words)[:60] or "session"
+        names = (f"{stem}.md" if n == 1 else f"{stem}-{n}.md" for n in count(1))
+        return next(path for name in names if not (path := file / name).exists()), False
+    except (OSError, RuntimeError, ValueError) as error:
+        raise UsageError(f"Cannot write `{argument}`: {error}") from error
+
+
+COMMANDS = (
+    SlashCommand(name="new", run=start_session, summary="start a new session", during_turn=False),
+    SlashCommand(
+        name="resume",
+        run=resume_session,
+        argument="[ID]",
+        summary="resume an earlier session",
+        during_turn=False,
+        aliases=("sessions",),
+    ),
+    SlashCommand(
+        name="fork",
+        run=fork_session,
+        summary="copy the session, in full or up to a prompt, and continue in the copy",
+        during_turn=False,
+    ),
+    SlashCommand(
+        name="search",
+        run=search_sessions,
+        argument="WORDS",
+        summary="search the messages of all sessions and open a result",
+        during_turn=False,
+    ),
+    SlashCommand(
+        name="export",
+        run=export_session,
+        argument="[FILE]",
+        summary="export the session as Markdown, or as FILE.jsonl, which can be imported",
+    ),
+)

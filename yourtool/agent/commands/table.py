@@ -1,0 +1,69 @@
+"""The table of all slash commands, which parser, completion and help share."""
+
+from yourtool.agent.commands import api_keys, models, modes, replies, reports, sessions
+from yourtool.agent.commands.base import Section, SlashCommand
+
+COMMANDS: tuple[SlashCommand, ...] = (
+    SlashCommand(name="help", summary="list commands and keys", needs_session=False),
+    *models.COMMANDS,
+    *sessions.COMMANDS,
+    SlashCommand(name="clear", summary="clear the screen; the session continues"),
+    *reports.COMMANDS,
+    *api_keys.COMMANDS,
+    *replies.COMMANDS,
+    SlashCommand(
+        name="theme",
+        argument="[NAME]",
+        argument_kind="theme",
+        summary="change the colour theme",
+    ),
+    *modes.COMMANDS,
+    replies.COPY,
+    SlashCommand(
+        name="attach",
+        argument="[FILE | URL | -]",
+        argument_kind="file",
+        keywords=(("-", "remove all attachments"),),
+        summary="attach an image, audio or document to the next prompt; `-` removes attachments",
+    ),
+    SlashCommand(name="paste", summary="attach the image in the clipboard to the next prompt"),
+    SlashCommand(name="quit", summary="quit", needs_session=False, aliases=("exit",)),
+)
+"""Commands without a handler are about the front end: its keys, display, prompt and end."""
+
+COMMANDS_BY_NAME = {name: each for each in COMMANDS for name in (each.name, *each.aliases)}
+
+
+def find_commands(prefix: str) -> tuple[SlashCommand, ...]:
+    """Return the commands with a name or alias that starts with `prefix`.
+
+    An exact match comes first, the others in table order.
+    """
+    found = (
+        command
+        for command in COMMANDS
+        if any(name.startswith(prefix) for name in (command.name, *command.aliases))
+    )
+    return tuple(sorted(found, key=lambda command: command.name != prefix))
+
+
+def describe_commands() -> tuple[Section, ...]:
+    """Return the help on commands, mentions and shell commands, without the keys."""
+    commands = tuple(
+        (
+            each.usage,
+            each.summary
+            + "".join(f"; also `/{alias}`" for alias in each.aliases)
+            + ("" if each.during_turn else "; between turns"),
+        )
+        for each in COMMANDS
+    )
+    mentions = (
+        ("@MODEL text", "send this message to another model"),
+        ("@path", "mention a file; `\\@` is a literal @"),
+    )
+    shell = (
+        ("!command", "run a shell command between turns; the model sees its output"),
+        ("!!command", "run a shell command hidden from the model; `\\!` is a literal !"),
+    )
+    return Section("Commands", commands), Section("Mentions", mentions), Section("Shell", shell)

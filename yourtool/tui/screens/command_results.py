@@ -1,0 +1,107 @@
+"""How the screen runs slash commands and renders their results."""
+
+from contextlib import aclosing
+
+from yourtool.agent.commands.base import (
+    Choose,
+    CommandResult,
+    CommandResults,
+    CopyText,
+    EditPrompt,
+    EnterText,
+    Invocation,
+    OpenSession,
+    Report,
+    SettingChanged,
+    ShowMessage,
+    StartSession,
+    StartTurn,
+)
+from yourtool.events.deltas import Notice
+from yourtool.tui.drafts import fold_text
+from yourtool.tui.screens.attachments import warn_unsupported
+from yourtool.tui.screens.picker import Picker
+from yourtool.tui.screens.report import ReportScreen
+from yourtool.tui.screens.screen_commands import SCREEN_COMMANDS
+from yourtool.tui.screens.sessions import (
+    require_session,
+    start_session,
+    switch_session,
+    update_demo_banner,
+)
+from yourtool.tui.screens.text_entry import TextEntry
+from yourtool.tui.screens.turn_screen import TurnScreen
+from yourtool.tui.terminal import MAX_COPIED_CHARACTERS
+
+
+async def run_command(chat: TurnScreen, invocation: Invocation) -> None:
+    """Run a slash command of the core or of the screen."""
+    command, argument = invocation.command, invocation.argument
+    if command.run is None:
+        await SCREEN_COMMANDS[command.name](chat, argument)
+    else:
+        runtime, session = require_session(chat)
+        await show_results(chat, command.run(session, runtime, argument))
+
+
+async def show_results(chat: TurnScreen, results: CommandResults) -> None:
+    """Render the results of a command, each before the next one is computed."""
+    async with aclosing(results):
+        async for result in results:
+            await show_result(chat, result)
+    chat.refresh_status()
+
+
+async def show_result(chat: TurnScreen, result: CommandResult) -> None:
+    """Render one result."""
+    match result:
+        case Notice(level=level, text=text):
+            chat.note(level, text)
+        case Report(title=title, sections=sections):
+            await chat.app.push_screen(ReportScreen(title, sections))
+        case CopyText(text=text):
+            chat.app.copy_to_clipboard(text)
+            if len(text) <= MAX_COPIED_CHARACTERS:
+                chat.note("info", f"Copied {len(text):,} characters.")
+        case SettingChanged(setting="mode"):
+            chat.update_mode_banner()
+        case SettingChanged():
+            await warn_unsupported(chat)
+            update_demo_banner(chat)
+        case StartTurn(events=events):
+            chat.start_turn(events)
+        case StartSession(model=model):
+            await start_session(chat, model)
+        case OpenSession(session_id=session_id):
+            await switch_session(chat, session_id)
+        case ShowMessage(message_id=message_id):
+            chat.transcript.scroll_to_message(message_id)
+        case EditPrompt(text=text):
+            chat.prompt.load(fold_text(text))
+        case Choose():
+            await _show_picker(chat, result)
+        case EnterText(title=title, explanation=explanation, hidden=hidden):
+            entry = TextEntry(title, explanation, hidden=hidden)
+            text = await chat.app.push_screen_wait(entry)
+            await show_results(chat, result.then(text or ""))
+        case Invocation():
+            await run_command(chat, result)
+        case event:
+            chat.transcript.apply(event)
+
+
+async def _show_picker(chat: TurnScreen, wanted: Choose) -> None:
+    picker = Picker(wanted.title, wanted.choices, wanted.hint, current=wanted.current)
+    chat.update_model_completions()  # the choices may include models that were discovered just now
+    if (update := wanted.update) is not None:
+        update.add_done_callback(lambda _: _update_picker(chat, picker, wanted))
+    picked = await chat.app.push_screen_wait(picker)
+    if picked is not None:
+        await show_results(chat, wanted.then(picked))
+
+
+def _update_picker(chat: TurnScreen, picker: Picker, wanted: Choose) -> None:
+    update = wanted.update
+    if update is not None and not update.cancelled() and update.exception() is None:
+        picker.set_choices(update.result())
+        chat.update_model_completions()
