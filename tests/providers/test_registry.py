@@ -14,7 +14,7 @@ from yourtool.events.deltas import AttemptFailed, MessageComplete
 from yourtool.events.model_calls import LlmCallFailed
 from yourtool.messages.blocks import TextBlock
 from yourtool.models import AdapterCapabilities, Model
-from yourtool.providers.catalogue.model_listing import fetch_models
+from yourtool.providers.catalogue.discovery import fetch_models
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import Registry
 

@@ -23,7 +23,7 @@ from yourtool.messages.blocks import (
 from yourtool.messages.message import Message
 from yourtool.messages.metadata import RoutingDecisionRecord
 from yourtool.models import Model
-from yourtool.providers.catalogue.model_listing import fetch_models
+from yourtool.providers.catalogue.discovery import fetch_models
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.estimate import calibrate_estimate, estimate_tokens
 from yourtool.providers.provider_specs import ProviderSpec

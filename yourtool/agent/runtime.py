@@ -40,8 +40,8 @@ from yourtool.paths import Paths, own_directories
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import RuleSet
 from yourtool.providers.catalogue import discovery_cache
+from yourtool.providers.catalogue.discovery import find_servers
 from yourtool.providers.catalogue.local_servers import LocalServer
-from yourtool.providers.catalogue.model_listing import find_servers
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 from yourtool.providers.tool_ids import ToolIdMap

@@ -18,8 +18,8 @@ from yourtool.errors import AdapterError
 from yourtool.models import AdapterCapabilities, Model, Price
 from yourtool.paths import Paths
 from yourtool.providers.catalogue import discovery_cache
+from yourtool.providers.catalogue.discovery import fetch_models
 from yourtool.providers.catalogue.local_servers import discover_servers
-from yourtool.providers.catalogue.model_listing import fetch_models
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 from yourtool.run_result import ExitCode

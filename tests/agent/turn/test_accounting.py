@@ -23,7 +23,7 @@ from yourtool.ids import new_id
 from yourtool.messages.metadata import StopReason
 from yourtool.paths import resolve_paths
 from yourtool.providers.base import Request
-from yourtool.providers.catalogue.prices import cost
+from yourtool.providers.prices import cost
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.retry import RetryingAdapter, RetryPolicy
 from yourtool.run_result import ExitCode, Outcome

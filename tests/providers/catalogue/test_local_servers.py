@@ -6,11 +6,11 @@ import pytest
 from tests.providers.local_server import RESET, LocalServer, chunk, head, serve
 from yourtool.errors import NetworkError, OtherAdapterError
 from yourtool.models import AdapterCapabilities
-from yourtool.providers.catalogue.listings import MAX_MODELS
 from yourtool.providers.catalogue.local_servers import (
     discover_servers,
     well_known_servers,
 )
+from yourtool.providers.model_lists import MAX_MODELS
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.transports.http import MAX_RESPONSE_BYTES, HttpxTransport, Timeouts
 

@@ -14,7 +14,7 @@ from yourtool.errors import AdapterError
 from yourtool.events.deltas import AttemptFailed, MessageComplete, TokenUsage
 from yourtool.events.model_calls import LlmCallFailed
 from yourtool.messages.usage import Receipt, Usage, UsageExtra
-from yourtool.providers.catalogue.prices import cost
+from yourtool.providers.prices import cost
 
 _NO_TOKENS = TokenUsage(input_tokens=0, output_tokens=0)
 

@@ -10,7 +10,7 @@ from yourtool.errors import AdapterError, InvalidRequestError
 from yourtool.events.deltas import Notice, TokenUsage
 from yourtool.ids import new_id
 from yourtool.messages.blocks import ToolUseBlock, canonical_json
-from yourtool.providers.catalogue.prices import cost
+from yourtool.providers.prices import cost
 
 REPEATS_BEFORE_NOTE = 3
 

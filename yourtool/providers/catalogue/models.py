@@ -17,7 +17,7 @@ from msgspec.structs import asdict, astuple, replace
 from yourtool.errors import ConfigError, UnknownModelError
 from yourtool.models import AdapterCapabilities, Count, Effort, Model, ModelId, Price, Thinking
 from yourtool.paths import Paths, shipped_directory
-from yourtool.providers.catalogue.prices import MAX_RATE, MIN_RATE, is_plausible_rate
+from yourtool.providers.prices import MAX_RATE, MIN_RATE, is_plausible_rate
 from yourtool.tables import (
     Fault,
     TableKey,

@@ -4,19 +4,29 @@
 function `build_dialect` of type `DialectBuilder`, which is imported with the first request.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from yourtool.config import Api
 from yourtool.events.deltas import StreamEvent
-from yourtool.providers.base import Request, SdkVendor
+from yourtool.models import Model
+from yourtool.providers.base import Request, SdkVendor, Transport
+from yourtool.providers.model_lists import fetch_model_list
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.replies.body_decoder import BodyDecoder, SseEvent
 
 if TYPE_CHECKING:  # imported with the first dialect
     from yourtool.providers.replies.reply import Reply
+
+
+ModelFetcher: TypeAlias = Callable[[Transport, ProviderSpec], Awaitable[tuple[Model, ...]]]
+"""Fetches the models of a provider.
+
+Raises:
+    AdapterError: the request failed.
+"""
 
 
 class DialectSpec(Struct, frozen=True, kw_only=True):
@@ -35,6 +45,7 @@ class DialectSpec(Struct, frozen=True, kw_only=True):
     """The SDK that can send the requests."""
     parse_base_url: Callable[[str], str] = str
     """Returns the full form of a configured base URL."""
+    fetch_models: ModelFetcher = fetch_model_list
 
 
 class WireRequest(Struct, frozen=True):

@@ -1,9 +1,13 @@
 """The specification of the dialect."""
 
+from functools import partial
+
 from yourtool.providers.dialects.base import DialectSpec
+from yourtool.providers.model_lists import fetch_model_list
 
 SPEC = DialectSpec(
     api="generate-content",
     key_header="x-goog-api-key",
     key_format="{}",
+    fetch_models=partial(fetch_model_list, path="/v1beta/models?pageSize=1000"),
 )

@@ -1,4 +1,4 @@
-"""Parsers for the model lists of servers.
+"""The model lists of servers: fetch one, and parse its entries.
 
 Sources: https://docs.claude.com/en/api/models-list, https://openrouter.ai/docs/models,
 https://ai.google.dev/api/models, https://platform.openai.com/docs/api-reference/models/list and
@@ -15,9 +15,11 @@ from typing import Any, cast
 from msgspec import Struct
 
 from yourtool.models import EFFORTS, AdapterCapabilities, Effort, Model, Price, Thinking
-from yourtool.providers.catalogue.prices import is_plausible_rate
+from yourtool.providers.base import Transport
 from yourtool.providers.json_access import count, mapping, objects, text
 from yourtool.providers.media_types import IMAGE_TYPES
+from yourtool.providers.prices import is_plausible_rate
+from yourtool.providers.provider_specs import ProviderSpec
 
 MAX_MODELS = 1_000
 """Of one server; OpenRouter lists several hundred."""
@@ -54,6 +56,17 @@ class ModelDescription(Struct, frozen=True, kw_only=True):
     price: Price | None = None
     known: bool = True
     """Whether the server lists any facts."""
+
+
+async def fetch_model_list(
+    transport: Transport, provider: ProviderSpec, *, path: str = "/models"
+) -> tuple[Model, ...]:
+    """Fetch the models of a provider with one request.
+
+    Raises:
+        AdapterError: the request failed.
+    """
+    return parse_model_list(provider.name, await transport.get(path))
 
 
 def model_from_description(provider: str, name: str, description: ModelDescription) -> Model:
@@ -99,7 +112,9 @@ def parse_model_list(provider: str, answer: Any) -> tuple[Model, ...]:
     """Return the chat models of a provider's model list."""
     read = ((name, _parse_entry(entry)) for name, entry in parse_entries(answer))
     return tuple(
-        model_from_description(provider, name, told) for name, told in read if told is not None
+        model_from_description(provider, name, description)
+        for name, description in read
+        if description is not None
     )
 
 

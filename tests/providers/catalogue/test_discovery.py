@@ -4,13 +4,14 @@ import pytest
 
 from tests.providers.local_server import serve
 from yourtool.errors import AdapterError, OtherAdapterError
-from yourtool.providers.catalogue.model_listing import fetch_models_over
 from yourtool.providers.provider_specs import ProviderSpec
+from yourtool.providers.registry import load_dialect_spec
 from yourtool.providers.transports.http import HttpxTransport
 
 
-def list_from(api, server):
-    return ProviderSpec(name="p", api=api, base_url=server.url, label="P")
+async def list_from(api, server, transport):
+    row = ProviderSpec(name="p", api=api, base_url=server.url, label="P")
+    return await load_dialect_spec(row).fetch_models(transport, row)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ def list_from(api, server):
 async def test_any_provider_can_list_its_models(api, path, answer, names):
     with serve({path: answer}) as server:
         transport = HttpxTransport(server.url, {})
-        models = await fetch_models_over(list_from(api, server), transport)
+        models = await list_from(api, server, transport)
         await transport.close()
     assert [model.wire_name for model in models] == names
     assert not any(model.known or model.price for model in models)
@@ -41,7 +42,7 @@ async def test_unavailable_list_is_an_error():
     with serve({}) as server:
         transport = HttpxTransport(server.url, {})
         with pytest.raises(AdapterError, match="status 404"):
-            await fetch_models_over(list_from("chat", server), transport)
+            await list_from("chat", server, transport)
         await transport.close()
 
 
@@ -49,5 +50,5 @@ async def test_response_unlike_ollama_is_not_an_empty_list():
     with serve({"/api/tags": {"models": "none"}}) as server:
         transport = HttpxTransport(server.url, {})
         with pytest.raises(OtherAdapterError, match="does not answer as Ollama does"):
-            await fetch_models_over(list_from("ollama", server), transport)
+            await list_from("ollama", server, transport)
         await transport.close()

@@ -3,23 +3,16 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
-from yourtool.errors import AdapterError, OtherAdapterError
+from yourtool.errors import AdapterError
 from yourtool.models import Model
-from yourtool.providers.base import Transport
-from yourtool.providers.catalogue.listings import parse_model_list
 from yourtool.providers.catalogue.local_servers import (
     LocalServer,
     discover_servers,
-    fetch_ollama_models,
     well_known_servers,
 )
 from yourtool.providers.provider_specs import BUILT_IN, ProviderSpec
-from yourtool.providers.registry import Registry
+from yourtool.providers.registry import Registry, load_dialect_spec
 
-_LIST_PATHS = {
-    "messages": "/v1/models?limit=1000",
-    "generate-content": "/v1beta/models?pageSize=1000",
-}
 _PROBE_TIMEOUT = 5
 """Seconds for all requests to one server."""
 
@@ -72,20 +65,4 @@ async def fetch_models(registry: Registry, provider: str) -> tuple[Model, ...]:
     if (row := registry.spec(provider)) is not None and row.is_demo:
         return ()
     async with registry.connection(provider) as (row, transport):
-        return await fetch_models_over(row, transport)
-
-
-async def fetch_models_over(row: ProviderSpec, transport: Transport) -> tuple[Model, ...]:
-    """Fetch the models of a provider over an open transport.
-
-    Raises:
-        AdapterError: the request failed.
-    """
-    if row.api == "ollama":
-        if (models := await fetch_ollama_models(transport, row.name)) is None:
-            raise OtherAdapterError(
-                f"`{row.base_url}` does not answer as Ollama does; `OLLAMA_HOST` or `base_url` of"
-                f" `[providers.{row.name}]` says where it is"
-            )
-        return models
-    return parse_model_list(row.name, await transport.get(_LIST_PATHS.get(row.api, "/models")))
+        return await load_dialect_spec(row).fetch_models(transport, row)

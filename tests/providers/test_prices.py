@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from yourtool.events.deltas import TokenUsage
 from yourtool.models import Price, PriceTier
-from yourtool.providers.catalogue.prices import cost
+from yourtool.providers.prices import cost
 
 SONNET = Price(
     input_per_mtok_usd=Decimal("3.00"),

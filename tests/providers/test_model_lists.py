@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from yourtool.models import AdapterCapabilities
-from yourtool.providers.catalogue.listings import MAX_MODELS, parse_model_list
 from yourtool.providers.media_types import IMAGE_TYPES
+from yourtool.providers.model_lists import MAX_MODELS, parse_model_list
 
 YES, NO = {"supported": True}, {"supported": False}
 CLAUDE = {
