@@ -370,7 +370,7 @@ def test_a_byte_order_mark_is_not_part_of_the_keys(tmp_path):
 
 def test_a_byte_order_mark_is_not_part_of_the_grants(tmp_path):
     first, second = Rule.parse("glob"), Rule.parse("shell(make)")
-    grants = Grants(tmp_path / "permissions.toml", tmp_path)
+    grants = Grants(tmp_path / "permissions.toml", tmp_path, {})
     grants.add(first)
     (tmp_path / "permissions.toml").write_bytes(MARK + (tmp_path / "permissions.toml").read_bytes())
     grants.add(second)

@@ -26,6 +26,17 @@ class SideEffects(StrEnum):
 ToolKind: TypeAlias = Literal["", "read", "edit", "write", "execute", "web"]
 
 
+SubjectKind: TypeAlias = Literal["command", "host", "path", "opaque"]
+
+
+class Subject(Struct, frozen=True):
+    """What a call is about; permission rules match it."""
+
+    kind: SubjectKind
+    text: str = ""
+    """A command line, a host as in `permissions.hosts`, or a path; empty if opaque."""
+
+
 class ToolHints(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Display hints for front ends; not sent to models."""
 
@@ -44,6 +55,8 @@ class ToolDefinition(Struct, frozen=True, kw_only=True):
     input_schema: dict[str, Any]
     """The JSON Schema subset of `tools.schema`."""
     side_effects: SideEffects
+    subject_kind: SubjectKind = "path"
+    """What a rule for this tool can name in parentheses."""
     requires_workspace: bool = True
     hints: ToolHints = ToolHints()
 

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from tests.validator.validate import errors, validate
 from yourtool.agent.environment import SessionEnvironment
-from yourtool.agent.gate import Gate
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
@@ -27,6 +26,7 @@ from yourtool.ids import new_session_id
 from yourtool.masking import Mask
 from yourtool.messages.message import Message
 from yourtool.models import AdapterCapabilities, Model, Price
+from yourtool.permissions.gate import Gate
 from yourtool.permissions.rules import RuleSet
 from yourtool.providers.base import Adapter, Request
 from yourtool.providers.catalogue.models import Catalogue
@@ -36,8 +36,8 @@ from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing.availability import Availability
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
-from yourtool.tools.base import Tool, Toolbox
 from yourtool.tools.builtin import default_toolbox
+from yourtool.tools.toolset import Tool, Toolbox
 from yourtool.tools.workspace import Workspace
 
 PRICE = Price(input_per_mtok_usd=Decimal(3), output_per_mtok_usd=Decimal(15))
@@ -186,11 +186,11 @@ class Bench:
                 self.catalogue,
                 registry,
                 self.availability,
-                toolbox.definitions,
+                toolbox,
                 (),
                 defaults,
             ),
-            toolbox=toolbox,
+            toolset=toolbox,
             gate=Gate(rules, mode),
             confirm=confirm or User(),
             limits=limits,

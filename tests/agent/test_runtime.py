@@ -19,8 +19,9 @@ from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.messages.blocks import canonical_json
 from yourtool.paths import resolve_paths
 from yourtool.run_result import NoModelError
-from yourtool.tools.base import Args, Toolbox, ToolContext, tool
+from yourtool.tools.base import Args, ToolContext, tool
 from yourtool.tools.files import read_file
+from yourtool.tools.toolset import Toolbox
 
 CANARY = "sk-ant-CANARY-4711-do-not-leak"
 RANK = {"aggregatable": 0, "pseudonymous": 1, "user_controlled": 2, "private": 3}

@@ -6,6 +6,8 @@ from yourtool.errors import ConfigError
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet
 
+KINDS = {"shell": "command"}
+
 
 @pytest.fixture
 def file(tmp_path):
@@ -20,16 +22,16 @@ def workspace(tmp_path):
 
 
 def test_nothing_is_granted_without_a_file(file, workspace):
-    assert Grants(file, workspace).load() == RuleSet()
+    assert Grants(file, workspace, KINDS).load() == RuleSet()
 
 
 @pytest.mark.req("R-CONF-05")
 def test_grant_is_stored_outside_the_workspace_for_its_real_path(file, workspace, tmp_path):
     (tmp_path / "alias").symlink_to(workspace)
     rule = Rule.parse("shell(make 'a b')")
-    Grants(file, tmp_path / "alias").add(rule)
-    assert Grants(file, workspace).load() == RuleSet((rule,))
-    assert Grants(file, tmp_path).load() == RuleSet()
+    Grants(file, tmp_path / "alias", KINDS).add(rule)
+    assert Grants(file, workspace, KINDS).load() == RuleSet((rule,))
+    assert Grants(file, tmp_path, KINDS).load() == RuleSet()
     assert list(workspace.iterdir()) == []
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
@@ -38,7 +40,7 @@ def test_manual_entries_are_preserved(file, workspace):
     file.parent.mkdir()
     text = f"# mine\ndeny = ['shell(rm*)']\n[[workspace]]\npath = '{workspace}'\nallow = ['glob']\n"
     file.write_text(text)
-    grants = Grants(file, workspace)
+    grants = Grants(file, workspace, KINDS)
     for _ in range(2):
         grants.add(Rule.parse("edit_file(a)"))
     assert file.read_text().startswith(text)
@@ -58,7 +60,7 @@ def test_manual_entries_are_preserved(file, workspace):
 def test_malformed_file_grants_nothing_and_is_reported(file, workspace, text):
     file.parent.mkdir()
     file.write_bytes(text.encode("latin-1"))
-    grants = Grants(file, workspace)
+    grants = Grants(file, workspace, KINDS)
     for attempt in (grants.load, lambda: grants.add(Rule("glob"))):
         with pytest.raises(ConfigError, match=r"permissions.toml` grants nothing"):
             attempt()
@@ -68,4 +70,4 @@ def test_malformed_file_grants_nothing_and_is_reported(file, workspace, text):
 def test_unwritable_file_is_reported(tmp_path, workspace):
     (tmp_path / "home").write_text("not a directory")
     with pytest.raises(ConfigError):
-        Grants(tmp_path / "home" / "permissions.toml", workspace).add(Rule("glob"))
+        Grants(tmp_path / "home" / "permissions.toml", workspace, KINDS).add(Rule("glob"))

@@ -1,5 +1,6 @@
 import pytest
 
+from yourtool.effects import Subject
 from yourtool.errors import UsageError
 from yourtool.permissions.hosts import host_subject
 from yourtool.permissions.rules import Rule, RuleEffect, RuleSet, propose_rule
@@ -7,7 +8,7 @@ from yourtool.permissions.rules import Rule, RuleEffect, RuleSet, propose_rule
 
 def verdict(subject, allow=(), deny=()):
     rules = RuleSet(tuple(map(Rule.parse, allow)), tuple(map(Rule.parse, deny)))
-    return rules.verdict("fetch_url", subject)
+    return rules.verdict("fetch_url", Subject("host", subject))
 
 
 @pytest.mark.parametrize(
@@ -60,10 +61,10 @@ def test_deny_rule_matches_ports_and_subdomains(subject):
 @pytest.mark.parametrize("spec", ["b\u00fccher.example", "https://a.org", "a.org/x", "*", "a b"])
 def test_rule_without_a_host_is_rejected_with_examples(spec):
     with pytest.raises(UsageError, match=r"fetch_url\(docs\.python\.org\)"):
-        Rule.parse(f"fetch_url({spec})")
+        Rule.parse(f"fetch_url({spec})", {"fetch_url": "host"})
 
 
 @pytest.mark.parametrize("subject", ["example.org", "example.org:8443", "[::1]:8080"])
 def test_proposed_rule_matches_the_host(subject):
-    rule = propose_rule("fetch_url", subject)
+    rule = propose_rule("fetch_url", Subject("host", subject))
     assert verdict(subject, allow=[str(rule)]) is RuleEffect.ALLOW

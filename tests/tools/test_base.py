@@ -10,8 +10,7 @@ from yourtool.effects import SideEffects
 from yourtool.errors import ToolError, ToolFailure, ToolRegistrationError
 from yourtool.masking import Mask
 from yourtool.messages.blocks import TextBlock
-from yourtool.tools.base import Args, Toolbox, ToolContext, ToolOutput, tool
-from yourtool.tools.builtin import default_toolbox
+from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 
 
 class Part(Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,62 +88,18 @@ async def test_tool_output_can_be_stored(context):
     assert (await call(loose, context)).details == {"a": 1}
 
 
-@pytest.mark.req("R-TOOL-06")
-def test_paths_at_any_depth_are_confined_to_the_workspace(contexts):
-    args = sample.parse({"path": "a", "parts": [{"path": "b"}, {"path": "../c"}]})
-    assert sample.paths(args) == ("a", "b", "../c")
-    with pytest.raises(ToolError) as caught:
-        sample.check_paths(args, contexts.workspace)
-    assert caught.value.failure is ToolFailure.PERMISSION_DENIED
-
-
-def test_toolbox_finds_tools_by_name():
-    box = Toolbox([sample, loose])
-    assert box.get("sample") is sample
-    assert box.get("other") is None
-    assert [definition.name for definition in box.definitions] == ["sample", "loose"]
-
-
-def test_duplicate_tool_name_is_rejected():
-    with pytest.raises(ToolRegistrationError, match="two tools are named `sample`"):
-        Toolbox([sample, sample])
-
-
-def test_tool_without_a_description_is_rejected():
-    with pytest.raises(ToolRegistrationError, match="description"):
-        Toolbox([silent])
-
-
 @pytest.mark.req("R-CAN-09")
 def test_schema_outside_the_subset_is_rejected():
-    @tool(SideEffects.NONE)
     async def union(args: Optional, context: ToolContext) -> str:
         """Take this or that."""
         return ""
 
     with pytest.raises(ToolRegistrationError, match=r"`union`.*\$\.properties\.x\.anyOf"):
-        Toolbox([union])
+        tool(SideEffects.NONE)(union)
 
 
 class Optional(Args, frozen=True):
     x: int | None = None
-
-
-def test_there_are_nine_built_in_tools():
-    effects = {
-        definition.name: definition.side_effects for definition in default_toolbox().definitions
-    }
-    assert effects == {
-        "read_file": SideEffects.READ,
-        "write_file": SideEffects.WRITE,
-        "edit_file": SideEffects.WRITE,
-        "list_dir": SideEffects.READ,
-        "glob": SideEffects.READ,
-        "grep": SideEffects.READ,
-        "shell": SideEffects.EXECUTE,
-        "fetch_url": SideEffects.NETWORK,
-        "update_plan": SideEffects.NONE,
-    }
 
 
 @pytest.mark.req("R-TOOL-12")

@@ -6,18 +6,19 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from yourtool.agent.gate import Gate
 from yourtool.agent.routes import Routes
 from yourtool.config import Limits, ThinkingOnSwap
 from yourtool.effects import Confirm
 from yourtool.events.deltas import Notice
 from yourtool.masking import Mask
 from yourtool.models import CacheRetention, Effort
+from yourtool.permissions.gate import Gate
 from yourtool.providers.base import ToolChoice
 from yourtool.providers.dropped_blocks import DropLog
 from yourtool.providers.registry import Registry
 from yourtool.providers.tool_ids import ToolIdMap
-from yourtool.tools.base import Toolbox, Workspace
+from yourtool.tools.toolset import Toolset
+from yourtool.tools.workspace import Workspace
 
 
 @dataclass(kw_only=True)
@@ -31,7 +32,7 @@ class SessionEnvironment:
     workspace: Workspace
     registry: Registry
     routes: Routes
-    toolbox: Toolbox
+    toolset: Toolset
     gate: Gate
     confirm: Confirm
     spill: Path

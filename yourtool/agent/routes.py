@@ -42,6 +42,7 @@ from yourtool.routing.router import (
     format_swap_refusal,
     mode_of,
 )
+from yourtool.tools.toolset import Toolset
 
 
 class DefaultModels(Struct, frozen=True):
@@ -64,15 +65,15 @@ class Routes:
         catalogue: Catalogue,
         registry: Registry,
         availability: Availability,
-        tools: Sequence[ToolDefinition],
+        toolset: Toolset,
         system: Sequence[Message],
         defaults: DefaultModels,
     ) -> None:
-        """`tools` and `system` are part of every request in the workspace."""
+        """`toolset` and `system` are part of every request in the workspace."""
         self.catalogue = catalogue
         self._registry = registry
         self._availability = availability
-        self._tools = tools
+        self._toolset = toolset
         self._system = system
         self._defaults = defaults
         self.structured_output = False
@@ -80,6 +81,10 @@ class Routes:
         self.interactive = True
         """Whether error messages may name slash commands."""
         self._undescribed: set[str] = set()  # ids of models that their servers did not describe
+
+    @property
+    def _tools(self) -> Sequence[ToolDefinition]:
+        return self._toolset.current().definitions
 
     def estimate(self, state: State, model_id: str, new_messages: Sequence[Message] = ()) -> int:
         """Return the estimated tokens of the next request to a model.

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from yourtool.agent.environment import SessionEnvironment
-from yourtool.agent.gate import Gate, load_stored_rules, parse_rules
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
@@ -37,6 +36,7 @@ from yourtool.masking import Mask
 from yourtool.messages.message import Message, Role, now
 from yourtool.models import Model
 from yourtool.paths import Paths, own_directories
+from yourtool.permissions.gate import Gate, load_stored_rules, parse_rules
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import RuleSet
 from yourtool.providers.catalogue import discovery_cache
@@ -52,8 +52,8 @@ from yourtool.store.exports import export_format_of, export_lines, write_export
 from yourtool.store.forks import fork, workspace_hash
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
-from yourtool.tools.base import Toolbox
 from yourtool.tools.builtin import default_toolbox
+from yourtool.tools.toolset import Toolset
 from yourtool.tools.workspace import Workspace
 
 
@@ -102,7 +102,7 @@ class Runtime:
         model: str | None = None,
         *,
         workspace: Path | None = None,
-        tools: Toolbox | None = None,
+        tools: Toolset | None = None,
         dirs: Sequence[Path] | None = None,
     ) -> Session:
         """Start a session; a session of the demo uses a scratch copy of the workspace.
@@ -147,7 +147,7 @@ class Runtime:
         *,
         keep_model: bool = False,
         workspace: Path | None = None,
-        tools: Toolbox | None = None,
+        tools: Toolset | None = None,
         dirs: Sequence[Path] | None = None,
     ) -> Session:
         """Open a stored session and close the turn that a dead process left open.
@@ -251,12 +251,12 @@ class Runtime:
         routes = self._build_routes(self.options.workspace, default_toolbox())
         return routes.decide(addressed.override, state)
 
-    def _build_routes(self, workspace: Path, toolbox: Toolbox) -> Routes:
+    def _build_routes(self, workspace: Path, toolset: Toolset) -> Routes:
         routes = Routes(
             self.catalogue,
             self.registry,
             self.availability,
-            toolbox.definitions,
+            toolset,
             system_messages(workspace, ""),
             self._default_models(workspace),
         )
@@ -294,13 +294,14 @@ class Runtime:
     def _discovery_file(self) -> Path:
         return self.paths.cache / discovery_cache.FILE_NAME
 
-    def _build_gate(self, workspace: Path, toolbox: Toolbox) -> Gate:
+    def _build_gate(self, workspace: Path, toolset: Toolset) -> Gate:
+        kinds = toolset.current().subject_kinds
         rules = RuleSet(
-            parse_rules("--allow", self.options.allow, toolbox),
-            parse_rules("--deny", self.options.deny, toolbox),
+            parse_rules("--allow", self.options.allow, kinds),
+            parse_rules("--deny", self.options.deny, kinds),
         )
-        grants = Grants(self.paths.home / "permissions.toml", workspace)
-        granted, problems = load_stored_rules(grants, toolbox)
+        grants = Grants(self.paths.home / "permissions.toml", workspace, kinds)
+        granted, problems = load_stored_rules(grants)
         self._warnings += problems
         return Gate(rules | granted, self.options.mode or self.config.mode, grants)
 
@@ -360,17 +361,17 @@ class Runtime:
         self,
         session_id: str,
         workspace: Workspace,
-        tools: Toolbox | None,
+        tools: Toolset | None,
         confirm: Confirm,
         tool_ids: ToolIdMap,
     ) -> SessionEnvironment:
-        options, config, toolbox = self.options, self.config, tools or default_toolbox()
+        options, config, toolset = self.options, self.config, tools or default_toolbox()
         return SessionEnvironment(
             workspace=workspace,
             registry=self.registry,
-            routes=self._build_routes(workspace.root, toolbox),
-            toolbox=toolbox,
-            gate=self._build_gate(workspace.root, toolbox),
+            routes=self._build_routes(workspace.root, toolset),
+            toolset=toolset,
+            gate=self._build_gate(workspace.root, toolset),
             confirm=confirm,
             spill=self._spill_directory(session_id),
             blobs=self.paths.blobs,

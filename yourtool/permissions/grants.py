@@ -9,11 +9,13 @@
 An invalid file grants nothing.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from yourtool.effects import SubjectKind
 from yourtool.errors import ConfigError, UsageError
 from yourtool.files import replace_file
 from yourtool.permissions.rules import Rule, RuleSet
@@ -26,8 +28,11 @@ class _RuleLists(Struct, frozen=True, forbid_unknown_fields=True):
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
 
-    def rules(self) -> RuleSet:
-        return RuleSet(tuple(map(Rule.parse, self.allow)), tuple(map(Rule.parse, self.deny)))
+    def rules(self, kinds: Mapping[str, SubjectKind]) -> RuleSet:
+        return RuleSet(
+            tuple(Rule.parse(text, kinds) for text in self.allow),
+            tuple(Rule.parse(text, kinds) for text in self.deny),
+        )
 
 
 class _Workspace(_RuleLists, frozen=True, kw_only=True):
@@ -42,8 +47,10 @@ class _File(_RuleLists, frozen=True):
 class Grants:
     """The permissions of one workspace."""
 
-    def __init__(self, file: Path, workspace: Path) -> None:
+    def __init__(self, file: Path, workspace: Path, kinds: Mapping[str, SubjectKind]) -> None:
+        """`kinds`: as for `Rule.parse`."""
         self.file = file
+        self.kinds = kinds
         self._workspace = str(workspace.resolve())
 
     def load(self) -> RuleSet:
@@ -89,10 +96,10 @@ class Grants:
     def _parse(self, text: str) -> RuleSet:
         try:
             file = msgspec.convert(parse_toml(text), _File)
-            rules = file.rules()
+            rules = file.rules(self.kinds)
             for part in file.workspace:
                 if part.path == self._workspace:
-                    rules |= part.rules()
+                    rules |= part.rules(self.kinds)
         except (ValueError, UsageError) as error:
             raise self._invalid_file_error(str(error)) from error
         if file.schema_version != SCHEMA_VERSION:

@@ -1,4 +1,4 @@
-"""Tools: typed async functions that declare their side effects.
+"""Tools from typed async functions that declare their side effects.
 
 The argument Struct provides the JSON Schema and validation, the docstring is the description for
 the model, and the return value is text or a `ToolOutput`. Tools are independent of approvals,
@@ -7,16 +7,23 @@ sessions, events and widgets.
 
 import asyncio
 import inspect
-import re
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Struct, field
 
-from yourtool.effects import Preview, SideEffects, ToolDefinition, ToolHints, ToolKind
+from yourtool.effects import (
+    Preview,
+    SideEffects,
+    Subject,
+    SubjectKind,
+    ToolDefinition,
+    ToolHints,
+    ToolKind,
+)
 from yourtool.errors import ToolError, ToolFailure, ToolRegistrationError
 from yourtool.masking import Mask
 from yourtool.messages.blocks import ImageBlock, TextBlock
@@ -42,7 +49,6 @@ _KINDS: Mapping[SideEffects, ToolKind] = {
     SideEffects.EXECUTE: "execute",
     SideEffects.NETWORK: "web",
 }
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 
 class Args(Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,10 +113,10 @@ class ToolContext(Struct, frozen=True, kw_only=True):
 
 Run: TypeAlias = Callable[[A, ToolContext], Awaitable[str | ToolOutput]]
 Previewer: TypeAlias = Callable[[A, ToolContext], Awaitable[Preview | None]]
-SubjectGetter: TypeAlias = Callable[[A], str]
+SubjectText: TypeAlias = Callable[[A], str]
 
 
-class Tool:
+class StructTool:
     """A tool function with its definition; stateless, so calls can run in parallel."""
 
     def __init__(
@@ -119,19 +125,14 @@ class Tool:
         arguments: type[Args],
         run: Run[Any],
         previewer: Previewer[Any] | None = None,
-        subject: SubjectGetter[Any] | None = None,
+        subject_text: SubjectText[Any] | None = None,
     ) -> None:
         self.definition = definition
-        self.timeout_seconds = 600.0 if definition.side_effects in _SLOW else 60.0
+        self.timeout_seconds = timeout_seconds(definition.side_effects)
         self._arguments = arguments
         self._run = run
         self._previewer = previewer
-        self._subject = subject
-
-    @property
-    def name(self) -> str:
-        """The name by which models call the tool."""
-        return self.definition.name
+        self._subject_text = subject_text
 
     def parse(self, arguments: dict[str, Any]) -> Args:
         """Validate the model's arguments and convert them to the tool's Struct.
@@ -145,35 +146,17 @@ class Tool:
                 return msgspec.convert(arguments, self._arguments)
             except msgspec.ValidationError as error:
                 problems = [str(error)]
-        lines = "\n".join(f"- {problem}" for problem in problems[:MAX_PROBLEMS])
-        if (more := len(problems) - MAX_PROBLEMS) > 0:
-            lines += f"\n- and {more:,} more"
-        raise ToolError(
-            f"`{self.name}` was not run, because its arguments are invalid:\n{lines}\n"
-            "Correct them and call it again.",
-            ToolFailure.VALIDATION_ERROR,
-        )
+        raise build_arguments_error(self.definition.name, problems)
 
-    def paths(self, args: Args) -> tuple[str, ...]:
-        """Return all paths in the arguments, as the model wrote them."""
-        return tuple(_iter_paths(args))
-
-    def subject(self, args: Args) -> str | None:
-        """Return the command or host that permission rules match; None if they match paths.
+    def subjects(self, args: Args) -> tuple[Subject, ...]:
+        """Return what the call is about: its command or host, or else its paths.
 
         Raises:
             ToolError: the arguments contain no valid command or host.
         """
-        return self._subject(args) if self._subject else None
-
-    def check_paths(self, args: Args, workspace: Workspace) -> None:
-        """Check that all paths are inside the workspace; blocking, so run it in a thread.
-
-        Raises:
-            ToolError: a path is outside (`permission_denied`) or invalid.
-        """
-        for path in self.paths(args):
-            workspace.check(path, writing=self.definition.side_effects is SideEffects.WRITE)
+        if self._subject_text is not None:
+            return (Subject(self.definition.subject_kind, self._subject_text(args)),)
+        return tuple(Subject("path", path) for path in _iter_paths(args)) or (Subject("opaque"),)
 
     async def preview(self, args: Args, context: ToolContext) -> Preview | None:
         """Return a preview of what `run` would do; None if the tool has none.
@@ -189,80 +172,81 @@ class Tool:
         Raises:
             ToolError: the call failed; the message includes the next step for the model.
         """
-        output = await self._run(args, context)
-        if not isinstance(output, ToolOutput):
-            return ToolOutput((TextBlock(storable(output)),))
-        command = output.command_executed
-        return msgspec.structs.replace(
-            output,
-            content=tuple(
-                TextBlock(storable(block.text)) if isinstance(block, TextBlock) else block
-                for block in output.content
-            ),
-            details=_limit_details(output.details, context.mask),
-            files_modified=tuple(map(storable, output.files_modified)),
-            command_executed=None if command is None else storable(command),
-        )
+        return storable_output(await self._run(args, context), context.mask)
+
+
+def timeout_seconds(effects: SideEffects) -> float:
+    """Return how long a call of a tool with these side effects may take."""
+    return 600.0 if effects in _SLOW else 60.0
+
+
+def build_arguments_error(name: str, problems: Sequence[str]) -> ToolError:
+    """Return the error for a call with invalid arguments, with up to `MAX_PROBLEMS` of them."""
+    lines = "\n".join(f"- {problem}" for problem in problems[:MAX_PROBLEMS])
+    if (more := len(problems) - MAX_PROBLEMS) > 0:
+        lines += f"\n- and {more:,} more"
+    return ToolError(
+        f"`{name}` was not run, because its arguments are invalid:\n{lines}\n"
+        "Correct them and call it again.",
+        ToolFailure.VALIDATION_ERROR,
+    )
 
 
 def tool(
     effects: SideEffects,
     *,
     preview: Previewer[A] | None = None,
-    subject: SubjectGetter[A] | None = None,
+    command: SubjectText[A] | None = None,
+    host: SubjectText[A] | None = None,
     hints: ToolHints | None = None,
-) -> Callable[[Run[A]], Tool]:
+) -> Callable[[Run[A]], StructTool]:
     """Build a tool from `async def name(args: SomeArgs, context: ToolContext)`.
 
-    `effects` is the strongest effect that a call can have. `subject` returns what permission rules
-    match if that is not a path. `hints` are for front ends; the default kind depends on `effects`.
-    """
+    `effects` is the strongest effect that a call can have. `command` or `host` returns what a call
+    is about, if that is not the paths in its arguments. `hints` are for front ends; the default
+    kind depends on `effects`.
 
-    def decorate(function: Run[A]) -> Tool:
+    Raises:
+        ToolRegistrationError: the schema has a keyword that some provider rejects.
+    """
+    kind: SubjectKind = "command" if command else "host" if host else "path"
+
+    def decorate(function: Run[A]) -> StructTool:
         arguments = cast("type[Args]", inspect.signature(function).parameters["args"].annotation)
+        input_schema = schema.derive_schema(arguments)
+        if problems := schema.subset_problems(input_schema):
+            raise ToolRegistrationError(
+                f"the schema of `{function.__name__}` is not accepted by every provider:"
+                f" {'; '.join(problems)}"
+            )
         definition = ToolDefinition(
             name=function.__name__,
             description=inspect.getdoc(function) or "",
-            input_schema=schema.derive_schema(arguments),
+            input_schema=input_schema,
             side_effects=effects,
+            subject_kind=kind,
             hints=hints or ToolHints(kind=_KINDS[effects]),
         )
-        return Tool(definition, arguments, function, preview, subject)
+        return StructTool(definition, arguments, function, preview, command or host)
 
     return decorate
 
 
-class Toolbox:
-    """The tools of a session, by name.
-
-    Raises:
-        ToolRegistrationError: a name is duplicate or malformed, a description is missing, or a
-            schema uses a keyword that some provider rejects.
-    """
-
-    def __init__(self, tools: Iterable[Tool]) -> None:
-        self._tools: dict[str, Tool] = {}
-        for item in tools:
-            self._register(item)
-        self.definitions = tuple(item.definition for item in self._tools.values())
-
-    def get(self, name: str) -> Tool | None:
-        """Return the tool with this name, or None."""
-        return self._tools.get(name)
-
-    def _register(self, item: Tool) -> None:
-        name = item.name
-        if not _NAME.fullmatch(name):
-            raise ToolRegistrationError(f"`{name}` is not a valid tool name: use snake_case")
-        if name in self._tools:
-            raise ToolRegistrationError(f"two tools are named `{name}`: rename one of them")
-        if not item.definition.description:
-            raise ToolRegistrationError(f"`{name}` has no description: add a docstring")
-        if problems := schema.subset_problems(item.definition.input_schema):
-            raise ToolRegistrationError(
-                f"the schema of `{name}` is not accepted by every provider: {'; '.join(problems)}"
-            )
-        self._tools[name] = item
+def storable_output(output: str | ToolOutput, mask: Mask) -> ToolOutput:
+    """Return the result of a tool in a form that can be stored, with its details limited."""
+    if not isinstance(output, ToolOutput):
+        return ToolOutput((TextBlock(storable(output)),))
+    command = output.command_executed
+    return msgspec.structs.replace(
+        output,
+        content=tuple(
+            TextBlock(storable(block.text)) if isinstance(block, TextBlock) else block
+            for block in output.content
+        ),
+        details=_limit_details(output.details, mask),
+        files_modified=tuple(map(storable, output.files_modified)),
+        command_executed=None if command is None else storable(command),
+    )
 
 
 def _limit_details(details: dict[str, Any] | None, mask: Mask) -> dict[str, Any] | None:

@@ -3,12 +3,12 @@
 Importing this module imports an HTTP client; load it after the first paint.
 """
 
-from yourtool.tools.base import Toolbox
 from yourtool.tools.edit import edit_file, write_file
 from yourtool.tools.files import list_dir, read_file
 from yourtool.tools.plan import update_plan
 from yourtool.tools.search import glob, grep
 from yourtool.tools.shell import shell
+from yourtool.tools.toolset import Toolbox
 from yourtool.tools.web import build_fetch_url
 
 

@@ -41,7 +41,7 @@ async def _preview(args: Shell, context: ToolContext) -> Preview:
     return Preview(kind="command", body=args.command)
 
 
-@tool(SideEffects.EXECUTE, preview=_preview, subject=lambda args: args.command)
+@tool(SideEffects.EXECUTE, preview=_preview, command=lambda args: args.command)
 async def shell(args: Shell, context: ToolContext) -> ToolOutput:
     """Run a command in the workspace and wait for it; returns stdout and stderr combined.
 

@@ -24,7 +24,7 @@ from yourtool.effects import Preview, SideEffects
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.masking import Mask
 from yourtool.permissions.hosts import host_subject
-from yourtool.tools.base import Args, Tool, ToolContext, tool
+from yourtool.tools.base import Args, StructTool, ToolContext, tool
 from yourtool.tools.charsets import decode_text
 from yourtool.tools.html import html_to_markdown
 
@@ -96,7 +96,7 @@ def build_fetch_url(
     is_allowed: Callable[[IPv4Address | IPv6Address], bool] = is_public,
     *,
     seconds: float = TIMEOUT_SECONDS,
-) -> Tool:
+) -> StructTool:
     """Build `fetch_url`; `is_allowed` checks every address before connecting."""
 
     async def preview(args: FetchUrl, context: ToolContext) -> Preview:
@@ -108,7 +108,7 @@ def build_fetch_url(
     @tool(
         SideEffects.NETWORK,
         preview=preview,
-        subject=lambda args: _url_subject(_parse_url(args.url)),
+        host=lambda args: _url_subject(_parse_url(args.url)),
     )
     async def fetch_url(args: FetchUrl, context: ToolContext) -> str:
         """Fetch a page from the public web; HTML is converted to Markdown.

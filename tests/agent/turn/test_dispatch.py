@@ -367,7 +367,7 @@ async def test_bug_in_a_tool_is_an_error_result_without_its_traceback(bench, cap
     assert "secret detail" in caplog.text
 
 
-@pytest.mark.parametrize("where", ["preview", "subject"])
+@pytest.mark.parametrize("where", ["preview", "command"])
 async def test_bug_in_a_tool_before_it_runs_is_an_error_result(bench, where, caplog):
     def fail(*_):
         raise KeyError("x")
@@ -416,7 +416,7 @@ async def test_grant_that_cannot_be_stored_applies_to_the_session_with_a_notice(
     user = User(Decision(verdict=Verdict.ALLOW, scope=Scope.ALWAYS))
     line = calls("shell", command="touch a")
     session = await bench.session(Checked(Scripted([line, line, says("x")])), confirm=user)
-    session._env.gate._grants = Grants(file, bench.workspace)
+    session._env.gate._grants = Grants(file, bench.workspace, {})
     events = await play(session.send("go"))
     assert any(isinstance(e, Notice) and "this session only" in e.text for e in events)
     assert len(user.asked) == 1

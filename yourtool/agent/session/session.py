@@ -343,6 +343,7 @@ class Session:
             record=self._record,
             interrupt=interrupt,
             env=env,
+            toolbox=env.toolset.current(),
             model=model,
             adapter=env.registry.adapter(model),
             routing=to_routing_record(route),

@@ -16,7 +16,6 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from datetime import timedelta
 
-from yourtool.agent.gate import GateDecision, Subjects, get_subjects
 from yourtool.agent.turn.approval import request_approval
 from yourtool.agent.turn.limits import count_repetition, repetition_notice
 from yourtool.agent.turn.tool_call import ToolCall, ToolOutcome, mask_output, to_text_blocks
@@ -32,8 +31,10 @@ from yourtool.interrupt import Interrupted
 from yourtool.masking import Mask
 from yourtool.messages.blocks import ToolUseBlock, canonical_json
 from yourtool.messages.message import now
+from yourtool.permissions.gate import GateDecision, Subjects
 from yourtool.text import storable
-from yourtool.tools.base import Tool, ToolContext
+from yourtool.tools.base import ToolContext
+from yourtool.tools.toolset import Tool, resolve_subjects
 
 _log = logging.getLogger(__name__)
 
@@ -87,7 +88,7 @@ def _depends_on_pending_write(call: ToolCall, ready: Iterable[ToolCall], turn: T
 
     A preview of a change to a file is wrong if an earlier call changes the file afterwards.
     """
-    tool = turn.env.toolbox.get(call.block.name)
+    tool = turn.toolbox.get(call.block.name)
     if tool is None or not tool.definition.side_effects.needs_approval:
         return False
     return any(
@@ -121,7 +122,7 @@ async def _admit(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
             )
         subjects = await _parse_and_preview(call, call.tool, turn)
         decision = await turn.interrupt.guard(
-            asyncio.to_thread(turn.env.gate.judge, call.tool, subjects, call.preview)
+            asyncio.to_thread(turn.env.gate.judge, call.tool.definition, subjects, call.preview)
         )
         if decision.verdict == "deny":
             raise ToolError(decision.reason, ToolFailure.USER_DENIED)
@@ -159,15 +160,15 @@ async def _parse_and_preview(call: ToolCall, tool: Tool, turn: Turn) -> Subjects
         parsing = asyncio.to_thread(tool.parse, call.block.input)
         call.args = args = await turn.interrupt.guard(parsing)
         subjects = await turn.interrupt.guard(
-            asyncio.to_thread(get_subjects, tool, args, turn.env.workspace)
+            asyncio.to_thread(resolve_subjects, tool, args, turn.env.workspace)
         )
         context = _build_context(call, turn, await _get_mask(call, turn))
         call.preview = await turn.interrupt.guard(tool.preview(args, context))
     except (ToolError, Interrupted):
         raise
     except Exception as error:
-        _log.exception("tool %s failed before it ran", tool.name)
-        raise ToolError(_BUG_MESSAGE.format(tool.name)) from error
+        _log.exception("tool %s failed before it ran", call.block.name)
+        raise ToolError(_BUG_MESSAGE.format(call.block.name)) from error
     return subjects
 
 
@@ -189,8 +190,8 @@ def _build_confirmation(call: ToolCall, turn: Turn, decision: GateDecision) -> C
 
 
 def _find_tool(block: ToolUseBlock, turn: Turn) -> Tool:
-    if (tool := turn.env.toolbox.get(block.name)) is None:
-        names = ", ".join(f"`{each.name}`" for each in turn.env.toolbox.definitions)
+    if (tool := turn.toolbox.get(block.name)) is None:
+        names = ", ".join(f"`{each.name}`" for each in turn.toolbox.definitions)
         raise ToolError(
             f"There is no tool `{block.name}`. The tools are {names}.", ToolFailure.NOT_FOUND
         )
@@ -286,7 +287,7 @@ async def _run_tool(
         call.recent_output.append(text)
         updates.put_nowait(ToolOutputDelta(tool_use_id=call.block.id, text=storable(text)))
 
-    assert call.tool is not None and call.args is not None, "only admitted calls are run"
+    assert call.tool is not None, "only admitted calls are run"
     tool, name = call.tool, call.block.name
     try:
         mask = await _get_mask(call, turn)

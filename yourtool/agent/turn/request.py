@@ -37,7 +37,7 @@ def prepare_request(turn: Turn) -> PreparedRequest:
         InvalidRequestError: the model does not support a block that is marked critical.
     """
     model, env = turn.model, turn.env
-    tools = turn.env.toolbox.definitions if model.capabilities.supports_tools else ()
+    tools = turn.toolbox.definitions if model.capabilities.supports_tools else ()
     conversation = request_view.build_request_view(
         turn.state.conversation_for(model.id),
         model,
@@ -105,7 +105,7 @@ def request_options(turn: Turn) -> RequestOptions:
     return RequestOptions(
         thinking_level=effective_effort(model, turn.effort),
         max_tokens=model.capabilities.max_output_tokens,
-        tool_choice=tool_choice if has_tools and turn.env.toolbox.definitions else None,
+        tool_choice=tool_choice if has_tools and turn.toolbox.definitions else None,
         cache_retention=env.cache_retention,
         api=_get_api(turn),
     )

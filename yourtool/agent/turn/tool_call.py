@@ -5,6 +5,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -22,7 +23,8 @@ from yourtool.messages.blocks import (
 from yourtool.messages.message import Message, Role, now
 from yourtool.messages.metadata import MessageMetadata
 from yourtool.text import storable
-from yourtool.tools.base import Args, Tool, ToolOutput
+from yourtool.tools.base import ToolOutput
+from yourtool.tools.toolset import Tool
 
 
 @dataclass
@@ -33,7 +35,8 @@ class ToolCall:
     message_id: str
     """Id of the message with the result."""
     tool: Tool | None = None
-    args: Args | None = None
+    args: Any = None
+    """The result of `tool.parse`."""
     preview: Preview | None = None
     notes: tuple[str, ...] = ()
     """Notes for the model, appended to the result."""

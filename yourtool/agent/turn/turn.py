@@ -13,6 +13,7 @@ from yourtool.messages.message import Message
 from yourtool.messages.metadata import RoutingDecisionRecord, ToolInputError
 from yourtool.models import Effort, Model
 from yourtool.providers.base import Adapter
+from yourtool.tools.toolset import Toolbox
 from yourtool.tools.workspace import FileReads
 
 
@@ -25,6 +26,7 @@ class Turn:
     record: Recorder
     interrupt: Interrupt
     env: SessionEnvironment
+    toolbox: Toolbox
     model: Model
     adapter: Adapter
     routing: RoutingDecisionRecord

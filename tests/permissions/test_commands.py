@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.doubling import LINEAR, growth
-from yourtool.permissions import rules as permission_rules
-from yourtool.permissions.rules import MAX_COMMAND_LENGTH, Rule, RuleEffect, RuleSet, plain_words
+from yourtool.effects import Subject
+from yourtool.permissions import commands, rules
+from yourtool.permissions.commands import MAX_COMMAND_LENGTH, plain_words
+from yourtool.permissions.rules import Rule, RuleEffect, RuleSet
 
 RULES = RuleSet((Rule.parse("shell(ls*)"),), (Rule.parse("shell(rm -rf /*)"),))
 
@@ -73,14 +75,18 @@ def test_lexing_a_command_takes_linear_time(sized):
     ],
 )
 def test_deny_rule_checks_a_long_command_in_linear_time(sized, monkeypatch):
-    monkeypatch.setattr(permission_rules, "MAX_COMMAND_LENGTH", 10**9)
-    assert growth(lambda command: RULES.verdict("shell", command), sized, 1_000) < LINEAR
+    for module in (commands, rules):
+        monkeypatch.setattr(module, "MAX_COMMAND_LENGTH", 10**9)
+    assert (
+        growth(lambda command: RULES.verdict("shell", Subject("command", command)), sized, 1_000)
+        < LINEAR
+    )
 
 
 def test_command_is_parsed_once_for_all_rules():
     def verdict(count):
         denied = tuple(Rule.parse(f"shell(rm{number} -rf*)") for number in range(count))
-        return RuleSet((), denied).verdict("shell", "echo " + "a;" * 10_000)
+        return RuleSet((), denied).verdict("shell", Subject("command", "echo " + "a;" * 10_000))
 
     assert growth(verdict, lambda size: size // 250) < 4
 
@@ -88,8 +94,17 @@ def test_command_is_parsed_once_for_all_rules():
 def test_overlong_command_is_never_allowed_past_a_deny_rule():
     line = "ls " + "a" * MAX_COMMAND_LENGTH
     allow, deny = (Rule.parse("shell(ls*)"),), (Rule.parse("shell(rm*)"),)
-    assert RuleSet(allow, deny).verdict("shell", line) is RuleEffect.TOO_LONG
-    assert RuleSet(allow, (Rule.parse("shell"),)).verdict("shell", line) is RuleEffect.DENY
-    assert RuleSet(allow, ()).verdict("shell", line) is RuleEffect.ASK
-    assert RuleSet((Rule.parse("shell"),), ()).verdict("shell", line) is RuleEffect.ALLOW
-    assert RuleSet(allow, deny).verdict("shell", line[:MAX_COMMAND_LENGTH]) is RuleEffect.ALLOW
+    assert RuleSet(allow, deny).verdict("shell", Subject("command", line)) is RuleEffect.TOO_LONG
+    assert (
+        RuleSet(allow, (Rule.parse("shell"),)).verdict("shell", Subject("command", line))
+        is RuleEffect.DENY
+    )
+    assert RuleSet(allow, ()).verdict("shell", Subject("command", line)) is RuleEffect.ASK
+    assert (
+        RuleSet((Rule.parse("shell"),), ()).verdict("shell", Subject("command", line))
+        is RuleEffect.ALLOW
+    )
+    assert (
+        RuleSet(allow, deny).verdict("shell", Subject("command", line[:MAX_COMMAND_LENGTH]))
+        is RuleEffect.ALLOW
+    )

@@ -1,19 +1,17 @@
 """The gate: which calls are allowed, which are denied, and which need an approval."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from msgspec import Struct
 
 from yourtool.config import Mode
-from yourtool.effects import Preview, SideEffects
+from yourtool.effects import Preview, SideEffects, Subject, SubjectKind, ToolDefinition
 from yourtool.errors import ConfigError, UsageError
-from yourtool.permissions import rules
+from yourtool.permissions.commands import MAX_COMMAND_LENGTH
 from yourtool.permissions.grants import Grants
-from yourtool.permissions.rules import Rule, RuleSet, Subject
+from yourtool.permissions.rules import Rule, RuleEffect, RuleSet, propose_rule
 from yourtool.tables import get_closest
-from yourtool.tools.base import Args, Tool, Toolbox
-from yourtool.tools.workspace import Workspace
 
 
 class GateDecision(Struct, frozen=True):
@@ -27,12 +25,11 @@ class GateDecision(Struct, frozen=True):
 
 
 class Subjects(Struct, frozen=True):
-    """The subjects of a call: the values that permission rules match."""
+    """What one call is about, with real paths."""
 
-    rule_subjects: tuple[Subject, ...]
-    """The command, the host, or the resolved paths."""
+    items: tuple[Subject, ...]
     credential_files: tuple[str, ...] = ()
-    """The paths that are well-known credential files."""
+    """The paths that are well-known credential files, as the model wrote them."""
 
 
 ALLOW = GateDecision("allow")
@@ -50,18 +47,20 @@ class Gate:
         self._rules = rule_set
         self._grants = grants
 
-    def judge(self, tool: Tool, subjects: Subjects, preview: Preview | None) -> GateDecision:
+    def judge(
+        self, tool: ToolDefinition, subjects: Subjects, preview: Preview | None
+    ) -> GateDecision:
         """Return the decision about a call with valid arguments and confined paths."""
-        effects = tool.definition.side_effects
-        verdicts = {self._rules.verdict(tool.name, subject) for subject in subjects.rule_subjects}
-        if rules.RuleEffect.DENY in verdicts:
+        effects = tool.side_effects
+        verdicts = {self._rules.verdict(tool.name, subject) for subject in subjects.items}
+        if RuleEffect.DENY in verdicts:
             return GateDecision(
                 "deny", f"A rule forbids this call of `{tool.name}`. Do without it."
             )
-        if rules.RuleEffect.TOO_LONG in verdicts:
+        if RuleEffect.TOO_LONG in verdicts:
             return GateDecision(
                 "deny",
-                f"The command is longer than {rules.MAX_COMMAND_LENGTH:,} characters, so it cannot"
+                f"The command is longer than {MAX_COMMAND_LENGTH:,} characters, so it cannot"
                 f" be checked against the deny rules for `{tool.name}`. Write the long part to a"
                 " file first, and run a shorter command that uses the file.",
             )
@@ -73,13 +72,13 @@ class Gate:
             )
         if preview is not None and preview.protected:
             return GateDecision("ask")
-        if verdicts == {rules.RuleEffect.ALLOW}:
+        if verdicts == {RuleEffect.ALLOW}:
             return ALLOW
         if not subjects.credential_files and (
             not effects.needs_approval or self._is_allowed_by_mode(effects)
         ):
             return ALLOW
-        proposals = [rules.propose_rule(tool.name, subject) for subject in subjects.rule_subjects]
+        proposals = [propose_rule(tool.name, subject) for subject in subjects.items]
         only = proposals[0] if len(proposals) == 1 else None
         named = ", ".join(f"`{path}`" for path in subjects.credential_files)
         reason = f"{named} may contain credentials; approval is required unless a rule allows it"
@@ -102,52 +101,36 @@ class Gate:
         return self.mode is Mode.ACCEPT_EDITS and effects is SideEffects.WRITE
 
 
-def parse_rules(option: str, texts: Iterable[str], toolbox: Toolbox) -> tuple[Rule, ...]:
-    """Return the rules in the values of a command line option.
+def parse_rules(
+    option: str, texts: Iterable[str], kinds: Mapping[str, SubjectKind]
+) -> tuple[Rule, ...]:
+    """Return the rules in the values of a command line option; `kinds` as for `Rule.parse`.
 
     Raises:
         UsageError: a value is not a rule, or names a tool that does not exist.
     """
-    found = tuple(map(Rule.parse, texts))
+    found = tuple(Rule.parse(text, kinds) for text in texts)
     for rule in found:
-        if (problem := unknown_tool_error(rule, toolbox)) is not None:
+        if (problem := unknown_tool_error(rule, kinds)) is not None:
             raise UsageError(f"`{option}`: {problem}")
     return found
 
 
-def load_stored_rules(grants: Grants, toolbox: Toolbox) -> tuple[RuleSet, list[str]]:
+def load_stored_rules(grants: Grants) -> tuple[RuleSet, list[str]]:
     """Return the stored permissions, and messages about invalid ones."""
     try:
         found = grants.load()
     except ConfigError as error:
         return RuleSet(), [str(error)]
-    problems = (unknown_tool_error(rule, toolbox) for rule in (*found.allow, *found.deny))
+    problems = (unknown_tool_error(rule, grants.kinds) for rule in (*found.allow, *found.deny))
     return found, [f"`{grants.file}`: {each}" for each in problems if each]
 
 
-def unknown_tool_error(rule: Rule, toolbox: Toolbox) -> str | None:
+def unknown_tool_error(rule: Rule, tools: Iterable[str]) -> str | None:
     """Return an error message if the tool of a rule does not exist, else None."""
-    if toolbox.get(rule.tool) is not None:
+    names = list(tools)
+    if rule.tool in names:
         return None
-    names = [each.name for each in toolbox.definitions]
     close = get_closest(rule.tool, names)
     hint = f"did you mean `{close}`?" if close else f"the tools are {', '.join(names)}"
     return f"`{rule}` has no effect: there is no tool `{rule.tool}`; {hint}"
-
-
-def get_subjects(tool: Tool, args: Args, workspace: Workspace) -> Subjects:
-    """Return the subjects of a call; a call without any has the subject None.
-
-    Blocks on the file system.
-
-    Raises:
-        ToolError: a path leads outside the workspace, or is invalid.
-    """
-    tool.check_paths(args, workspace)
-    if (subject := tool.subject(args)) is not None:
-        return Subjects((subject,))
-    paths = tool.paths(args)
-    return Subjects(
-        tuple(map(workspace.locate, paths)) or (None,),
-        tuple(filter(workspace.is_credential_file, paths)),
-    )
