@@ -31,6 +31,7 @@ from yourtool.tui.screens.command_results import show_result
 from yourtool.tui.screens.sessions import (
     open_stored_session,
     pick_session,
+    require_session,
     show_session,
     suggest_local_servers,
     update_demo_banner,
@@ -254,6 +255,7 @@ class YourtoolApp(App[None]):
         await asyncio.to_thread(runtime.registry.prepare, session.model)
         await suggest_local_servers(self.chat)
         if refused is not None and refused.media:
+            _, session = require_session(self.chat)  # the user may have opened another one
             await show_result(self.chat, swap_alternatives(session, runtime, refused))
 
     def _show_warnings(self, runtime: "Runtime") -> None:
