@@ -89,6 +89,23 @@ async def test_content_before_a_bug_in_a_large_event_is_emitted():
     assert [event.text for event in events if isinstance(event, TextDelta)] == ["word " * 20_000]
 
 
+async def test_other_tasks_run_between_the_events_of_one_chunk():
+    turns = 0
+
+    async def count():
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    counting = asyncio.create_task(count())
+    events, error = await play_body(delta(content="w") * 1_600 + delta(finish="stop") + DONE)
+    counting.cancel()
+    assert error is None
+    assert len(events) > 1_600
+    assert turns >= 50
+
+
 @pytest.mark.parametrize("many", [b"1,", b"[[[[[[[[]]]]]]]],", b'{"":{"":{"":{"":1}}}},'])
 def test_json_with_too_many_values_is_rejected(many):
     size = max(many.count(b","), many.count(b"["), many.count(b"{"))

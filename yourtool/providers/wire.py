@@ -53,6 +53,8 @@ _log = logging.getLogger(__name__)
 
 _THREAD_THRESHOLD = 2**16
 """Bytes of an event or of tool arguments above which events are parsed in a thread."""
+_FRAMES_PER_STEP = 32
+"""Events of one network chunk that are read before other tasks run; proxies buffer thousands."""
 _CONNECTION_ERRORS = (OSError, httpx.HTTPError, httpx.StreamError, httpx.InvalidURL)
 """Errors that a transport can raise by mistake instead of a `NetworkError`."""
 
@@ -155,9 +157,11 @@ class WireAdapter:
             stack.push_async_callback(_close_generator, chunks)
             framing = wire_request.framing()
             while (chunk := await self._next_chunk(chunks, parser, wait)) is not None:
-                for frame in framing.feed(chunk):
+                for number, frame in enumerate(framing.feed(chunk), 1):
                     yield await self._frame_events(frame, parser, wait)
                     request.interrupt.check()
+                    if number % _FRAMES_PER_STEP == 0:
+                        await asyncio.sleep(0)  # let the event loop run
                 if framing.is_document and chunk.strip():
                     wait.reset(is_content=True)
             for frame in framing.end():
