@@ -17,57 +17,61 @@ class Quirks(Struct, frozen=True, forbid_unknown_fields=True):
     """Differences between a server and OpenAI's API."""
 
     stream_usage: Annotated[
-        bool, Meta(description="Takes `stream_options.include_usage`, which asks for counters.")
+        bool,
+        Meta(
+            description="Supports `stream_options.include_usage`, which requests the token usage."
+        ),
     ] = True
     system_role: Annotated[
-        Literal["system", "developer"], Meta(description="The role of the instructions.")
+        Literal["system", "developer"], Meta(description="The role of the system prompt.")
     ] = "system"
     more_media: Annotated[
         bool,
-        Meta(description="Takes recordings other than WAV and MP3, and PDFs by their address."),
+        Meta(description="Supports audio formats other than WAV and MP3, and PDF URLs."),
     ] = False
     images_in_tool_results: Annotated[
         bool,
-        Meta(description="Takes images in tool messages; otherwise a user message follows."),
+        Meta(description="Supports images in tool messages; otherwise a user message has them."),
     ] = False
     short_tool_ids: Annotated[
         bool | None,
         Meta(
-            description="Takes tool call ids of exactly nine letters and digits only. Not set:"
+            description="Requires tool call ids of exactly nine letters and digits. Not set: the"
             " models of Mistral get such ids."
         ),
     ] = None
     effort: Annotated[
         Literal["reasoning_effort", "reasoning", "none"],
         Meta(
-            description="The field for the reasoning effort: a word, OpenRouter's object, or none."
+            description="The field for the reasoning effort: a string, OpenRouter's object, or"
+            " none."
         ),
     ] = "reasoning_effort"
     reasoning_details: Annotated[
         bool | None,
         Meta(
-            description="Takes reasoning back as `reasoning_details`. Not set: replies that came"
-            " with such entries go back with them, unchanged, to the same model."
+            description="Supports `reasoning_details` in requests. Not set: entries of a reply are"
+            " sent back unchanged to the same model."
         ),
     ] = None
     reasoning_content: Annotated[
         bool | None,
         Meta(
-            description="Requires reasoning with every reply. Not set: reasoning goes back under"
-            " the name that it came by, and models that are known to require it get a blank"
-            " for a reply without any. No: none goes back."
+            description="Requires reasoning in every reply. Not set: reasoning is sent back in the"
+            " field that it arrived in, and known models that require it get a blank for a reply"
+            " without reasoning. No: it is not sent back."
         ),
     ] = None
     reply_after_tools: Annotated[
         bool,
         Meta(
-            description="Takes no user message directly after tool results; a short reply is put"
-            " between."
+            description="Rejects a user message directly after tool results; a short reply is"
+            " inserted between them."
         ),
     ] = False
     cache_breakpoints: Annotated[
         bool,
-        Meta(description="Needs `cache_control` breakpoints for the models of some vendors."),
+        Meta(description="Requires `cache_control` breakpoints for the models of some vendors."),
     ] = False
 
 
