@@ -1,6 +1,6 @@
 import pytest
 
-from yourtool.providers.urls import host_of, is_loopback, origin_of, parse_ollama_host
+from yourtool.providers.urls import host_of, is_loopback, origin_of
 
 
 @pytest.mark.parametrize(
@@ -23,26 +23,3 @@ def test_host_origin_and_loopback_are_parsed_from_a_base_url(url, host, origin, 
     assert host_of(url) == host
     assert origin is None or origin_of(url) == origin
     assert is_loopback(url) is local
-
-
-@pytest.mark.parametrize(
-    ("value", "url"),
-    [
-        ("", ""),
-        ("localhost", "http://localhost:11434"),
-        (" 'gpu' ", "http://gpu:11434"),
-        ("gpu:8080", "http://gpu:8080"),
-        (":8080", "http://127.0.0.1:8080"),
-        ("0.0.0.0", "http://127.0.0.1:11434"),
-        ("0.0.0.0:80", "http://127.0.0.1:80"),
-        ("[::]:9", "http://[::1]:9"),
-        ("::1", "http://[::1]:11434"),
-        ("http://127.0.0.1:11434/v1/", "http://127.0.0.1:11434"),
-        ("https://gpu.example", "https://gpu.example"),
-        ("https://gpu.example/ollama", "https://gpu.example/ollama"),
-        ("gpu.example/ollama", "http://gpu.example:11434/ollama"),
-        ("gpu:port", "gpu:port"),
-    ],
-)
-def test_every_form_of_ollama_host_becomes_a_base_url(value, url):
-    assert parse_ollama_host(value) == url

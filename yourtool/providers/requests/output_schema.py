@@ -10,21 +10,20 @@ from yourtool.messages.blocks import canonical_json
 
 SCHEMA_NAME = "reply"
 """The name of the schema in APIs that require one."""
-_BASIC_KEYWORDS = frozenset(
+BASIC_KEYWORDS = frozenset(
     {"type", "properties", "required", "additionalProperties", "items", "enum", "description"}
 )
-ANTHROPIC_KEYWORDS = _BASIC_KEYWORDS | {"const", "title", "format"}
-"""https://docs.claude.com/en/docs/build-with-claude/structured-outputs"""
-GOOGLE_KEYWORDS = _BASIC_KEYWORDS | {
-    "title",
+"""The keywords that every API supports."""
+_OPENAI_KEYWORDS = BASIC_KEYWORDS | {
+    "const",
     "format",
-    "minimum",
+    "maxItems",
     "maximum",
     "minItems",
-    "maxItems",
+    "minimum",
+    "pattern",
+    "title",
 }
-"""https://ai.google.dev/gemini-api/docs/structured-output"""
-OPENAI_KEYWORDS = ANTHROPIC_KEYWORDS | GOOGLE_KEYWORDS | {"pattern"}
 """https://platform.openai.com/docs/guides/structured-outputs"""
 _ANNOTATIONS = frozenset({"default", "examples", "title"})
 
@@ -92,5 +91,5 @@ def is_strict(schema: Mapping[str, Any]) -> bool:
 
 def build_named_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema with its name and strictness, for the APIs of OpenAI."""
-    wire = restrict_schema(schema, OPENAI_KEYWORDS)
+    wire = restrict_schema(schema, _OPENAI_KEYWORDS)
     return {"name": SCHEMA_NAME, "schema": wire, "strict": is_strict(wire)}

@@ -24,7 +24,7 @@ from yourtool.providers.dialects.generate_content.schema import google_schema
 from yourtool.providers.json_access import count, text
 from yourtool.providers.provider_extras import ProviderExtras
 from yourtool.providers.requests.media_parts import prepare_media
-from yourtool.providers.requests.output_schema import GOOGLE_KEYWORDS, restrict_schema
+from yourtool.providers.requests.output_schema import BASIC_KEYWORDS, restrict_schema
 from yourtool.providers.requests.placeholders import (
     EMPTY_MESSAGE,
     IMAGES_LABEL,
@@ -37,6 +37,15 @@ from yourtool.providers.tool_ids import sanitize_tool_name
 
 API = "generateContent"
 """The name of this wire format in stored messages."""
+_SCHEMA_KEYWORDS = BASIC_KEYWORDS | {
+    "title",
+    "format",
+    "minimum",
+    "maximum",
+    "minItems",
+    "maxItems",
+}
+"""https://ai.google.dev/gemini-api/docs/structured-output"""
 SIGNATURE = "thoughtSignature"
 _NO_SIGNATURE = "skip_thought_signature_validator"
 _UNSIGNED_MODELS = re.compile(r"(?:.*/)?(?:gemini-[12]\b|gemma)")
@@ -105,7 +114,7 @@ def _generation_config(request: Request) -> dict[str, Any]:
         config["temperature"] = request.temperature
     if request.output_schema is not None:
         config["responseMimeType"] = "application/json"
-        config["responseJsonSchema"] = restrict_schema(request.output_schema, GOOGLE_KEYWORDS)
+        config["responseJsonSchema"] = restrict_schema(request.output_schema, _SCHEMA_KEYWORDS)
     if (level := effective_effort(model, request.effort)) is not None:
         is_budget = model.thinking == "budget"
         setting = {"thinkingBudget": _BUDGETS[level]} if is_budget else {"thinkingLevel": level}

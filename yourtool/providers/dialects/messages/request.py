@@ -22,13 +22,15 @@ from yourtool.providers.json_access import text
 from yourtool.providers.media_types import IMAGE_TYPES, PDF, PLAIN
 from yourtool.providers.provider_extras import ProviderExtras
 from yourtool.providers.requests.media_parts import prepare_media
-from yourtool.providers.requests.output_schema import ANTHROPIC_KEYWORDS, restrict_schema
+from yourtool.providers.requests.output_schema import BASIC_KEYWORDS, restrict_schema
 from yourtool.providers.requests.placeholders import EMPTY_MESSAGE, placeholder_for
 from yourtool.providers.requests.reasoning_effort import effective_effort, supported_efforts
 from yourtool.providers.tool_ids import sanitize_tool_name
 
 API = SPEC.api
 """The name of this wire format in stored messages."""
+_SCHEMA_KEYWORDS = BASIC_KEYWORDS | {"const", "title", "format"}
+"""https://docs.claude.com/en/docs/build-with-claude/structured-outputs"""
 _IDS = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _EFFORTS = {"minimal": "low"}
 _BUDGETS = {
@@ -92,7 +94,7 @@ def build_body(
     if request.output_schema is not None:
         shape = {
             "type": "json_schema",
-            "schema": restrict_schema(request.output_schema, ANTHROPIC_KEYWORDS),
+            "schema": restrict_schema(request.output_schema, _SCHEMA_KEYWORDS),
         }
         wire["output_config"] = {**wire.get("output_config", {}), "format": shape}
     is_free = (
