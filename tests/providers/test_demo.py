@@ -135,7 +135,7 @@ async def test_tour_accepts_a_rejected_call(tmp_path):
     denied = dict.fromkeys(("write_file", "shell", "edit_file"), DENIED)
     talk, spoken = await whole_tour(tmp_path, answers=denied)
     assert "Nothing was written" in spoken[1]
-    assert "You declined it, and nothing ran" in spoken[2]
+    assert "It did not run, or it failed" in spoken[2]
     assert talk.made("shell") == [{"command": "wc -l README.md"}]
     assert talk.made("edit_file") == []
     assert "That was the whole tour" in spoken[3]

@@ -1,6 +1,7 @@
 """Replies of any size and shape leave the event loop free (the watchdog looks)."""
 
 import asyncio
+import itertools
 import json
 
 import pytest
@@ -8,10 +9,14 @@ import pytest
 from tests.providers.fakes import events_of, request
 from tests.providers.recorded_exchanges import Playback
 from yourtool.errors import OtherAdapterError
-from yourtool.events.deltas import MessageComplete, TextDelta
+from yourtool.events.deltas import MessageComplete, StreamError, TextDelta
+from yourtool.messages.metadata import StopReason
+from yourtool.providers import wire
 from yourtool.providers.dialects.chat.dialect import OpenAIChat
 from yourtool.providers.dialects.chat.response import ChatParser
 from yourtool.providers.json_access import MAX_VALUES, decode
+from yourtool.providers.replies import block_builders
+from yourtool.providers.replies.block_builders import MAX_BLOCKS
 from yourtool.providers.wire import WireAdapter
 
 PIECE = 2**17
@@ -111,3 +116,65 @@ def test_json_with_too_many_values_is_rejected(many):
     size = max(many.count(b","), many.count(b"["), many.count(b"{"))
     with pytest.raises(ValueError, match="more than 262,144 values"):
         decode(b"[" + many * (MAX_VALUES // size + 1) + b"1]")
+
+
+class Endless(Playback):
+    """A server that repeats one event for ever."""
+
+    async def _body(self):
+        while True:
+            yield self._chunks[0]
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        delta(content="word " * 200),
+        delta(reasoning_content="word " * 200),
+        delta(
+            tool_calls=[{"index": 0, "id": "a", "function": {"name": "x", "arguments": " " * 900}}]
+        ),
+    ],
+)
+async def test_endless_reply_is_cut_off_with_an_error(monkeypatch, event):
+    monkeypatch.setattr(block_builders, "MAX_CHARACTERS", 100_000)
+    events, error = await events_of(WireAdapter(OpenAIChat(), Endless([event]), "acme"), request())
+    assert isinstance(error, OtherAdapterError) and not error.retryable
+    assert str(error) == "the reply is longer than 100,000 characters; it was cut off"
+    assert isinstance(events[-1], StreamError)
+    complete = events[-2]
+    assert isinstance(complete, MessageComplete)
+    assert complete.stop_reason is StopReason.ERROR
+
+
+async def test_endless_response_without_content_is_cut_off_with_an_error(monkeypatch):
+    monkeypatch.setattr(wire, "STREAM_LIMIT", 2**20)
+    ping = b": ping\n\n" * 1_000
+    adapter = WireAdapter(OpenAIChat(), Endless([ping]), "acme")
+    events, error = await events_of(adapter, request())
+    assert isinstance(error, OtherAdapterError)
+    assert not events
+    assert str(error) == "the response is larger than 1 MiB; it was cut off"
+
+
+def many_calls():
+    for number in itertools.count():
+        call = {"index": number, "id": f"c{number}", "function": {"name": "x", "arguments": "{}"}}
+        yield delta(tool_calls=[call])
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        pytest.param(many_calls, id="calls"),
+        pytest.param(
+            lambda: itertools.cycle([delta(content="a"), delta(reasoning_content="b")]), id="blocks"
+        ),
+    ],
+)
+async def test_reply_with_too_many_parts_is_cut_off_with_an_error(pieces):
+    some = itertools.islice(pieces(), MAX_BLOCKS + 1)
+    events, error = await events_of(WireAdapter(OpenAIChat(), Playback(some), "acme"), request())
+    assert str(error) == "the reply has more than 10,000 parts; it was cut off"
+    assert isinstance(events[-2], MessageComplete)

@@ -8,6 +8,7 @@ from tests.tui.events import Session
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from tests.tui.transcript.test_transcript import Stage
+from yourtool.errors import ConfigError
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
 from yourtool.tui.transcript import transcript
@@ -142,3 +143,14 @@ async def test_quitting_while_a_session_opens_closes_it(tmp_path, sessions, at_s
     assert app.return_code == 0
     assert long.closed and long.sent == []
     assert here.closed is not at_start
+
+
+async def test_failed_opening_is_not_shown_as_opening(tmp_path):
+    async def fails():
+        raise ConfigError("No model is called `x`.")
+
+    app = YourtoolApp(fails)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: "Messages cannot be sent" in screen_text(app))
+        assert "not opened" in screen_text(app)
+        assert "opening …" not in screen_text(app)

@@ -5,6 +5,7 @@ import subprocess
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from tests.tui.fakes import failed, message, replied, started
@@ -135,6 +136,7 @@ def waits(seconds):
         ([started("go"), sent()], ThinkingItem(), "thinking"),
         ([started("go"), sent()], ReplyItem(), "writing"),
         ([started("go"), sent(), failed()], None, "waiting to retry"),
+        ([started("go"), sent(), replace(failed(), retryable=False)], None, "ending the turn"),
         ([started("go"), sent(), failed()], waits(10), "waiting to retry"),
         ([started("go"), sent(), failed()], waits(0), "waiting for anthropic"),
         ([started("go"), sent(), replied("x"), ASKED], None, "waiting for you"),

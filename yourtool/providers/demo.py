@@ -220,7 +220,7 @@ def _run(scene: _Scene) -> ScriptLine:
             + calls("shell", command=command)
         )
     if ran.failed:
-        return says("You declined it, and nothing ran. " + _SWAP)
+        return says("It did not run, or it failed; the reason is with the call above. " + _SWAP)
     return says("That was a real process, and its output is what you see above. " + _SWAP)
 
 

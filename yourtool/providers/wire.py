@@ -55,6 +55,8 @@ _THREAD_THRESHOLD = 2**16
 """Bytes of an event or of tool arguments above which events are parsed in a thread."""
 _FRAMES_PER_STEP = 32
 """Events of one network chunk that are read before other tasks run; proxies buffer thousands."""
+STREAM_LIMIT = 128 * 2**20
+"""Largest response in bytes, with pings and everything else that is not content."""
 _CONNECTION_ERRORS = (OSError, httpx.HTTPError, httpx.StreamError, httpx.InvalidURL)
 """Errors that a transport can raise by mistake instead of a `NetworkError`."""
 
@@ -155,8 +157,13 @@ class WireAdapter:
             reply.headers = wire.headers
             chunks = aiter(wire.chunks())
             stack.push_async_callback(_close_generator, chunks)
-            framing = wire_request.framing()
+            framing, size = wire_request.framing(), 0
             while (chunk := await self._next_chunk(chunks, parser, wait)) is not None:
+                size += len(chunk)
+                if size > STREAM_LIMIT:
+                    raise OtherAdapterError(
+                        f"the response is larger than {STREAM_LIMIT // 2**20} MiB; it was cut off"
+                    )
                 for number, frame in enumerate(framing.feed(chunk), 1):
                     yield await self._frame_events(frame, parser, wait)
                     request.interrupt.check()

@@ -36,7 +36,7 @@ Trigger = Literal["5_consecutive_failures", "auth_error", "dns_error", "multi_mo
 
 TRIGGER_TEXTS: Mapping[Trigger, str] = {
     "5_consecutive_failures": f"failed {MAX_FAILURES} times in a row",
-    "auth_error": "refused the key (it needs another one)",
+    "auth_error": "refused the key",
     "dns_error": f"could not be reached, or broke off, {MAX_NETWORK_ERRORS} times"
     f" within {format_duration(NETWORK_WINDOW)}",
     "multi_model_failures": f"failed with {MAX_MODELS_DOWN} of its models",

@@ -231,13 +231,17 @@ class YourtoolApp(App[None]):
             self.runtime = await self._open_runtime()
             await self._open_first_session(self.runtime)
         except YourtoolError as error:
-            self._exit_code = 2
-            self.chat.note("error", f"{error}\nMessages cannot be sent. Ctrl+D quits.")
+            self._show_failed_opening(2, f"{error}\nMessages cannot be sent. Ctrl+D quits.")
         except Exception as error:  # noqa: BLE001 - the top level of this front end, where faults end
             _log.exception("opening failed")
-            self._exit_code = 1
             reason = SHORTAGE if is_shortage(error) else "see the log"
-            self.chat.note("error", f"The program failed to start: {reason}. Ctrl+D quits.")
+            self._show_failed_opening(1, f"The program failed to start: {reason}. Ctrl+D quits.")
+
+    def _show_failed_opening(self, exit_code: int, reason: str) -> None:
+        self._exit_code = exit_code
+        self.chat.status_without_session = "not opened"
+        self.chat.refresh_status()
+        self.chat.note("error", reason)
 
     async def _open_first_session(self, runtime: "Runtime") -> None:
         self._show_warnings(runtime)

@@ -33,19 +33,18 @@ def failed(availability: Availability, error: ErrorClass, times: int) -> list[st
         (
             ErrorClass.SERVER_ERROR,
             MAX_FAILURES,
-            "`acme:m` is excluded from automatic routing for now: it failed 5 times in a row",
+            "`acme:m` failed 5 times in a row. Automatic choices skip it for now.",
         ),
         (
             ErrorClass.AUTH,
             1,
-            "All models of `acme` are excluded from automatic routing for now:"
-            " it refused the key (it needs another one)",
+            "`acme` refused the key. Automatic choices skip its models for now.",
         ),
         (
             ErrorClass.NETWORK,
             2,
-            "All models of `acme` are excluded from automatic routing for now:"
-            " it could not be reached, or broke off, 2 times within 30 s",
+            "`acme` could not be reached, or broke off, 2 times within 30 s."
+            " Automatic choices skip its models for now.",
         ),
     ],
 )
@@ -62,8 +61,9 @@ def test_outage_of_three_models_is_reported_as_a_provider_outage():
             said += map(
                 format_outage, availability.record_failure(f"acme:{model}", ErrorClass.SERVER_ERROR)
             )
-    left_out = "All models of `acme` are excluded from automatic routing for now"
-    assert said[-1] == f"{left_out}: it failed with 3 of its models"
+    assert said[-1] == (
+        "`acme` failed with 3 of its models. Automatic choices skip its models for now."
+    )
 
 
 @pytest.mark.req("R-RTE-05")

@@ -7,6 +7,7 @@ its first event is streamed.
 from collections.abc import Hashable
 from typing import Any
 
+from yourtool.errors import OtherAdapterError
 from yourtool.events.deltas import (
     StreamEvent,
     TextDelta,
@@ -30,8 +31,33 @@ from yourtool.messages.metadata import ToolInputError
 from yourtool.providers.replies.arguments import ArgumentsScanner, parse_arguments
 from yourtool.text import encodable, storable
 
+MAX_CHARACTERS = 4_000_000
+"""Largest reply: several times what any model can generate."""
+MAX_BLOCKS = 10_000
 RAW_LIMIT = 2_000
 """Characters stored of arguments that are not a JSON object."""
+
+
+class ReplySize:
+    """The size of a reply so far."""
+
+    def __init__(self) -> None:
+        self._characters = self._blocks = 0
+
+    def add(self, *, characters: int = 0, blocks: int = 0) -> None:
+        """Count what arrived.
+
+        Raises:
+            OtherAdapterError: the reply is too large.
+        """
+        self._characters += characters
+        self._blocks += blocks
+        if self._characters > MAX_CHARACTERS:
+            raise OtherAdapterError(
+                f"the reply is longer than {MAX_CHARACTERS:,} characters; it was cut off"
+            )
+        if self._blocks > MAX_BLOCKS:
+            raise OtherAdapterError(f"the reply has more than {MAX_BLOCKS:,} parts; it was cut off")
 
 
 class BlockBuilder:

@@ -27,6 +27,7 @@ from yourtool.providers.provider_extras import scope_of
 from yourtool.providers.replies.block_builders import (
     BlockBuilder,
     RedactedThinkingBuilder,
+    ReplySize,
     ServerToolBuilder,
     TextBuilder,
     ThinkingBuilder,
@@ -77,6 +78,7 @@ class Reply:
         """Whether the provider marked the reply as complete."""
         self.is_cut_off = False
         """Whether it ended without a stop reason, so that an open call may be incomplete."""
+        self._size = ReplySize()
         self.argument_size = 0
         """Characters in the arguments of all calls so far."""
         self.activity = 0
@@ -256,6 +258,7 @@ class Reply:
         )
 
     def _add(self, block: Any) -> Any:
+        self._size.add(blocks=1)
         self._blocks.append(block)
         if block.key is not None:
             self._by_key[block.key] = block
@@ -270,6 +273,7 @@ class Reply:
         return block if isinstance(block, kind) else self._add(kind(key))
 
     def _append(self, block: BlockBuilder, text: str) -> list[StreamEvent]:
+        self._size.add(characters=len(text))
         block.append(text)
         self.activity += 1
         return self._drain_in_order(block)

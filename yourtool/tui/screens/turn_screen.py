@@ -106,6 +106,7 @@ class TurnScreen(Screen[None]):
         """The worker of the current or last turn."""
         self.opening: asyncio.Task[Any] | None = None
         """The task that opens another session."""
+        self.status_without_session = "opening …"
         self.clock = clock
         self._started_at = 0.0
         self._stopping = self._command_running = False
@@ -319,8 +320,9 @@ class TurnScreen(Screen[None]):
         """Update the status line."""
         session, runtime = self.session, self.runtime
         if session is None or runtime is None:
-            queued, alert = len(self.queue), self._urgent_hint
-            self.status_line.status = StatusFields(model="opening …", queued=queued, alert=alert)
+            self.status_line.status = StatusFields(
+                model=self.status_without_session, queued=len(self.queue), alert=self._urgent_hint
+            )
             return
         state, model = session.state, session.model
         window = model.capabilities.max_context_tokens

@@ -1,6 +1,5 @@
 """Texts about a finished turn: figures, routing reasons, failures and advice."""
 
-from collections.abc import Sequence
 from http import HTTPStatus
 
 from yourtool.amounts import format_duration, format_money
@@ -75,21 +74,18 @@ def format_rejections(event: RouteDecided) -> str:
 
 def format_outage(event: ProviderUnavailable) -> str:
     """Return which model or provider is excluded from routing, and why."""
-    named = _format_models(event, event.models_affected)
-    return (
-        f"{named} excluded from automatic routing for now: it {TRIGGER_TEXTS[event.trigger_reason]}"
-    )
+    reason = TRIGGER_TEXTS[event.trigger_reason]
+    if event.scope == "provider_wide":
+        return f"`{event.provider}` {reason}. Automatic choices skip its models for now."
+    models = ", ".join(f"`{model}`" for model in event.models_affected)
+    return f"{models} {reason}. Automatic choices skip it for now."
 
 
 def format_recovery(event: ProviderRecovered) -> str:
     """Return which model or provider is available again."""
-    return f"{_format_models(event, event.models_recovered)} available again"
-
-
-def _format_models(event: ProviderUnavailable | ProviderRecovered, models: Sequence[str]) -> str:
     if event.scope == "provider_wide":
-        return f"All models of `{event.provider}` are"
-    return f"{', '.join(f'`{model}`' for model in models)} is"
+        return f"All models of `{event.provider}` are available again"
+    return f"{', '.join(f'`{model}`' for model in event.models_recovered)} is available again"
 
 
 def format_headline(event: LlmCallFailed) -> str:

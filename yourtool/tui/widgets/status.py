@@ -144,7 +144,7 @@ def describe_activity(facts: Sequence[AnyFact], active_item: Item | None) -> str
             case LlmCallFailed() if isinstance(active_item, ErrorItem) and active_item.is_retrying:
                 return f"waiting for {printable(fact.provider)}"
             case LlmCallFailed():
-                return "waiting to retry"
+                return "waiting to retry" if fact.retryable else "ending the turn"
             case LlmCallStarted() | LlmCallCompleted() | TurnStarted():
                 break
             case _:
