@@ -20,7 +20,7 @@ SCRIPTS = [
 
 MODULE_LINES = 400
 OVER: dict[str, int] = {
-    "yourtool/tui/screens/turn_screen.py": 430,  # queue, turn and approval
+    "yourtool/tui/screens/chat.py": 440,
 }
 """Modules that may be longer, with their limit: closed vocabularies, ideas without a seam."""
 LEAST_LINES = 40
@@ -33,8 +33,7 @@ SHORT = {
     "yourtool/tools/builtin.py": "the list of the tools",
     "yourtool/tools/plan.py": "a tool",
     "yourtool/tui/path_parsing.py": "one grammar",
-    "yourtool/tui/screens/hold_reasons.py": "one vocabulary",
-    "yourtool/tui/screens/user_shell.py": "a screen's part",
+    "yourtool/tui/slices.py": "the time that long work may take",
     "yourtool/tui/widgets/wrapped_widget.py": "a base of widgets",
 }
 """Modules that may be shorter, with the reason; the others join their neighbour."""

@@ -14,6 +14,7 @@ from yourtool.effects import Confirmation, Preview, Scope, SideEffects, Verdict
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
 from yourtool.tui.screens.chat import ChatScreen
+from yourtool.tui.screens.command_results import run_command
 from yourtool.tui.screens.picker import Picker
 
 LONG = " && ".join(f"step-{n:03}" for n in range(200))
@@ -50,7 +51,7 @@ def asking(home, clock, *asks):
         return runtime
 
     app = YourtoolApp(opens)
-    app.chat = ChatScreen(clock)
+    app.chat = ChatScreen(run_command, clock)
     return app
 
 
@@ -62,7 +63,7 @@ async def test_prompt_hint_does_not_offer_esc_to_stop_while_esc_denies(home, clo
         assert "Esc" not in app.chat.prompt.border_subtitle
         assert "Esc denies" in app.chat.approval_prompt.border_subtitle
         await press(pilot, "escape")
-        await until(pilot, lambda: not app.chat.turn_running)
+        await until(pilot, lambda: not app.chat.runner.is_running)
         assert "/help" in app.chat.prompt.border_subtitle
 
 
@@ -156,7 +157,7 @@ async def test_keys_before_the_quiet_time_go_to_the_prompt(home, clock):
         await press(pilot, "a", "s", "enter")
         await wait(pilot, clock, 1)
         assert asked.decision is None
-        assert app.chat.queue.drafts[0].text == "as"
+        assert app.chat.runner.queue.drafts[0].text == "as"
 
 
 @pytest.mark.req("T20")
@@ -196,7 +197,7 @@ async def test_tab_and_enter_after_a_sentence_send_it(home, clock, words):
         await wait(pilot, clock, 1)
         assert asked.decision is None
         assert panel.confirmation is asked.question
-        assert [draft.text for draft in app.chat.queue.drafts] == [words]
+        assert [draft.text for draft in app.chat.runner.queue.drafts] == [words]
 
 
 async def test_deny_is_selected_whenever_the_approval_prompt_gets_focus(home, clock):
@@ -239,7 +240,7 @@ async def test_enter_right_after_a_letter_sends_the_letter(home, clock, entered)
         await burst(pilot, "a", "enter", "b")
         await wait(pilot, clock, 2)
         assert asked.decision is None
-        assert [draft.text for draft in app.chat.queue.drafts] == ["a"]
+        assert [draft.text for draft in app.chat.runner.queue.drafts] == ["a"]
         assert app.chat.prompt.text == "b"
 
 
@@ -308,10 +309,10 @@ async def test_burst_of_keys_goes_to_the_prompt_in_order(home, clock):
             key = events.Key({" ": "space", ",": "comma"}.get(char, char), char)
             app._driver.send_message(key)
         app._driver.send_message(events.Key("enter", "\r"))
-        await until(pilot, lambda: app.chat.queue.drafts)
+        await until(pilot, lambda: app.chat.runner.queue.drafts)
         await wait(pilot, clock, 0.1)
         assert asked.decision is None
-        assert app.chat.queue.drafts[0].text == "go on, and add this"
+        assert app.chat.runner.queue.drafts[0].text == "go on, and add this"
 
 
 @pytest.mark.req("T20")
@@ -362,7 +363,7 @@ async def test_esc_right_after_the_approval_prompt_opens_stops_the_turn(home, cl
     async with app.run_test() as pilot:
         await ask(pilot, clock, quiet=False)
         await press(pilot, "escape")
-        await until(pilot, lambda: not app.chat.turn_running)
+        await until(pilot, lambda: not app.chat.runner.is_running)
         assert asked.decision is None
         assert app.chat.approval_prompt.confirmation is None
 
@@ -377,7 +378,7 @@ async def test_stopping_the_turn_closes_every_approval_prompt(home, clock):
         assert "1 more" in panel.border_subtitle
         waiting.cancel()
         await press(pilot, "ctrl+c")
-        await until(pilot, lambda: not app.chat.turn_running and waiting.done())
+        await until(pilot, lambda: not app.chat.runner.is_running and waiting.done())
         assert waiting.cancelled()
         assert not panel.has_class("-open")
         assert panel.confirmation is None
@@ -549,7 +550,7 @@ async def test_recall_and_enter_do_not_answer_an_approval_prompt(home, clock):
         await press(pilot, "up", "enter")
         await wait(pilot, clock, 1)
         assert asked.decision is None
-        assert [draft.text for draft in app.chat.queue.drafts] == ["go"]
+        assert [draft.text for draft in app.chat.runner.queue.drafts] == ["go"]
 
 
 async def test_editing_keys_go_to_the_prompt_and_letters_answer_again_after_a_pause(home, clock):
@@ -684,7 +685,7 @@ async def test_approval_prompt_leaves_space_for_the_prompt_and_the_status_line(
         app.chat.banner.set_notice("demo", "This is the demo. " * 12)
         await ask(pilot, clock)
         for number in range(queued):
-            app.chat.queue.add(Draft(f"waiting {number}"))
+            app.chat.runner.queue.add(Draft(f"waiting {number}"))
         app.chat.prompt.text = "\n".join(f"line {number}" for number in range(8))
         await settle(pilot)
         for widget in (app.chat.approval_prompt, app.chat.prompt, app.chat.status_line):
@@ -692,8 +693,8 @@ async def test_approval_prompt_leaves_space_for_the_prompt_and_the_status_line(
             assert region.height > 0
             assert app.chat.region.contains_region(region), widget
         assert "[d] deny" in screen_text(app)
-        while app.chat.queue.pop():
+        while app.chat.runner.queue.pop():
             pass
         await press(pilot, "escape")
-        await until(pilot, lambda: not app.chat.turn_running)
+        await until(pilot, lambda: not app.chat.runner.is_running)
         assert not app.chat.has_class("-approval")

@@ -77,7 +77,7 @@ async def test_file_is_sent_with_the_next_prompt_only(chat):
     await until(pilot, lambda: session.sent == ["what is it?"])
     text, picture = session.content
     assert (text, type(picture)) == (TextBlock("what is it?"), ImageBlock)
-    await until(pilot, lambda: not pilot.app.chat.turn_running)
+    await until(pilot, lambda: not pilot.app.chat.runner.is_running)
     assert "Goes with" not in screen_text(pilot.app)
     await say(pilot, "sure?")
     await until(pilot, lambda: session.content == "sure?")
@@ -88,7 +88,7 @@ async def test_failed_command_does_not_restore_sent_attachments(chat):
     await say(pilot, "/attach cat.png")
     await until(pilot, lambda: pilot.app.chat.attachments.names == ("cat.png",))
     await say(pilot, "what is it?")
-    await until(pilot, lambda: session.sent and not pilot.app.chat.turn_running)
+    await until(pilot, lambda: session.sent and not pilot.app.chat.runner.is_running)
     await say(pilot, "/attach missing.png")
     await until(pilot, lambda: "cannot be attached" in screen_text(pilot.app))
     assert not pilot.app.chat.attachments.names

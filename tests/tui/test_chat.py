@@ -81,7 +81,7 @@ async def test_prompt_accepts_keys_before_the_core_is_open(home, session):
     async with app.run_test() as pilot:
         await say(pilot, "early")
         assert "opening" in screen_text(app)
-        assert app.chat.queue.drafts == [Draft("early")]
+        assert app.chat.runner.queue.drafts == [Draft("early")]
         await press(pilot, "l", "a")
         gate.set()
         await until(pilot, lambda: session.sent == ["early"])
@@ -137,7 +137,7 @@ async def test_turn_is_shown_and_its_cost_counted(home, session):
         await settle(pilot)
         await say(pilot, "hello")
         await until(
-            pilot, lambda: not app.chat.turn_running and "Hello to you." in screen_text(app)
+            pilot, lambda: not app.chat.runner.is_running and "Hello to you." in screen_text(app)
         )
         status = app.chat.status_line.status
         assert (status.model, status.cost, status.context) == (SONNET.id, "$0.0123", 2)
@@ -206,7 +206,7 @@ async def test_up_and_down_recall_history_at_the_edges(home, session):
         await settle(pilot)
         for text in ("one", "two"):
             await say(pilot, text)
-            await until(pilot, lambda: not app.chat.turn_running)
+            await until(pilot, lambda: not app.chat.runner.is_running)
         await press(pilot, "d", "r")
         await press(pilot, "up")
         await settle(pilot)
@@ -226,7 +226,7 @@ async def test_ctrl_r_searches_earlier_prompts(home, session):
         await settle(pilot)
         for text in ("apples", "pears"):
             await say(pilot, text)
-            await until(pilot, lambda: not app.chat.turn_running)
+            await until(pilot, lambda: not app.chat.runner.is_running)
         await press(pilot, "ctrl+r", "a", "p", "p")
         await settle(pilot)
         await press(pilot, "enter")
@@ -278,12 +278,12 @@ async def test_message_sent_during_a_turn_is_queued(home, tmp_path):
         assert app.chat.status_line.status.queued == 2
         await press(pilot, "up")
         await settle(pilot)
-        assert (app.chat.prompt.text, len(app.chat.queue)) == ("three", 1)
+        assert (app.chat.prompt.text, len(app.chat.runner.queue)) == ("three", 1)
         await press(pilot, "!", "enter")
         await settle(pilot)
         await press(pilot, "ctrl+x")
         await settle(pilot)
-        assert [draft.text for draft in app.chat.queue.drafts] == ["two"]
+        assert [draft.text for draft in app.chat.runner.queue.drafts] == ["two"]
         waiting.gate.set()
         await until(pilot, lambda: session.sent == ["one", "two"])
 
@@ -299,10 +299,12 @@ async def test_esc_stops_the_turn_and_the_next_message_works(home, tmp_path):
         app.chat.action_stop()
         assert app.chat.status_line.status.activity == "stopping"
         await press(pilot, "escape")
-        await until(pilot, lambda: not app.chat.turn_running)
+        await until(pilot, lambda: not app.chat.runner.is_running)
         assert "cancelled" in screen_text(app)
         await say(pilot, "two")
-        await until(pilot, lambda: session.sent == ["one", "two"] and not app.chat.turn_running)
+        await until(
+            pilot, lambda: session.sent == ["one", "two"] and not app.chat.runner.is_running
+        )
 
 
 async def test_queue_is_held_after_a_stop_until_enter(home, tmp_path):
@@ -313,7 +315,7 @@ async def test_queue_is_held_after_a_stop_until_enter(home, tmp_path):
         await say(pilot, "one")
         await say(pilot, "two")
         await press(pilot, "escape")
-        await until(pilot, lambda: app.chat.queue.pause_reason)
+        await until(pilot, lambda: app.chat.runner.queue.pause_reason)
         assert session.sent == ["one"]
         await press(pilot, "enter")
         await until(pilot, lambda: session.sent == ["one", "two"])
@@ -340,15 +342,15 @@ async def test_failed_turn_holds_the_queue_with_a_reason(home, tmp_path, end, wh
         for text in ("one", "two", "three", "four"):
             await say(pilot, text)
         waiting.gate.set()
-        await until(pilot, lambda: not app.chat.turn_running)
+        await until(pilot, lambda: not app.chat.runner.is_running)
         assert session.sent == ["one"]
-        assert len(app.chat.queue) == 3
+        assert len(app.chat.runner.queue) == 3
         shown = screen_text(app)
         assert f"paused, {why}: Enter sends, Up edits, Ctrl+T retries" in shown
         assert "3. four" in shown
         await press(pilot, "ctrl+t")
-        await until(pilot, lambda: session.retries == 1 and not app.chat.turn_running)
-        assert len(app.chat.queue) == 3
+        await until(pilot, lambda: session.retries == 1 and not app.chat.runner.is_running)
+        assert len(app.chat.runner.queue) == 3
         await press(pilot, "ctrl+t")
         await until(pilot, lambda: session.sent == ["one", "two", "three", "four"])
 
@@ -362,7 +364,9 @@ async def test_successful_prompt_resumes_the_queue(home, tmp_path):
         await say(pilot, "one")
         await say(pilot, "two")
         waiting.gate.set()
-        await until(pilot, lambda: app.chat.queue.pause_reason and not app.chat.turn_running)
+        await until(
+            pilot, lambda: app.chat.runner.queue.pause_reason and not app.chat.runner.is_running
+        )
         await say(pilot, "another")
         await until(pilot, lambda: session.sent == ["one", "another", "two"])
 
@@ -379,7 +383,7 @@ async def test_failed_queued_command_holds_the_queue(home, session):
         await say(pilot, "/model nobody ")
         await say(pilot, "for that model only")
         gate.set()
-        await until(pilot, lambda: app.chat.queue.pause_reason)
+        await until(pilot, lambda: app.chat.runner.queue.pause_reason)
         assert session.sent == []
         assert "paused, a command failed" in screen_text(app)
 
@@ -419,10 +423,12 @@ async def test_ctrl_t_retries_a_failed_turn(home, tmp_path):
     async with app.run_test() as pilot:
         await settle(pilot)
         await say(pilot, "hello")
-        await until(pilot, lambda: "overloaded" in screen_text(app) and not app.chat.turn_running)
+        await until(
+            pilot, lambda: "overloaded" in screen_text(app) and not app.chat.runner.is_running
+        )
         assert "Ctrl+T" in screen_text(app)
         await press(pilot, "ctrl+t")
-        await until(pilot, lambda: session.retries == 1 and not app.chat.turn_running)
+        await until(pilot, lambda: session.retries == 1 and not app.chat.runner.is_running)
         assert session.sent == ["hello"]
 
 
@@ -704,7 +710,7 @@ async def test_copy_copies_the_source_of_the_last_reply(home, session):
     async with app.run_test() as pilot:
         await settle(pilot)
         await say(pilot, "hello")
-        await until(pilot, lambda: not app.chat.turn_running and session.state.messages)
+        await until(pilot, lambda: not app.chat.runner.is_running and session.state.messages)
         await say(pilot, "/copy")
         await until(pilot, lambda: app.clipboard == "Hello to you.")
 
@@ -748,7 +754,7 @@ async def test_status_line_stops_waiting_when_text_arrives(home, tmp_path):
         await until(pilot, lambda: app.chat.transcript.active_item is not None)
         assert app.chat.status_line.status.activity == "writing"
         script.gate.set()
-        await until(pilot, lambda: not app.chat.turn_running)
+        await until(pilot, lambda: not app.chat.runner.is_running)
 
 
 async def test_no_timer_runs_while_idle(home, session):
@@ -756,9 +762,9 @@ async def test_no_timer_runs_while_idle(home, session):
     async with app.run_test() as pilot:
         await settle(pilot)
         await say(pilot, "hello")
-        await until(pilot, lambda: not app.chat.turn_running)
-        assert app.chat._ticker is not None
-        assert app.chat._ticker._task is None or app.chat._ticker._task.done()
+        await until(pilot, lambda: not app.chat.runner.is_running)
+        assert app.chat.status._ticker is not None
+        assert app.chat.status._ticker._task is None or app.chat.status._ticker._task.done()
         assert not app.chat.prompt.cursor_blink
 
 
@@ -777,12 +783,12 @@ async def test_token_causes_no_query_and_no_status_update(home, tmp_path):
         sys.setprofile(count)
         try:
             await say(pilot, "go")
-            await until(pilot, lambda: not app.chat.turn_running)
+            await until(pilot, lambda: not app.chat.runner.is_running)
         finally:
             sys.setprofile(None)
         assert calls["Transcript.apply"] >= len(words)
         assert calls["DOMNode.query_one"] < len(words) // 2
-        assert calls["TurnScreen.refresh_status"] < len(words) // 20
+        assert calls["SessionStatus.refresh"] < len(words) // 20
 
 
 async def test_text_typed_right_after_enter_stays_in_the_prompt(home, session):

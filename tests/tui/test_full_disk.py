@@ -49,26 +49,26 @@ async def test_full_disk_holds_queued_prompts_until_there_is_space(tmp_path, ref
         chat = app.chat
 
         def waiting():
-            return [draft.full_text for draft in chat.queue.drafts]
+            return [draft.full_text for draft in chat.runner.queue.drafts]
 
         await say(pilot, "begin")
-        await until(pilot, lambda: asked(app) == ["begin"] and chat.turn_running)
+        await until(pilot, lambda: asked(app) == ["begin"] and chat.runner.is_running)
         for text in ("first", "second", "third"):
             await say(pilot, text)
         assert waiting() == ["first", "second", "third"]
         await refuse(app.runtime, "turn.cancelled")
         await press(pilot, "escape")
-        await until(pilot, lambda: not chat.turn_running)
+        await until(pilot, lambda: not chat.runner.is_running)
         await until(pilot, lambda: "disk is full" in " ".join(screen_text(app).split()))
-        assert chat.queue.pause_reason
+        assert chat.runner.queue.pause_reason
         assert waiting() == ["first", "second", "third"]
         await refuse(app.runtime, refused)
         await press(pilot, "enter")  # still full: the prompt is restored, the others stay queued
         await until(pilot, lambda: chat.prompt.draft.full_text == "first")
-        assert chat.queue.pause_reason
+        assert chat.runner.queue.pause_reason
         assert waiting() == ["second", "third"]
         await refuse(app.runtime, "")
         await press(pilot, "enter")
         await until(pilot, lambda: asked(app) == ["begin", "first", "second", "third"])
-        await until(pilot, lambda: not chat.turn_running)
+        await until(pilot, lambda: not chat.runner.is_running)
         assert not waiting()

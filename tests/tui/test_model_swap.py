@@ -49,7 +49,8 @@ async def _send(pilot, text):
     turns = session.state.turn_count
     await say(pilot, text)
     await until(
-        pilot, lambda: session.state.turn_count == turns + 1 and not pilot.app.chat.turn_running
+        pilot,
+        lambda: session.state.turn_count == turns + 1 and not pilot.app.chat.runner.is_running,
     )
 
 
@@ -98,7 +99,7 @@ async def test_fork_before_the_image_continues_with_the_other_model(tmp_path, se
         assert [prompt.text for prompt in app.chat.session.state.prompts] == ["hello"]
         await press(pilot, "enter")
         await until(pilot, lambda: len(server.requests) == 3)
-        await until(pilot, lambda: not app.chat.turn_running)
+        await until(pilot, lambda: not app.chat.runner.is_running)
         assert "input_image" not in str(server.requests[-1][1])
 
 

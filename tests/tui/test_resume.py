@@ -9,9 +9,9 @@ from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from tests.tui.transcript.test_transcript import Stage
 from yourtool.errors import ConfigError
+from yourtool.tui import slices
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
-from yourtool.tui.transcript import transcript
 from yourtool.tui.transcript.text_items import UserMessageItem
 
 TURNS = 50
@@ -26,7 +26,7 @@ def facts(turns):
 def sessions(tmp_path, monkeypatch):
     """Return an open session, and one that takes 200 iterations of the loop to read."""
     monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(transcript, "SLICE_SECONDS", 0)
+    monkeypatch.setattr(slices, "SLICE_SECONDS", 0)
     (tmp_path / "work").mkdir()
     here, long = (
         FakeSession(turn("hello", "Hello to you."), workspace=tmp_path / "work", session_id=name)
@@ -86,7 +86,7 @@ async def test_keys_are_handled_while_a_long_session_opens(tmp_path, sessions):
         assert app.chat.opening is not None
         assert app.chat.prompt.text == "more"
         assert app.chat.session is here and here.sent == []
-        await until(pilot, lambda: long.sent == ["typed"] and not app.chat.turn_running)
+        await until(pilot, lambda: long.sent == ["typed"] and not app.chat.runner.is_running)
         assert here.closed and not long.closed
         expected = [*(f"prompt {n}" for n in range(TURNS)), "hello"]
         assert prompts_shown(app) == expected
@@ -102,7 +102,7 @@ async def test_session_opened_at_startup_sends_the_typed_message(tmp_path, sessi
         app.chat.note("warning", "Mind the gap.")
         await burst(pilot, *"typed", "enter")
         assert app.chat.opening is not None
-        await until(pilot, lambda: long.sent == ["typed"] and not app.chat.turn_running)
+        await until(pilot, lambda: long.sent == ["typed"] and not app.chat.runner.is_running)
         assert prompts_shown(app) == [*(f"prompt {n}" for n in range(TURNS)), "hello"]
         assert "Mind the gap." in screen_text(app)
 
@@ -114,17 +114,17 @@ async def test_command_waits_until_the_session_is_open(tmp_path, sessions, secon
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.chat.session is here)
         await say(pilot, "hi")
-        await until(pilot, lambda: not app.chat.turn_running)
+        await until(pilot, lambda: not app.chat.runner.is_running)
         app.chat.take(Draft("/resume sess_2"))
         await reading(pilot)
         app.chat.take(Draft(second))
-        assert [each.text for each in app.chat.queue.drafts] == [second]
-        await until(pilot, lambda: app.chat.session is long and not len(app.chat.queue))
+        assert [each.text for each in app.chat.runner.queue.drafts] == [second]
+        await until(pilot, lambda: app.chat.session is long and not len(app.chat.runner.queue))
         await settle(pilot)
         if second == "/fork":
             assert "Fork from where?" in screen_text(app)
             await press(pilot, "escape")
-        await until(pilot, lambda: not app.chat._command_running)
+        await until(pilot, lambda: not app.chat.runner._command_running)
         assert prompts_shown(app) == [f"prompt {n}" for n in range(TURNS)]
 
 

@@ -54,7 +54,9 @@ async def send(pilot, prompt):
     chat = pilot.app.chat
     turns = chat.session.state.turn_count
     await say(pilot, prompt)
-    await until(pilot, lambda: chat.session.state.turn_count == turns + 1 and not chat.turn_running)
+    await until(
+        pilot, lambda: chat.session.state.turn_count == turns + 1 and not chat.runner.is_running
+    )
 
 
 def prompts_of(session):

@@ -28,6 +28,7 @@ from yourtool.events.deltas import ToolUseEnd, ToolUseStart
 from yourtool.events.tools import ToolCalled
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.screens.chat import ChatScreen
+from yourtool.tui.screens.command_results import run_command
 
 SIZES = pytest.mark.parametrize(
     "size", [(40, 12), (80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}"
@@ -66,7 +67,7 @@ def app_of(tmp_path, monkeypatch):
             return runtime
 
         app = YourtoolApp(opens)
-        app.chat = ChatScreen(Still())
+        app.chat = ChatScreen(run_command, Still())
         app.runtime_of_test = runtime
         return app
 
@@ -100,7 +101,7 @@ def test_streaming(app_of, snap_compare, size):
     async def play(pilot):
         await opened(pilot)
         await say(pilot, "explain")
-        await until(pilot, lambda: pilot.app.chat.turn_running)
+        await until(pilot, lambda: pilot.app.chat.runner.is_running)
         await settle(pilot)
 
     assert snap_compare(app_of(script), terminal_size=size, run_before=play)
@@ -155,7 +156,7 @@ def test_error(app_of, snap_compare, size):
     async def play(pilot):
         await opened(pilot)
         await say(pilot, "hello")
-        await until(pilot, lambda: not pilot.app.chat.turn_running)
+        await until(pilot, lambda: not pilot.app.chat.runner.is_running)
         await settle(pilot)
 
     app = app_of([started("hello"), routed(), failed(), ended()])

@@ -35,7 +35,7 @@ def app(home, session):
 
 async def all_sent(pilot):
     chat = pilot.app.chat
-    await until(pilot, lambda: not chat.turn_running and not len(chat.queue))
+    await until(pilot, lambda: not chat.runner.is_running and not len(chat.runner.queue))
     await settle(pilot)
 
 

@@ -186,7 +186,7 @@ async def test_shell_command_is_queued_during_a_turn(home, tmp_path):
         await until(pilot, lambda: app.chat.session is not None)
         await say(pilot, "hello")
         await say(pilot, "!echo hi")
-        assert app.chat.queue.drafts == [Draft("!echo hi")]
+        assert app.chat.runner.queue.drafts == [Draft("!echo hi")]
         assert session.commands == []
         gate.set()
         await until(pilot, lambda: "✓ ! echo hi" in screen_text(app))
@@ -210,7 +210,7 @@ async def test_esc_stops_a_shell_command_and_holds_the_queue(home, tmp_path):
         await say(pilot, "and then")
         await press(pilot, "escape")
         await until(pilot, lambda: "⊘ ! sleep 9" in screen_text(app))
-        assert app.chat.queue.pause_reason
+        assert app.chat.runner.queue.pause_reason
     assert session.sent == []
 
 

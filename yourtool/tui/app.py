@@ -14,7 +14,6 @@ from textual import events, on, work
 from textual.app import App
 from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
-from textual.worker import Worker, WorkerCancelled, WorkerFailed
 
 from yourtool.agent.commands.models import swap_alternatives
 from yourtool.errors import ConfigError, SwapRefusedError, YourtoolError
@@ -27,7 +26,7 @@ from yourtool.tui.markdown.blocks import HighlighterFactory
 from yourtool.tui.output_filter import SanitizeFilter
 from yourtool.tui.screens.attachments import attach_from_options
 from yourtool.tui.screens.chat import ChatScreen
-from yourtool.tui.screens.command_results import show_result
+from yourtool.tui.screens.command_results import run_command, show_result
 from yourtool.tui.screens.sessions import (
     open_stored_session,
     pick_session,
@@ -36,7 +35,6 @@ from yourtool.tui.screens.sessions import (
     suggest_local_servers,
     update_demo_banner,
 )
-from yourtool.tui.screens.turn_screen import TurnScreen
 from yourtool.tui.terminal import (
     MAX_COPIED_CHARACTERS,
     OutputDriver,
@@ -79,7 +77,7 @@ class YourtoolApp(App[None]):
         super().__init__(driver_class=OutputDriver)
         self._open_runtime = open_runtime
         self._load_highlight = load_highlight
-        self.chat = ChatScreen()
+        self.chat = ChatScreen(run_command)
         self.themes: dict[str, ThemeFile] = {}
         self._use_theme(theme)
         self._resume = resume
@@ -127,8 +125,8 @@ class YourtoolApp(App[None]):
         if isinstance(self._driver, OutputDriver):
             self._driver.start_reading(self.typed_ahead)
 
-    @on(TurnScreen.AttentionNeeded)
-    def alert_user(self, wanted: TurnScreen.AttentionNeeded) -> None:
+    @on(ChatScreen.AttentionNeeded)
+    def alert_user(self, wanted: ChatScreen.AttentionNeeded) -> None:
         """Notify the user if the terminal does not have the focus."""
         if not self.app_focus:
             self._write_to_terminal(notification_sequence(wanted.reason, os.environ))
@@ -194,12 +192,12 @@ class YourtoolApp(App[None]):
         """Stop the turn, close the session and the runtime, and return the exit message."""
         chat = self.chat
         chat.save_draft()
-        chat.stop()
+        chat.runner.stop()
         if (opening := chat.opening) is not None:
             opening.cancel()
             await asyncio.wait([opening], timeout=STOP_SECONDS)
-        if (turn := chat.turn) is not None:
-            await asyncio.wait([asyncio.ensure_future(_wait_for_turn(turn))], timeout=STOP_SECONDS)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(chat.runner.wait_for_turn(), STOP_SECONDS)
         self._write_to_terminal(restore_title_sequence(os.environ))
         exit_message = None if hung_up else self._exit_message()
         try:
@@ -239,7 +237,7 @@ class YourtoolApp(App[None]):
 
     def _show_failed_opening(self, exit_code: int, reason: str) -> None:
         self._exit_code = exit_code
-        self.chat.status_without_session = "not opened"
+        self.chat.status.without_session = "not opened"
         self.chat.refresh_status()
         self.chat.note("error", reason)
 
@@ -329,9 +327,3 @@ class YourtoolApp(App[None]):
 
 def _theme_directories() -> list[Path]:
     return [shipped_directory("themes"), resolve_paths().home / "themes"]
-
-
-async def _wait_for_turn(turn: Worker[None]) -> None:
-    """Wait until a turn has ended, successfully or not."""
-    with suppress(WorkerFailed, WorkerCancelled):
-        await turn.wait()

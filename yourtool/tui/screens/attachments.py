@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from yourtool.errors import UsageError
 from yourtool.tui.path_parsing import unquote_path
+from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.sessions import require_session
-from yourtool.tui.screens.turn_screen import TurnScreen
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.input.attachments import Attachment
     from yourtool.agent.runtime import Runtime
 
 
-async def attach_file(chat: TurnScreen, argument: str) -> None:
+async def attach_file(chat: ChatScreen, argument: str) -> None:
     """`/attach`: attach a file or a URL, `-` removes all, no argument lists them."""
     if argument == "-":
         chat.attachments.clear()
@@ -26,13 +26,13 @@ async def attach_file(chat: TurnScreen, argument: str) -> None:
         chat.note("info", f"Attached to the next prompt: {names or 'nothing'}.")
 
 
-async def attach_clipboard(chat: TurnScreen, _argument: str) -> None:
+async def attach_clipboard(chat: ChatScreen, _argument: str) -> None:
     """`/paste`: attach the image in the clipboard."""
     runtime, _ = require_session(chat)
     await _attach(chat, runtime.attach_clipboard)
 
 
-async def attach_from_options(chat: TurnScreen, runtime: "Runtime") -> None:
+async def attach_from_options(chat: ChatScreen, runtime: "Runtime") -> None:
     """Attach the files of `--attach` to the first prompt; show errors in the transcript."""
     for each in runtime.options.attachments:
         try:
@@ -41,7 +41,7 @@ async def attach_from_options(chat: TurnScreen, runtime: "Runtime") -> None:
             chat.note("error", str(error))
 
 
-async def warn_unsupported(chat: TurnScreen, added: "Sequence[Attachment]" = ()) -> None:
+async def warn_unsupported(chat: ChatScreen, added: "Sequence[Attachment]" = ()) -> None:
     """Warn about attachments that the model of the next prompt does not support.
 
     Checks the attachments in `added`, or all pending ones if it is empty.
@@ -61,11 +61,11 @@ async def warn_unsupported(chat: TurnScreen, added: "Sequence[Attachment]" = ())
         chat.note("warning", f"{', '.join(names)}: {reason}. {advice}")
 
 
-async def _attach(chat: TurnScreen, read: "Callable[[], Attachment]") -> None:
+async def _attach(chat: ChatScreen, read: "Callable[[], Attachment]") -> None:
     await warn_unsupported(chat, (await _read(chat, read),))
 
 
-async def _read(chat: TurnScreen, read: "Callable[[], Attachment]") -> "Attachment":
+async def _read(chat: ChatScreen, read: "Callable[[], Attachment]") -> "Attachment":
     attachment = await asyncio.to_thread(read)
     chat.attachments.add(attachment)
     if attachment.notice:

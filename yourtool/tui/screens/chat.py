@@ -1,88 +1,306 @@
-"""The main screen: its layout, keys and the messages of its widgets."""
+"""The main screen: the transcript, the prompt and the widgets around them."""
 
 import asyncio
+import logging
 import time
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from textual import on, work
 from textual.actions import SkipAction
 from textual.app import ComposeResult
-from textual.selection import Selection
+from textual.message import Message
+from textual.screen import Screen
 from textual.widgets import TextArea
 
 from yourtool.agent.commands.base import Invocation
-from yourtool.agent.commands.modes import choose_mode
+from yourtool.agent.commands.modes import MODE_DESCRIPTIONS
+from yourtool.agent.commands.parser import InvalidCommand, parse_input
 from yourtool.config import Mode
+from yourtool.effects import Confirmation, Decision
+from yourtool.events.catalog import Event
+from yourtool.memory import SHORTAGE, is_shortage
+from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
-from yourtool.tui.history import history_choices
+from yourtool.tui.history import History, history_choices
 from yourtool.tui.keys import bindings
-from yourtool.tui.screens.command_results import run_command, show_results
+from yourtool.tui.pending_attachments import PendingAttachments
 from yourtool.tui.screens.picker import Picker
-from yourtool.tui.screens.turn_screen import HINT, HINT_BUSY, TurnScreen
-from yourtool.tui.terminal import MAX_COPIED_CHARACTERS, has_job_control
+from yourtool.tui.screens.session_status import HINT_APPROVAL, HINT_QUIT, SessionStatus
+from yourtool.tui.terminal import has_job_control
+from yourtool.tui.transcript.timeline import Timeline
 from yourtool.tui.transcript.transcript import Transcript
+from yourtool.tui.turn_runner import TurnRunner
 from yourtool.tui.widgets.approval import ApprovalPrompt
 from yourtool.tui.widgets.completion import CompletionList
 from yourtool.tui.widgets.notices import Banner, Greeting
 from yourtool.tui.widgets.prompt import Prompt
-from yourtool.tui.widgets.queue import Queue
+from yourtool.tui.widgets.queue import QueueList
 from yourtool.tui.widgets.status import StatusLine
+
+if TYPE_CHECKING:  # the core opens after the first paint, and so do its imports
+    from yourtool.agent.runtime import Runtime
+    from yourtool.agent.session.session import Session
+
+CommandRunner: TypeAlias = "Callable[[ChatScreen, Invocation], Awaitable[None]]"
 
 QUIT_SECONDS = 2
 """Maximum time between two presses of Ctrl+C that quit."""
-HINT_QUIT = "press Ctrl+C again to quit"
+
+_log = logging.getLogger(__name__)
 
 
-class ChatScreen(TurnScreen):
-    """The transcript, the prompt and the widgets around them."""
+class ChatScreen(Screen[None]):
+    """Shows one session at a time, and passes what the user enters to a `TurnRunner`."""
 
+    DEFAULT_CSS = """
+    ChatScreen {
+        layout: vertical;
+        Transcript { height: 1fr; min-height: 1; }
+        &.-approval {
+            Banner { display: none; }
+            Prompt { max-height: 5; }
+            &.-short QueueList { display: none; }
+            &.-short Prompt { max-height: 1; }
+        }
+        &.-short {
+            Prompt { border: none; min-height: 1; max-height: 3; }
+            Banner { max-height: 2; }
+            #preview { max-height: 3; }
+            ApprovalPrompt.-expanded #preview { max-height: 3; }
+        }
+    }
+    """
+    AUTO_FOCUS = "Prompt"
     BINDINGS = bindings("chat")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (16, "-tall")]  # noqa: RUF012 - Textual's form
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(clock)
+    class AttentionNeeded(Message):
+        """The user's attention is needed."""
+
+        def __init__(self, reason: str) -> None:
+            super().__init__()
+            self.reason = reason
+
+    def __init__(
+        self,
+        run_command: CommandRunner,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`run_command` runs a slash command and shows its results on the screen."""
+        super().__init__()
+        self.runtime: Runtime | None = None
+        self.history: History | None = None
+        self.opening: asyncio.Task[Any] | None = None
+        """The task that opens another session."""
+        self.completer = Completer()
+        self.transcript, self.banner, self.status_line = Transcript(), Banner(), StatusLine()
+        self.attachments = PendingAttachments(lambda text: self.banner.set_notice("attached", text))
+        self.runner = TurnRunner(self, self.attachments, clock)
+        self.queue_list = QueueList(self.runner.queue)
+        self._completion_list = CompletionList()
+        self.prompt = Prompt(self.completer, self._completion_list, self)
+        self.approval_prompt = ApprovalPrompt(self.prompt, clock)
+        self.status = SessionStatus(
+            self, self.status_line, self.prompt, self.transcript, self.runner
+        )
+        self._run_command = run_command
+        self._clock = clock
         self._last_interrupt = -float(QUIT_SECONDS)
+        self._unconfirmed_text = ""
         self._listing_files = False
 
     def compose(self) -> ComposeResult:
         """Lay out the widgets from top to bottom."""
-        completion = CompletionList()
-        prompt, status = Prompt(self.completer, completion, self), StatusLine()
-        yield Greeting(status)
-        yield Transcript()
-        yield Banner()
-        yield Queue()
-        yield ApprovalPrompt(prompt, self.clock)
-        yield completion
-        yield prompt
-        yield status
+        yield Greeting(self.status_line)
+        yield self.transcript
+        yield self.banner
+        yield self.queue_list
+        yield self.approval_prompt
+        yield self._completion_list
+        yield self.prompt
+        yield self.status_line
+
+    def on_mount(self) -> None:
+        """Show the hint and the status before anything is loaded."""
+        self.watch(self.transcript, "has_unseen_rows", self.status.show_unseen, init=False)
+        self.status.update_hint()
+        self.status.refresh()
+
+    def on_unmount(self) -> None:
+        """Release the draft file."""
+        if self.history is not None:
+            self.history.close()
+
+    # ── the session ─────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def session(self) -> "Session | None":
+        """The session that is shown."""
+        return self.runner.session
+
+    def set_session(self, runtime: "Runtime", session: "Session", timeline: Timeline) -> None:
+        """Show a session instead of the previous one and send the next queued message."""
+        first = self.runtime is None
+        self.runtime, self.runner.session = runtime, session
+        self.transcript.set_timeline(timeline, keeps_notices=first)
+        self.status.directory = str(runtime.options.workspace)
+        self.status.update_branch()
+        self.completer.files = ()
+        self.completer.values = {
+            **self.completer.values,
+            "mode": [(mode.value, MODE_DESCRIPTIONS[mode]) for mode in Mode],
+            "provider": [(row.name, row.label) for row in runtime.registry.providers()],
+        }
+        self.update_model_completions()
+        if first:
+            self._restore_last_draft(runtime)
+        self.update_mode_banner()
+        self.status.refresh()
+        self.runner.send_next()
+
+    def update_model_completions(self) -> None:
+        """Use the available models for completion."""
+        if (runtime := self.runtime) is not None:
+            usable = [
+                (model.id, ", ".join(model.aliases))
+                for model in runtime.catalogue.all()
+                if runtime.registry.configuration_problem(model.provider) is None
+            ]
+            self.completer.values = {**self.completer.values, "model": usable}
+
+    def update_mode_banner(self) -> None:
+        """Show a banner in the approval mode `auto`."""
+        assert self.session is not None, "a mode belongs to a session"
+        auto = self.session.mode is Mode.AUTO
+        text = "AUTO: tools run without approval. Shift+Tab switches back to ask." if auto else None
+        self.banner.set_notice("mode", text)
+
+    async def show_change(self, events: AsyncGenerator[Event, None]) -> None:
+        """Show the events of a change outside a turn."""
+        async with aclosing(events):
+            async for event in events:
+                self.transcript.apply(event)
+        self.status.refresh()
+
+    async def confirm(self, confirmation: Confirmation) -> Decision:
+        """Return the user's answer to an approval prompt; the agent calls this during a turn."""
+        self.post_message(self.AttentionNeeded("approval needed"))
+        self.status.set_hint(HINT_APPROVAL)  # Esc belongs to the approval prompt
+        self._shrink_other_widgets(for_approval=True)
+        panel = self.approval_prompt
+        try:
+            decision = await panel.ask(confirmation)
+        finally:
+            if panel.is_running and panel.is_attached:  # the screen may be closing
+                self._shrink_other_widgets(for_approval=panel.confirmation is not None)
+        if panel.confirmation is None:
+            self.status.set_hint()
+        return decision
+
+    def _shrink_other_widgets(self, *, for_approval: bool) -> None:
+        """Shrink other widgets so that the approval prompt, prompt and status line fit."""
+        self.set_class(for_approval, "-approval")
+        self.queue_list.set_compact(for_approval)
+
+    # ── what the runner shows ───────────────────────────────────────────────────────────────────
+
+    def mark_turn_started(self) -> None:
+        """Show that a turn runs."""
+        self.status.start_turn()
+
+    def show_event(self, event: Event) -> None:
+        """Show an event of a turn."""
+        self.transcript.apply(event)
+        self.status.apply(event)
+
+    def mark_turn_ended(self) -> None:
+        """Show that no turn runs, and get the user's attention."""
+        self.completer.files = ()  # the turn may have made some
+        self.status.end_turn()
+        self.post_message(self.AttentionNeeded("the turn is over"))
+
+    def refresh_status(self) -> None:
+        """Show the queue and whether the turn is stopping."""
+        self.status.refresh()
+
+    def note(self, level: Literal["info", "warning", "error"], text: str) -> None:
+        """Show a notice in the transcript; it is not part of the session."""
+        self.transcript.add_notice(level, text)
+
+    def report_exception(self, error: Exception) -> None:
+        """Log a fault and show a notice without a traceback."""
+        _log.error("a fault in the interface or the core", exc_info=error)
+        details = f" See {self.runtime.paths.log_file}." if self.runtime else ""
+        message = f"Failed: {SHORTAGE}." if is_shortage(error) else f"Internal error.{details}"
+        self.note("error", message)
+
+    def restore_draft(self, draft: Draft) -> bool:
+        """Put a draft that was not sent into the prompt; return False if the prompt has text."""
+        if self.prompt.text:
+            return False
+        self.prompt.load(draft, selected=True)
+        return True
 
     async def run_command(self, invocation: Invocation) -> None:
         """Run a slash command."""
-        await run_command(self, invocation)
+        await self._run_command(self, invocation)
 
-    # ── messages of widgets ─────────────────────────────────────────────────────────────────────
+    # ── the prompt ──────────────────────────────────────────────────────────────────────────────
+
+    def take(self, draft: Draft) -> None:
+        """Pass the content of the prompt to the runner; without text, send a paused queue."""
+        if not draft.full_text.strip():
+            self.runner.resume()
+            return
+        parsed = parse_input(draft.text)
+        if isinstance(parsed, InvalidCommand) and not self._is_confirmed_text(draft, parsed):
+            self.note("warning", parsed.message)
+            return
+        command = parsed.command if isinstance(parsed, Invocation) else None
+        if command is not None and self.runner.is_running and not command.during_turn:
+            self.note("warning", f"`/{command.name}` needs the turn to end; Esc stops it.")
+            return
+        if self.history is not None and not (command is not None and command.name == "key"):
+            self.history.add(draft)
+            self.history.save_draft(Draft())
+        self.prompt.load(Draft())
+        self.runner.submit(draft)
+
+    def _is_confirmed_text(self, draft: Draft, mistake: InvalidCommand) -> bool:
+        """Whether Enter was pressed again for text that looks like a command."""
+        again = bool(draft.text) and self._unconfirmed_text == draft.text
+        self._unconfirmed_text = draft.text if mistake.path_like and not again else ""
+        return again
 
     def recall(self, step: Literal[-1, 1]) -> None:
         """Load a queued message or an earlier prompt."""
-        if step < 0 and not self.prompt.text and len(self.queue):
+        if step < 0 and not self.prompt.text and len(self.runner.queue):
             self._edit_queued(-1)
         elif self.history is not None:
             draft = self.history.older(self.prompt.draft) if step < 0 else self.history.newer()
             if draft is not None:
                 self.prompt.load(draft)
 
-    @on(Queue.MessageClicked)
-    def edit_queued(self, chosen: Queue.MessageClicked) -> None:
-        """Move a queued message to the prompt."""
-        if not self.prompt.text:
-            self._edit_queued(chosen.at)
+    def _edit_queued(self, at: int) -> None:
+        if (draft := self.runner.queue.pop(at)) is not None:
+            self.prompt.load(draft)
+            self.status.refresh()
 
     @on(Prompt.TypingPaused)
     def save_draft(self) -> None:
         """Save the text in the prompt."""
         if self.history is not None:
             self.history.save_draft(self.prompt.draft)
+
+    def _restore_last_draft(self, runtime: "Runtime") -> None:
+        self.history = History(runtime.paths.state, runtime.options.workspace)
+        left = self.history.claim_draft()
+        if left.text and not self.prompt.text:
+            self.prompt.load(left)
+        else:
+            self.history.add(left)
 
     def leave_prompt(self) -> None:
         """Focus the open approval prompt, or else the transcript."""
@@ -91,11 +309,13 @@ class ChatScreen(TurnScreen):
         else:
             self.approval_prompt.focus_when_safe()
 
+    # ── messages of widgets ─────────────────────────────────────────────────────────────────────
+
     @on(TextArea.Changed)
     def update_after_edit(self) -> None:
         """Focus the approval prompt if the prompt is now empty, and update the hint."""
         self.approval_prompt.arm_when_safe()
-        self.set_hint()
+        self.status.update_hint()
 
     def on_screen_suspend(self) -> None:
         """Pause the approval prompt while a picker or a report has the focus."""
@@ -105,10 +325,11 @@ class ChatScreen(TurnScreen):
         """Resume the approval prompt."""
         self.approval_prompt.arm_when_safe()
 
-    @on(Transcript.RetryRequested)
-    def retry_from_block(self) -> None:
-        """Retry after a click on the error block."""
-        self.action_retry()
+    @on(QueueList.MessageClicked)
+    def edit_queued(self, chosen: QueueList.MessageClicked) -> None:
+        """Move a queued message to the prompt."""
+        if not self.prompt.text:
+            self._edit_queued(chosen.at)
 
     @on(Prompt.FilesNeeded)
     @work(group="files", exclusive=True)
@@ -130,12 +351,11 @@ class ChatScreen(TurnScreen):
         """Esc: close a list, decline a tool call, or stop the turn."""
         if not self.prompt.close_completions() and not self.approval_prompt.handle_escape():
             self.prompt.focus()
-            self.stop()
+            self.runner.stop()
 
     def action_interrupt(self) -> None:
         """Ctrl+C: copy the selection, else clear the prompt, else stop the turn; twice: quit."""
-        if (selection := self._long_selection) is not None:
-            self._copy_long_selection(selection)
+        if self.transcript.copy_long_selection():
             self.clear_selection()
         elif selected := self.get_selected_text() or self.prompt.selected_text:
             self.app.copy_to_clipboard(selected)
@@ -144,19 +364,17 @@ class ChatScreen(TurnScreen):
             if self.history is not None:
                 self.history.add(self.prompt.draft)
             self.prompt.load(Draft())
-        elif self.clock() - self._last_interrupt < QUIT_SECONDS:
+        elif self._clock() - self._last_interrupt < QUIT_SECONDS:
             self.app.run_worker(self.app.action_quit())
         else:
-            self._last_interrupt = self.clock()
-            self.stop()
-            self.set_hint(HINT_QUIT)
-            self.set_timer(QUIT_SECONDS, self._restore_hint)
+            self._last_interrupt = self._clock()
+            self.runner.stop()
+            self.status.set_hint(HINT_QUIT)
+            self.set_timer(QUIT_SECONDS, self.status.set_hint)
 
     def action_copy_text(self) -> None:
         """Copy the selection, for the keys of Textual."""
-        if (selection := self._long_selection) is not None:
-            self._copy_long_selection(selection)
-        else:
+        if not self.transcript.copy_long_selection():
             super().action_copy_text()
 
     def action_leave(self) -> None:
@@ -173,27 +391,27 @@ class ChatScreen(TurnScreen):
         else:
             self.note("info", "Cannot suspend: no shell with job control could resume the program.")
 
+    @on(Transcript.RetryRequested)
     def action_retry(self) -> None:
-        """Ctrl+T: retry the failed turn."""
-        if self.session is None or self.turn_running or self.opening is not None:
+        """Ctrl+T, or `r` in the transcript: retry the failed turn."""
+        if self.session is None or self.runner.is_running or self.opening is not None:
             return
         if not self.session.state.last_turn_failed:
             self.note("info", "The last turn did not fail; `/retry` repeats it anyway.")
         else:
-            self.start_turn(self.session.retry())
+            self.runner.start_turn(self.session.retry())
 
     def action_unqueue(self) -> None:
         """Ctrl+X: drop the last queued message."""
-        if self.prompt.text or not len(self.queue):
+        if self.prompt.text or not len(self.runner.queue):
             raise SkipAction
-        self.queue.pop(-1)
-        self.refresh_status()
+        self.runner.queue.pop(-1)
+        self.status.refresh()
 
     def action_scroll(self, where: str) -> None:
         """Scroll the transcript, or the approval prompt if it is expanded."""
-        view = (
-            self.approval_prompt.pane if self.approval_prompt.handles_page_keys else self.transcript
-        )
+        panel = self.approval_prompt
+        view = panel.pane if panel.handles_page_keys else self.transcript
         match where:
             case "page_up":
                 view.scroll_page_up(animate=False)
@@ -217,30 +435,9 @@ class ChatScreen(TurnScreen):
     @work(group="mode", exclusive=True)
     async def action_cycle_mode(self) -> None:
         """Shift+Tab: switch to the next approval mode."""
-        if self.session is not None and self.runtime is not None:
+        if self.session is not None:
             modes = list(Mode)
-            mode = modes[(modes.index(self.session.mode) + 1) % len(modes)]
-            await show_results(self, choose_mode(self.session, self.runtime, mode.value))
-
-    # ── internals ───────────────────────────────────────────────────────────────────────────────
-
-    @property
-    def _long_selection(self) -> Selection | None:
-        """The selection in the transcript if it must be read in slices."""
-        selection = self.transcript.text_selection
-        return selection if selection is not None and self.transcript.is_long(selection) else None
-
-    @work(group="copy", exclusive=True)
-    async def _copy_long_selection(self, selection: Selection) -> None:
-        text = await self.transcript.read_selection(selection)
-        self.app.copy_to_clipboard(text)
-        if len(text) <= MAX_COPIED_CHARACTERS:
-            self.note("info", f"Copied {len(text):,} characters.")
-
-    def _edit_queued(self, at: int) -> None:
-        if (draft := self.queue.pop(at)) is not None:
-            self.prompt.load(draft)
-            self.refresh_status()
-
-    def _restore_hint(self) -> None:
-        self.set_hint(HINT_BUSY if self.turn_running else HINT)
+            following = modes[(modes.index(self.session.mode) + 1) % len(modes)]
+            invocation = parse_input(f"/mode {following.value}")
+            assert isinstance(invocation, Invocation), "the core has this command"
+            await self.run_command(invocation)

@@ -20,6 +20,7 @@ from yourtool.agent.commands.base import (
 from yourtool.events.deltas import Notice
 from yourtool.tui.drafts import fold_text
 from yourtool.tui.screens.attachments import warn_unsupported
+from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.screen_commands import SCREEN_COMMANDS
@@ -30,11 +31,10 @@ from yourtool.tui.screens.sessions import (
     update_demo_banner,
 )
 from yourtool.tui.screens.text_entry import TextEntry
-from yourtool.tui.screens.turn_screen import TurnScreen
 from yourtool.tui.terminal import MAX_COPIED_CHARACTERS
 
 
-async def run_command(chat: TurnScreen, invocation: Invocation) -> None:
+async def run_command(chat: ChatScreen, invocation: Invocation) -> None:
     """Run a slash command of the core or of the screen."""
     command, argument = invocation.command, invocation.argument
     if command.run is None:
@@ -44,7 +44,7 @@ async def run_command(chat: TurnScreen, invocation: Invocation) -> None:
         await show_results(chat, command.run(session, runtime, argument))
 
 
-async def show_results(chat: TurnScreen, results: CommandResults) -> None:
+async def show_results(chat: ChatScreen, results: CommandResults) -> None:
     """Render the results of a command, each before the next one is computed."""
     async with aclosing(results):
         async for result in results:
@@ -52,7 +52,7 @@ async def show_results(chat: TurnScreen, results: CommandResults) -> None:
     chat.refresh_status()
 
 
-async def show_result(chat: TurnScreen, result: CommandResult) -> None:
+async def show_result(chat: ChatScreen, result: CommandResult) -> None:
     """Render one result."""
     match result:
         case Notice(level=level, text=text):
@@ -69,7 +69,7 @@ async def show_result(chat: TurnScreen, result: CommandResult) -> None:
             await warn_unsupported(chat)
             update_demo_banner(chat)
         case StartTurn(events=events):
-            chat.start_turn(events)
+            chat.runner.start_turn(events)
         case StartSession(model=model):
             await start_session(chat, model)
         case OpenSession(session_id=session_id):
@@ -90,7 +90,7 @@ async def show_result(chat: TurnScreen, result: CommandResult) -> None:
             chat.transcript.apply(event)
 
 
-async def _show_picker(chat: TurnScreen, wanted: Choose) -> None:
+async def _show_picker(chat: ChatScreen, wanted: Choose) -> None:
     picker = Picker(wanted.title, wanted.choices, wanted.hint, current=wanted.current)
     chat.update_model_completions()  # the choices may include models that were discovered just now
     if (update := wanted.update) is not None:
@@ -100,7 +100,7 @@ async def _show_picker(chat: TurnScreen, wanted: Choose) -> None:
         await show_results(chat, wanted.then(picked))
 
 
-def _update_picker(chat: TurnScreen, picker: Picker, wanted: Choose) -> None:
+def _update_picker(chat: ChatScreen, picker: Picker, wanted: Choose) -> None:
     update = wanted.update
     if update is not None and not update.cancelled() and update.exception() is None:
         picker.set_choices(update.result())

@@ -10,12 +10,12 @@ from yourtool.agent.commands.table import describe_commands
 from yourtool.errors import UsageError
 from yourtool.tui.keys import KEYS, KeyPlace
 from yourtool.tui.screens.attachments import attach_clipboard, attach_file
+from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen
-from yourtool.tui.screens.turn_screen import TurnScreen
 from yourtool.tui.transcript.transcript import Transcript
 
-ScreenCommand: TypeAlias = Callable[[TurnScreen, str], Awaitable[None]]
+ScreenCommand: TypeAlias = Callable[[ChatScreen, str], Awaitable[None]]
 
 _PLACE_TITLES: dict[KeyPlace, str] = {
     "prompt": "In the prompt",
@@ -24,17 +24,17 @@ _PLACE_TITLES: dict[KeyPlace, str] = {
 }
 
 
-async def show_help(chat: TurnScreen, _argument: str) -> None:
+async def show_help(chat: ChatScreen, _argument: str) -> None:
     """`/help`: show commands and keys."""
     await chat.app.push_screen(ReportScreen("Help", help_report()))
 
 
-async def clear_screen(chat: TurnScreen, _argument: str) -> None:
+async def clear_screen(chat: ChatScreen, _argument: str) -> None:
     """`/clear`: clear the transcript."""
     chat.transcript.clear()
 
 
-async def choose_theme(chat: TurnScreen, argument: str) -> None:
+async def choose_theme(chat: ChatScreen, argument: str) -> None:
     """`/theme`: switch to a theme, or pick one from a list."""
     names = sorted(name for name, _ in chat.completer.values["theme"])
     name = argument or await chat.app.push_screen_wait(
@@ -46,7 +46,7 @@ async def choose_theme(chat: TurnScreen, argument: str) -> None:
         chat.app.theme = name
 
 
-async def quit_app(chat: TurnScreen, _argument: str) -> None:
+async def quit_app(chat: ChatScreen, _argument: str) -> None:
     """`/quit`: exit the program."""
     await chat.app.action_quit()
 

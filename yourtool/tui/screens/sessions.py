@@ -7,8 +7,8 @@ from yourtool.agent.commands.sessions import session_choices
 from yourtool.errors import SwapRefusedError, UsageError
 from yourtool.messages.message import now
 from yourtool.models import DEMO
+from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.picker import Picker
-from yourtool.tui.screens.turn_screen import TurnScreen
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.runtime import Runtime
@@ -18,7 +18,7 @@ NOTICE_SECONDS = 0.2
 """Seconds until a notice that a session is being opened."""
 
 
-def require_session(chat: TurnScreen) -> "tuple[Runtime, Session]":
+def require_session(chat: ChatScreen) -> "tuple[Runtime, Session]":
     """Return the open runtime and session.
 
     Raises:
@@ -29,14 +29,14 @@ def require_session(chat: TurnScreen) -> "tuple[Runtime, Session]":
     return chat.runtime, chat.session
 
 
-async def start_session(chat: TurnScreen, model: str | None = None) -> None:
+async def start_session(chat: ChatScreen, model: str | None = None) -> None:
     """Replace the session with a new one, with a model if one is given."""
     runtime, _ = require_session(chat)
     await show_session(chat, runtime, await runtime.new_session(chat.confirm, model or None))
     update_demo_banner(chat)
 
 
-async def switch_session(chat: TurnScreen, session_id: str) -> None:
+async def switch_session(chat: ChatScreen, session_id: str) -> None:
     """Replace the session with a stored one."""
     runtime, _ = require_session(chat)
     notice = chat.set_timer(
@@ -53,7 +53,7 @@ async def switch_session(chat: TurnScreen, session_id: str) -> None:
         chat.note("info", f"`/model {refused.model}` shows the alternatives.")
 
 
-async def show_session(chat: TurnScreen, runtime: "Runtime", session: "Session") -> None:
+async def show_session(chat: ChatScreen, runtime: "Runtime", session: "Session") -> None:
     """Show a session instead of the previous one, which stays open until the new one is ready.
 
     No messages are sent in the meantime. A session that cannot be shown is closed.
@@ -72,7 +72,7 @@ async def show_session(chat: TurnScreen, runtime: "Runtime", session: "Session")
 
 
 async def open_stored_session(
-    chat: TurnScreen, runtime: "Runtime", session_id: str
+    chat: ChatScreen, runtime: "Runtime", session_id: str
 ) -> "tuple[Session, SwapRefusedError | None]":
     """Open a session; if the model of `--model` does not support it, use the session's model."""
     try:
@@ -81,13 +81,13 @@ async def open_stored_session(
         return await runtime.resume(session_id, chat.confirm, keep_model=True), refused
 
 
-async def pick_session(chat: TurnScreen, runtime: "Runtime") -> str | None:
+async def pick_session(chat: ChatScreen, runtime: "Runtime") -> str | None:
     """Let the user pick the first session; return its id or None."""
     choices = session_choices(await runtime.store.list(), runtime.options.workspace, now())
     return await chat.app.push_screen_wait(Picker("Sessions", choices))
 
 
-def update_demo_banner(chat: TurnScreen) -> None:
+def update_demo_banner(chat: ChatScreen) -> None:
     """Show a banner if the demo script answers, with the ways to use a model."""
     runtime, session = require_session(chat)
     if not session.model.is_demo:
@@ -103,7 +103,7 @@ def update_demo_banner(chat: TurnScreen) -> None:
     )
 
 
-async def suggest_local_servers(chat: TurnScreen) -> None:
+async def suggest_local_servers(chat: ChatScreen) -> None:
     """Suggest models of local servers if the session uses the demo script."""
     runtime, session = require_session(chat)
     if not session.model.is_demo:

@@ -16,6 +16,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
+from yourtool.tui.slices import PAUSE_SECONDS, SLICE_SECONDS
 from yourtool.tui.styled_lines import BLANK, StyledLine
 from yourtool.tui.transcript.heights import Heights
 from yourtool.tui.transcript.items import Item
@@ -23,10 +24,6 @@ from yourtool.tui.transcript.painting import GUTTER, Painter
 from yourtool.tui.transcript.selection import SelectedRow, selection_lines
 from yourtool.tui.transcript.text_items import ReplyItem
 
-PAUSE_SECONDS = 0.005
-"""Seconds between two slices of long work; Textual runs queued callbacks without a pause."""
-SLICE_SECONDS = 0.008
-"""Seconds that one slice may take."""
 _RESERVED_ROWS = 3
 """Blank rows reserved below a streaming reply, so that not every new row scrolls the text."""
 _MAX_DISTANCE = 400

@@ -5,12 +5,11 @@ come into view. While a reply streams, only changed rows are repainted, at most
 `FLUSHES_PER_SECOND` times a second; when nothing happens, no timer runs.
 """
 
-import asyncio
 import time
 from collections.abc import Iterable
 from typing import ClassVar, Literal
 
-from textual import events
+from textual import events, work
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.selection import Selection
@@ -22,8 +21,9 @@ from yourtool.events.model_calls import LlmCallFailed
 from yourtool.events.turns import TurnCancelled, TurnCompleted
 from yourtool.tui.keys import KEYS
 from yourtool.tui.markdown.blocks import HighlighterFactory
+from yourtool.tui.slices import PAUSE_SECONDS, SLICE_SECONDS, Slices
 from yourtool.tui.terminal import MAX_COPIED_CHARACTERS
-from yourtool.tui.transcript.item_view import PAUSE_SECONDS, SLICE_SECONDS, ItemView
+from yourtool.tui.transcript.item_view import ItemView
 from yourtool.tui.transcript.items import ErrorItem, Item
 from yourtool.tui.transcript.text_items import ReplyItem, ThinkingItem
 from yourtool.tui.transcript.timeline import Timeline
@@ -96,13 +96,11 @@ class Transcript(ItemView):
 
     async def build_timeline(self, facts: Iterable[AnyFact]) -> Timeline:
         """Return the timeline of a stored session, built in slices so that keys are handled."""
-        timeline = self._new_timeline()
-        started = time.monotonic()
+        timeline, slices = self._new_timeline(), Slices()
         for fact in facts:
             timeline.apply(fact)
-            if time.monotonic() - started > SLICE_SECONDS:
-                await asyncio.sleep(PAUSE_SECONDS)
-                started = time.monotonic()
+            if slices.is_over:
+                await slices.pause()
         timeline.changed_items.clear()
         return timeline
 
@@ -168,17 +166,31 @@ class Transcript(ItemView):
         """Return the Markdown source of the last reply."""
         return self._timeline.last_reply
 
+    def copy_long_selection(self) -> bool:
+        """Copy a selection that must be read in slices; return False if there is none."""
+        selection = self.text_selection
+        if selection is None or not self.is_long(selection):
+            return False
+        self._copy_in_slices(selection)
+        return True
+
+    @work(group="copy", exclusive=True)
+    async def _copy_in_slices(self, selection: Selection) -> None:
+        text = await self.read_selection(selection)
+        self.app.copy_to_clipboard(text)
+        if len(text) <= MAX_COPIED_CHARACTERS:
+            self.add_notice("info", f"Copied {len(text):,} characters.")
+
     async def read_selection(self, selection: Selection) -> str:
         """Return the text of a long selection, read in slices so that keys are handled."""
-        lines, length, started = list[str](), 0, time.monotonic()
+        lines, length, slices = list[str](), 0, Slices()
         for more in self.selected_lines(selection):
             lines += more
             length += sum(map(len, more)) + len(more)
             if length > MAX_COPIED_CHARACTERS:
                 break
-            if time.monotonic() - started > SLICE_SECONDS:
-                await asyncio.sleep(PAUSE_SECONDS)
-                started = time.monotonic()
+            if slices.is_over:
+                await slices.pause()
         return "\n".join(lines).rstrip("\n")
 
     # Keys

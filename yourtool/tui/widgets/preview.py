@@ -20,8 +20,8 @@ from yourtool.effects import Confirmation
 from yourtool.text import escape_line_pieces
 from yourtool.tui.approval_text import approval_details, argument_lines
 from yourtool.tui.diff import approval_pieces, diff_lines
+from yourtool.tui.slices import PAUSE_SECONDS
 from yourtool.tui.styled_lines import StyledLine, iter_lines, wrap_pieces
-from yourtool.tui.transcript.item_view import PAUSE_SECONDS
 
 _STYLE_CLASSES = (
     ("diff.added", "preview--added"),

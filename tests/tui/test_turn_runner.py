@@ -1,0 +1,164 @@
+"""The queue and the turns of a session, without a screen."""
+
+import asyncio
+
+import pytest
+
+from tests.tui.fakes import FakeSession, ended, failed, started, turn
+from yourtool.agent.commands.base import Invocation
+from yourtool.errors import UsageError
+from yourtool.events.turns import TurnCompleted
+from yourtool.messages.metadata import StopReason
+from yourtool.tui.drafts import Draft
+from yourtool.tui.pending_attachments import PendingAttachments
+from yourtool.tui.turn_runner import TurnRunner
+
+HELLO = turn("hello", "Hi.")
+
+
+class FakeDisplay:
+    """Records what the runner shows; `prompt` is the text that the user is typing."""
+
+    def __init__(self) -> None:
+        self.tasks: list[asyncio.Task[None]] = []
+        self.shown, self.notes, self.commands, self.faults = [], [], [], []
+        self.restored: list[Draft] = []
+        self.prompt = ""
+        self.command_error: Exception | None = None
+        self.turns_shown = 0
+
+    def run_worker(self, work, *, group):
+        self.tasks.append(asyncio.create_task(work()))
+
+    def mark_turn_started(self):
+        self.turns_shown += 1
+
+    def show_event(self, event):
+        self.shown.append(event)
+
+    def mark_turn_ended(self):
+        self.turns_shown -= 1
+
+    def refresh_status(self): ...
+
+    def note(self, level, text):
+        self.notes.append((level, text))
+
+    def report_exception(self, error):
+        self.faults.append(error)
+
+    def restore_draft(self, draft):
+        if not self.prompt:
+            self.restored.append(draft)
+        return not self.prompt
+
+    async def run_command(self, invocation: Invocation):
+        self.commands.append(invocation.command.name)
+        if self.command_error is not None:
+            raise self.command_error
+
+
+class Stage:
+    def __init__(self, workspace) -> None:
+        self.workspace = workspace
+        self.display = FakeDisplay()
+        self.runner = TurnRunner(self.display, PendingAttachments(lambda _: None))
+
+    def open(self, *scripts) -> FakeSession:
+        self.runner.session = session = FakeSession(*scripts or (HELLO,), workspace=self.workspace)
+        return session
+
+    def submit(self, *texts: str) -> None:
+        for text in texts:
+            self.runner.submit(Draft(text))
+
+    async def finish(self) -> None:
+        while self.display.tasks:
+            await self.display.tasks.pop(0)
+
+    @property
+    def queued(self) -> list[str]:
+        return [draft.text for draft in self.runner.queue.drafts]
+
+
+@pytest.fixture
+def stage(tmp_path):
+    return Stage(tmp_path)
+
+
+async def test_messages_wait_for_the_session_and_are_sent_in_order(stage):
+    stage.submit("one", "two")
+    assert stage.queued == ["one", "two"]
+    session = stage.open()
+    stage.runner.send_next()
+    await stage.finish()
+    assert session.sent == ["one", "two"]
+    assert len([each for each in stage.display.shown if isinstance(each, TurnCompleted)]) == 2
+    assert not stage.runner.is_running and stage.display.turns_shown == 0
+
+
+async def test_stopped_turn_pauses_the_queue_until_the_user_resumes_it(stage):
+    session = stage.open([started("one"), asyncio.Event()], HELLO)
+    stage.submit("one", "two")
+    while not session.busy:
+        await asyncio.sleep(0)
+    stage.runner.stop()
+    assert stage.runner.is_stopping
+    await stage.runner.wait_for_turn()
+    await stage.finish()
+    assert session.sent == ["one"]
+    assert (stage.queued, stage.runner.queue.pause_reason) == (["two"], "you stopped the turn")
+    stage.runner.resume()
+    await stage.finish()
+    assert session.sent == ["one", "two"]
+
+
+async def test_failed_turn_can_be_retried_from_a_paused_queue(stage):
+    session = stage.open([started("one"), failed(), ended(StopReason.ERROR)], HELLO)
+    stage.submit("one", "two")
+    await stage.finish()
+    queue = stage.runner.queue
+    assert (queue.pause_reason, queue.can_retry) == ("the turn failed", True)
+    assert session.sent == ["one"]
+
+
+async def test_unsent_message_returns_to_the_prompt_or_to_the_front_of_the_queue(stage):
+    session = stage.open()
+    stage.submit("@nobody one")
+    await stage.finish()
+    assert stage.display.restored == [Draft("@nobody one")] and stage.queued == []
+    stage.display.prompt = "half a sentence"
+    stage.submit("@nobody two", "three")
+    await stage.finish()
+    assert stage.queued == ["@nobody two", "three"]
+    assert stage.runner.queue.pause_reason == "the message could not be sent"
+    assert session.sent == []
+
+
+async def test_fault_of_the_core_is_reported_and_pauses_the_queue(stage):
+    session = stage.open([started("one"), ZeroDivisionError("a fault")], HELLO)
+    stage.submit("one", "two")
+    await stage.finish()
+    assert [str(each) for each in stage.display.faults] == ["a fault"]
+    assert stage.runner.queue.pause_reason == "the program failed"
+    assert session.sent == ["one"]
+
+
+async def test_command_runs_during_a_turn_and_later_messages_wait_for_it(stage):
+    session = stage.open()
+    stage.submit("one", "/cost", "two")
+    assert stage.queued == ["two"]
+    await stage.finish()
+    assert stage.display.commands == ["cost"]
+    assert session.sent == ["one", "two"]
+
+
+async def test_failed_command_returns_to_the_prompt_and_pauses_the_queue(stage):
+    session = stage.open()
+    stage.display.command_error = UsageError("No such model.")
+    stage.submit("/model nobody", "for that model only")
+    await stage.finish()
+    assert stage.display.notes == [("error", "No such model.")]
+    assert stage.display.restored == [Draft("/model nobody")]
+    assert stage.runner.queue.pause_reason == "a command failed"
+    assert session.sent == []

@@ -1,0 +1,146 @@
+"""The status line and the hints of the prompt."""
+
+from typing import Any
+
+from textual.screen import Screen
+from textual.timer import Timer
+
+from yourtool.amounts import format_spending
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import Notice, TextDelta, ThinkingDelta, ToolUseStart
+from yourtool.events.facts import Fact
+from yourtool.tui.transcript.transcript import Transcript
+from yourtool.tui.turn_runner import TurnRunner
+from yourtool.tui.widgets.prompt import Prompt
+from yourtool.tui.widgets.status import StatusFields, StatusLine, describe_activity, find_branch
+
+HINT_IDLE = "/help · @ file or model · Shift+Tab mode"
+HINT_BUSY = "Esc stops · Enter queues"
+HINT_APPROVAL = "Enter queues"
+HINT_QUIT = "press Ctrl+C again to quit"
+HINT_UNSEEN = "↓ new output · Ctrl+End"
+_HINT_SHARED_COMMAND = "command · the model sees its output"
+_HINT_HIDDEN_COMMAND = "command · hidden from the model"
+_STATUS_EVENTS = (Fact, Notice)  # events that change the status line
+_DELTAS = (TextDelta, ThinkingDelta, ToolUseStart)  # shown as the activity
+
+
+class SessionStatus:
+    """Keeps the status line and the hints up to date for a screen."""
+
+    def __init__(
+        self,
+        screen: Screen[Any],
+        line: StatusLine,
+        prompt: Prompt,
+        transcript: Transcript,
+        runner: TurnRunner,
+    ) -> None:
+        self.without_session = "opening …"
+        """The text while no session is open."""
+        self.directory = ""
+        """The directory in which the program was started."""
+        self._screen = screen
+        self._line = line
+        self._prompt = prompt
+        self._transcript = transcript
+        self._runner = runner
+        self._hint = HINT_IDLE
+        self._branch = ""
+        self._last_kind: type[Event] | None = None  # of the events that changed the activity
+        self._ticker: Timer | None = None
+
+    # ── hints ───────────────────────────────────────────────────────────────────────────────────
+
+    def set_hint(self, hint: str = "") -> None:
+        """Show a hint; without one, the hint for a running turn or an idle session."""
+        self._hint = hint or (HINT_BUSY if self._runner.is_running else HINT_IDLE)
+        self.update_hint()
+
+    def update_hint(self) -> None:
+        """Show the hint, or another one for a shell command in the prompt."""
+        hint = _shell_hint(self._prompt.text) or self._hint
+        if hint != self._prompt.border_subtitle:
+            self._prompt.border_subtitle = hint
+            self.refresh()
+
+    def show_unseen(self, has_unseen_rows: bool) -> None:
+        """Show whether there is new output below the visible rows."""
+        self._prompt.border_title = HINT_UNSEEN if has_unseen_rows else ""
+        self.refresh()
+
+    @property
+    def _urgent_hint(self) -> str:
+        """The text of the prompt's border if the screen is too short for a border."""
+        if not self._screen.has_class("-short"):
+            return ""
+        hint = str(self._prompt.border_subtitle or "")
+        if hint not in (HINT_IDLE, HINT_BUSY, HINT_APPROVAL):
+            return hint
+        return HINT_UNSEEN if self._transcript.has_unseen_rows else ""
+
+    # ── the status line ─────────────────────────────────────────────────────────────────────────
+
+    def start_turn(self) -> None:
+        """Show that a turn runs, and for how long."""
+        self._last_kind = None
+        self._ticker = self._screen.set_interval(1, self.refresh)
+        self.set_hint()
+        self.refresh()
+
+    def end_turn(self) -> None:
+        """Show that no turn runs."""
+        if self._ticker is not None:
+            self._ticker.stop()
+        self.update_branch()
+        self.set_hint()
+        self.refresh()
+
+    def apply(self, event: Event) -> None:
+        """Update the status if an event changed it; a piece of a reply seldom does."""
+        kind = type(event)
+        if isinstance(event, _STATUS_EVENTS) or (kind is not self._last_kind and kind in _DELTAS):
+            self._last_kind = kind
+            self.refresh()
+
+    def update_branch(self) -> None:
+        """Read which branch is checked out in the workspace."""
+        if (session := self._runner.session) is not None:
+            self._branch = find_branch(session.workspace)
+
+    def refresh(self) -> None:
+        """Update the status line."""
+        runner, alert = self._runner, self._urgent_hint
+        if (session := runner.session) is None:
+            self._line.status = StatusFields(
+                model=self.without_session, queued=len(runner.queue), alert=alert
+            )
+            return
+        state, model = session.state, session.model
+        window = model.capabilities.max_context_tokens
+        pending = state.pending_model
+        activity = describe_activity(state.facts, self._transcript.active_item)
+        if runner.is_stopping:
+            activity = "stopping"
+        self._line.status = StatusFields(
+            model=model.id,
+            pending_model="" if pending is None else pending or "default",
+            mode=session.mode.value,
+            context=min(100, 100 * state.context_tokens // window) if window else None,
+            cost=format_spending(state.cost_usd, unpriced=state.unpriced),
+            activity=activity if runner.is_running else "",
+            seconds=runner.seconds,
+            silent_seconds=self._transcript.silent_seconds,
+            queued=len(runner.queue),
+            branch=self._branch,
+            directory=self.directory,
+            alert=alert,
+            is_new_session=not state.messages and not runner.is_running,
+        )
+
+
+def _shell_hint(text: str) -> str:
+    """Return the hint for a shell command, or an empty string for other text."""
+    if not text.startswith("!"):
+        return ""
+    return _HINT_HIDDEN_COMMAND if text.startswith("!!") else _HINT_SHARED_COMMAND

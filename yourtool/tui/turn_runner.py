@@ -1,0 +1,260 @@
+"""Runs one turn or slash command after the other; what the user enters meanwhile is queued."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from functools import partial
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from yourtool.agent.commands.base import Invocation
+from yourtool.agent.commands.parser import ShellLine, parse_input
+from yourtool.errors import YourtoolError
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import ShellStarted
+from yourtool.events.tools import ShellRan
+from yourtool.events.turns import TurnCancelled, TurnStarted
+from yourtool.tui.drafts import Draft
+from yourtool.tui.message_queue import MessageQueue
+from yourtool.tui.pending_attachments import PendingAttachments
+from yourtool.tui.slices import Slices
+
+if TYPE_CHECKING:  # the core opens after the first paint
+    from yourtool.agent.session.session import Session
+
+_START_EVENTS = (TurnStarted, ShellStarted)  # the message was accepted
+
+# Reasons to pause the queue
+_NOT_SENT = "the message could not be sent"
+_COMMAND_FAILED = "a command failed"
+_FAULT = "the program failed"
+
+
+class TurnDisplay(Protocol):
+    """What a runner needs from the screen."""
+
+    def run_worker(self, work: Callable[[], Awaitable[None]], *, group: str) -> object:
+        """Run a coroutine function in the background."""
+        ...
+
+    def mark_turn_started(self) -> None:
+        """Show that a turn runs."""
+        ...
+
+    def show_event(self, event: Event) -> None:
+        """Show an event of the turn."""
+        ...
+
+    def mark_turn_ended(self) -> None:
+        """Show that no turn runs."""
+        ...
+
+    def refresh_status(self) -> None:
+        """Show the state of the runner."""
+        ...
+
+    def note(self, level: Literal["info", "warning", "error"], text: str) -> None:
+        """Show a notice."""
+        ...
+
+    def report_exception(self, error: Exception) -> None:
+        """Log an unexpected exception and show a notice."""
+        ...
+
+    def restore_draft(self, draft: Draft) -> bool:
+        """Put a draft that was not sent into the prompt; return False if the prompt has text."""
+        ...
+
+    async def run_command(self, invocation: Invocation) -> None:
+        """Run a slash command."""
+        ...
+
+
+class TurnRunner:
+    """The session with its running turn and its queue; the only consumer of a turn's events."""
+
+    def __init__(
+        self,
+        display: TurnDisplay,
+        attachments: PendingAttachments,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.session: Session | None = None
+        self.queue = MessageQueue()
+        self.is_running = False
+        """Whether a turn runs."""
+        self.is_stopping = False
+        """Whether the user stopped the running turn."""
+        self._display = display
+        self._attachments = attachments
+        self._clock = clock
+        self._started_at = 0.0
+        self._command_running = False
+        self._turn_ended = asyncio.Event()
+        self._turn_ended.set()
+
+    @property
+    def seconds(self) -> int | None:
+        """Seconds since the running turn started; None while no turn runs."""
+        return int(self._clock() - self._started_at) if self.is_running else None
+
+    # ── input ───────────────────────────────────────────────────────────────────────────────────
+
+    def submit(self, draft: Draft) -> None:
+        """Run a command or send a message, or queue it if something else runs or waits."""
+        parsed = parse_input(draft.text)
+        if (
+            isinstance(parsed, Invocation)
+            and not self._command_running
+            and (self.session is not None or not parsed.command.needs_session)
+        ):
+            self._start_command(parsed, draft)
+        elif not self._can_send or (len(self.queue) and not self.queue.pause_reason):
+            self.queue.add(draft)
+            self._display.refresh_status()
+        else:
+            self._send(draft)
+
+    def resume(self) -> None:
+        """Send the queued messages if the queue is paused."""
+        if self.queue.pause_reason and not self.is_running:
+            self.queue.resume()
+            self.send_next()
+
+    def send_next(self) -> None:
+        """Send or run the next queued message unless the queue is paused."""
+        if not self._can_send or self.queue.pause_reason:
+            return
+        if (draft := self.queue.pop()) is not None:
+            parsed = parse_input(draft.text)
+            if isinstance(parsed, Invocation):
+                self._start_command(parsed, draft)
+            else:
+                self._send(draft)
+        self._display.refresh_status()
+
+    @property
+    def _can_send(self) -> bool:
+        return self.session is not None and not self.is_running and not self._command_running
+
+    def _send(self, draft: Draft) -> None:
+        assert self.session is not None, "drafts are sent only when a session is open"
+        self.start_turn(_start_events(self.session, draft, self._attachments), draft)
+
+    def _restore(self, draft: Draft) -> None:
+        """Put a draft back into the prompt, or to the front of the queue."""
+        if not self._display.restore_draft(draft):
+            self.queue.add(draft, first=True)
+            self.queue.pause(_NOT_SENT)
+
+    # ── turns ───────────────────────────────────────────────────────────────────────────────────
+
+    def start_turn(self, events: AsyncGenerator[Event, None], draft: Draft | None = None) -> None:
+        """Start a turn; `is_running` is set immediately."""
+        self.is_running = True
+        self._turn_ended.clear()
+        self._display.run_worker(partial(self._play, events, draft), group="turn")
+
+    def stop(self) -> None:
+        """Stop the running turn."""
+        if self.is_running and self.session is not None and self.session.cancel():
+            self.is_stopping = True
+            self._display.refresh_status()
+
+    async def wait_for_turn(self) -> None:
+        """Wait until the running turn has ended, successfully or not."""
+        await self._turn_ended.wait()
+
+    async def _play(self, events: AsyncGenerator[Event, None], draft: Draft | None) -> None:
+        """Show the events of a turn, then send the next queued message."""
+        self._started_at = self._clock()
+        self._display.mark_turn_started()
+        try:
+            reason = await self._show_events(events, draft)
+        finally:
+            self.is_running = self.is_stopping = False
+            self._turn_ended.set()
+        self._display.mark_turn_ended()
+        assert self.session is not None, "a turn belongs to a session"
+        can_retry = self.session.state.last_turn_failed
+        self.queue.pause(reason or _failure_reason(self.session), can_retry=can_retry)
+        self.send_next()
+
+    async def _show_events(self, events: AsyncGenerator[Event, None], draft: Draft | None) -> str:
+        """Show the events of a turn; return a reason to pause the queue or an empty string."""
+        reason, is_accepted = "", False
+        show, slices = self._display.show_event, Slices(0)
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    if isinstance(event, _START_EVENTS):  # earlier events end an earlier turn
+                        is_accepted, reason = True, ""
+                    reason = _stop_reason(event) or reason
+                    show(event)
+                    if slices.is_over:
+                        await slices.pause()
+        except YourtoolError as error:
+            reason = _NOT_SENT
+            self._display.note("error", str(error))
+            if draft is not None and not is_accepted:
+                self._attachments.restore()
+                self._restore(draft)
+        except Exception as error:  # noqa: BLE001 - the top level of this front end, where faults end
+            reason = _FAULT
+            self._display.report_exception(error)
+        return reason
+
+    # ── commands ────────────────────────────────────────────────────────────────────────────────
+
+    def _start_command(self, invocation: Invocation, draft: Draft) -> None:
+        self._command_running = True
+        work = partial(self._run_command, invocation, draft)
+        self._display.run_worker(work, group="command")
+
+    async def _run_command(self, invocation: Invocation, draft: Draft) -> None:
+        """Run a slash command; if it fails, restore its text and pause the queue."""
+        try:
+            await self._display.run_command(invocation)
+        except YourtoolError as error:
+            self._display.note("error", str(error))
+            self._restore(draft)
+            if not self.is_running and not self.queue.pause_reason:
+                self.queue.pause(_COMMAND_FAILED)
+        except Exception as error:  # noqa: BLE001 - the top level of this front end, where faults end
+            self._display.report_exception(error)
+        finally:
+            self._command_running = False
+        self._display.refresh_status()
+        self.send_next()
+
+
+def _start_events(
+    session: "Session", draft: Draft, attachments: PendingAttachments
+) -> AsyncGenerator[Event, None]:
+    """Return the events of a draft: run its shell command, or send it with the attachments.
+
+    The `!` must be typed in the prompt; a folded paste that starts with it is text.
+    """
+    text = draft.full_text
+    if draft.text.startswith("!") and isinstance(line := parse_input(text), ShellLine):
+        return session.run_shell(line.command, shared=line.shared)
+    return session.send(attachments.build_content(text[1:] if text.startswith("\\!") else text))
+
+
+def _stop_reason(event: Event) -> str:
+    """Return a reason if the user stopped a turn or a command, else an empty string."""
+    if isinstance(event, TurnCancelled):
+        return "you stopped the turn"
+    if isinstance(event, ShellRan) and event.exit_code is None:
+        return "you stopped the command"
+    return ""
+
+
+def _failure_reason(session: "Session") -> str:
+    """Return a reason if the last turn failed, else an empty string."""
+    route = session.state.last_route
+    if session.state.last_turn_failed and route is not None and route.chosen_model is None:
+        return "no model was available"
+    if session.limit_reached is not None:
+        return "the turn reached a limit"
+    return "the turn failed" if session.state.last_turn_failed else ""
