@@ -162,3 +162,16 @@ async def test_failed_command_returns_to_the_prompt_and_pauses_the_queue(stage):
     assert stage.display.restored == [Draft("/model nobody")]
     assert stage.runner.queue.pause_reason == "a command failed"
     assert session.sent == []
+
+
+async def test_running_turn_clears_the_reason_of_the_pause(stage):
+    gate = asyncio.Event()
+    session = stage.open([started("one"), failed(), ended(StopReason.ERROR)], [gate, *HELLO], HELLO)
+    stage.submit("one", "two")
+    await stage.finish()
+    assert stage.runner.queue.pause_reason
+    stage.runner.start_turn(session.retry())
+    assert stage.runner.queue.pause_reason == ""
+    gate.set()
+    await stage.finish()
+    assert session.sent == ["one", "two"]
