@@ -175,3 +175,19 @@ async def test_running_turn_clears_the_reason_of_the_pause(stage):
     gate.set()
     await stage.finish()
     assert session.sent == ["one", "two"]
+
+
+async def test_paused_queue_waits_for_the_user_after_a_change_of_the_session(stage):
+    stage.open([started("one"), failed(), ended(StopReason.ERROR)])
+    stage.submit("one", "two")
+    await stage.finish()
+    assert stage.runner.queue.can_retry
+    new = FakeSession(HELLO, workspace=stage.workspace)
+    stage.runner.set_session(new)
+    stage.runner.send_next()
+    await stage.finish()
+    queue = stage.runner.queue
+    assert (queue.pause_reason, queue.can_retry) == ("the session changed", False)
+    stage.runner.resume()
+    await stage.finish()
+    assert new.sent == ["two"]

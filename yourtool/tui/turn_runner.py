@@ -28,6 +28,7 @@ _START_EVENTS = (TurnStarted, ShellStarted)  # the message was accepted
 _NOT_SENT = "the message could not be sent"
 _COMMAND_FAILED = "a command failed"
 _FAULT = "the program failed"
+_SESSION_CHANGED = "the session changed"
 
 
 class TurnDisplay(Protocol):
@@ -97,6 +98,12 @@ class TurnRunner:
     def seconds(self) -> int | None:
         """Seconds since the running turn started; None while no turn runs."""
         return int(self._clock() - self._started_at) if self.is_running else None
+
+    def set_session(self, session: "Session") -> None:
+        """Continue with another session; a queue that the old one paused waits for the user."""
+        if self.session is not None and self.queue.pause_reason:
+            self.queue.pause(_SESSION_CHANGED, can_retry=session.state.last_turn_failed)
+        self.session = session
 
     # ── input ───────────────────────────────────────────────────────────────────────────────────
 

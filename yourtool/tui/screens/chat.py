@@ -143,7 +143,8 @@ class ChatScreen(Screen[None]):
     def set_session(self, runtime: "Runtime", session: "Session", timeline: Timeline) -> None:
         """Show a session instead of the previous one and send the next queued message."""
         first = self.runtime is None
-        self.runtime, self.runner.session = runtime, session
+        self.runtime = runtime
+        self.runner.set_session(session)
         self.transcript.set_timeline(timeline, keeps_notices=first)
         self.status.directory = str(runtime.options.workspace)
         self.status.update_branch()
