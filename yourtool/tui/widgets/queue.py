@@ -9,7 +9,8 @@ from yourtool.tui.drafts import Draft
 from yourtool.tui.message_queue import MessageQueue
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
-VISIBLE_MESSAGES = 4
+MAX_ROWS = 4
+"""Rows of messages; the last one counts the others if there are more messages."""
 
 
 class QueueList(WrappedWidget):
@@ -43,14 +44,17 @@ class QueueList(WrappedWidget):
         if self._is_compact:
             rows = [f"{len(drafts)} queued: Up edits, Ctrl+X drops"]
             return [Content(row).truncate(width, ellipsis=True) for row in rows]
-        more = len(drafts) - VISIBLE_MESSAGES
-        head = self._head(width)
-        rows = head if more <= 0 else [*head[:-1], f"{head[-1]} (and {more} more)"]
-        rows += [
-            f"{at}. {printable(_first_line(d))}"
-            for at, d in enumerate(drafts[:VISIBLE_MESSAGES], 1)
-        ]
+        rows = self._head(width)
+        visible = drafts[: self._visible_count]
+        rows += [f"{at}. {printable(_first_line(draft))}" for at, draft in enumerate(visible, 1)]
+        if more := len(drafts) - len(visible):
+            rows.append(f"… {more} more")
         return [Content(row).truncate(width, ellipsis=True) for row in rows]
+
+    @property
+    def _visible_count(self) -> int:
+        count = len(self._queue)
+        return count if count <= MAX_ROWS else MAX_ROWS - 1
 
     def _head(self, width: int) -> list[str]:
         """Return the keys and the reason of the pause, in two rows if one is too narrow."""
@@ -64,9 +68,8 @@ class QueueList(WrappedWidget):
     def on_click(self, event: events.Click) -> None:
         """Post the index of the clicked message."""
         heads = len(self._head(max(1, self.content_size.width)))
-        if not self._is_compact and 0 <= (at := event.y - heads) < min(
-            len(self._queue), VISIBLE_MESSAGES
-        ):
+        at = event.y - heads
+        if not self._is_compact and 0 <= at < self._visible_count:
             self.post_message(self.MessageClicked(at))
 
     def set_compact(self, is_small: bool) -> None:
