@@ -3,11 +3,17 @@
 import heapq
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from yourtool.agent.commands.modes import MODE_DESCRIPTIONS
 from yourtool.agent.commands.table import COMMANDS, find_commands
+from yourtool.config import Mode
 from yourtool.models import EFFORTS
+
+if TYPE_CHECKING:  # the core opens after the first paint
+    from yourtool.agent.runtime import Runtime
 
 MAX_SUGGESTIONS = 50
 _ORDERED_KINDS = ("effort", "mode")
@@ -43,6 +49,20 @@ class Completer:
             "effort": [(level, "") for level in EFFORTS]
         }
         self.files: Sequence[str] = ()
+
+    def load_values(self, runtime: "Runtime") -> None:
+        """Suggest the modes, the providers and the models that can be used."""
+        registry = runtime.registry
+        self.values = {
+            **self.values,
+            "mode": [(mode.value, MODE_DESCRIPTIONS[mode]) for mode in Mode],
+            "provider": [(row.name, row.label) for row in registry.providers()],
+            "model": [
+                (model.id, ", ".join(model.aliases))
+                for model in runtime.catalogue.all()
+                if registry.configuration_problem(model.provider) is None
+            ],
+        }
 
     def needs_files(self, before: str) -> bool:
         """Whether the list of files has to be loaded to complete `before`."""

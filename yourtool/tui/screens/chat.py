@@ -3,8 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from textual import on, work
@@ -15,7 +14,6 @@ from textual.screen import Screen
 from textual.widgets import TextArea
 
 from yourtool.agent.commands.base import Invocation
-from yourtool.agent.commands.modes import MODE_DESCRIPTIONS
 from yourtool.agent.commands.parser import InvalidCommand, parse_input
 from yourtool.config import Mode
 from yourtool.effects import Confirmation, Decision
@@ -149,27 +147,12 @@ class ChatScreen(Screen[None]):
         self.status.directory = str(runtime.options.workspace)
         self.status.update_branch()
         self.completer.files = ()
-        self.completer.values = {
-            **self.completer.values,
-            "mode": [(mode.value, MODE_DESCRIPTIONS[mode]) for mode in Mode],
-            "provider": [(row.name, row.label) for row in runtime.registry.providers()],
-        }
-        self.update_model_completions()
+        self.completer.load_values(runtime)
         if first:
             self._restore_last_draft(runtime)
         self.update_mode_banner()
         self.status.refresh()
         self.runner.send_next()
-
-    def update_model_completions(self) -> None:
-        """Use the available models for completion."""
-        if (runtime := self.runtime) is not None:
-            usable = [
-                (model.id, ", ".join(model.aliases))
-                for model in runtime.catalogue.all()
-                if runtime.registry.configuration_problem(model.provider) is None
-            ]
-            self.completer.values = {**self.completer.values, "model": usable}
 
     def update_mode_banner(self) -> None:
         """Show a banner in the approval mode `auto`."""
@@ -177,13 +160,6 @@ class ChatScreen(Screen[None]):
         auto = self.session.mode is Mode.AUTO
         text = "AUTO: tools run without approval. Shift+Tab switches back to ask." if auto else None
         self.banner.set_notice("mode", text)
-
-    async def show_change(self, events: AsyncGenerator[Event, None]) -> None:
-        """Show the events of a change outside a turn."""
-        async with aclosing(events):
-            async for event in events:
-                self.transcript.apply(event)
-        self.status.refresh()
 
     async def confirm(self, confirmation: Confirmation) -> Decision:
         """Return the user's answer to an approval prompt; the agent calls this during a turn."""

@@ -92,7 +92,8 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
 
 async def _show_picker(chat: ChatScreen, wanted: Choose) -> None:
     picker = Picker(wanted.title, wanted.choices, wanted.hint, current=wanted.current)
-    chat.update_model_completions()  # the choices may include models that were discovered just now
+    runtime, _ = require_session(chat)
+    chat.completer.load_values(runtime)  # the choices may have models that were just discovered
     if (update := wanted.update) is not None:
         update.add_done_callback(lambda _: _update_picker(chat, picker, wanted))
     picked = await chat.app.push_screen_wait(picker)
@@ -104,4 +105,4 @@ def _update_picker(chat: ChatScreen, picker: Picker, wanted: Choose) -> None:
     update = wanted.update
     if update is not None and not update.cancelled() and update.exception() is None:
         picker.set_choices(update.result())
-        chat.update_model_completions()
+        chat.completer.load_values(require_session(chat)[0])

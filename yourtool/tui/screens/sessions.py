@@ -112,4 +112,4 @@ async def suggest_local_servers(chat: ChatScreen) -> None:
         if server.models:
             name = server.models[0].id
             chat.note("info", f"{server.spec.label} is running on this machine: try /model {name}")
-    chat.update_model_completions()
+    chat.completer.load_values(runtime)
