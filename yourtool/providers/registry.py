@@ -109,6 +109,7 @@ class Registry:
         row = self._specs.get(model.provider)
         if row is None or row.is_demo or self.configuration_problem(row.name) is not None:
             return
+        load_dialect_spec(row)
         with suppress(ConfigError):  # reported by the first request
             load_dialect(row)
         import_module("yourtool.providers.wire")
@@ -253,8 +254,8 @@ def _import_from_dialect(row: ProviderSpec, module: str) -> ModuleType:
 
 
 def _with_parsed_url(row: ProviderSpec) -> ProviderSpec:
-    """Return the specification with the base URL in its full form."""
-    if row.is_demo:
+    """Return the specification with the base URL in its full form, which built-in ones have."""
+    if row.is_demo or any(row.base_url == own.base_url for own in BUILT_IN):
         return row
     return replace(row, base_url=load_dialect_spec(row).parse_base_url(row.base_url))
 
