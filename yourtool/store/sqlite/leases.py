@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -32,8 +33,9 @@ class FileLease:
             raise StoreError(
                 f"The lock file `{self._path}` cannot be used: {error.strerror}"
             ) from error
-        os.ftruncate(self._handle, 0)
-        os.pwrite(self._handle, str(os.getpid()).encode(), 0)
+        with suppress(OSError):  # the disk is full; the process id is only for messages
+            os.ftruncate(self._handle, 0)
+            os.pwrite(self._handle, str(os.getpid()).encode(), 0)
 
     def release(self) -> None:
         """Release the lease; idempotent."""
