@@ -4,10 +4,15 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import ClassVar, TypeAlias
 
+from msgspec import UNSET, UnsetType
+
 from yourtool.events.facts import Actor, Fact, Sensitivity
 from yourtool.messages.message import Message
 from yourtool.messages.metadata import StopReason
 from yourtool.messages.usage import UsageExtra
+
+Purpose: TypeAlias = str | UnsetType
+"""What a silent call is for, such as `title`; unset if the reply is part of the conversation."""
 
 
 class LlmCallStarted(Fact, frozen=True, kw_only=True, tag="llm.call_started"):
@@ -24,6 +29,7 @@ class LlmCallStarted(Fact, frozen=True, kw_only=True, tag="llm.call_started"):
     rejected_through: str | None = None
     """Id of the last message whose provider extras were dropped, because the model rejected the
     request with them."""
+    purpose: Purpose = UNSET
 
 
 class LlmCallCompleted(Fact, frozen=True, kw_only=True, tag="llm.call_completed"):
@@ -46,6 +52,7 @@ class LlmCallCompleted(Fact, frozen=True, kw_only=True, tag="llm.call_completed"
     provider_tool_ids: Mapping[str, str] = {}
     """The provider's id of each call, by canonical tool_use id."""
     message: Message
+    purpose: Purpose = UNSET
 
     @property
     def prompt_tokens(self) -> int:
@@ -86,6 +93,7 @@ class LlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"):
     pricing_version: str | None = None
     """None: the usage is unknown."""
     usage_extra: UsageExtra | None = None
+    purpose: Purpose = UNSET
 
     @property
     def prompt_tokens(self) -> int:
@@ -95,3 +103,10 @@ class LlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"):
 
 LlmCallEnd: TypeAlias = LlmCallCompleted | LlmCallFailed
 """The facts that end a request or an attempt of one; each has its usage."""
+
+
+def is_silent(fact: Fact) -> bool:
+    """Return whether a fact belongs to a silent call, which has a cost and no place elsewhere."""
+    if not isinstance(fact, LlmCallStarted | LlmCallCompleted | LlmCallFailed):
+        return False
+    return bool(fact.purpose)

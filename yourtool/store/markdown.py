@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from yourtool.events.catalog import AnyFact, message_of
+from yourtool.events.model_calls import is_silent
 from yourtool.events.sessions import SessionCreated
 from yourtool.messages.blocks import (
     ContentBlock,
@@ -31,7 +32,11 @@ def to_markdown(facts: Sequence[AnyFact], mask: TextTransform) -> Iterator[bytes
 
 
 def _document(facts: Sequence[AnyFact]) -> Iterator[str]:
-    messages = [message for fact in facts if (message := message_of(fact)) is not None]
+    messages = [
+        message
+        for fact in facts
+        if not is_silent(fact) and (message := message_of(fact)) is not None
+    ]
     first_prompt = next((each for each in messages if each.role is Role.USER), None)
     yield f"# {(message_title(first_prompt.content) if first_prompt else '') or 'A session'}"
     yield ""

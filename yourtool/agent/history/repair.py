@@ -62,10 +62,11 @@ async def close_open_turn(
     done = [fact for fact in state.facts if fact.turn_id == turn.turn_id]
     replies = [fact for fact in done if isinstance(fact, LlmCallCompleted)]
     calls = [fact for fact in done if isinstance(fact, LlmCallEnd)]
+    requests = [fact for fact in done if isinstance(fact, LlmCallStarted) and not fact.purpose]
     yield await record(
         TurnCancelled(
             reason="client_disconnect",
-            partial_llm_calls=sum(isinstance(fact, LlmCallStarted) for fact in done),
+            partial_llm_calls=len(requests),
             partial_tool_calls=sum(len(fact.message.tool_uses) for fact in replies),
             total_input_tokens=sum(fact.prompt_tokens for fact in calls),
             total_output_tokens=sum(fact.output_tokens for fact in calls),

@@ -138,16 +138,8 @@ class State:
                 self._rejected_prompt = (
                     self._unanswered_prompt() if is_rejected_for_content(fact) else None
                 )
-            case LlmCallStarted():
-                self._trial_request = fact if fact.rejected_through else None
-            case LlmCallCompleted():
-                self._confirm_rejection(fact)
-                self._add_reply(fact)
-            case LlmCallFailed(message=message):
-                self.last_error, self.last_turn_failed = fact, True
-                self._add_cost(fact)
-                self._add_message(message)
-                self.shrunk_after_overflow = self._shrink_after_overflow(fact)
+            case LlmCallStarted() | LlmCallCompleted() | LlmCallFailed():
+                self._apply_call(fact)
             case ShellRan(message=message):
                 self._add_message(message)
             case ToolCompleted(message=message) | ToolFailed(message=message):
@@ -160,6 +152,23 @@ class State:
                 self.open_turn = None
             case _:
                 pass
+
+    def _apply_call(self, fact: LlmCallStarted | LlmCallEnd) -> None:
+        """Apply a fact of a model call; a silent call has nothing but a cost."""
+        match fact:
+            case LlmCallStarted():
+                if not fact.purpose:
+                    self._trial_request = fact if fact.rejected_through else None
+            case _ if fact.purpose:
+                self._add_cost(fact)
+            case LlmCallCompleted():
+                self._confirm_rejection(fact)
+                self._add_reply(fact)
+            case LlmCallFailed(message=message):
+                self.last_error, self.last_turn_failed = fact, True
+                self._add_cost(fact)
+                self._add_message(message)
+                self.shrunk_after_overflow = self._shrink_after_overflow(fact)
 
     def _confirm_rejection(self, reply: LlmCallCompleted) -> None:
         """Omit opaque blocks permanently after a request without them succeeded."""

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import AdapterError
 from yourtool.events.deltas import AttemptFailed, MessageComplete, TokenUsage
-from yourtool.events.model_calls import LlmCallFailed
+from yourtool.events.model_calls import LlmCallEnd, LlmCallFailed
 from yourtool.messages.usage import Receipt, Usage, UsageExtra
 from yourtool.providers.prices import cost
 
@@ -66,8 +66,8 @@ def price_failure(
     return price_tokens(turn, tokens, latency, receipt)
 
 
-def add_usage(turn: Turn, usage: Usage) -> None:
-    """Add a usage to the turn and the run; the session adds the fact that contains it."""
+def add_usage(turn: Turn, usage: LlmCallEnd) -> None:
+    """Add the usage in a fact to the turn and the run; the session adds the fact itself."""
     turn.input_tokens += usage.prompt_tokens
     turn.output_tokens += usage.output_tokens
     turn.cost += usage.cost_usd

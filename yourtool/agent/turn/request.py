@@ -3,22 +3,39 @@
 `prepare_request` processes the entire history, so it runs in a thread.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
+from yourtool.agent.history.elision import elision_notice
 from yourtool.agent.turn.limits import confirm_wait
 from yourtool.agent.turn.turn import Turn
+from yourtool.effects import ToolDefinition
 from yourtool.errors import ErrorClass
+from yourtool.events.deltas import Notice
 from yourtool.events.model_calls import LlmCallFailed
 from yourtool.ids import new_id
+from yourtool.messages.message import Message
 from yourtool.messages.metadata import RequestOptions
 from yourtool.providers.base import FileRoots, ForcedTool, Request
 from yourtool.providers.cache_plan import plan_cache
+from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.requests import request_view
 from yourtool.providers.requests.attachment_limits import fit_attachments
 from yourtool.providers.requests.reasoning_effort import effective_effort
 
 _REJECTED = (400, 422)
+
+
+class SilentRequest(NamedTuple):
+    """The content of a silent call."""
+
+    purpose: str
+    """What the reply is for, such as `title`; stored with the facts of the call."""
+    messages: Sequence[Message]
+    system: Sequence[Message] = ()
+    tools: tuple[ToolDefinition, ...] = ()
+    """Tools that the model cannot call, for a prefix that the provider has in its cache."""
 
 
 class PreparedRequest(NamedTuple):
@@ -30,26 +47,29 @@ class PreparedRequest(NamedTuple):
     estimated_tokens: int
 
 
-def prepare_request(turn: Turn) -> PreparedRequest:
-    """Return the next request of the turn with new ids; has no side effects.
+def prepare_request(turn: Turn, silent: SilentRequest | None = None) -> PreparedRequest:
+    """Return the next request of the turn, or a silent one, with new ids; has no side effects.
 
     Raises:
         InvalidRequestError: the model does not support a block that is marked critical.
     """
     model, env = turn.model, turn.env
-    tools = turn.toolbox.definitions if model.capabilities.supports_tools else ()
+    if silent is None:
+        system, history = turn.system, turn.state.conversation_for(model.id)
+        tools = turn.toolbox.definitions
+    else:
+        system, history, tools = silent.system, silent.messages, silent.tools
+    tools = tools if model.capabilities.supports_tools else ()
     conversation = request_view.build_request_view(
-        turn.state.conversation_for(model.id),
+        history,
         model,
-        turn.env.thinking_on_swap,
+        env.thinking_on_swap,
         _get_api(turn),
         turn.rejected_through or turn.state.rejected_through.get(model.id),
-        turn.env.losses,
+        env.losses,
     )
-    places = FileRoots(turn.env.blobs, turn.env.workspace.root)
-    messages, remark = fit_attachments(
-        (*turn.system, *conversation), model, places, turn.env.losses
-    )
+    places = FileRoots(env.blobs, env.workspace.root)
+    messages, remark = fit_attachments((*system, *conversation), model, places, env.losses)
     request = Request(
         request_id=new_id(),
         session_id=turn.session_id,
@@ -59,19 +79,34 @@ def prepare_request(turn: Turn) -> PreparedRequest:
         tools=tools,
         max_output_tokens=model.capabilities.max_output_tokens,
         effort=turn.effort,
-        tool_choice=env.tool_choice,
-        output_schema=env.output_schema,
+        tool_choice=env.tool_choice if silent is None else "none",
+        output_schema=env.output_schema if silent is None else None,
         cache=plan_cache(messages, tools, model, env.cache_retention),
-        drop_log=turn.env.losses,
-        tool_ids=turn.env.tool_ids,
+        drop_log=env.losses,
+        tool_ids=env.tool_ids,
         file_roots=places,
         interrupt=turn.interrupt,
-        confirm_wait=partial(confirm_wait, turn.env.confirm) if turn.env.interactive else None,
+        confirm_wait=partial(confirm_wait, env.confirm) if env.interactive else None,
     )
-    return PreparedRequest(request, remark, turn.estimate())
+    estimate = turn.estimate() if silent is None else estimate_tokens(messages, tools, model.id)
+    return PreparedRequest(request, remark, estimate)
 
 
-def omit_opaque_blocks(turn: Turn, failure: LlmCallFailed) -> bool:
+def shorten_after(failure: LlmCallFailed, turn: Turn) -> Sequence[Notice] | None:
+    """Return notices if the next request omits what this one was rejected for, else None."""
+    if failure.message is not None or failure.cut_calls:
+        return None
+    if turn.state.shrunk_after_overflow:
+        return [Notice(level="warning", text=elision_notice(turn.model.id))]
+    if not _omit_opaque_blocks(turn, failure):
+        return None
+    return turn.env.new_notices(
+        f"`{turn.model.id}` rejected the request. It is retried once without the reasoning and"
+        " other opaque data of earlier replies; the session still stores them."
+    )
+
+
+def _omit_opaque_blocks(turn: Turn, failure: LlmCallFailed) -> bool:
     """Omit the model's opaque blocks from the next request, if it may have rejected them.
 
     Return whether the next request differs from the one that failed.
@@ -89,24 +124,15 @@ def omit_opaque_blocks(turn: Turn, failure: LlmCallFailed) -> bool:
     return True
 
 
-def opaque_omission_notice(model_id: str) -> str:
-    """Return the notice for a request that is retried without the model's opaque blocks."""
-    return (
-        f"`{model_id}` rejected the request. It is retried once without the reasoning and other"
-        " opaque data of earlier replies; the session still stores them."
-    )
-
-
-def request_options(turn: Turn) -> RequestOptions:
-    """Return the options of the turn's requests, to be stored with each reply."""
-    model, env = turn.model, turn.env
-    choice, has_tools = env.tool_choice, model.capabilities.supports_tools
+def request_options(turn: Turn, request: Request) -> RequestOptions:
+    """Return the options of a request, to be stored with its reply."""
+    choice = request.tool_choice
     tool_choice = f"tool:{choice.name}" if isinstance(choice, ForcedTool) else choice
     return RequestOptions(
-        thinking_level=effective_effort(model, turn.effort),
-        max_tokens=model.capabilities.max_output_tokens,
-        tool_choice=tool_choice if has_tools and turn.toolbox.definitions else None,
-        cache_retention=env.cache_retention,
+        thinking_level=effective_effort(request.model, request.effort),
+        max_tokens=request.max_output_tokens,
+        tool_choice=tool_choice if request.tools else None,
+        cache_retention=turn.env.cache_retention,
         api=_get_api(turn),
     )
 

@@ -1,16 +1,19 @@
 """A tool call, from the model's reply to its result."""
 
+import asyncio
 import hashlib
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec.structs import replace
 
+from yourtool.agent.turn.turn import Turn
 from yourtool.effects import Preview
-from yourtool.errors import ToolFailure
+from yourtool.errors import ToolError, ToolFailure
 from yourtool.events.tools import ToolCalled
 from yourtool.masking import Mask
 from yourtool.messages.blocks import (
@@ -23,8 +26,11 @@ from yourtool.messages.blocks import (
 from yourtool.messages.message import Message, Role, now
 from yourtool.messages.metadata import MessageMetadata
 from yourtool.text import storable
-from yourtool.tools.base import ToolOutput
+from yourtool.tools.base import ToolContext, ToolOutput
 from yourtool.tools.toolset import Tool
+
+BUG_MESSAGE = "`{}` failed with an internal error (see the log). Use another tool."
+"""Message for the model, with the name of the tool."""
 
 
 @dataclass
@@ -38,10 +44,12 @@ class ToolCall:
     args: Any = None
     """The result of `tool.parse`."""
     preview: Preview | None = None
+    refusal: ToolError | None = None
+    """Why the call must not run."""
     notes: tuple[str, ...] = ()
     """Notes for the model, appended to the result."""
     mask: Mask | None = None
-    """Masks keys in the result; None until it is first needed."""
+    """Masks keys in the result; see `load_mask`."""
     parent: str = ""
     started: float = 0.0
     cancelled: threading.Event = field(default_factory=threading.Event)
@@ -51,6 +59,32 @@ class ToolCall:
     def elapsed_ms(self) -> int:
         """Milliseconds since the tool started; 0 if it never did."""
         return round((time.monotonic() - self.started) * 1000) if self.started else 0
+
+    async def load_mask(self, turn: Turn) -> Mask:
+        """Return the mask, which is built when it is first needed."""
+        if self.mask is None:
+            self.mask = await asyncio.to_thread(turn.env.mask)
+        return self.mask
+
+    async def build_context(
+        self, turn: Turn, emit: Callable[[str], None] | None = None
+    ) -> ToolContext:
+        """Return what the tool can use.
+
+        `emit`: displays live output; by default the output is only stored.
+        """
+        can = turn.model.capabilities
+        return ToolContext(
+            workspace=turn.env.workspace,
+            tool_use_id=self.block.id,
+            emit=emit or self.recent_output.append,
+            cancelled=self.cancelled,
+            spill=turn.env.spill,
+            reads=turn.reads,
+            mask=await self.load_mask(turn),
+            approved=self.preview,
+            image_limit=can.max_image_bytes if can.supports_images else 0,
+        )
 
     def build_called_fact(self) -> ToolCalled:
         """Return the fact that the tool starts."""

@@ -1,16 +1,22 @@
-"""The state that the loop and the dispatcher share during one turn."""
+"""The state of one turn, which its model calls and tool calls share."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
 from yourtool.agent.environment import SessionEnvironment
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
-from yourtool.events.turns import ProviderRecovered, ProviderUnavailable
+from yourtool.events.turns import (
+    ProviderRecovered,
+    ProviderUnavailable,
+    TurnCancelled,
+    TurnCompleted,
+)
 from yourtool.interrupt import Interrupt
 from yourtool.messages.message import Message
-from yourtool.messages.metadata import RoutingDecisionRecord, ToolInputError
+from yourtool.messages.metadata import RoutingDecisionRecord, StopReason, ToolInputError
 from yourtool.models import Effort, Model
 from yourtool.providers.base import Adapter
 from yourtool.tools.toolset import Toolbox
@@ -19,7 +25,7 @@ from yourtool.tools.workspace import FileReads
 
 @dataclass(kw_only=True)
 class Turn:
-    """A running turn; its model is fixed for all of its requests."""
+    """A running turn; its model and its tools are fixed for all of its requests."""
 
     session_id: str
     state: State
@@ -36,8 +42,12 @@ class Turn:
     root: str
     """Event id of `turn.started`."""
 
+    started: float = field(default_factory=time.monotonic)
+    """Monotonic seconds."""
     parent: str = ""
     """Event id that is the parent of the next request."""
+    stop_reason: StopReason = StopReason.ERROR
+    """Why the last reply ended; `error` after a failed request and before the first one."""
     requests: int = 0
     tool_calls: int = 0
     input_tokens: int = 0
@@ -51,10 +61,33 @@ class Turn:
     """Cost at which the user is asked again, in US dollars; 0: the configured limit."""
     repeats: dict[str, int] = field(default_factory=lambda: dict[str, int]())
     """Number of consecutive repetitions of the last call."""
-    input_errors: dict[str, ToolInputError] = field(
+    input_errors: Mapping[str, ToolInputError] = field(
         default_factory=lambda: dict[str, ToolInputError]()
     )
     """Errors in the arguments of the last reply's calls, by call id."""
+
+    def build_cancelled(self) -> TurnCancelled:
+        """Return the fact for a turn that the user stopped."""
+        return TurnCancelled(
+            reason="user_cancel",
+            partial_llm_calls=self.requests,
+            partial_tool_calls=self.tool_calls,
+            total_input_tokens=self.input_tokens,
+            total_output_tokens=self.output_tokens,
+            total_cost_usd=self.cost,
+        )
+
+    def build_completed(self) -> TurnCompleted:
+        """Return the fact for a turn that was not stopped."""
+        return TurnCompleted(
+            stop_reason=self.stop_reason,
+            llm_call_count=self.requests,
+            tool_call_count=self.tool_calls,
+            total_input_tokens=self.input_tokens,
+            total_output_tokens=self.output_tokens,
+            total_cost_usd=self.cost,
+            wall_time_seconds=round(time.monotonic() - self.started, 3),
+        )
 
     def estimate(self) -> int:
         """Return the estimated tokens of the next request."""

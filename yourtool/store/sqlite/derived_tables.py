@@ -8,7 +8,7 @@ from sqlite3 import Connection
 
 from yourtool.errors import SessionNotFoundError, StoreError, ToolFailure
 from yourtool.events.facts import Fact
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, is_silent
 from yourtool.events.sessions import (
     SessionCreated,
     SessionForked,
@@ -37,7 +37,8 @@ def project(connection: Connection, fact: Fact, message: Message | None) -> None
     if message is not None:
         require_valid_message(fact, message, _order_problems(connection, message))
         connection.execute(INSERT_MESSAGE, message_row(message))
-        index_message(connection, message)
+        if not is_silent(fact):
+            index_message(connection, message)
     match fact:
         case SessionModelSelected():
             connection.execute(

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import UNSET
 
 from yourtool.events.catalog import FACT_TYPES, AnyFact
 from yourtool.events.facts import Fact
@@ -81,7 +82,9 @@ def event_row(fact: Fact, message: Message | None) -> EventRow:
     """Encode a fact; its message is reduced to the id."""
     kind = type(fact)
     payload = {
-        name: getattr(fact, name) for name in fact.__struct_fields__ if name not in _ENVELOPE_FIELDS
+        name: value
+        for name in fact.__struct_fields__
+        if name not in _ENVELOPE_FIELDS and (value := getattr(fact, name)) is not UNSET
     }
     if message is not None:
         payload["message_id"] = message.id

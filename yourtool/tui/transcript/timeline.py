@@ -28,7 +28,7 @@ from yourtool.events.deltas import (
     UsageUpdate,
 )
 from yourtool.events.facts import Fact
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted, is_silent
 from yourtool.events.sessions import (
     SessionCreated,
     SessionEffortSelected,
@@ -131,9 +131,10 @@ class Timeline:
         self._add(NoticeItem(level, text))
 
     def apply(self, event: Event) -> None:
-        """Add or update the items of an event."""
+        """Add or update the items of an event; a silent model call has none."""
         if isinstance(event, Fact):
-            self._apply_fact(event)
+            if not is_silent(event):
+                self._apply_fact(event)
         else:
             self._apply_delta(event)
 

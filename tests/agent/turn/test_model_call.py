@@ -1,0 +1,152 @@
+"""Silent calls of a model: recorded and counted, but neither shown nor part of the conversation."""
+
+from decimal import Decimal
+
+import pytest
+
+from tests.agent.harness import MODEL, play
+from yourtool.agent.turn.model_call import ModelCall, call_silently
+from yourtool.agent.turn.request import SilentRequest
+from yourtool.agent.turn.turn import Turn
+from yourtool.errors import ServerError
+from yourtool.events.deltas import TextDelta
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
+from yourtool.ids import new_id
+from yourtool.interrupt import Interrupt, Interrupted
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.message import Message, Role, now
+from yourtool.messages.metadata import RoutingDecisionRecord, RoutingMode
+from yourtool.providers.scripted import Scripted, fails, says
+from yourtool.tools.workspace import FileReads
+
+
+def turn_of(session):
+    """Return a turn after the last one of a session."""
+    env, last = session._env, session.state.facts[-1].id
+    return Turn(
+        session_id=session.id,
+        state=session.state,
+        record=session._record,
+        interrupt=Interrupt(),
+        env=env,
+        toolbox=env.toolset.current(),
+        model=MODEL,
+        adapter=env.registry.adapter(MODEL),
+        routing=RoutingDecisionRecord(
+            mode=RoutingMode.DEFAULT, chosen_model=MODEL.id, reason="the default"
+        ),
+        system=(),
+        reads=FileReads(),
+        effort=None,
+        root=last,
+        parent=last,
+    )
+
+
+def message(session, role, text):
+    return Message(
+        id=new_id(),
+        session_id=session.id,
+        role=role,
+        content=(TextBlock(text),),
+        created_at=now(),
+    )
+
+
+def title_request(session):
+    return SilentRequest(
+        "title",
+        [message(session, Role.USER, "Name this conversation.")],
+        system=[message(session, Role.SYSTEM, "You name conversations.")],
+    )
+
+
+async def test_silent_call_is_recorded_and_counted_and_nothing_else(bench):
+    script = Scripted([says("hello"), says("Greetings"), says("again")])
+    session = await bench.session(script)
+    await play(session.send("hi"))
+    before = list(session.state.messages), session.state.context_tokens
+    cost, last_reply = session.state.cost_usd, session.state.counted_replies[MODEL.id]
+    turn = turn_of(session)
+    end = await call_silently(turn, title_request(session))
+    assert isinstance(end, LlmCallCompleted)
+    assert end.message.text == "Greetings"
+    assert end.cost_usd > 0
+    assert turn.cost == end.cost_usd
+    assert session._env.cost == session.state.cost_usd == cost + end.cost_usd
+    assert (list(session.state.messages), session.state.context_tokens) == before
+    assert session.state.counted_replies[MODEL.id] is last_reply
+    started, ended = session.state.facts[-2:]
+    assert isinstance(started, LlmCallStarted)
+    assert ended == end
+    assert started.purpose == ended.purpose == "title"
+    assert (started.parent_event_id, ended.parent_event_id) == (turn.root, started.id)
+    sent = script.requests[-1]
+    assert [each.text for each in sent.messages] == [
+        "You name conversations.",
+        "Name this conversation.",
+    ]
+    assert (sent.tools, sent.output_schema) == ((), None)
+    assert (turn.parent, turn.requests) == (turn.root, 0)
+    await play(session.send("and now?"))
+    texts = [each.text for each in script.requests[-1].messages if each.role != Role.SYSTEM]
+    assert texts == ["hi", "hello", "and now?"]
+    await session.close()
+
+
+async def test_resumed_session_has_the_cost_of_a_silent_call_and_not_its_reply(bench):
+    session = await bench.session(Scripted([says("hello"), says("Greetings")]))
+    await play(session.send("hi"))
+    await call_silently(turn_of(session), title_request(session))
+    await session.close()
+    resumed = await bench.session(Scripted([]), resume=session.id)
+    assert resumed.state.cost_usd == session.state.cost_usd
+    assert [each.text for each in resumed.state.messages] == ["hi", "hello"]
+    await resumed.close()
+
+
+async def test_failed_silent_call_does_not_fail_the_turn(bench):
+    session = await bench.session(Scripted([says("hello"), fails(ServerError("gone"))]))
+    await play(session.send("hi"))
+    end = await call_silently(turn_of(session), title_request(session))
+    assert isinstance(end, LlmCallFailed)
+    assert (end.purpose, end.error_message_redacted) == ("title", "gone")
+    assert session.state.last_error is None
+    assert not session.state.last_turn_failed
+    await session.close()
+
+
+async def test_silent_call_above_the_cost_limit_is_not_sent(bench):
+    script = Scripted([says("hello")])
+    session = await bench.session(script, max_cost=Decimal("0.01"))
+    await play(session.send("hi"))
+    session._env.cost = Decimal("0.01")
+    end = await call_silently(turn_of(session), title_request(session))
+    assert isinstance(end, LlmCallFailed)
+    assert "exceeds the limit of" in end.error_message_redacted
+    assert len(script.requests) == 1
+    await session.close()
+
+
+async def test_stopped_silent_call_stops_the_turn(bench):
+    session = await bench.session(Scripted([says("hello"), says("Greetings")]))
+    await play(session.send("hi"))
+    turn = turn_of(session)
+    turn.interrupt.request()
+    with pytest.raises(Interrupted):
+        await call_silently(turn, title_request(session))
+    await session.close()
+
+
+async def test_visible_call_yields_its_events_and_has_no_purpose(bench):
+    session = await bench.session(Scripted([says("hello"), says("more")]))
+    await play(session.send("hi"))
+    turn = turn_of(session)
+    call = ModelCall(turn)
+    events = await play(call.stream())
+    assert "".join(each.text for each in events if isinstance(each, TextDelta)) == "more"
+    assert events[-1] == call.end
+    assert isinstance(call.end, LlmCallCompleted)
+    assert not call.end.purpose
+    assert turn.parent == call.end.id
+    await session.close()

@@ -1,0 +1,207 @@
+"""Decide whether a tool call may run: validate, preview and approve it."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from datetime import timedelta
+
+from yourtool.agent.turn.tool_call import BUG_MESSAGE, ToolCall
+from yourtool.agent.turn.turn import Turn
+from yourtool.effects import Confirmation, Decision, Scope, Verdict
+from yourtool.errors import ConfigError, ToolError, ToolFailure
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import Notice
+from yourtool.events.tools import (
+    ToolConfirmationRequested,
+    ToolConfirmationResolved,
+    ToolInputInvalid,
+)
+from yourtool.ids import new_id
+from yourtool.interrupt import Interrupted
+from yourtool.masking import Mask
+from yourtool.messages.blocks import ToolUseBlock, canonical_json
+from yourtool.messages.message import now
+from yourtool.permissions.gate import GateDecision, Subjects
+from yourtool.tools.toolset import Tool, resolve_subjects
+
+_log = logging.getLogger(__name__)
+
+_MAX_SUMMARY_CHARACTERS = 200
+"""Characters of the arguments stored in the event; the approval prompt shows all of them."""
+
+
+async def admit(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
+    """Validate and approve a call; sets its `refusal` if it must not run.
+
+    Raises:
+        Interrupted: the turn was stopped before the user answered.
+    """
+    block, env = call.block, turn.env
+    try:
+        call.tool = _find_tool(block, turn)
+        if (broken := turn.input_errors.get(block.id)) is not None:
+            cut = " The reply hit the output limit." if broken.truncated else ""
+            raise ToolError(
+                f"The arguments of `{block.name}` were not a complete JSON object:"
+                f" {broken.error}.{cut} Call it again with complete arguments.",
+                ToolFailure.VALIDATION_ERROR,
+            )
+        subjects = await _parse_and_preview(call, call.tool, turn)
+        decision = await turn.interrupt.guard(
+            asyncio.to_thread(env.gate.judge, call.tool.definition, subjects, call.preview)
+        )
+        if decision.verdict == "deny":
+            raise ToolError(decision.reason, ToolFailure.USER_DENIED)
+        if decision.verdict == "ask":
+            confirmation = _build_confirmation(call, turn, decision)
+            async with aclosing(_request_approval(confirmation, call, turn)) as events:
+                async for event in events:
+                    yield event
+    except ToolError as error:
+        call.refusal = error
+        if error.failure is ToolFailure.VALIDATION_ERROR:
+            problems = (await call.load_mask(turn)).text(str(error)).splitlines()
+            yield await turn.record(
+                ToolInputInvalid(
+                    tool_use_id=block.id,
+                    tool_name=block.name,
+                    validation_errors=tuple(problems),
+                ),
+                parent=call.parent,
+            )
+
+
+async def _parse_and_preview(call: ToolCall, tool: Tool, turn: Turn) -> Subjects:
+    """Parse the arguments, set the preview, and return the subjects for the permission rules.
+
+    Raises:
+        ToolError: the arguments are invalid, or the tool has a bug.
+    """
+    try:
+        parsing = asyncio.to_thread(tool.parse, call.block.input)
+        call.args = args = await turn.interrupt.guard(parsing)
+        subjects = await turn.interrupt.guard(
+            asyncio.to_thread(resolve_subjects, tool, args, turn.env.workspace)
+        )
+        context = await call.build_context(turn)
+        call.preview = await turn.interrupt.guard(tool.preview(args, context))
+    except (ToolError, Interrupted):
+        raise
+    except Exception as error:
+        _log.exception("tool %s failed before it ran", call.block.name)
+        raise ToolError(BUG_MESSAGE.format(call.block.name)) from error
+    return subjects
+
+
+def _build_confirmation(call: ToolCall, turn: Turn, decision: GateDecision) -> Confirmation:
+    assert call.tool is not None, "only a known tool needs approval"
+    limit = timedelta(seconds=turn.env.limits.confirmation_timeout_seconds)
+    return Confirmation(
+        id=new_id(),
+        kind="tool",
+        title=call.block.name,
+        tool_use_id=call.block.id,
+        side_effects=call.tool.definition.side_effects,
+        input=call.block.input,
+        preview=call.preview,
+        rule=decision.proposed_rule,
+        reason=decision.reason,
+        expires_at=None if turn.env.interactive else now() + limit,
+    )
+
+
+def _find_tool(block: ToolUseBlock, turn: Turn) -> Tool:
+    if (tool := turn.toolbox.get(block.name)) is None:
+        names = ", ".join(f"`{each.name}`" for each in turn.toolbox.definitions)
+        raise ToolError(
+            f"There is no tool `{block.name}`. The tools are {names}.", ToolFailure.NOT_FOUND
+        )
+    return tool
+
+
+async def _request_approval(
+    confirmation: Confirmation, call: ToolCall, turn: Turn
+) -> AsyncGenerator[Event, None]:
+    """Request an approval, return normally if the call may run, and add the user's note to it.
+
+    Raises:
+        ToolError: the user declined, or the request timed out.
+        Interrupted: the turn was stopped before the user answered.
+    """
+    tool_use_id, mask = call.block.id, await asyncio.to_thread(turn.env.mask)
+    fact = await asyncio.to_thread(_build_requested_fact, confirmation, tool_use_id, mask)
+    requested = await turn.record(fact, parent=call.parent)
+    yield requested
+    try:
+        decision = await _wait_for_decision(confirmation, turn)
+    except Interrupted:
+        yield await turn.record(
+            _build_resolved_fact(confirmation, tool_use_id, None), parent=requested.id
+        )
+        raise
+    yield await turn.record(
+        _build_resolved_fact(confirmation, tool_use_id, decision), parent=requested.id
+    )
+    _raise_unless_allowed(decision, confirmation.title)
+    if confirmation.rule is not None and decision.scope is not Scope.ONCE:
+        try:
+            turn.env.gate.grant(confirmation.rule, always=decision.scope is Scope.ALWAYS)
+        except ConfigError as error:
+            yield Notice(level="warning", text=f"Allowed for this session only: {error}")
+    if decision.note:
+        call.notes += (f"Note from the user: {decision.note}",)
+
+
+async def _wait_for_decision(confirmation: Confirmation, turn: Turn) -> Decision:
+    seconds = turn.env.limits.confirmation_timeout_seconds if confirmation.expires_at else None
+    try:
+        async with asyncio.timeout(seconds):
+            return await turn.interrupt.guard(turn.env.confirm(confirmation))
+    except TimeoutError:
+        return Decision(verdict=Verdict.TIMEOUT)
+
+
+def _raise_unless_allowed(decision: Decision, name: str) -> None:
+    if decision.verdict is Verdict.TIMEOUT:
+        raise ToolError(
+            f"The approval request for `{name}` timed out, so it did not run.",
+            ToolFailure.CONFIRMATION_TIMEOUT,
+        )
+    if decision.verdict is Verdict.DENY:
+        note = f" Their note: {decision.note}" if decision.note else ""
+        raise ToolError(
+            f"The user declined this call of `{name}`; nothing was changed.{note}",
+            ToolFailure.USER_DENIED,
+        )
+
+
+def _build_requested_fact(
+    confirmation: Confirmation, tool_use_id: str, mask: Mask
+) -> ToolConfirmationRequested:
+    preview, rule = confirmation.preview, confirmation.rule
+    command = preview.body if preview and preview.kind == "command" else None
+    arguments = canonical_json(confirmation.input).decode()
+    return ToolConfirmationRequested(
+        tool_use_id=tool_use_id,
+        tool_name=confirmation.title,
+        side_effects=confirmation.side_effects,
+        confirmation_request_id=confirmation.id,
+        input_summary=mask.slice(arguments, 0, _MAX_SUMMARY_CHARACTERS),
+        projected_modifications=tuple(map(mask.text, preview.paths)) if preview else (),
+        command_summary=None if command is None else mask.text(command),
+        rule=None if rule is None else mask.text(rule),
+        expires_at=confirmation.expires_at,
+    )
+
+
+def _build_resolved_fact(
+    confirmation: Confirmation, tool_use_id: str, decision: Decision | None
+) -> ToolConfirmationResolved:
+    allowed = decision is not None and decision.verdict is Verdict.ALLOW
+    return ToolConfirmationResolved(
+        tool_use_id=tool_use_id,
+        confirmation_request_id=confirmation.id,
+        decision="cancelled" if decision is None else decision.verdict.value,
+        scope=decision.scope.value if decision is not None and allowed else None,
+    )

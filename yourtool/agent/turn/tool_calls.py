@@ -1,0 +1,242 @@
+"""Run the calls of one reply: admit them in order, then run them concurrently.
+
+A write runs before the next call is previewed, so that every preview shows the actual change.
+
+Every call ends in exactly one `tool.completed` or `tool.failed` with its result message. The ids of
+these messages are created in call order before anything runs, so the conversation has the order of
+the calls, in whichever order they finish. A `tool.failed` without a preceding `tool.called` is a
+call that never ran.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+from yourtool.agent.turn.admission import admit
+from yourtool.agent.turn.limits import count_repetition, repetition_notice
+from yourtool.agent.turn.tool_call import (
+    BUG_MESSAGE,
+    ToolCall,
+    ToolOutcome,
+    mask_output,
+    to_text_blocks,
+)
+from yourtool.agent.turn.turn import Turn
+from yourtool.blobs import has_bytes, store_media
+from yourtool.effects import SideEffects
+from yourtool.errors import ToolError, ToolFailure
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import ToolOutputDelta
+from yourtool.events.tools import ToolCompleted, ToolFailed
+from yourtool.ids import new_id
+from yourtool.interrupt import Interrupted
+from yourtool.messages.blocks import ToolUseBlock, canonical_json
+from yourtool.text import storable
+
+_log = logging.getLogger(__name__)
+
+CANCEL_GRACE_SECONDS = 30.0
+"""Time for a stopped tool to clean up before it is abandoned."""
+_MAX_PARTIAL_CHARACTERS = 4_000
+"""Characters of a stopped tool's output that its result contains."""
+
+
+class ToolCalls:
+    """The calls of one reply."""
+
+    def __init__(self, blocks: Sequence[ToolUseBlock], turn: Turn) -> None:
+        self._turn = turn
+        self._pending = deque(ToolCall(block, new_id(), parent=turn.parent) for block in blocks)
+        self._admitted: deque[ToolCall] = deque()
+        self._running: dict[asyncio.Task[None], ToolCall] = {}
+        self._updates: asyncio.Queue[ToolOutputDelta | ToolOutcome] = asyncio.Queue()
+        self._end_hints: list[bool] = []
+
+    @property
+    def end_turn(self) -> bool:
+        """Whether every result has the hint to end the turn without another request."""
+        return bool(self._end_hints) and all(self._end_hints)
+
+    async def refuse(self, reason: str) -> AsyncGenerator[ToolFailed, None]:
+        """Give every call an error result without running it."""
+        for call in self._pending:
+            yield await self._fail(call, ToolFailure.PERMISSION_DENIED, f"Not run. {reason}")
+
+    async def run(self) -> AsyncGenerator[Event, None]:
+        """Run or refuse every call and yield the events.
+
+        Raises:
+            Interrupted: the turn was stopped; every call has a result.
+        """
+        self._turn.tool_calls += len(self._pending)
+        try:
+            while self._pending:
+                call = self._pending[0]
+                if (note := count_repetition(call.block, self._turn)) is not None:
+                    call.notes = (note,)
+                    yield repetition_notice(call.block.name)
+                if self._depends_on_admitted_write(call):
+                    async with aclosing(self._run_admitted()) as events:
+                        async for event in events:
+                            yield event
+                async with aclosing(admit(call, self._turn)) as events:
+                    async for event in events:
+                        yield event
+                if (refusal := call.refusal) is not None:
+                    yield await self._fail(call, refusal.failure, str(refusal))
+                self._pending.popleft()
+                if refusal is None:
+                    self._admitted.append(call)
+            async with aclosing(self._run_admitted()) as events:
+                async for event in events:
+                    yield event
+        except Interrupted:
+            for call in (*self._admitted, *self._pending):
+                yield await self._fail(call, ToolFailure.CANCELLED, "Stopped before it ran.")
+            raise
+
+    def _depends_on_admitted_write(self, call: ToolCall) -> bool:
+        """Return whether admitted writes must run before this call can be previewed.
+
+        A preview of a change to a file is wrong if an earlier call changes the file afterwards.
+        """
+        tool = self._turn.toolbox.get(call.block.name)
+        if tool is None or not tool.definition.side_effects.needs_approval:
+            return False
+        return any(
+            each.tool is not None and each.tool.definition.side_effects is SideEffects.WRITE
+            for each in self._admitted
+        )
+
+    async def _run_admitted(self) -> AsyncGenerator[Event, None]:
+        """Run at most `tool_concurrency` calls at once, starting them in order.
+
+        Without support for parallel calls, the model expects its calls to run one after the other.
+        """
+        turn, running = self._turn, self._running
+        is_parallel = turn.model.capabilities.supports_parallel_tool_calls
+        at_once = turn.env.limits.tool_concurrency if is_parallel else 1
+        try:
+            while self._admitted or running:
+                while self._admitted and len(running) < at_once:
+                    turn.interrupt.check()
+                    call = self._admitted[0]
+                    called = await turn.record(call.build_called_fact(), parent=call.parent)
+                    self._admitted.popleft()
+                    call.parent, call.started = called.id, time.monotonic()
+                    running[asyncio.create_task(self._run_tool(call))] = call
+                    yield called
+                update = await turn.interrupt.guard(self._updates.get())
+                yield update if isinstance(update, ToolOutputDelta) else await self._end(update)
+        except Interrupted:
+            await self._stop_running()
+            async for event in self._end_stopped():
+                yield event
+            raise
+        finally:
+            for task, call in running.items():
+                call.cancelled.set()
+                task.cancel()
+
+    async def _run_tool(self, call: ToolCall) -> None:
+        """Run one tool and report its output and outcome, unless it is cancelled."""
+
+        def emit(text: str) -> None:
+            call.recent_output.append(text)
+            update = ToolOutputDelta(tool_use_id=call.block.id, text=storable(text))
+            self._updates.put_nowait(update)
+
+        assert call.tool is not None, "only admitted calls are run"
+        tool, name = call.tool, call.block.name
+        try:
+            context = await call.build_context(self._turn, emit)
+            async with asyncio.timeout(tool.timeout_seconds):
+                output = await tool.run(call.args, context)
+            outcome = ToolOutcome(call, output)
+        except ToolError as error:
+            outcome = ToolOutcome(call, None, error.failure, str(error))
+        except TimeoutError:
+            call.cancelled.set()
+            message = (
+                f"`{name}` did not finish within {tool.timeout_seconds:.0f} s and was stopped."
+            )
+            outcome = ToolOutcome(call, None, ToolFailure.TIMEOUT, message)
+        except Exception:  # noqa: BLE001 - the tool boundary: a bug in a tool is an error result
+            _log.exception("tool %s failed", name)
+            outcome = ToolOutcome(call, None, ToolFailure.EXECUTION_ERROR, BUG_MESSAGE.format(name))
+        self._updates.put_nowait(outcome)
+
+    async def _stop_running(self) -> None:
+        for task, call in self._running.items():
+            call.cancelled.set()
+            task.cancel()
+        if not self._running:
+            return
+        _, abandoned = await asyncio.wait(self._running, timeout=CANCEL_GRACE_SECONDS)
+        for task in abandoned:
+            _log.warning("abandoned tool %s, which did not stop", self._running[task].block.name)
+
+    async def _end_stopped(self) -> AsyncGenerator[Event, None]:
+        """Record the results of calls that finished before the stop, then those of the others."""
+        while not self._updates.empty():
+            update = self._updates.get_nowait()
+            if isinstance(update, ToolOutcome):
+                yield await self._end(update)
+        for call in self._running.values():
+            output = "".join(call.recent_output)
+            mask = await call.load_mask(self._turn)
+            tail = mask.slice(output, max(0, len(output) - _MAX_PARTIAL_CHARACTERS), len(output))
+            message = "Stopped by the user." + (f" Output until then:\n{tail}" if tail else "")
+            yield await self._fail(call, ToolFailure.CANCELLED, message)
+        self._running.clear()
+
+    async def _end(self, outcome: ToolOutcome) -> ToolCompleted | ToolFailed:
+        """Record the end of a call that ran."""
+        for task in [task for task, each in self._running.items() if each is outcome.call]:
+            del self._running[task]
+        if outcome.output is None:
+            failure = outcome.failure or ToolFailure.EXECUTION_ERROR
+            return await self._fail(outcome.call, failure, outcome.error_message)
+        call, turn = outcome.call, self._turn
+        output = await asyncio.to_thread(mask_output, outcome.output, await call.load_mask(turn))
+        content = output.content + to_text_blocks(*call.notes)
+        if has_bytes(content):
+            content = await asyncio.to_thread(store_media, turn.env.blobs, content)
+        fact = await turn.record(
+            ToolCompleted(
+                tool_use_id=call.block.id,
+                tool_name=call.block.name,
+                success=output.success,
+                output_size_bytes=len(canonical_json(content)),
+                latency_ms=call.elapsed_ms,
+                files_modified=output.files_modified,
+                command_executed=output.command_executed,
+                message=call.build_result(turn.session_id, content, output),
+            ),
+            parent=call.parent,
+        )
+        turn.parent = fact.id
+        self._end_hints.append(output.terminate)
+        return fact
+
+    async def _fail(self, call: ToolCall, failure: ToolFailure, message: str) -> ToolFailed:
+        """Record a result that is an error."""
+        turn = self._turn
+        message = storable((await call.load_mask(turn)).text(message))
+        fact = await turn.record(
+            ToolFailed(
+                tool_use_id=call.block.id,
+                tool_name=call.block.name,
+                error_class=failure,
+                error_message=message,
+                latency_ms=call.elapsed_ms,
+                message=call.build_result(turn.session_id, to_text_blocks(message, *call.notes)),
+            ),
+            parent=call.parent,
+        )
+        turn.parent = fact.id
+        self._end_hints.append(False)
+        return fact
