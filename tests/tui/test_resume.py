@@ -12,6 +12,7 @@ from yourtool.errors import ConfigError
 from yourtool.tui import slices
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
+from yourtool.tui.screens.sessions import show_session
 from yourtool.tui.transcript.text_items import UserMessageItem
 
 TURNS = 50
@@ -154,3 +155,21 @@ async def test_failed_opening_is_not_shown_as_opening(tmp_path):
         await until(pilot, lambda: "Messages cannot be sent" in screen_text(app))
         assert "not opened" in screen_text(app)
         assert "opening …" not in screen_text(app)
+
+
+async def test_session_is_replaced_only_when_its_turn_has_ended(sessions, tmp_path):
+    here, there = sessions
+    gate = asyncio.Event()
+    here._scripts = [[*turn("hello", "Hello to you."), gate]]
+    app = app_of(tmp_path, here, there)
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is here)
+        await say(pilot, "hello")
+        await until(pilot, lambda: here.state.turn_count == 1)
+        showing = asyncio.ensure_future(show_session(app.chat, app.runtime, there))
+        await settle(pilot)
+        assert app.chat.session is here and not here.closed
+        gate.set()
+        await showing
+        assert app.chat.session is there and here.closed
+        assert len(prompts_shown(app)) == TURNS

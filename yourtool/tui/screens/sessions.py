@@ -60,6 +60,7 @@ async def show_session(chat: ChatScreen, runtime: "Runtime", session: "Session")
     """
     chat.opening = asyncio.current_task()
     try:
+        await chat.runner.wait_for_turn()  # its last events belong to the previous session
         timeline = await chat.transcript.build_timeline(session.state.facts)
         if chat.session is not None:
             await chat.session.close()
