@@ -1,5 +1,6 @@
 """Silent calls of a model: recorded and counted, but neither shown nor part of the conversation."""
 
+import json
 from decimal import Decimal
 
 import pytest
@@ -17,6 +18,7 @@ from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, Role, now
 from yourtool.messages.metadata import RoutingDecisionRecord, RoutingMode
 from yourtool.providers.scripted import Scripted, fails, says
+from yourtool.store.markdown import to_markdown
 from yourtool.tools.workspace import FileReads
 
 
@@ -103,6 +105,28 @@ async def test_resumed_session_has_the_cost_of_a_silent_call_and_not_its_reply(b
     assert resumed.state.cost_usd == session.state.cost_usd
     assert [each.text for each in resumed.state.messages] == ["hi", "hello"]
     await resumed.close()
+
+
+async def test_silent_reply_is_neither_exported_as_markdown_nor_found(bench):
+    session = await bench.session(Scripted([says("hello"), says("Greetings")]))
+    await play(session.send("hi"))
+    await call_silently(turn_of(session), title_request(session))
+    await session.close()
+    assert len(await bench.store.search("hello")) == 1
+    assert len(await bench.store.search("Greetings")) == 0
+    document = b"".join(to_markdown(await bench.store.read(session.id), str)).decode()
+    assert "hello" in document
+    assert "Greetings" not in document
+
+
+async def test_stored_form_of_a_visible_call_has_no_purpose(bench):
+    session = await bench.session(Scripted([says("hello"), says("Greetings")]))
+    await play(session.send("hi"))
+    await call_silently(turn_of(session), title_request(session))
+    await session.close()
+    query = "SELECT payload_json FROM events WHERE type LIKE 'llm.%' ORDER BY id"
+    rows = await bench.database.read(lambda connection: connection.execute(query).fetchall())
+    assert ["purpose" in json.loads(row[0]) for row in rows] == [False, False, True, True]
 
 
 async def test_failed_silent_call_does_not_fail_the_turn(bench):

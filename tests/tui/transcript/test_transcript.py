@@ -1,6 +1,7 @@
 import typing
 
 import pytest
+from msgspec.structs import replace
 from textual.app import App
 from textual.geometry import Offset
 from textual.selection import Selection
@@ -708,3 +709,19 @@ async def test_long_stored_reply_is_laid_out_completely_in_parts(session):
             await paint(pilot)
         assert len(reply.rows) == 11_999
         assert stage.transcript.scroll_y == stage.transcript.max_scroll_y
+
+
+def test_silent_calls_are_not_displayed(session):
+    visible = [session.started(), session.answered(TextBlock("hello")), session.ended()]
+    silent = [
+        replace(session.answered(TextBlock("A title")), purpose="title"),
+        replace(session.call_failed("no title"), purpose="title"),
+    ]
+    timeline, expected = Timeline(), Timeline()
+    for event in (visible[0], *silent, *visible[1:]):
+        timeline.apply(event)
+    for event in visible:
+        expected.apply(event)
+    assert [type(item) for item in timeline.items] == [type(item) for item in expected.items]
+    assert timeline.last_reply == "hello"
+    assert not timeline.has_failed

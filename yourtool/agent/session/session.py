@@ -65,6 +65,7 @@ class Session:
         self._record = record
         self._lease = lease
         self._env = env
+        self._routes = env.routes
         self._selection = ModelSelection(state, record, env, lambda: self.busy)
         self._reads = FileReads()
         self._interrupt: Interrupt | None = None
@@ -103,11 +104,11 @@ class Session:
     @property
     def model(self) -> Model:
         """The preferred model of the next turn, whether or not it is usable."""
-        return self._env.routes.expected_model(self.state)
+        return self._routes.expected_model(self.state)
 
     def explain(self) -> list[str]:
         """Return at most twelve lines about the active model and the last routing decision."""
-        active, *more = self._env.routes.explain(self.state)
+        active, *more = self._routes.explain(self.state)
         return [active, self.effort_summary(), *more]
 
     def effort_summary(self) -> str:
@@ -116,7 +117,7 @@ class Session:
 
     async def context_parts(self) -> list[tuple[str, int]]:
         """Return the parts of the next request with their estimated tokens."""
-        return await asyncio.to_thread(self._env.routes.estimate_parts, self.state)
+        return await asyncio.to_thread(self._routes.estimate_parts, self.state)
 
     def list_files(self) -> list[str]:
         """Return the files of the workspace that can be mentioned, up to `MAX_LISTED_FILES`.
@@ -134,11 +135,11 @@ class Session:
 
     async def load_model_description(self) -> None:
         """Load the description of the next turn's model from its server if it is unknown."""
-        await self._env.routes.load_description(self.model)
+        await self._routes.load_description(self.model)
 
     def find_rejection(self, *content: ContentBlock) -> str | None:
         """Return why the model of the next turn rejects `content`, or None if it accepts it."""
-        return self._env.routes.find_rejection(content, self.state)
+        return self._routes.find_rejection(content, self.state)
 
     async def send(self, content: str | tuple[ContentBlock, ...]) -> AsyncGenerator[Event, None]:
         """Send a prompt and run its turn.
@@ -150,9 +151,9 @@ class Session:
             BlobError: an attachment cannot be stored; nothing was stored.
         """
         self._require_idle()
-        addressed = parse_address(content, self._env.routes.catalogue, self.workspace)
+        addressed = parse_address(content, self._routes.catalogue, self.workspace)
         blocks = addressed.content
-        self._env.routes.check_media_limits(blocks, addressed.override, self.state)
+        self._routes.check_media_limits(blocks, addressed.override, self.state)
         if has_bytes(blocks):
             blocks = await asyncio.to_thread(store_media, self._env.blobs, blocks)
         async with aclosing(self._run_turn(blocks, addressed)) as events:
@@ -172,7 +173,7 @@ class Session:
         if not self.state.prompts:
             raise UsageError("There is no turn to retry yet.")
         model_id = self.state.addressed_model
-        override = self._env.routes.catalogue.get(model_id) if model_id else None
+        override = self._routes.catalogue.get(model_id) if model_id else None
         async with aclosing(self._run_turn(None, AddressedPrompt((), override))) as events:
             async for event in events:
                 yield event
@@ -261,7 +262,7 @@ class Session:
                 yield fact
             async for fact in self._selection.store_pending():
                 yield fact
-            routes = self._env.routes
+            routes = self._routes
             retried = self._last_model() if content is None else None
             await routes.load_description(addressed.override or routes.expected_model(self.state))
             record.turn_id = new_id()
@@ -325,9 +326,7 @@ class Session:
         new_messages = [message] if message is not None else []
         return TurnStarted(
             user_message_hash=hashlib.sha256(text.encode()).hexdigest(),
-            estimated_input_tokens=self._env.routes.estimate(
-                self.state, self.model.id, new_messages
-            ),
+            estimated_input_tokens=self._routes.estimate(self.state, self.model.id, new_messages),
             has_images=any(isinstance(b, ImageBlock) for m in new_messages for b in m.content),
             has_tool_calls_in_history=any(each.tool_uses for each in history),
             message=message,
@@ -336,7 +335,7 @@ class Session:
     def _build_turn(self, interrupt: Interrupt, started: TurnStarted, route: RouteDecided) -> Turn:
         env = self._env
         assert route.chosen_model is not None, "only a routed turn is run"
-        model = env.routes.catalogue.get(route.chosen_model)
+        model = self._routes.catalogue.get(route.chosen_model)
         return Turn(
             session_id=self.id,
             state=self.state,
