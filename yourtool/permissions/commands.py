@@ -26,6 +26,8 @@ _KEYWORDS = frozenset(
         "select", "then", "time", "until", "while",
     }
 )  # fmt: skip
+_CONTINUATION = re.compile(r"(?<!\\)((?:\\\\)*+)\\\n")
+"""A line continuation: a backslash that is not escaped, and a line end."""
 _SEPARATORS = re.compile(r"\$\(|[<>]\(|[;&|()`\n{}]")
 _BEFORE_PROGRAM = re.compile(r"[A-Za-z_]\w*=|[!<>\d]|(?:if|then|elif|else|while|until|do|coproc)\Z")
 """A word that can precede the program of a command."""
@@ -54,9 +56,9 @@ _QUOTED_VALUE = re.compile(r"(?<=\w=)(?:\"[^\"]*\"|'[^']*')")
 
 _WRAPPERS = frozenset(
     {
-        "builtin", "chroot", "command", "doas", "env", "eval", "exec", "find", "flock", "ionice",
-        "nice", "nohup", "parallel", "setsid", "source", "stdbuf", "strace", "sudo", "time",
-        "timeout", "trap", "watch", "xargs",
+        "builtin", "chroot", "command", "doas", "env", "eval", "exec", "find", "flock", "function",
+        "ionice", "nice", "nohup", "parallel", "setsid", "source", "stdbuf", "strace", "sudo",
+        "time", "timeout", "trap", "watch", "xargs",
     }
 )  # fmt: skip
 _INTERPRETERS = frozenset(
@@ -175,14 +177,21 @@ def _iter_commands(line: str) -> Iterator[tuple[tuple[str, ...], int]]:
     if words := plain_words(line):
         yield from _unwrap(words)
         return
+    # In single quotes and comments, line continuations have no effect.
+    for reading in {line, _CONTINUATION.sub(r"\1", line)}:
+        yield from _split_commands(reading)
+        for command in _simple_commands(reading):
+            yield from _unwrap(command)
+
+
+def _split_commands(line: str) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Yield commands between separators, also those inside quotes."""
     for segment in _SEPARATORS.split(line):
         joined = _REDIRECTION.sub(r"\1", segment)
         for reading in {joined, _QUOTED_VALUE.sub("", joined)}:
             bare = reading.translate(_QUOTES).split()
             if words := tuple(itertools.dropwhile(_BEFORE_PROGRAM.match, bare)):
                 yield from _unwrap(words)
-    for command in _simple_commands(line):
-        yield from _unwrap(command)
 
 
 def _simple_commands(line: str) -> Iterator[tuple[str, ...]]:
