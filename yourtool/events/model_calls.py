@@ -5,8 +5,10 @@ from decimal import Decimal
 from typing import ClassVar, TypeAlias
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import asdict
 
 from yourtool.events.facts import Actor, Fact, Sensitivity
+from yourtool.messages.blocks import ThinkingBlock
 from yourtool.messages.message import Message
 from yourtool.messages.metadata import StopReason
 from yourtool.messages.usage import UsageExtra
@@ -53,6 +55,25 @@ class LlmCallCompleted(Fact, frozen=True, kw_only=True, tag="llm.call_completed"
     """The provider's id of each call, by canonical tool_use id."""
     message: Message
     purpose: Purpose = UNSET
+
+    @classmethod
+    def from_reply(
+        cls, message: Message, provider_tool_ids: Mapping[str, str], purpose: Purpose = UNSET
+    ) -> "LlmCallCompleted":
+        """Return the fact about a reply, whose metadata has the values that the fact repeats."""
+        reply = message.metadata
+        assert reply.model and reply.provider and reply.usage and reply.stop_reason
+        return cls(
+            model=reply.model,
+            provider=reply.provider,
+            **asdict(reply.usage),
+            stop_reason=reply.stop_reason,
+            produced_tool_calls=len(message.tool_uses),
+            produced_thinking_blocks=sum(isinstance(b, ThinkingBlock) for b in message.content),
+            provider_tool_ids=provider_tool_ids,
+            message=message,
+            purpose=purpose,
+        )
 
     @property
     def prompt_tokens(self) -> int:

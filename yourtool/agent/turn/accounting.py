@@ -7,7 +7,7 @@ run, the session, the day and the reports are sums over these facts and nothing 
 from decimal import Decimal
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import AdapterError
@@ -78,14 +78,5 @@ def with_usage(fact: LlmCallFailed, priced: PricedUsage | None) -> LlmCallFailed
     """Return `fact` with the usage of the failed request."""
     if priced is None:
         return fact
-    usage = priced.usage
-    return replace(
-        fact,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cached_input_tokens=usage.cached_input_tokens,
-        cache_creation_input_tokens=usage.cache_creation_input_tokens,
-        cost_usd=usage.cost_usd,
-        pricing_version=usage.pricing_version,
-        usage_extra=priced.extra,
-    )
+    usage = asdict(priced.usage) | {"latency_ms": fact.latency_ms}
+    return replace(fact, **usage, usage_extra=priced.extra)

@@ -39,7 +39,7 @@ from yourtool.events.model_calls import (
     LlmCallStarted,
 )
 from yourtool.interrupt import Interrupted
-from yourtool.messages.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock
+from yourtool.messages.blocks import ContentBlock, TextBlock, ToolUseBlock
 from yourtool.messages.invariants import validate_session
 from yourtool.messages.message import Message, Role, now
 from yourtool.messages.metadata import ErrorInfo, MessageMetadata, MessageStatus, StopReason
@@ -177,38 +177,22 @@ class ModelCall:
             return self._build_failure(AdapterError("stopped by the user"), reply, reply.latency_ms)
         turn = self._turn
         priced = price_tokens(turn, reply.usage, reply.latency_ms, reply.receipt)
-        usage, content = priced.usage, reply.final_content or (TextBlock(""),)
-        calls = [block for block in content if isinstance(block, ToolUseBlock)]
         is_error = reply.stop_reason is StopReason.ERROR
         metadata = MessageMetadata(
-            usage=usage,
+            usage=priced.usage,
             usage_extra=priced.extra,
             status=MessageStatus.ERROR if is_error else MessageStatus.COMPLETE,
             stop_detail=reply.stop_detail,
             provider_raw=reply.provider_raw,
             tool_input_errors=reply.tool_input_errors or None,
         )
-        return LlmCallCompleted(
-            model=turn.model.id,
-            provider=turn.model.provider,
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            cached_input_tokens=usage.cached_input_tokens,
-            cache_creation_input_tokens=usage.cache_creation_input_tokens,
-            cost_usd=usage.cost_usd,
-            pricing_version=usage.pricing_version,
-            latency_ms=usage.latency_ms,
-            stop_reason=reply.stop_reason,
-            produced_tool_calls=len(calls),
-            produced_thinking_blocks=sum(isinstance(block, ThinkingBlock) for block in content),
-            provider_tool_ids={
-                call.id: wire
-                for call in calls
-                if (wire := turn.env.tool_ids.issued_id(turn.model.provider, call.id))
-            },
-            message=self._build_message(reply, content, metadata),
-            purpose=self._purpose,
-        )
+        message = self._build_message(reply, reply.final_content or (TextBlock(""),), metadata)
+        provider_tool_ids = {
+            call.id: wire
+            for call in message.tool_uses
+            if (wire := turn.env.tool_ids.issued_id(turn.model.provider, call.id))
+        }
+        return LlmCallCompleted.from_reply(message, provider_tool_ids, self._purpose)
 
     def _build_failure(
         self, error: AdapterError, partial: MessageComplete | None, latency_ms: int
