@@ -46,6 +46,12 @@ def test_standard_input_can_be_the_only_prompt(line):
     assert line("-p")[0] == 0
 
 
+def test_slash_command_is_sent_as_text(line):
+    line.script([{"say": "ok"}])
+    [started] = [e for e in line.events("-p", "/cost") if e["type"] == "turn.started"]
+    assert started["message"]["content"][0]["text"] == "/cost"
+
+
 def test_empty_prompt_is_rejected(line):
     line.script([{"say": "ok"}])
     code, out, err = line("-p", "  ")
