@@ -1,4 +1,4 @@
-"""`/cost` and `/context`, and the part of `/help` that every front end has."""
+"""`/cost` and `/context`: what the session costs and how it fills the context window."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
