@@ -16,8 +16,8 @@ import msgspec
 from yourtool.interrupt import Interrupt
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import Request
-from yourtool.providers.dialects.chat.dialect import OpenAIChat
-from yourtool.providers.dialects.messages.dialect import Anthropic
+from yourtool.providers.dialects.chat.dialect import ChatDialect
+from yourtool.providers.dialects.messages.dialect import MessagesDialect
 from yourtool.providers.replies.body_decoder import BodyDecoder
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.tool_ids import ToolIdMap
@@ -138,8 +138,8 @@ def measure() -> dict[str, dict[str, float]]:
     """Return microseconds per event of each dialect, and the ratios."""
     results: dict[str, dict[str, float]] = {}
     for name, dialect, chunks in (
-        ("anthropic", Anthropic(), anthropic_chunks()),
-        ("openai_chat", OpenAIChat(), chat_chunks()),
+        ("anthropic", MessagesDialect(), anthropic_chunks()),
+        ("openai_chat", ChatDialect(), chat_chunks()),
     ):
         body = b"".join(b"event: x\ndata: " + chunk + b"\n\n" for chunk in [*chunks, *ENDS[name]])
         ours, floor = best(translate, dialect, body), best(bare, chunks)

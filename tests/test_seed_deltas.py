@@ -50,7 +50,7 @@ from yourtool.messages.metadata import (
     StopReason,
 )
 from yourtool.messages.usage import UsageExtra
-from yourtool.providers.dialects.chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.dialect import ChatDialect
 from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.scripted import Scripted, calls, fails, says, stops
@@ -535,7 +535,7 @@ def ids_in(value):
 @given(wire=st.lists(st.text(min_size=1, max_size=90), min_size=1, max_size=12))
 @pytest.mark.req("D11")
 def test_each_target_gets_valid_unique_call_ids(dialect, wire):
-    speaks = OpenAIChat({"short_tool_ids": True}) if dialect == "mistral" else DIALECTS[dialect][0]
+    speaks = ChatDialect({"short_tool_ids": True}) if dialect == "mistral" else DIALECTS[dialect][0]
     target, known, writer = model("anthropic"), ToolIdMap(), Writer()
     uses = [known.canonical("anthropic", one) for one in wire]
     assert len(set(uses)) == len(uses)

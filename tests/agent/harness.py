@@ -30,8 +30,8 @@ from yourtool.permissions.gate import Gate
 from yourtool.permissions.rules import RuleSet
 from yourtool.providers.base import Adapter, Request
 from yourtool.providers.catalogue.models import Catalogue
-from yourtool.providers.dialects.chat.dialect import OpenAIChat
-from yourtool.providers.dialects.messages.dialect import Anthropic
+from yourtool.providers.dialects.chat.dialect import ChatDialect
+from yourtool.providers.dialects.messages.dialect import MessagesDialect
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing.availability import Availability
 from yourtool.store.sqlite.database import Database
@@ -224,7 +224,7 @@ def names(events: Iterable[Event]) -> list[str]:
 def wire_problems(request: Request) -> list[str]:
     """Return what either provider would refuse about a request."""
     found = list[str]()
-    for dialect, speaker in (("anthropic", Anthropic()), ("openai", OpenAIChat())):
+    for dialect, speaker in (("anthropic", MessagesDialect()), ("openai", ChatDialect())):
         api = "messages" if dialect == "anthropic" else "chat"
         body = json.loads(speaker.to_wire(request).body)
         found += [str(problem) for problem in errors(validate(dialect, api, body))]

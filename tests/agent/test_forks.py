@@ -3,7 +3,7 @@
 import pytest
 
 from tests.agent.harness import Checked, play
-from yourtool.providers.dialects.messages.dialect import Anthropic
+from yourtool.providers.dialects.messages.dialect import MessagesDialect
 from yourtool.providers.scripted import Scripted, calls, says, thinks
 from yourtool.store.forks import fork
 
@@ -23,7 +23,7 @@ async def test_fork_sends_the_bytes_of_its_original_and_both_continue(bench):
     for each in (session, forked):
         await play(each.send("and now?"))
     ours, theirs = original.requests[-1], copied.requests[0]
-    assert b"c2lnbmVk" in Anthropic().to_wire(theirs).body
+    assert b"c2lnbmVk" in MessagesDialect().to_wire(theirs).body
     assert [m.content for m in theirs.messages if not m.tool_uses and not m.result] == [
         m.content for m in ours.messages if not m.tool_uses and not m.result
     ]

@@ -13,7 +13,7 @@ from yourtool.errors import NetworkError
 from yourtool.events.facts import Fact
 from yourtool.messages.invariants import validate_session
 from yourtool.providers.catalogue.models import Catalogue
-from yourtool.providers.dialects.messages.dialect import Anthropic
+from yourtool.providers.dialects.messages.dialect import MessagesDialect
 from yourtool.providers.scripted import Scripted, says
 from yourtool.providers.wire import WireAdapter
 
@@ -60,7 +60,9 @@ async def test_turn_of_a_long_session_does_not_block_the_event_loop(bench):
 
 
 async def test_request_of_a_long_session_is_encoded_without_blocking_the_event_loop(bench):
-    session = await long_session(bench, WireAdapter(Anthropic(), Broken(), "anthropic"), 12_000)
+    session = await long_session(
+        bench, WireAdapter(MessagesDialect(), Broken(), "anthropic"), 12_000
+    )
     assert "llm.call_failed" in names(await play(session.send("hello")))
     await session.close()  # the watchdog looks
 

@@ -8,7 +8,7 @@ from tests.agent.harness import MODEL, play
 from yourtool.blobs import read_blob
 from yourtool.errors import BlobError, UsageError
 from yourtool.messages.blocks import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock
-from yourtool.providers.dialects.messages.dialect import Anthropic
+from yourtool.providers.dialects.messages.dialect import MessagesDialect
 from yourtool.providers.scripted import Scripted, calls, says
 
 PIXEL = base64.b64decode(
@@ -32,7 +32,7 @@ async def test_image_of_the_user_is_stored_by_its_hash_and_sent_as_bytes(bench):
     reference = message.content[1].source
     assert reference.kind == "file_ref"
     assert read_blob(bench.root / "blobs", reference.data) == PIXEL
-    assert base64.b64encode(PIXEL) in Anthropic().to_wire(adapter.requests[0]).body
+    assert base64.b64encode(PIXEL) in MessagesDialect().to_wire(adapter.requests[0]).body
     await session.close()
     stored = b"".join(path.read_bytes() for path in bench.root.rglob("*.db*"))
     assert base64.b64encode(PIXEL)[:60] not in stored
@@ -47,7 +47,7 @@ async def test_image_from_a_tool_is_stored_by_its_hash(bench):
     await play(session.send("look"))
     [_, picture] = session.state.messages[2].result.content
     assert read_blob(bench.root / "blobs", picture.source.data) == PIXEL
-    assert base64.b64encode(PIXEL) in Anthropic().to_wire(adapter.requests[1]).body
+    assert base64.b64encode(PIXEL) in MessagesDialect().to_wire(adapter.requests[1]).body
     await session.close()
 
 
@@ -60,7 +60,7 @@ async def test_session_continues_without_its_attachments(bench, caplog):
         blob.unlink()
     await play(session.send("and now?"))
     assert session.state.messages[-1].text == "I cannot see it any more."
-    body = Anthropic().to_wire(adapter.requests[1]).body
+    body = MessagesDialect().to_wire(adapter.requests[1]).body
     assert b"an image that could not be shown to you" in body
     assert "stored attachment cannot be read" in caplog.text
     await session.close()

@@ -6,7 +6,7 @@ from tests.agent.harness import MODEL, Checked, play
 from yourtool.errors import UnknownModelError, UsageError
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
 from yourtool.messages.message import Role
-from yourtool.providers.dialects.chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.dialect import ChatDialect
 from yourtool.providers.scripted import Scripted, calls, says, thinks
 
 PIXEL = (
@@ -36,7 +36,7 @@ async def test_swap_after_a_tool_turn_sends_the_entire_history_in_the_new_dialec
     assert answer.metadata.routing.mode == "manual"
     assert answer.metadata.model == "openai:other"
     caplog.clear()
-    body = OpenAIChat().to_wire(adapter.requests[2]).body
+    body = ChatDialect().to_wire(adapter.requests[2]).body
     assert b'"role":"tool"' in body
     assert b"sig" not in body
     roles = [message.role for message in session.state.messages]

@@ -2,19 +2,19 @@
 
 import pytest
 
-from yourtool.providers.dialects.chat.dialect import OpenAIChat
-from yourtool.providers.dialects.generate_content.dialect import Google
-from yourtool.providers.dialects.messages.dialect import Anthropic
-from yourtool.providers.dialects.ollama.dialect import Ollama
-from yourtool.providers.dialects.responses.dialect import OpenAIResponses
+from yourtool.providers.dialects.chat.dialect import ChatDialect
+from yourtool.providers.dialects.generate_content.dialect import GenerateContentDialect
+from yourtool.providers.dialects.messages.dialect import MessagesDialect
+from yourtool.providers.dialects.ollama.dialect import OllamaDialect
+from yourtool.providers.dialects.responses.dialect import ResponsesDialect
 
 DIALECTS = {
-    "anthropic": (Anthropic(), "anthropic", "messages"),
-    "chat": (OpenAIChat(), "openai", "chat"),
-    "openrouter": (OpenAIChat(), "openrouter", "chat"),
-    "responses": (OpenAIResponses(), "openai", "responses"),
-    "google": (Google(), "gemini", "generateContent"),
-    "ollama": (Ollama(), "ollama", "chat"),
+    "anthropic": (MessagesDialect(), "anthropic", "messages"),
+    "chat": (ChatDialect(), "openai", "chat"),
+    "openrouter": (ChatDialect(), "openrouter", "chat"),
+    "responses": (ResponsesDialect(), "openai", "responses"),
+    "google": (GenerateContentDialect(), "gemini", "generateContent"),
+    "ollama": (OllamaDialect(), "ollama", "chat"),
 }
 EACH = pytest.mark.parametrize("dialect", DIALECTS)
 

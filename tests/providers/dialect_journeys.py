@@ -37,11 +37,11 @@ from yourtool.messages.message import Message, Role
 from yourtool.messages.metadata import MessageMetadata, MessageStatus, StopReason
 from yourtool.models import Model
 from yourtool.providers.base import FileRoots, ForcedTool
-from yourtool.providers.dialects.chat.dialect import OpenAIChat
-from yourtool.providers.dialects.generate_content.dialect import Google
-from yourtool.providers.dialects.messages.dialect import Anthropic
-from yourtool.providers.dialects.ollama.dialect import Ollama
-from yourtool.providers.dialects.responses.dialect import OpenAIResponses
+from yourtool.providers.dialects.chat.dialect import ChatDialect
+from yourtool.providers.dialects.generate_content.dialect import GenerateContentDialect
+from yourtool.providers.dialects.messages.dialect import MessagesDialect
+from yourtool.providers.dialects.ollama.dialect import OllamaDialect
+from yourtool.providers.dialects.responses.dialect import ResponsesDialect
 from yourtool.providers.quirks import find_quirks
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
@@ -89,7 +89,7 @@ STATIONS = {
     "anthropic": Station(
         _able("anthropic", "claude-sonnet-4-6"),
         ("anthropic", "messages"),
-        Anthropic,
+        MessagesDialect,
         "messages",
         (
             "anthropic-messages-parallel-calls-stream",
@@ -100,21 +100,21 @@ STATIONS = {
     "openai chat": Station(
         _able("openai", "gpt-4o", with_audio=False),
         ("openai", "chat"),
-        lambda: OpenAIChat(find_quirks("https://api.openai.com/v1")),
+        lambda: ChatDialect(find_quirks("https://api.openai.com/v1")),
         "messages",
         ("openai-chat-parallel-calls-stream", "openai-chat-after-calls"),
     ),
     "openai responses": Station(
         _able("openai", "gpt-5"),
         ("openai", "responses"),
-        OpenAIResponses,
+        ResponsesDialect,
         "input",
         ("openai-responses-parallel-calls", "openai-responses-after-calls-stream"),
     ),
     "google": Station(
         _able("google", "gemini-3.5-flash"),
         ("gemini", "generateContent"),
-        Google,
+        GenerateContentDialect,
         "contents",
         (
             "gemini-generate-parallel-calls-stream",
@@ -125,14 +125,14 @@ STATIONS = {
     "ollama": Station(
         _able("ollama", "qwen3:8b"),
         ("ollama", "chat"),
-        Ollama,
+        OllamaDialect,
         "messages",
         ("ollama-chat-parallel-calls-stream", "ollama-chat-after-calls"),
     ),
     "openrouter": Station(
         _able("openrouter", "a/b"),
         ("openrouter", "chat"),
-        lambda: OpenAIChat(_ROUTED),
+        lambda: ChatDialect(_ROUTED),
         "messages",
         ("openrouter-chat-parallel-calls-stream", "openrouter-chat-after-calls-stream"),
     ),

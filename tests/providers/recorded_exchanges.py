@@ -22,24 +22,24 @@ from yourtool.messages.message import Message
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import Request, WireResponse
 from yourtool.providers.cache_plan import plan_cache
-from yourtool.providers.dialects.chat.dialect import OpenAIChat
-from yourtool.providers.dialects.generate_content.dialect import Google
-from yourtool.providers.dialects.messages.dialect import Anthropic
-from yourtool.providers.dialects.ollama.dialect import Ollama
-from yourtool.providers.dialects.responses.dialect import OpenAIResponses
+from yourtool.providers.dialects.chat.dialect import ChatDialect
+from yourtool.providers.dialects.generate_content.dialect import GenerateContentDialect
+from yourtool.providers.dialects.messages.dialect import MessagesDialect
+from yourtool.providers.dialects.ollama.dialect import OllamaDialect
+from yourtool.providers.dialects.responses.dialect import ResponsesDialect
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import Dialect, StreamTimeouts, WireAdapter
 
 WIRE = SHARED / "wire"
 OURS = {
-    ("anthropic", "messages"): Anthropic,
-    ("openai", "chat"): OpenAIChat,
-    ("openai-compat", "chat"): OpenAIChat,
-    ("openrouter", "chat"): OpenAIChat,
-    ("gemini", "generateContent"): Google,
-    ("openai", "responses"): OpenAIResponses,
-    ("openai-compat", "responses"): OpenAIResponses,
-    ("ollama", "chat"): Ollama,
+    ("anthropic", "messages"): MessagesDialect,
+    ("openai", "chat"): ChatDialect,
+    ("openai-compat", "chat"): ChatDialect,
+    ("openrouter", "chat"): ChatDialect,
+    ("gemini", "generateContent"): GenerateContentDialect,
+    ("openai", "responses"): ResponsesDialect,
+    ("openai-compat", "responses"): ResponsesDialect,
+    ("ollama", "chat"): OllamaDialect,
 }
 
 

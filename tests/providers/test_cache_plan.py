@@ -20,8 +20,8 @@ from yourtool.models import AdapterCapabilities
 from yourtool.paths import resolve_paths
 from yourtool.providers.cache_plan import CacheBreakpoint, CachePlan, plan_cache
 from yourtool.providers.catalogue.models import Catalogue
-from yourtool.providers.dialects.messages.dialect import Anthropic
-from yourtool.providers.dialects.responses.dialect import OpenAIResponses
+from yourtool.providers.dialects.messages.dialect import MessagesDialect
+from yourtool.providers.dialects.responses.dialect import ResponsesDialect
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.provider_specs import BUILT_IN
 from yourtool.providers.registry import load_dialect
@@ -155,7 +155,7 @@ def test_openrouter_gets_breakpoints_on_entire_messages():
 def test_cache_of_an_hour_is_requested_on_the_host_of_the_vendor_only(keeps_long, mark):
     plan = plan_cache(full(SONNET), (READ,), SONNET, "long")
     outgoing = request(SONNET, full(SONNET), (READ,), cache=plan)
-    body = json.loads(Anthropic(supports_long_cache=keeps_long).to_wire(outgoing).body)
+    body = json.loads(MessagesDialect(supports_long_cache=keeps_long).to_wire(outgoing).body)
     assert body["tools"][-1]["cache_control"].get("ttl") == mark
 
 
@@ -179,7 +179,7 @@ def test_cache_of_a_day_is_requested_only_from_models_documented_to_support_it(
     can = replace(gpt.capabilities, supports_prompt_caching=True)
     gpt = replace(gpt, capabilities=can)
     outgoing = request(gpt, full(gpt), cache=plan_cache(full(gpt), (), gpt, "long"))
-    body = json.loads(OpenAIResponses(supports_long_cache=keeps_long).to_wire(outgoing).body)
+    body = json.loads(ResponsesDialect(supports_long_cache=keeps_long).to_wire(outgoing).body)
     assert body["prompt_cache_key"] == outgoing.session_id
     assert body.get("prompt_cache_retention") == retention
 
@@ -201,7 +201,7 @@ def test_registry_identifies_the_host_of_the_vendor(name, url, mark):
 
 def test_session_without_storage_sends_no_cache_key():
     gpt = model("openai", "gpt-5.6-terra")
-    body = OpenAIResponses().to_wire(request(gpt, full(gpt), cache=CachePlan())).body
+    body = ResponsesDialect().to_wire(request(gpt, full(gpt), cache=CachePlan())).body
     assert b"prompt_cache" not in body
 
 

@@ -25,7 +25,7 @@ from yourtool.messages.blocks import TextBlock
 from yourtool.messages.invariants import validate_message
 from yourtool.messages.message import Role
 from yourtool.messages.metadata import StopReason
-from yourtool.providers.dialects.chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.dialect import ChatDialect
 from yourtool.providers.dialects.chat.response import ChatParser
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.retry import RetryingAdapter
@@ -37,7 +37,7 @@ REST = b'data: {"choices": []}\n\ndata: [DONE]\n\n'
 FAULTS = [TypeError("x"), KeyError("x"), RecursionError("x"), ValueError("x"), MemoryError("x")]
 
 
-class Faulty(OpenAIChat):
+class Faulty(ChatDialect):
     """A dialect with a bug in one of its functions."""
 
     def __init__(self, where, fault):

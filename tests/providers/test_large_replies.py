@@ -12,7 +12,7 @@ from yourtool.errors import OtherAdapterError
 from yourtool.events.deltas import MessageComplete, StreamError, TextDelta
 from yourtool.messages.metadata import StopReason
 from yourtool.providers import wire
-from yourtool.providers.dialects.chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.dialect import ChatDialect
 from yourtool.providers.dialects.chat.response import ChatParser
 from yourtool.providers.json_access import MAX_VALUES, decode
 from yourtool.providers.replies import block_builders
@@ -61,7 +61,7 @@ REPLIES = {
 
 async def play_body(body, dialect=None):
     pieces = [body[at : at + PIECE] for at in range(0, len(body), PIECE)]
-    adapter = WireAdapter(dialect or OpenAIChat(), Playback(pieces), "acme")
+    adapter = WireAdapter(dialect or ChatDialect(), Playback(pieces), "acme")
     return await events_of(adapter, request())
 
 
@@ -75,7 +75,7 @@ async def test_large_reply_does_not_block_the_event_loop(name):
     assert isinstance(events[-1], MessageComplete)
 
 
-class Faulty(OpenAIChat):
+class Faulty(ChatDialect):
     """Has a bug behind the first words of a large event."""
 
     def build_parser(self, reply):
@@ -139,7 +139,7 @@ class Endless(Playback):
 )
 async def test_endless_reply_is_cut_off_with_an_error(monkeypatch, event):
     monkeypatch.setattr(block_builders, "MAX_CHARACTERS", 100_000)
-    events, error = await events_of(WireAdapter(OpenAIChat(), Endless([event]), "acme"), request())
+    events, error = await events_of(WireAdapter(ChatDialect(), Endless([event]), "acme"), request())
     assert isinstance(error, OtherAdapterError) and not error.retryable
     assert str(error) == "the reply is longer than 100,000 characters; it was cut off"
     assert isinstance(events[-1], StreamError)
@@ -151,7 +151,7 @@ async def test_endless_reply_is_cut_off_with_an_error(monkeypatch, event):
 async def test_endless_response_without_content_is_cut_off_with_an_error(monkeypatch):
     monkeypatch.setattr(wire, "STREAM_LIMIT", 2**20)
     ping = b": ping\n\n" * 1_000
-    adapter = WireAdapter(OpenAIChat(), Endless([ping]), "acme")
+    adapter = WireAdapter(ChatDialect(), Endless([ping]), "acme")
     events, error = await events_of(adapter, request())
     assert isinstance(error, OtherAdapterError)
     assert not events
@@ -175,6 +175,6 @@ def many_calls():
 )
 async def test_reply_with_too_many_parts_is_cut_off_with_an_error(pieces):
     some = itertools.islice(pieces(), MAX_BLOCKS + 1)
-    events, error = await events_of(WireAdapter(OpenAIChat(), Playback(some), "acme"), request())
+    events, error = await events_of(WireAdapter(ChatDialect(), Playback(some), "acme"), request())
     assert str(error) == "the reply has more than 10,000 parts; it was cut off"
     assert isinstance(events[-2], MessageComplete)

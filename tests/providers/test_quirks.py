@@ -1,6 +1,6 @@
 import pytest
 
-from yourtool.providers.dialects.chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.dialect import ChatDialect
 from yourtool.providers.quirks import HOSTS, find_quirks
 
 WELL_KNOWN = (
@@ -29,7 +29,7 @@ WELL_KNOWN = (
 
 @pytest.mark.parametrize("host", HOSTS, ids=lambda host: host.label)
 def test_every_host_has_valid_quirks(host):
-    OpenAIChat(host.quirks)
+    ChatDialect(host.quirks)
     for address in host.addresses:
         assert address == address.lower()
 

@@ -42,8 +42,8 @@ from yourtool.events.deltas import (
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Role
 from yourtool.messages.metadata import StopReason
-from yourtool.providers.dialects.chat.dialect import OpenAIChat
-from yourtool.providers.dialects.messages.dialect import Anthropic
+from yourtool.providers.dialects.chat.dialect import ChatDialect
+from yourtool.providers.dialects.messages.dialect import MessagesDialect
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 
 THINKING_AND_CALL = "anthropic-messages-call-stream"
@@ -298,7 +298,7 @@ async def test_json_document_is_accepted_instead_of_a_stream(padding):
     }
     body = padding + json.dumps(document).encode()
     for size in (1, 7, len(body)):
-        speaker = WireAdapter(OpenAIChat(), Playback(pieces(body, size)), "openai")
+        speaker = WireAdapter(ChatDialect(), Playback(pieces(body, size)), "openai")
         events, error = await events_of(speaker, request(model("openai")))
         assert error is None
         assert broken_rules(events) == []
@@ -306,7 +306,7 @@ async def test_json_document_is_accepted_instead_of_a_stream(padding):
         assert complete(events).final_content[0] == TextBlock("hello")
 
 
-@pytest.mark.parametrize("dialect", [Anthropic(), OpenAIChat()])
+@pytest.mark.parametrize("dialect", [MessagesDialect(), ChatDialect()])
 @pytest.mark.parametrize(
     "body",
     [

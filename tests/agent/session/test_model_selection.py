@@ -14,7 +14,7 @@ from yourtool.events.catalog import FACT_TYPES
 from yourtool.events.sessions import SessionEffortSelected, SessionModelRefused
 from yourtool.messages.blocks import TextBlock
 from yourtool.paths import resolve_paths
-from yourtool.providers.dialects.chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.dialect import ChatDialect
 from yourtool.providers.scripted import Scripted, says
 
 
@@ -106,7 +106,7 @@ async def _session_with_an_image(bench, *replies):
 
 
 def _images_in(request) -> list[str]:
-    body = json.loads(OpenAIChat().to_wire(request).body)
+    body = json.loads(ChatDialect().to_wire(request).body)
     return [message["content"] for message in body["messages"] if message["role"] == "user"]
 
 

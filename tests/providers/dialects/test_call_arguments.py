@@ -7,11 +7,11 @@ import pytest
 from tests.providers.recorded_exchanges import Playback, complete, events_of, model, request
 from yourtool.messages.blocks import ToolUseBlock
 from yourtool.messages.metadata import StopReason
-from yourtool.providers.dialects.chat.dialect import OpenAIChat
-from yourtool.providers.dialects.generate_content.dialect import Google
-from yourtool.providers.dialects.messages.dialect import Anthropic
-from yourtool.providers.dialects.ollama.dialect import Ollama
-from yourtool.providers.dialects.responses.dialect import OpenAIResponses
+from yourtool.providers.dialects.chat.dialect import ChatDialect
+from yourtool.providers.dialects.generate_content.dialect import GenerateContentDialect
+from yourtool.providers.dialects.messages.dialect import MessagesDialect
+from yourtool.providers.dialects.ollama.dialect import OllamaDialect
+from yourtool.providers.dialects.responses.dialect import ResponsesDialect
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
 
 HUGE = "9" * 5_000
@@ -90,19 +90,19 @@ def line(arguments):
 
 
 WAYS = {
-    "anthropic, whole": (Anthropic, lambda value: json.dumps(message(value))),
-    "anthropic, at the start": (Anthropic, started_call),
-    "google, streamed": (Google, lambda value: events(content(value))),
-    "google, whole": (Google, lambda value: json.dumps(content(value))),
-    "chat, streamed": (OpenAIChat, lambda value: events(choice("delta", value))),
-    "chat, whole": (OpenAIChat, lambda value: json.dumps(choice("message", value))),
-    "responses, by item": (OpenAIResponses, done),
+    "anthropic, whole": (MessagesDialect, lambda value: json.dumps(message(value))),
+    "anthropic, at the start": (MessagesDialect, started_call),
+    "google, streamed": (GenerateContentDialect, lambda value: events(content(value))),
+    "google, whole": (GenerateContentDialect, lambda value: json.dumps(content(value))),
+    "chat, streamed": (ChatDialect, lambda value: events(choice("delta", value))),
+    "chat, whole": (ChatDialect, lambda value: json.dumps(choice("message", value))),
+    "responses, by item": (ResponsesDialect, done),
     "responses, at the end": (
-        OpenAIResponses,
+        ResponsesDialect,
         lambda value: events({"type": "response.completed", "response": response(value)}),
     ),
-    "responses, whole": (OpenAIResponses, lambda value: json.dumps(response(value))),
-    "ollama": (Ollama, line),
+    "responses, whole": (ResponsesDialect, lambda value: json.dumps(response(value))),
+    "ollama": (OllamaDialect, line),
 }
 every_way = pytest.mark.parametrize("way", WAYS)
 
@@ -160,7 +160,7 @@ async def test_object_in_a_string_is_invalid(way):
 @pytest.mark.parametrize("delta", [[1], 5, True], ids=repr)
 @pytest.mark.req("R-ADP-06")
 async def test_argument_pieces_that_are_not_strings_are_not_lost(delta):
-    _, error = await read_call(Anthropic, piece(delta))
+    _, error = await read_call(MessagesDialect, piece(delta))
     assert error is not None
 
 

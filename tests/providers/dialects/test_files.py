@@ -13,11 +13,11 @@ from yourtool.messages.blocks import AudioBlock, DocumentBlock, ImageBlock, Imag
 from yourtool.messages.message import Role
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import FileRoots
-from yourtool.providers.dialects.chat.dialect import OpenAIChat
-from yourtool.providers.dialects.generate_content.dialect import Google
-from yourtool.providers.dialects.messages.dialect import Anthropic
-from yourtool.providers.dialects.ollama.dialect import Ollama
-from yourtool.providers.dialects.responses.dialect import OpenAIResponses
+from yourtool.providers.dialects.chat.dialect import ChatDialect
+from yourtool.providers.dialects.generate_content.dialect import GenerateContentDialect
+from yourtool.providers.dialects.messages.dialect import MessagesDialect
+from yourtool.providers.dialects.ollama.dialect import OllamaDialect
+from yourtool.providers.dialects.responses.dialect import ResponsesDialect
 
 RAW = {
     "application/pdf": b"%PDF-1.7\n",
@@ -32,12 +32,12 @@ PDF, WAV = IN_BASE64["application/pdf"], IN_BASE64["audio/wav"]
 ADDRESS = "https://example.org/a.pdf"
 EVERYTHING = AdapterCapabilities(supports_images=True, supports_audio=True, supports_documents=True)
 DIALECTS = {
-    "anthropic": (Anthropic(), "anthropic", "messages"),
-    "chat": (OpenAIChat(), "openai-compat", "chat"),
-    "openrouter": (OpenAIChat({"more_media": True}), "openrouter", "chat"),
-    "responses": (OpenAIResponses(), "openai", "responses"),
-    "google": (Google(), "gemini", "generateContent"),
-    "ollama": (Ollama(), "ollama", "chat"),
+    "anthropic": (MessagesDialect(), "anthropic", "messages"),
+    "chat": (ChatDialect(), "openai-compat", "chat"),
+    "openrouter": (ChatDialect({"more_media": True}), "openrouter", "chat"),
+    "responses": (ResponsesDialect(), "openai", "responses"),
+    "google": (GenerateContentDialect(), "gemini", "generateContent"),
+    "ollama": (OllamaDialect(), "ollama", "chat"),
 }
 
 

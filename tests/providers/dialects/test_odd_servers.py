@@ -28,11 +28,11 @@ from yourtool.events.deltas import MessageComplete
 from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from yourtool.messages.message import Role
 from yourtool.messages.metadata import MessageMetadata, StopReason
-from yourtool.providers.dialects.chat.dialect import OpenAIChat
-from yourtool.providers.dialects.generate_content.dialect import Google
-from yourtool.providers.dialects.messages.dialect import Anthropic
-from yourtool.providers.dialects.ollama.dialect import Ollama
-from yourtool.providers.dialects.responses.dialect import OpenAIResponses
+from yourtool.providers.dialects.chat.dialect import ChatDialect
+from yourtool.providers.dialects.generate_content.dialect import GenerateContentDialect
+from yourtool.providers.dialects.messages.dialect import MessagesDialect
+from yourtool.providers.dialects.ollama.dialect import OllamaDialect
+from yourtool.providers.dialects.responses.dialect import ResponsesDialect
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import load_dialect
 from yourtool.providers.requests.request_view import build_request_view
@@ -108,10 +108,10 @@ RESPONSE = data(
     }
 )
 COMPLETE = [
-    (Anthropic, (*MESSAGE, MESSAGE_ENDS, MESSAGE_STOPS)),
-    (Google, (GOOGLE,)),
-    (OpenAIChat, (delta(content="a"), *CHAT_END)),
-    (OpenAIResponses, (RESPONSE,)),
+    (MessagesDialect, (*MESSAGE, MESSAGE_ENDS, MESSAGE_STOPS)),
+    (GenerateContentDialect, (GOOGLE,)),
+    (ChatDialect, (delta(content="a"), *CHAT_END)),
+    (ResponsesDialect, (RESPONSE,)),
 ]
 
 
@@ -138,21 +138,21 @@ async def test_data_after_the_end_is_ignored(dialect, lines, junk):
 @pytest.mark.parametrize("end", [(), ("data: [DONE]",), ('event: ping\ndata: {"type": "ping"}',)])
 async def test_message_with_stop_reason_is_complete(end):
     """Copilot and other proxies that leave `message_stop` out."""
-    complete_event = await read_reply(Anthropic(), *MESSAGE, MESSAGE_ENDS, *end)
+    complete_event = await read_reply(MessagesDialect(), *MESSAGE, MESSAGE_ENDS, *end)
     assert complete_event.stop_reason is StopReason.END_TURN
     assert complete_event.usage.output_tokens == 1
 
 
 async def test_message_without_stop_reason_is_incomplete():
-    _, error = await read_events(Anthropic(), *MESSAGE, "data: [DONE]")
+    _, error = await read_events(MessagesDialect(), *MESSAGE, "data: [DONE]")
     assert type(error) is NetworkError
 
 
 @pytest.mark.parametrize(
     ("dialect", "lines"),
     [
-        (Anthropic, (*MESSAGE, MESSAGE_ENDS)),
-        (OpenAIChat, (delta("stop", content="a"),)),
+        (MessagesDialect, (*MESSAGE, MESSAGE_ENDS)),
+        (ChatDialect, (delta("stop", content="a"),)),
         COMPLETE[1],
     ],
 )
@@ -170,14 +170,14 @@ async def test_timeout_after_the_stop_reason_is_short(dialect, lines):
 @pytest.mark.parametrize("lines", [(), (delta(role="assistant", content=""),), (data({}),)])
 async def test_stream_without_content_is_an_error(lines):
     """vLLM, where it failed before the first word; OpenRouter, where the model's host did."""
-    events, error = await read_events(OpenAIChat(), *lines, "data: [DONE]")
+    events, error = await read_events(ChatDialect(), *lines, "data: [DONE]")
     assert type(error) is NetworkError
     assert error.retryable
     assert events == []
 
 
 async def test_empty_reply_with_stop_reason_is_complete():
-    complete_event = await read_reply(OpenAIChat(), delta(content=""), *CHAT_END)
+    complete_event = await read_reply(ChatDialect(), delta(content=""), *CHAT_END)
     assert (complete_event.final_content, complete_event.stop_reason) == ((), StopReason.END_TURN)
 
 
@@ -197,7 +197,7 @@ async def test_empty_reply_with_stop_reason_is_complete():
     ],
 )
 async def test_error_is_found_in_any_field(line, kind):
-    _, error = await read_events(OpenAIChat(), line, "data: [DONE]")
+    _, error = await read_events(ChatDialect(), line, "data: [DONE]")
     assert type(error) is kind
 
 
@@ -214,7 +214,7 @@ async def test_error_is_found_in_any_field(line, kind):
 )
 async def test_reply_that_failed_before_its_content_is_retried(end):
     events, error = await read_events(
-        OpenAIChat(), data({"choices": [{"index": 0, "delta": {}, **end}]}), "data: [DONE]"
+        ChatDialect(), data({"choices": [{"index": 0, "delta": {}, **end}]}), "data: [DONE]"
     )
     assert events == []
     assert type(error) is ServerError
@@ -225,7 +225,7 @@ async def test_reply_that_failed_before_its_content_is_retried(end):
 @pytest.mark.parametrize("arguments", ["", '{"path":'])
 async def test_call_cut_by_the_end_of_the_reply_does_not_run(word, arguments):
     complete_event = await read_reply(
-        OpenAIChat(), call(0, "1", name="f", arguments=arguments), delta(word)
+        ChatDialect(), call(0, "1", name="f", arguments=arguments), delta(word)
     )
     assert calls_of(complete_event) == []
     assert len(complete_event.tool_input_errors) == 1
@@ -234,9 +234,9 @@ async def test_call_cut_by_the_end_of_the_reply_does_not_run(word, arguments):
 async def test_call_without_arguments_does_not_run_without_a_stop_reason():
     """A host that died right after the name of the tool, and a proxy that ends the stream."""
     both = (call(0, "1", name="f", arguments="{}"), call(1, "2", name="g", arguments=""))
-    complete_event = await read_reply(OpenAIChat(), *both, "data: [DONE]")
+    complete_event = await read_reply(ChatDialect(), *both, "data: [DONE]")
     assert calls_of(complete_event) == [("f", {})]
-    complete_event = await read_reply(OpenAIChat(), *both, delta("tool_calls"), "data: [DONE]")
+    complete_event = await read_reply(ChatDialect(), *both, delta("tool_calls"), "data: [DONE]")
     assert calls_of(complete_event) == [("f", {}), ("g", {})]
 
 
@@ -291,7 +291,7 @@ TWO = [("f", {"a": 1}), ("f", {"b": 2})]
     ],
 )
 async def test_two_calls_are_separated_with_any_markers(lines):
-    assert calls_of(await read_reply(OpenAIChat(), *lines, *CHAT_END)) == TWO
+    assert calls_of(await read_reply(ChatDialect(), *lines, *CHAT_END)) == TWO
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ async def test_two_calls_are_separated_with_any_markers(lines):
 async def test_repeated_or_null_arguments_are_read_once(fragments, arguments):
     pieces = [call(0, arguments=fragment) for fragment in fragments]
     complete_event = await read_reply(
-        OpenAIChat(), call(0, "1", name="f", arguments=""), *pieces, *CHAT_END
+        ChatDialect(), call(0, "1", name="f", arguments=""), *pieces, *CHAT_END
     )
     assert calls_of(complete_event) == [("f", arguments)]
 
@@ -319,7 +319,7 @@ async def test_empty_call_is_ignored(blank):
     """Servers that put an empty entry into the list of calls of an ordinary reply."""
     entry = {"index": 0, "id": "", **blank}
     complete_event = await read_reply(
-        OpenAIChat(), delta(tool_calls=[entry], content="a"), *CHAT_END
+        ChatDialect(), delta(tool_calls=[entry], content="a"), *CHAT_END
     )
     assert complete_event.final_content == (TextBlock("a"),)
     assert complete_event.stop_reason is StopReason.END_TURN
@@ -338,12 +338,15 @@ COUNTED = {"prompt_tokens": 9, "completion_tokens": 2, "cached_tokens": 4}
 )
 @pytest.mark.req("R-ADP-12")
 async def test_counters_are_found_in_any_field(line):
-    used = (await read_reply(OpenAIChat(), delta(content="a"), delta("stop"), line)).usage
+    used = (await read_reply(ChatDialect(), delta(content="a"), delta("stop"), line)).usage
     assert not used.estimated
     assert (used.input_tokens, used.cached_input_tokens, used.output_tokens) == (5, 4, 2)
 
 
-@pytest.mark.parametrize("dialect", [Anthropic, Google, OpenAIChat, OpenAIResponses, Ollama])
+@pytest.mark.parametrize(
+    "dialect",
+    [MessagesDialect, GenerateContentDialect, ChatDialect, ResponsesDialect, OllamaDialect],
+)
 async def test_web_page_instead_of_a_reply_gives_a_hint(dialect):
     """The `base_url` of a gateway's front page, or of a network with a login page."""
     page = "<!doctype html><html><head><title>Welcome</title></head><body>Log in</body></html>"
@@ -403,13 +406,13 @@ async def test_reasoning_is_replayed_in_its_original_field(field):
     """DeepSeek, Moonshot, Z.ai and others refuse to continue without it after a call."""
     target = model("acme", "some-model")
     lines = (delta(**{field: "h"}), delta(**{field: "m"}), call(0, "1", name="f", arguments="{}"))
-    history, ids = await turn(target, OpenAIChat(), *lines, *CHAT_END)
-    sent = body(OpenAIChat(), target, *history, tool_ids=ids)["messages"][1]
+    history, ids = await turn(target, ChatDialect(), *lines, *CHAT_END)
+    sent = body(ChatDialect(), target, *history, tool_ids=ids)["messages"][1]
     assert sent[field] == "hm"
     assert not {"reasoning", "reasoning_content"} - {field} & sent.keys()
-    silent = body(OpenAIChat({"reasoning_content": False}), target, *history, tool_ids=ids)
+    silent = body(ChatDialect({"reasoning_content": False}), target, *history, tool_ids=ids)
     assert field not in silent["messages"][1]
-    other = body(OpenAIChat(), model("acme", "other"), *history, tool_ids=ids)
+    other = body(ChatDialect(), model("acme", "other"), *history, tool_ids=ids)
     assert field not in other["messages"][1]
 
 
@@ -429,7 +432,7 @@ async def test_reasoning_is_replayed_in_its_original_field(field):
 @pytest.mark.req("R-SWP-01")
 def test_model_that_requires_reasoning_gets_a_blank(name, quirks, is_blank):
     """Else another model's turns are refused after a swap: `reasoning_content must be passed`."""
-    messages = body(OpenAIChat(quirks), model("acme", name), *FOREIGN)["messages"]
+    messages = body(ChatDialect(quirks), model("acme", name), *FOREIGN)["messages"]
     replies = [each for each in messages if each["role"] == "assistant"]
     assert len(replies) == 2
     assert [each.get("reasoning_content") for each in replies] == [" " if is_blank else None] * 2
@@ -439,8 +442,8 @@ def test_model_that_requires_reasoning_gets_a_blank(name, quirks, is_blank):
 async def test_kimi_gets_numbered_call_ids():
     target = model("acme", "moonshotai/Kimi-K2-Instruct")
     both = (call(0, "functions.g:7", name="g"), call(1, "functions.g:8", name="g"))
-    history, ids = await turn(target, OpenAIChat(), *both, *CHAT_END)
-    messages = body(OpenAIChat(), target, *FOREIGN, *history, tool_ids=ids)["messages"]
+    history, ids = await turn(target, ChatDialect(), *both, *CHAT_END)
+    messages = body(ChatDialect(), target, *FOREIGN, *history, tool_ids=ids)["messages"]
     call_ids = [call["id"] for each in messages for call in each.get("tool_calls", ())]
     assert call_ids == ["functions.f:0", "functions.g:1", "functions.g:2"]
     assert [each["tool_call_id"] for each in messages if each["role"] == "tool"] == call_ids
@@ -452,10 +455,10 @@ async def test_extra_content_of_google_calls_is_replayed():
     target, extra = model("acme", "gemini-3-pro"), {"google": {"thought_signature": "c2ln"}}
     signed = {"index": 0, "id": "1", "function": {"name": "f"}, "extra_content": extra}
     lines = (delta(tool_calls=[signed]), call(1, "2", name="g"), *CHAT_END)
-    history, ids = await turn(target, OpenAIChat(), *lines)
-    calls = body(OpenAIChat(), target, *history, tool_ids=ids)["messages"][1]["tool_calls"]
+    history, ids = await turn(target, ChatDialect(), *lines)
+    calls = body(ChatDialect(), target, *history, tool_ids=ids)["messages"][1]["tool_calls"]
     assert [each.get("extra_content") for each in calls] == [extra, None]
-    other = body(OpenAIChat(), model("acme", "gpt-4o"), *history, tool_ids=ids)
+    other = body(ChatDialect(), model("acme", "gpt-4o"), *history, tool_ids=ids)
     assert "extra_content" not in json.dumps(other)
 
 
@@ -464,7 +467,7 @@ def test_filler_reply_separates_results_and_prompt_if_required(insists):
     """Mistral: `Unexpected role 'user' after role 'tool'`, after a turn that was stopped."""
     stopped = (*FOREIGN[:3], user("go on"))
     messages = body(
-        OpenAIChat({"reply_after_tools": insists}), model("acme", "devstral"), *stopped
+        ChatDialect({"reply_after_tools": insists}), model("acme", "devstral"), *stopped
     )["messages"]
     between = ["assistant"] if insists else []
     assert [each["role"] for each in messages] == ["user", "assistant", "tool", *between, "user"]
@@ -494,8 +497,8 @@ REASONING = (
 async def test_unsigned_reasoning_is_replayed_to_servers_without_signatures(signs):
     """Kimi, MiMo and local servers behind Anthropic's interface; its own refuses it (U36)."""
     target = model("acme", "kimi-k2.6")
-    history, ids = await turn(target, Anthropic(), *REASONING, MESSAGE_ENDS, MESSAGE_STOPS)
-    dialect = Anthropic(requires_signatures=signs)
+    history, ids = await turn(target, MessagesDialect(), *REASONING, MESSAGE_ENDS, MESSAGE_STOPS)
+    dialect = MessagesDialect(requires_signatures=signs)
     blocks = body(dialect, target, *history, tool_ids=ids)["messages"][1]["content"]
     reasoning = {"type": "thinking", "thinking": "hm", "signature": ""}
     assert (blocks[0] == reasoning) is not signs
@@ -508,7 +511,7 @@ async def test_unsigned_reasoning_is_replayed_to_servers_without_signatures(sign
 async def test_only_the_host_of_anthropic_requires_signatures(home):
     row = ProviderSpec(name="acme", api="messages", base_url=home, label="acme")
     target = model("acme", "kimi-k2.6")
-    history, ids = await turn(target, Anthropic(), *REASONING, MESSAGE_ENDS, MESSAGE_STOPS)
+    history, ids = await turn(target, MessagesDialect(), *REASONING, MESSAGE_ENDS, MESSAGE_STOPS)
     sent = body(load_dialect(row), target, *history, tool_ids=ids)
     assert ("hm" in json.dumps(sent)) is not home.endswith("anthropic.com")
 
@@ -537,7 +540,7 @@ async def test_items_with_the_same_index_are_separate():
     output = [{"type": "reasoning", "summary": [{"text": "hm"}]}]
     output += [item(name, f'{{"{name}":1}}')["item"] for name in "fg"]
     lines.append(about("completed", response={"status": "completed", "output": output}))
-    complete_event = await read_reply(OpenAIResponses(), *lines)
+    complete_event = await read_reply(ResponsesDialect(), *lines)
     assert complete_event.final_content[0] == ThinkingBlock("hm")
     assert calls_of(complete_event) == [("f", {"f": 1}), ("g", {"g": 1})]
     assert len(complete_event.final_content) == 3
@@ -563,12 +566,12 @@ async def test_split_surrogate_pairs_are_joined(text, cuts):
     """Gateways in JavaScript that cut words and arguments every so many units."""
     pieces = cut_in_units(text, cuts)
     complete_event = await read_reply(
-        OpenAIChat(), *(delta(content=piece) for piece in pieces), *CHAT_END
+        ChatDialect(), *(delta(content=piece) for piece in pieces), *CHAT_END
     )
     assert complete_event.final_content == (TextBlock(text),)
     pieces = cut_in_units(json.dumps({"a": text}, ensure_ascii=False), cuts)
     lines = [call(0, "1", name="f"), *(call(0, arguments=piece) for piece in pieces)]
-    assert calls_of(await read_reply(OpenAIChat(), *lines, *CHAT_END)) == [("f", {"a": text})]
+    assert calls_of(await read_reply(ChatDialect(), *lines, *CHAT_END)) == [("f", {"a": text})]
 
 
 async def test_lone_surrogate_is_storable():
@@ -579,7 +582,7 @@ async def test_lone_surrogate_is_storable():
         delta(tool_calls=[{"index": 0, "id": half, "function": {"name": half}}]),
         delta("stop" + half),
     )
-    complete_event = await read_reply(OpenAIChat(), *lines, "data: [DONE]")
+    complete_event = await read_reply(ChatDialect(), *lines, "data: [DONE]")
     assert (
         msgspec.json.decode(msgspec.json.encode(complete_event), type=MessageComplete)
         == complete_event
@@ -590,7 +593,7 @@ async def test_lone_surrogate_is_storable():
         data({"type": "content_block_start", "index": at, "content_block": each})
         for at, each in enumerate((block, cited))
     ]
-    complete_event = await read_reply(Anthropic(), *starts, MESSAGE_ENDS, MESSAGE_STOPS)
+    complete_event = await read_reply(MessagesDialect(), *starts, MESSAGE_ENDS, MESSAGE_STOPS)
     assert (
         msgspec.json.decode(msgspec.json.encode(complete_event), type=MessageComplete)
         == complete_event
@@ -604,10 +607,10 @@ async def test_citations_are_stored_and_never_replayed():
     target, sites = model("acme", "some-model"), ["https://e.org/3"]
     lines = [delta(content="a", annotations=[note]) for note in notes]
     lines += [data({"choices": [], "citations": sites[:0]}), data({"citations": sites})]
-    complete_event = await read_reply(OpenAIChat(), *lines, *CHAT_END)
+    complete_event = await read_reply(ChatDialect(), *lines, *CHAT_END)
     assert complete_event.provider_raw["about"] == {"annotations": notes, "citations": sites}
-    history, _ = await turn(target, OpenAIChat(), *lines, *CHAT_END)
-    assert "e.org" not in json.dumps(body(OpenAIChat(), target, *history, user()))
+    history, _ = await turn(target, ChatDialect(), *lines, *CHAT_END)
+    assert "e.org" not in json.dumps(body(ChatDialect(), target, *history, user()))
 
 
 async def test_citations_before_their_text_belong_to_it():
@@ -626,7 +629,9 @@ async def test_citations_before_their_text_belong_to_it():
             {"type": "text_delta", "text": "b"},
         )
     ]
-    complete_event = await read_reply(Anthropic(), *MESSAGE, *lines, MESSAGE_ENDS, MESSAGE_STOPS)
+    complete_event = await read_reply(
+        MessagesDialect(), *MESSAGE, *lines, MESSAGE_ENDS, MESSAGE_STOPS
+    )
     assert complete_event.final_content == (TextBlock("a"), TextBlock("b"), TextBlock("b"))
     assert complete_event.provider_raw["notes"] == {"1": cited[:1], "2": cited[1:]}
 
@@ -637,5 +642,5 @@ async def test_deeply_nested_note_is_storable():
         deep = [deep]
     item = {"type": "reasoning", "summary": [], "encrypted_content": "c2Vh", "content": deep}
     done = {"type": "response.output_item.done", "item": item}
-    complete_event = await read_reply(OpenAIResponses(), data(done), RESPONSE)
+    complete_event = await read_reply(ResponsesDialect(), data(done), RESPONSE)
     assert complete_event.provider_raw["notes"]["0"] == [{"item": item}]

@@ -21,8 +21,8 @@ from yourtool.messages.metadata import (
     RequestOptions,
     ToolInputError,
 )
-from yourtool.providers.dialects.chat.dialect import OpenAIChat
-from yourtool.providers.dialects.messages.dialect import Anthropic
+from yourtool.providers.dialects.chat.dialect import ChatDialect
+from yourtool.providers.dialects.messages.dialect import MessagesDialect
 from yourtool.providers.requests.request_view import build_request_view
 
 SONNET = model("anthropic", "claude-sonnet-4-6")
@@ -68,8 +68,8 @@ def test_view_of_any_messages_is_valid_and_idempotent(history):
         assert validate_session(view) == []
         if any(message.role is Role.USER for message in view):
             for dialect, provider, api in (
-                (Anthropic(), "anthropic", "messages"),
-                (OpenAIChat(), "openai", "chat"),
+                (MessagesDialect(), "anthropic", "messages"),
+                (ChatDialect(), "openai", "chat"),
             ):
                 prompt = request(target, view, (READ,))
                 assert problems(provider, api, dialect.to_wire(prompt).body) == []
@@ -241,8 +241,8 @@ def test_incomplete_reply_is_sent_in_valid_form(status, caplog):
     assert [message.role for message in view] == ["user", "assistant", "tool", "user"]
     assert len(caplog.records) == 1
     for dialect, provider, api in (
-        (Anthropic(), "anthropic", "messages"),
-        (OpenAIChat(), "openai", "chat"),
+        (MessagesDialect(), "anthropic", "messages"),
+        (ChatDialect(), "openai", "chat"),
     ):
         assert problems(provider, api, dialect.to_wire(request(SONNET, view)).body) == []
 

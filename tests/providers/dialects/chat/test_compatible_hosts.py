@@ -13,8 +13,8 @@ from yourtool.errors import ContextOverflowError
 from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from yourtool.messages.message import Role
 from yourtool.messages.metadata import StopReason
-from yourtool.providers.dialects.chat.dialect import OpenAIChat
-from yourtool.providers.dialects.responses.dialect import OpenAIResponses
+from yourtool.providers.dialects.chat.dialect import ChatDialect
+from yourtool.providers.dialects.responses.dialect import ResponsesDialect
 from yourtool.providers.provider_specs import provider_specs
 from yourtool.providers.registry import load_dialect
 from yourtool.providers.replies.error_mapping import error_from_response
@@ -32,7 +32,7 @@ async def replies(body, dialect=None, target=None, ids=None):
     target = target or model("acme")
     outgoing = request(target, **({"tool_ids": ids} if ids else {}))
     speaker = WireAdapter(
-        dialect or OpenAIChat(), Playback([body]), target.provider, timeouts=QUICK
+        dialect or ChatDialect(), Playback([body]), target.provider, timeouts=QUICK
     )
     events, error = await events_of(speaker, outgoing)
     assert error is None
@@ -62,7 +62,7 @@ def next_request(reply, target, dialect=None):
     history = build_request_view(
         [writer.message(Role.USER, [TextBlock("?")]), reply, *results], target
     )
-    body = json.loads((dialect or OpenAIChat()).to_wire(request(target, history)).body)
+    body = json.loads((dialect or ChatDialect()).to_wire(request(target, history)).body)
     return next(each for each in body["messages"] if each["role"] == "assistant")
 
 
@@ -99,7 +99,7 @@ async def test_reasoning_details_are_replayed_unchanged_to_their_model(body):
 
 async def test_quirk_disables_reasoning_details(caplog):
     reply, _ = await replies(STREAMED)
-    sent = next_request(reply, model("acme"), OpenAIChat({"reasoning_details": False}))
+    sent = next_request(reply, model("acme"), ChatDialect({"reasoning_details": False}))
     assert "reasoning_details" not in sent
     assert "the API has no field for it" in caplog.text
 
@@ -174,7 +174,7 @@ async def test_message_parts_are_read_once_with_any_numbering(numbers):
         {"type": "response.output_item.done", "output_index": 0, "item": last_event},
         {"type": "response.completed", "response": response},
     )
-    reply, _ = await replies(body, OpenAIResponses())
+    reply, _ = await replies(body, ResponsesDialect())
     assert reply.text == "".join(words)
 
 

@@ -30,7 +30,7 @@ from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import ForcedTool
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.catalogue.models import Catalogue
-from yourtool.providers.dialects.chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.dialect import ChatDialect
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import load_dialect
 from yourtool.providers.requests.request_view import build_request_view
@@ -44,7 +44,7 @@ ROUTED = model("openrouter", "deepseek/deepseek-v3")
 
 
 def wire(outgoing, *, provider="openai", **quirks):
-    body = OpenAIChat(quirks).to_wire(outgoing).body
+    body = ChatDialect(quirks).to_wire(outgoing).body
     assert problems(provider, "chat", body) == []
     return json.loads(body)
 
@@ -70,7 +70,7 @@ def test_conversation_with_every_block_has_the_golden_body(target, quirks, golde
     outgoing = request(
         target, full(target), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
     )
-    posted = OpenAIChat(quirks).to_wire(outgoing)
+    posted = ChatDialect(quirks).to_wire(outgoing)
     assert posted.path == "/chat/completions"
     assert problems(target.provider, "chat", posted.body) == []
     check_golden(golden, posted.body)
@@ -253,7 +253,7 @@ def test_quirks_change_the_request():
 @pytest.mark.parametrize("quirks", [{"stream_usages": True}, {"system_role": "boss"}])
 def test_unknown_quirk_is_an_error_that_names_the_known_ones(quirks):
     with pytest.raises(ConfigError, match="known quirks: `stream_usage`, `system_role`"):
-        OpenAIChat(quirks)
+        ChatDialect(quirks)
 
 
 def test_invalid_ids_are_replaced():
@@ -305,7 +305,7 @@ async def replies(*chunks):
     lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks] + ["data: [DONE]\n\n"]
     transport = Playback(["".join(lines).encode()])
     events, error = await events_of(
-        WireAdapter(OpenAIChat(), transport, "openai"), request(model("openai"))
+        WireAdapter(ChatDialect(), transport, "openai"), request(model("openai"))
     )
     assert error is None
     assert broken_rules(events) == []

@@ -19,7 +19,7 @@ from tests.strategies import Writer
 from yourtool.messages.blocks import RedactedThinkingBlock, TextBlock, ThinkingBlock
 from yourtool.messages.message import Message, Role
 from yourtool.messages.metadata import MessageMetadata
-from yourtool.providers.dialects.chat.dialect import OpenAIChat
+from yourtool.providers.dialects.chat.dialect import ChatDialect
 from yourtool.providers.provider_specs import BUILT_IN
 from yourtool.providers.requests.request_view import build_request_view
 
@@ -41,7 +41,7 @@ SERVED = [
 
 
 def wire(outgoing):
-    body = OpenAIChat(QUIRKS).to_wire(outgoing).body
+    body = ChatDialect(QUIRKS).to_wire(outgoing).body
     assert problems("openrouter", "chat", body) == []
     return json.loads(body)
 

@@ -30,7 +30,7 @@ from yourtool.messages.message import Role
 from yourtool.messages.metadata import MessageMetadata, StopReason
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import ForcedTool
-from yourtool.providers.dialects.generate_content.dialect import Google
+from yourtool.providers.dialects.generate_content.dialect import GenerateContentDialect
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import WireAdapter
@@ -42,7 +42,7 @@ SKIP = "skip_thought_signature_validator"
 
 
 def wire(outgoing):
-    body = json.loads(Google().to_wire(outgoing).body)
+    body = json.loads(GenerateContentDialect().to_wire(outgoing).body)
     found = validate("gemini", "generateContent", body, model=outgoing.model.wire_name)
     assert errors(found) == []
     return body
@@ -51,7 +51,9 @@ def wire(outgoing):
 async def replies(*frames):
     body = b"".join(b"data: " + json.dumps(frame).encode() + b"\r\n\r\n" for frame in frames)
     outgoing = request(FLASH, build_request_view(full(FLASH), FLASH))
-    events, error = await events_of(WireAdapter(Google(), Playback([body]), "google"), outgoing)
+    events, error = await events_of(
+        WireAdapter(GenerateContentDialect(), Playback([body]), "google"), outgoing
+    )
     assert broken_rules(events) == []
     return events, error
 
@@ -71,7 +73,7 @@ def test_conversation_with_every_block_has_the_golden_body(target, golden):
     outgoing = request(
         target, full(target), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
     )
-    posted = Google().to_wire(outgoing)
+    posted = GenerateContentDialect().to_wire(outgoing)
     name = target.wire_name
     assert posted.path == f"/v1beta/models/{name}:streamGenerateContent?alt=sse"
     assert problems("gemini", "generateContent", posted.body) == []
@@ -88,7 +90,7 @@ def test_conversation_with_every_block_has_the_golden_body(target, golden):
     ],
 )
 def test_model_name_cannot_change_the_url(name, path):
-    posted = Google().to_wire(request(model("google", name), full(FLASH)))
+    posted = GenerateContentDialect().to_wire(request(model("google", name), full(FLASH)))
     assert posted.path == f"{path}:streamGenerateContent?alt=sse"
 
 
@@ -394,7 +396,7 @@ async def test_stream_without_finish_reason_is_an_error():
 
 @pytest.mark.parametrize("body", [b"{}", b'{"usageMetadata":{"promptTokenCount":3}}', b"{"])
 async def test_document_without_reply_is_an_error(body):
-    speaker = WireAdapter(Google(), Playback([body]), "google")
+    speaker = WireAdapter(GenerateContentDialect(), Playback([body]), "google")
     events, error = await events_of(speaker, request(FLASH))
     assert error is not None
     assert events == []
@@ -476,7 +478,9 @@ async def test_missing_counters_are_estimated():
 @pytest.mark.req("R-ADP-07")
 async def test_errors_in_an_array_have_their_class(status, body, kind, wrap):
     transport = Playback([json.dumps(wrap({"error": body})).encode()], status)
-    _, error = await events_of(WireAdapter(Google(), transport, "google"), request(FLASH))
+    _, error = await events_of(
+        WireAdapter(GenerateContentDialect(), transport, "google"), request(FLASH)
+    )
     assert error is not None
     assert (error.error_class, error.status) == (kind, status)
     assert body["message"][:20] in error.message

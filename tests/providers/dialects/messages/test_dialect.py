@@ -35,7 +35,7 @@ from yourtool.messages.message import Role
 from yourtool.messages.metadata import MessageMetadata, StopReason
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import Request
-from yourtool.providers.dialects.messages.dialect import Anthropic
+from yourtool.providers.dialects.messages.dialect import MessagesDialect
 from yourtool.providers.replies.body_decoder import SseEvent
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.requests.request_view import build_request_view
@@ -59,7 +59,7 @@ UNTYPED = {
 
 
 def wire(outgoing: Request) -> dict:
-    body = Anthropic().to_wire(outgoing).body
+    body = MessagesDialect().to_wire(outgoing).body
     assert problems("anthropic", "messages", body) == []
     return json.loads(body)
 
@@ -75,7 +75,7 @@ def check_golden(name: str, body: bytes) -> None:
 @pytest.mark.req("R-ADP-01")
 def test_conversation_with_every_block_has_the_golden_body():
     outgoing = request(SONNET, full(SONNET), (READ,), stop_sequences=("END", " "), temperature=0.5)
-    posted = Anthropic().to_wire(outgoing)
+    posted = MessagesDialect().to_wire(outgoing)
     assert posted.path == "/v1/messages"
     assert problems("anthropic", "messages", posted.body) == []
     check_golden("anthropic.json", posted.body)
@@ -85,8 +85,8 @@ def test_equal_requests_have_equal_bytes():
     turned = msgspec.structs.replace(
         READ, input_schema=dict(reversed(list(READ.input_schema.items())))
     )
-    one = Anthropic().to_wire(request(SONNET, full(SONNET), (READ,))).body
-    two = Anthropic().to_wire(request(SONNET, full(SONNET), (turned,))).body
+    one = MessagesDialect().to_wire(request(SONNET, full(SONNET), (READ,))).body
+    two = MessagesDialect().to_wire(request(SONNET, full(SONNET), (turned,))).body
     assert one == two
 
 
@@ -166,7 +166,7 @@ def _body(outgoing, replies):
     again = msgspec.structs.replace(
         outgoing, model=plain, messages=build_request_view(history, SONNET)
     )
-    return Anthropic().to_wire(again).body
+    return MessagesDialect().to_wire(again).body
 
 
 def _says(block):
@@ -231,7 +231,9 @@ def test_two_requests_in_a_row_share_their_prefix():
 
 def test_model_without_cache_gets_no_breakpoints():
     plain = model("anthropic", "x", capabilities=AdapterCapabilities(supports_images=True))
-    assert b"cache_control" not in Anthropic().to_wire(request(plain, full(plain), (READ,))).body
+    assert (
+        b"cache_control" not in MessagesDialect().to_wire(request(plain, full(plain), (READ,))).body
+    )
 
 
 def test_invalid_ids_are_replaced_and_valid_ids_are_reused():
@@ -328,7 +330,7 @@ def test_opaque_blocks_of_another_model_are_never_sent():
         "blocks": [{"at": 0, "block": {"type": "compaction", "content": "secret"}}],
     }
     history = _storable_text([TextBlock("a")], provider_raw=raw)
-    assert b"secret" not in Anthropic().to_wire(request(SONNET, history)).body
+    assert b"secret" not in MessagesDialect().to_wire(request(SONNET, history)).body
 
 
 CALL = {"type": "tool_use", "id": "toolu_x", "name": "f", "input": {}}
@@ -408,7 +410,7 @@ def test_invalid_tool_names_are_sanitised():
 def test_stop_reasons_are_mapped_and_unknown_ones_are_logged(word, reason, caplog):
     reply = Reply(request(SONNET))
     frame = {"type": "message_delta", "delta": {"stop_reason": word}, "usage": {"output_tokens": 1}}
-    Anthropic().build_parser(reply).parse(SseEvent("", json.dumps(frame).encode()))
+    MessagesDialect().build_parser(reply).parse(SseEvent("", json.dumps(frame).encode()))
     assert (reply.stop_reason, reply.stop_detail) == (reason, word)
     assert ("'bored'" in caplog.text) == (word == "bored")
 
@@ -416,7 +418,7 @@ def test_stop_reasons_are_mapped_and_unknown_ones_are_logged(word, reason, caplo
 @pytest.mark.req("R-ADP-12")
 def test_last_counter_that_is_not_null_is_used():
     reply = Reply(request(SONNET))
-    parser = Anthropic().build_parser(reply)
+    parser = MessagesDialect().build_parser(reply)
     start = {
         "type": "message_start",
         "message": {

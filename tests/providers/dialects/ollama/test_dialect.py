@@ -26,7 +26,7 @@ from yourtool.events.deltas import ToolUseEnd, ToolUseInputDelta, ToolUseStart
 from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from yourtool.messages.message import Role
 from yourtool.messages.metadata import StopReason
-from yourtool.providers.dialects.ollama.dialect import Ollama
+from yourtool.providers.dialects.ollama.dialect import OllamaDialect
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
@@ -42,7 +42,7 @@ def able(target, **changes):
 
 
 def wire(outgoing):
-    posted = Ollama().to_wire(outgoing)
+    posted = OllamaDialect().to_wire(outgoing)
     assert posted.path == "/api/chat"
     assert validate("ollama", "chat", json.loads(posted.body)) == []
     return json.loads(posted.body)
@@ -67,7 +67,7 @@ def call(name, arguments=None, **rest):
 
 async def play_lines(*lines, outgoing=None):
     speaker = WireAdapter(
-        Ollama(), Playback(lines), "ollama", timeouts=StreamTimeouts(linger=0.001)
+        OllamaDialect(), Playback(lines), "ollama", timeouts=StreamTimeouts(linger=0.001)
     )
     return await events_of(speaker, outgoing or request(QWEN))
 
@@ -77,7 +77,7 @@ def test_conversation_with_every_block_has_the_golden_body():
     outgoing = request(
         QWEN, full(QWEN), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
     )
-    body = Ollama().to_wire(outgoing).body
+    body = OllamaDialect().to_wire(outgoing).body
     assert problems("ollama", "chat", body) == []
     path = GOLDEN / "ollama.json"
     if os.environ.get("WRITE_GOLDEN"):
@@ -92,7 +92,7 @@ def test_every_valid_history_gives_a_valid_request(history):
     logging.disable(logging.WARNING)
     try:
         outgoing = request(QWEN, build_request_view(history, QWEN), (READ,))
-        assert problems("ollama", "chat", Ollama().to_wire(outgoing).body) == []
+        assert problems("ollama", "chat", OllamaDialect().to_wire(outgoing).body) == []
     finally:
         logging.disable(logging.NOTSET)
 

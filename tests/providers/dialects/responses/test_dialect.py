@@ -30,7 +30,7 @@ from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolResultBlock, 
 from yourtool.messages.message import Role
 from yourtool.messages.metadata import StopReason
 from yourtool.models import AdapterCapabilities
-from yourtool.providers.dialects.responses.dialect import OpenAIResponses
+from yourtool.providers.dialects.responses.dialect import ResponsesDialect
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import StreamTimeouts, WireAdapter
@@ -51,7 +51,7 @@ OUTPUTS = [
 
 
 def wire(outgoing):
-    posted = OpenAIResponses().to_wire(outgoing)
+    posted = ResponsesDialect().to_wire(outgoing)
     assert posted.path == "/responses"
     assert problems(outgoing.model.provider, "responses", posted.body) == []
     return json.loads(posted.body)
@@ -91,7 +91,7 @@ def call_item(call_id, name, arguments, **rest):
 async def play_events(*events, named=True):
     transport = Playback([sse(*events, named=named)])
     speaker = WireAdapter(
-        OpenAIResponses(), transport, "openai", timeouts=StreamTimeouts(linger=0.001)
+        ResponsesDialect(), transport, "openai", timeouts=StreamTimeouts(linger=0.001)
     )
     return await events_of(speaker, request(GPT))
 
@@ -111,7 +111,7 @@ def test_conversation_with_every_block_has_the_golden_body(target, golden):
     outgoing = request(
         target, full(target), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
     )
-    posted = OpenAIResponses().to_wire(outgoing)
+    posted = ResponsesDialect().to_wire(outgoing)
     assert problems("openai", "responses", posted.body) == []
     check_golden(golden, posted.body)
 

@@ -17,7 +17,7 @@ from yourtool.providers.replies.reply import Reply
 _PATH = "/chat/completions"
 
 
-class OpenAIChat:
+class ChatDialect:
     """The dialect of Chat Completions, with the quirks of one server."""
 
     api = API
@@ -44,10 +44,10 @@ class OpenAIChat:
         return ChatParser(reply)
 
 
-def build_dialect(provider: ProviderSpec) -> OpenAIChat:
+def build_dialect(provider: ProviderSpec) -> ChatDialect:
     """Return the dialect of a provider.
 
     Raises:
         ConfigError: a quirk of the provider is invalid.
     """
-    return OpenAIChat(provider.quirks)
+    return ChatDialect(provider.quirks)

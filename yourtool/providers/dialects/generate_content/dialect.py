@@ -16,7 +16,7 @@ from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.replies.reply import Reply
 
 
-class Google:
+class GenerateContentDialect:
     """The dialect of generateContent."""
 
     api = API
@@ -33,6 +33,6 @@ class Google:
         return GenerateContentParser(reply)
 
 
-def build_dialect(_: ProviderSpec) -> Google:
+def build_dialect(_: ProviderSpec) -> GenerateContentDialect:
     """Return the dialect, which is the same for all providers."""
-    return Google()
+    return GenerateContentDialect()

@@ -11,7 +11,7 @@ from yourtool.providers.replies.reply import Reply
 _PATH = "/v1/messages"
 
 
-class Anthropic:
+class MessagesDialect:
     """The dialect of the Messages API."""
 
     api = API
@@ -40,7 +40,7 @@ class Anthropic:
         return MessagesParser(reply)
 
 
-def build_dialect(provider: ProviderSpec) -> Anthropic:
+def build_dialect(provider: ProviderSpec) -> MessagesDialect:
     """Return the dialect of a provider."""
     is_official = provider.is_official
-    return Anthropic(supports_long_cache=is_official, requires_signatures=is_official)
+    return MessagesDialect(supports_long_cache=is_official, requires_signatures=is_official)

@@ -20,7 +20,7 @@ from yourtool.providers.replies.reply import Reply
 _PATH = "/api/chat"
 
 
-class Ollama:
+class OllamaDialect:
     """The dialect of Ollama servers."""
 
     api = API
@@ -34,6 +34,6 @@ class Ollama:
         return OllamaParser(reply)
 
 
-def build_dialect(_: ProviderSpec) -> Ollama:
+def build_dialect(_: ProviderSpec) -> OllamaDialect:
     """Return the dialect, which is the same for all providers."""
-    return Ollama()
+    return OllamaDialect()

@@ -15,7 +15,7 @@ from yourtool.providers.replies.reply import Reply
 _PATH = "/responses"
 
 
-class OpenAIResponses:
+class ResponsesDialect:
     """The dialect of the Responses API."""
 
     api = API
@@ -34,6 +34,6 @@ class OpenAIResponses:
         return ResponsesParser(reply)
 
 
-def build_dialect(provider: ProviderSpec) -> OpenAIResponses:
+def build_dialect(provider: ProviderSpec) -> ResponsesDialect:
     """Return the dialect of a provider."""
-    return OpenAIResponses(supports_long_cache=provider.is_official)
+    return ResponsesDialect(supports_long_cache=provider.is_official)
