@@ -244,13 +244,16 @@ def test_route_is_a_dry_run_with_a_reason_for_every_slot(run, home):
     assert "global default" in run("route", "hello")[1]
 
 
-def test_route_reads_json_lines(run, monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    "bad", [b"nonsense", b'{"prompt": "\xff"}', b'{"prompt": "a", "x": ' + b"[" * 100_000]
+)
+def test_route_reads_json_lines(run, monkeypatch, tmp_path, bad):
     lines = tmp_path / "lines"
     lines.write_text('{"prompt": "a"}\n{"prompt": "b"}\n')
     with lines.open() as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
         assert len(run("route", "-")[1].splitlines()) == 2
-    lines.write_text("nonsense\n")
+    lines.write_bytes(bad + b"\n")
     with lines.open() as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
         code, _, err = run("route", "-")

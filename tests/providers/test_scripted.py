@@ -185,6 +185,7 @@ def test_script_can_be_read_from_a_file(tmp_path):
     ("content", "complaint"),
     [
         ("{", "is not a script"),
+        ('{"replies": [[{"call": "x", "input": {"a": ' + "[" * 100_000, "is not a script"),
         ('{"replies": [[{"say": 5}]]}', r"replies\[0\]\[0\].say"),
         ('{"replies": [[{"says": "x"}]]}', "unknown field `says`"),
         ('{"replies": [[{}]]}', "reply 1: a step has one of `say`"),

@@ -90,6 +90,23 @@ def test_unreadable_line_is_skipped_and_old_lines_are_dropped(tmp_path):
     assert len(file.read_bytes().splitlines()) < MAX_ENTRIES + 1
 
 
+@pytest.mark.parametrize("damaged", [b'{"text":"\xff"}', b'{"text":"a","x":' + b"[" * 100_000])
+def test_damaged_history_and_draft_do_not_stop_the_program(tmp_path, damaged):
+    history = History(tmp_path, tmp_path)
+    history.claim_draft()
+    history.save_draft(Draft("half a thought"))
+    history.add(Draft("kept"))
+    history.close()
+    [draft] = (tmp_path / "prompts").glob("*.draft")
+    [file] = (tmp_path / "prompts").glob("*.jsonl")
+    draft.write_bytes(damaged)
+    file.write_bytes(damaged + b"\n" + file.read_bytes())
+    again = History(tmp_path, tmp_path)
+    assert again.claim_draft() == Draft()
+    assert again.entries == [Draft("kept")]
+    again.close()
+
+
 def test_unwritable_state_directory_only_disables_storage(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")

@@ -52,7 +52,7 @@ async def _route_lines(runtime: Runtime) -> int:
     for number, line in enumerate(sys.stdin.buffer, 1):
         try:
             prompt = msgspec.json.decode(line, type=_PromptLine).prompt
-        except msgspec.DecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise UsageError(
                 f'line {number} of standard input is not `{{"prompt": "…"}}`: {error}'
             ) from error

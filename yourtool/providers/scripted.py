@@ -271,7 +271,7 @@ def read_script(path: Path) -> tuple[ScriptLine, ...]:
         content = msgspec.json.decode(path.read_bytes(), type=_File)
     except OSError as error:
         raise ConfigError(f"`{path}` cannot be read: {error.strerror}") from error
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"`{path}` is not a script: {error}") from error
     return tuple(
         ScriptLine(tuple(_step(path, number, step) for step in steps))

@@ -80,7 +80,7 @@ class History:
                     return msgspec.json.decode(self._draft_file.read_bytes(), type=Draft)
         except FileNotFoundError:
             pass
-        except (OSError, msgspec.DecodeError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             _log.warning("the draft could not be read: %s", error)
         return Draft()
 
@@ -123,7 +123,7 @@ class History:
         for line in lines[-MAX_ENTRIES:]:
             try:
                 entries.append(msgspec.json.decode(line, type=Draft))
-            except msgspec.DecodeError:
+            except (ValueError, RecursionError):
                 _log.warning("skipped an unreadable line of %s", self._history_file)
         if len(lines) > 2 * MAX_ENTRIES or size > 2 * MAX_READ_BYTES:
             self._rewrite(entries)
