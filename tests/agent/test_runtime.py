@@ -287,3 +287,13 @@ async def test_two_sessions_run_at_once_in_their_own_environments(tmp_path, monk
     assert "chapter one" in texts[-1]
     failures = [e.error_class for e in blue_events if isinstance(e, ToolFailed)]
     assert failures == ["user_denied", "user_denied", "permission_denied"]
+
+
+async def test_large_permission_file_leaves_the_event_loop_free(workspace):
+    file = resolve_paths().home / "permissions.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("schema_version = 1\n" + "# a comment\n" * 1_000_000)
+    runtime = await start_runtime(workspace)
+    session = await runtime.new_session(User())
+    await session.close()
+    await runtime.close()

@@ -124,7 +124,7 @@ class Runtime:
                 make_scratch_copy, workspace, self.paths.scratch, own
             )
         files = await asyncio.to_thread(self._open_workspace, workspace, dirs, session_id)
-        env = self._build_environment(session_id, files, tools, confirm, ToolIdMap())
+        env = await self._build_environment(session_id, files, tools, confirm, ToolIdMap())
         lease = self.store.lease(session_id)
         state = State()
         record = Recorder(self.store, session_id, state)
@@ -175,7 +175,7 @@ class Runtime:
                 self._open_workspace, root, dirs, session_id, state.parents
             )
             tool_ids = ToolIdMap(await self.store.provider_call_ids(session_id))
-            env = self._build_environment(session_id, files, tools, confirm, tool_ids)
+            env = await self._build_environment(session_id, files, tools, confirm, tool_ids)
             session = await self._reopen(session_id, state, lease, env)
             if not keep_model:
                 await self._select_explicit_model(session)
@@ -295,6 +295,7 @@ class Runtime:
         return self.paths.cache / discovery_cache.FILE_NAME
 
     def _build_gate(self, workspace: Path, toolset: Toolset) -> Gate:
+        """Return the gate with the stored rules; blocks on the file system."""
         kinds = toolset.current().subject_kinds
         rules = RuleSet(
             parse_rules("--allow", self.options.allow, kinds),
@@ -357,7 +358,7 @@ class Runtime:
             root, (*extra, spill, *filter(Path.is_dir, earlier)), own_directories(self.paths)
         )
 
-    def _build_environment(
+    async def _build_environment(
         self,
         session_id: str,
         workspace: Workspace,
@@ -371,7 +372,7 @@ class Runtime:
             registry=self.registry,
             routes=self._build_routes(workspace.root, toolset),
             toolset=toolset,
-            gate=self._build_gate(workspace.root, toolset),
+            gate=await asyncio.to_thread(self._build_gate, workspace.root, toolset),
             confirm=confirm,
             spill=self._spill_directory(session_id),
             blobs=self.paths.blobs,

@@ -424,6 +424,18 @@ async def test_grant_that_cannot_be_stored_applies_to_the_session_with_a_notice(
     await session.close()
 
 
+async def test_stored_grant_in_a_large_file_leaves_the_event_loop_free(bench):
+    file = bench.root / "permissions.toml"
+    file.write_text("schema_version = 1\n" + "# a comment\n" * 400_000)
+    user = User(Decision(verdict=Verdict.ALLOW, scope=Scope.ALWAYS))
+    line = calls("shell", command="touch a")
+    session = await bench.session(Checked(Scripted([line, says("x")])), confirm=user)
+    session._env.gate._grants = Grants(file, bench.workspace, {"shell": "command"})
+    await play(session.send("go"))
+    assert "[[workspace]]" in file.read_text()
+    await session.close()
+
+
 async def test_two_edits_of_one_file_in_one_reply_are_previewed_and_run_sequentially(bench):
     """What is approved is what happens: the second preview already has the first change in it."""
     (bench.workspace / "a.txt").write_text("one\ntwo\n")

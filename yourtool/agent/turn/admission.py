@@ -146,7 +146,8 @@ async def _request_approval(
     _raise_unless_allowed(decision, confirmation.title)
     if confirmation.rule is not None and decision.scope is not Scope.ONCE:
         try:
-            turn.env.gate.grant(confirmation.rule, always=decision.scope is Scope.ALWAYS)
+            always = decision.scope is Scope.ALWAYS
+            await asyncio.to_thread(turn.env.gate.grant, confirmation.rule, always=always)
         except ConfigError as error:
             yield Notice(level="warning", text=f"Allowed for this session only: {error}")
     if decision.note:
