@@ -31,8 +31,8 @@ from yourtool.messages.metadata import StopReason
 from yourtool.messages.usage import UsageExtra
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
+from yourtool.tui.screens.dialog import TextEntry
 from yourtool.tui.screens.report import ReportScreen
-from yourtool.tui.screens.text_entry import TextEntry
 
 HELLO = turn("hello", "Hello to you.")
 

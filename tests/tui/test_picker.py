@@ -5,13 +5,14 @@ from textual.app import App
 from textual.widgets import OptionList
 
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
-from tests.tui.pilot_helpers import press, say, settle, until
+from tests.tui.pilot_helpers import burst, press, say, settle, until
 from yourtool.agent.commands.base import Choice
 from yourtool.config import Mode
 from yourtool.paths import shipped_directory
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
 from yourtool.tui.history import history_choices
+from yourtool.tui.screens.dialog import TextEntry
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.themes import load_themes
 
@@ -126,3 +127,48 @@ async def test_titles_of_any_length_do_not_block_the_loop():
         await pilot.press("2", "9", "9")
         await pilot.pause()
         assert [choice.value for choice in picker._visible_choices] == ["299"]
+
+
+@pytest.mark.parametrize("focus", [[], ["tab"]])
+@pytest.mark.parametrize("key", ["enter", "escape"])
+@pytest.mark.req("R-TUI-19")
+async def test_key_pressed_twice_closes_the_picker_once(app, key, focus):
+    picked = []
+    async with (made := app()).run_test() as pilot:
+        await settle(pilot)
+        made.push_screen(Picker("Model", MODELS, current="openai:gpt"), picked.append)
+        await settle(pilot)
+        await press(pilot, *focus)
+        await burst(pilot, key, key)
+        await settle(pilot)
+        assert made.screen is made.chat
+    assert picked == ["openai:gpt" if key == "enter" else None]
+
+
+@pytest.mark.parametrize("key", ["enter", "escape"])
+async def test_key_pressed_twice_closes_the_text_entry_once(app, key):
+    said = []
+    async with (made := app()).run_test() as pilot:
+        await settle(pilot)
+        made.push_screen(TextEntry("Note", "Why?"), said.append)
+        await settle(pilot)
+        await burst(pilot, "x", key, key)
+        await settle(pilot)
+        assert made.screen is made.chat
+    assert said == ["x" if key == "enter" else None]
+
+
+@pytest.mark.req("R-TUI-19")
+async def test_selected_row_that_the_filter_has_removed_is_ignored(app):
+    picked = []
+    async with (made := app()).run_test() as pilot:
+        await settle(pilot)
+        picker = Picker("Model", MODELS)
+        made.push_screen(picker, picked.append)
+        await settle(pilot)
+        late = OptionList.OptionSelected(picker.options, picker.options.options[2], 2)
+        await press(pilot, *"free")
+        picker.choose_clicked(late)
+        await settle(pilot)
+        assert made.screen is picker
+    assert picked == []

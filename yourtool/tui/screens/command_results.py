@@ -21,6 +21,7 @@ from yourtool.events.deltas import Notice
 from yourtool.tui.drafts import fold_text
 from yourtool.tui.screens.attachments import warn_unsupported
 from yourtool.tui.screens.chat import ChatScreen
+from yourtool.tui.screens.dialog import TextEntry
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.screen_commands import SCREEN_COMMANDS
@@ -30,7 +31,6 @@ from yourtool.tui.screens.sessions import (
     switch_session,
     update_demo_banner,
 )
-from yourtool.tui.screens.text_entry import TextEntry
 from yourtool.tui.terminal import MAX_COPIED_CHARACTERS
 
 

@@ -6,19 +6,19 @@ from textual import events, getters, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Label, OptionList
 from textual.widgets.option_list import Option
 
 from yourtool.agent.commands.base import Choice
 from yourtool.text import printable
 from yourtool.tui.completer import fuzzy_matches
+from yourtool.tui.screens.dialog import Dialog
 
 _FILTERED_CHARACTERS = 1_000
 """Length of a text that the filter searches; prompts can be very long."""
 
 
-class Picker(ModalScreen[str | None]):
+class Picker(Dialog[str | None]):
     """Returns the `value` of the choice, or None."""
 
     DEFAULT_CSS = """
@@ -122,7 +122,9 @@ class Picker(ModalScreen[str | None]):
     @on(OptionList.OptionSelected)
     def choose_clicked(self, selected: OptionList.OptionSelected) -> None:
         """Return the clicked choice."""
-        self.dismiss(self._visible_choices[selected.option_index].value)
+        shown = list(self.options.options)
+        if selected.option in shown:  # else the filter has changed since
+            self.dismiss(self._visible_choices[shown.index(selected.option)].value)
 
     def action_move(self, step: int) -> None:
         """Move the highlight over the enabled rows."""

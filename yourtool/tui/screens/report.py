@@ -3,10 +3,10 @@
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 
 from yourtool.agent.commands.base import Section
 from yourtool.text import printable
+from yourtool.tui.screens.dialog import Dialog
 from yourtool.tui.styled_lines import wrap
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
@@ -14,7 +14,7 @@ MIN_TEXT = 24
 """Minimum width of a text next to its name; narrower texts go below it."""
 
 
-class ReportScreen(ModalScreen[None]):
+class ReportScreen(Dialog[None]):
     """A scrollable report; Esc, q and Enter close it."""
 
     DEFAULT_CSS = """

@@ -1,16 +1,29 @@
-"""A dialog with one input: an API key, hidden, or a word to confirm."""
+"""The base of the screens that lie over the chat, and a field for one line of text."""
 
 from textual import on
 from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, ScreenResultType
 from textual.widgets import Input, Static
 
 from yourtool.text import printable
 
 
-class TextEntry(ModalScreen[str | None]):
+class Dialog(ModalScreen[ScreenResultType]):
+    """A modal screen that closes once.
+
+    Keys that were pressed at once reach the focused widget before the first of them has closed the
+    screen; Textual would then call back twice and remove the screen below.
+    """
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Close the screen and return `result`, unless it is closed or covered."""
+        return super().dismiss(result) if self.is_current else AwaitComplete()
+
+
+class TextEntry(Dialog[str | None]):
     """Returns the stripped input, or None if it is empty or cancelled."""
 
     DEFAULT_CSS = """
