@@ -10,6 +10,7 @@ from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import press, screen_text, settle, until
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.terminal import MAX_COPIED_CHARACTERS
+from yourtool.tui.transcript.selection import is_long, read_selection
 from yourtool.tui.transcript.text_items import ReplyItem
 
 PARAGRAPHS = "\n\n".join(f"Some **bold** words {n}, and a few more of them." for n in range(200))
@@ -83,13 +84,13 @@ async def test_ends_of_a_long_selection_are_those_of_the_mouse(app):
         await settle(pilot)
         add_reply(app, PARAGRAPHS)
         transcript = app.chat.transcript
-        await until(pilot, lambda: not transcript._partial_items)
-        end = transcript._heights.total - 1
+        await until(pilot, lambda: not transcript._layout.is_partial)
+        end = transcript._layout.total - 1
         first = 50
-        while not transcript._row_at(first)[2].text.startswith("Some"):
+        while not transcript._layout.row_at(first)[2].text.startswith("Some"):
             first += 1
         selection = Selection(Offset(7, first), Offset(11, end))
-        assert transcript.is_long(selection)
-        copied = await transcript.read_selection(selection)
+        assert is_long(transcript._layout, selection)
+        copied = await read_selection(transcript._layout, selection)
         assert copied == transcript.get_selection(selection)[0]
         assert copied.startswith("bold words") and copied.endswith("Some bold")

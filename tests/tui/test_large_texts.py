@@ -87,7 +87,7 @@ async def test_stored_text_does_not_block_the_loop(session, kind, part):
     async with stage.run_test(size=(80, 24)) as pilot:
         stage.transcript.set_timeline(await stage.transcript.build_timeline(events))
         await pilot.pause()
-        for item in list(stage.transcript._items):
+        for item in list(stage.transcript._timeline.items):
             if isinstance(item, ThinkingItem | UserMessageItem | ReplyItem):
                 stage.transcript._selected = item
                 stage.transcript.action_toggle_raw()
@@ -130,7 +130,9 @@ async def test_paused_reply_is_laid_out_completely_after_a_resize(session):
         stage.transcript.apply(session.started())
         for event in session.words("word " * 10_000):
             stage.transcript.apply(event)
-        reply = next(item for item in stage.transcript._items if isinstance(item, ReplyItem))
+        reply = next(
+            item for item in stage.transcript._timeline.items if isinstance(item, ReplyItem)
+        )
         while reply.is_partial or not reply.rows:
             await pilot.pause()
         await pilot.resize_terminal(61, 24)

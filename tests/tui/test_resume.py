@@ -49,7 +49,11 @@ def app_of(tmp_path, *sessions, **options):
 
 
 def prompts_shown(app):
-    return [item.source for item in app.chat.transcript._items if isinstance(item, UserMessageItem)]
+    return [
+        item.source
+        for item in app.chat.transcript._timeline.items
+        if isinstance(item, UserMessageItem)
+    ]
 
 
 async def reading(pilot):
@@ -70,7 +74,7 @@ async def test_session_of_20_000_items_does_not_block_the_loop():
             rounds += 1
             await asyncio.sleep(0)
         stage.transcript.set_timeline(await reading)
-        assert len(stage.transcript._items) == 20_000
+        assert len(stage.transcript._timeline.items) == 20_000
         assert "prompt 4999" in stage.shown()
     assert rounds > 3
 

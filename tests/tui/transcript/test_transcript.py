@@ -67,7 +67,7 @@ class Stage(App[None]):
     def on_transcript_retry_requested(self):
         self.asked += 1
 
-    def on_item_view_following_changed(self, message: Transcript.FollowingChanged):
+    def on_transcript_following_changed(self, message: Transcript.FollowingChanged):
         self.ends.append(message.changed)
 
     @property
@@ -168,7 +168,7 @@ async def test_resuming_lays_out_at_most_one_screen(session):
     async with stage.run_test(size=(80, 24)) as pilot:
         stage.transcript.set_timeline(await stage.transcript.build_timeline(facts))
         await paint(pilot)
-        items = stage.transcript._items
+        items = stage.transcript._timeline.items
         assert sum(bool(item.rows) for item in items) < 30 < len(items)
         assert "prompt 399" in stage.shown()
         stage.transcript.scroll_home()
@@ -201,7 +201,7 @@ async def test_scrolling_back_moves_by_rows_and_drops_distant_items(session):
             transcript.scroll_page_up(animate=False)
             await paint(pilot)
         assert "prompt 0" in stage.shown()
-        assert sum(bool(item.rows) for item in transcript._items) <= 900
+        assert sum(bool(item.rows) for item in transcript._timeline.items) <= 900
 
 
 @pytest.mark.req("R-TUI-09")
@@ -234,7 +234,7 @@ async def test_everything_is_wrapped_again_on_resize(session):
         for width in (40, 61, 100):
             await pilot.resize_terminal(width, 24)
             await paint(pilot)
-            items = [item for item in stage.transcript._items if item.layout_width]
+            items = [item for item in stage.transcript._timeline.items if item.layout_width]
             assert items and all(item.layout_width == width - 3 for item in items)
             assert "$0.0123" in stage.shown()
             drawn = stage.screen._compositor.render_strips()
@@ -636,7 +636,9 @@ async def test_long_reply_does_not_block_the_loop_and_is_shown_completely(sessio
                 latency_ms=1,
             )
         )
-        reply = next(item for item in stage.transcript._items if isinstance(item, ReplyItem))
+        reply = next(
+            item for item in stage.transcript._timeline.items if isinstance(item, ReplyItem)
+        )
         while reply.is_partial or not reply.rows:
             await paint(pilot)
         assert len(reply.rows) == 7999
@@ -659,7 +661,7 @@ async def test_three_hundred_thousand_items_do_not_delay_keys(long_timeline):
         await pilot.resize_terminal(41, 20)
         await paint(pilot)
         assert "the last one" in stage.shown()
-        assert stage.transcript._heights.total >= 300_000
+        assert stage.transcript._layout.total >= 300_000
 
 
 def test_height_index_finds_every_position():
@@ -703,7 +705,9 @@ async def test_long_stored_reply_is_laid_out_completely_in_parts(session):
         stage.transcript.set_timeline(
             await stage.transcript.build_timeline([*session.turn(reply=words * 6_000)])
         )
-        reply = next(item for item in stage.transcript._items if isinstance(item, ReplyItem))
+        reply = next(
+            item for item in stage.transcript._timeline.items if isinstance(item, ReplyItem)
+        )
         assert 0 < len(reply.rows) < 2_000
         while reply.is_partial:
             await paint(pilot)

@@ -7,13 +7,19 @@ come into view. While a reply streams, only changed rows are repainted, at most
 
 import time
 from collections.abc import Iterable
+from itertools import chain
 from typing import ClassVar, Literal
 
 from textual import events, work
 from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
 from textual.message import Message
+from textual.reactive import var
+from textual.scroll_view import ScrollView
 from textual.selection import Selection
+from textual.strip import Strip
 from textual.timer import Timer
+from textual.widget import Widget
 
 from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.deltas import MessageComplete
@@ -23,8 +29,10 @@ from yourtool.tui.keys import KEYS
 from yourtool.tui.markdown.blocks import HighlighterFactory
 from yourtool.tui.slices import PAUSE_SECONDS, SLICE_SECONDS, Slices
 from yourtool.tui.terminal import MAX_COPIED_CHARACTERS
-from yourtool.tui.transcript.item_view import ItemView
 from yourtool.tui.transcript.items import ErrorItem, Item
+from yourtool.tui.transcript.layout import ItemLayout
+from yourtool.tui.transcript.painting import GUTTER, Painter
+from yourtool.tui.transcript.selection import is_long, read_selection, selected_lines
 from yourtool.tui.transcript.text_items import ReplyItem, ThinkingItem
 from yourtool.tui.transcript.timeline import Timeline
 from yourtool.tui.transcript.tool_card import ToolCard
@@ -33,13 +41,31 @@ FLUSHES_PER_SECOND = 12
 """Updates of the screen per second while a reply streams."""
 SILENCE_SECONDS = 10
 """Seconds without new output after which the status line shows the pause."""
+_RESERVED_ROWS = 3
+"""Blank rows reserved below a streaming reply, so that not every new row scrolls the text."""
 _NO_ROW = 1 << 60
 _FINAL_EVENTS = (MessageComplete, LlmCallFailed, TurnCompleted, TurnCancelled)
 
 
-class Transcript(ItemView):
-    """The messages, tool calls and notices of a session."""
+class Transcript(ScrollView, can_focus=True):
+    """The messages, tool calls and notices of a session.
 
+    The view follows the end unless the user scrolled away.
+    """
+
+    ALLOW_SELECT = True
+    FOCUS_ON_CLICK = False
+
+    DEFAULT_CSS = """
+    Transcript {
+        background: $background;
+        color: $foreground;
+        overflow-x: hidden;
+        overflow-y: auto;
+        scrollbar-gutter: stable;
+        scrollbar-size-vertical: 1;
+    }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "select(-1)", "previous item", show=False, id="transcript.previous"),
         Binding("down", "select(1)", "next item", show=False, id="transcript.next"),
@@ -49,13 +75,30 @@ class Transcript(ItemView):
         Binding("r", "retry", "retry the turn", show=False, id="transcript.retry"),
     ]
 
+    has_unseen_rows: var[bool] = var(False)
+    """Whether there are new rows below the visible ones."""
+
+    class FollowingChanged(Message):
+        """Posted when the end becomes visible or leaves the screen."""
+
+        def __init__(self, changed: bool) -> None:
+            super().__init__()
+            self.changed = changed
+            """Whether the end is visible now."""
+
     class RetryRequested(Message):
         """Posted when the user retries the failed turn."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id, classes=classes)
         self._timeline = Timeline(retry_key=_key_label("chat.retry"))
-        self._items = self._timeline.items
+        self._layout = ItemLayout(self._timeline.items)
+        self._layout_timer: Timer | None = None
+        self._painter: Painter | None = None
+        self._selected: Item | None = None
+        self._following = True
+        self._view_top = 0
+        self._scroll_height = 0
         self._changed_at = 0.0  # time of the last event that changed an item
         self._flushed_at = 0.0
         self._is_flush_queued = False
@@ -64,23 +107,34 @@ class Transcript(ItemView):
         self._painted_total = 0
         self._ticker: Timer | None = None
 
+    def on_mount(self) -> None:
+        """Follow the theme."""
+        self.app.theme_changed_signal.subscribe(self, self._restyle)
+
     def on_resize(self) -> None:
-        """Lay out items that were added before the widget had a size."""
+        """Lay out the visible items again, and those that were added before there was a size."""
+        self._relayout()
         self._schedule(at_once=True)
+
+    def on_focus(self) -> None:
+        """Show the selection marker."""
+        self._repaint()
+
+    def on_blur(self) -> None:
+        """Hide the selection marker."""
+        self._repaint()
 
     def on_click(self, event: events.Click) -> None:
         """Select the clicked item; fold or expand a card."""
-        if not len(self._heights) or self.text_selection is not None:
+        layout, row = self._layout, self.scroll_offset.y + event.y
+        if not len(layout) or self.text_selection is not None or row >= layout.total:
             return
-        row = self.scroll_offset.y + event.y
-        if row >= self._heights.total:
-            return
-        index = self._heights.index_at(row)
-        item = self._timeline.items[index]
+        index = layout.index_at(row)
+        item = layout.items[index]
         if not item.focusable:
             return
         self._selected = item
-        head = row - self._heights.top(index) == self._gap(index)
+        head = row - layout.top(index) == layout.gap(index)
         if isinstance(item, ToolCard | ThinkingItem | ErrorItem) and (head or not item.expanded):
             self.action_toggle_item()
         self._repaint()
@@ -110,13 +164,10 @@ class Transcript(ItemView):
         With `keeps_notices`, the items that are shown now follow those of the timeline.
         """
         if keeps_notices:
-            timeline.items.extend(self._items)
+            timeline.items.extend(self._timeline.items)
         self._timeline = timeline
-        self._items = timeline.items
-        self._index.clear()
-        self._heights.clear()
-        self._laid_out.clear()
-        self._partial_items.clear()
+        self._layout.items = ()  # a copy that is being read leaves the rows alone
+        self._layout = ItemLayout(timeline.items)
         self._selected, self._following, self.has_unseen_rows = None, True, False
         self._set_scroll_height(0)
         self._relayout()
@@ -133,12 +184,11 @@ class Transcript(ItemView):
 
     def scroll_to_message(self, message_id: str) -> None:
         """Select a message and scroll to its start; no effect if it is not shown."""
-        if (
-            item := self._timeline.message_items.get(message_id)
-        ) is None or item not in self._index:
+        item = self._timeline.message_items.get(message_id)
+        if item is None or (index := self._layout.find_index(item)) is None:
             return
         self._selected = item
-        self.scroll_to(y=self._heights.top(self._index[item]))
+        self.scroll_to(y=self._layout.top(index))
         self._repaint()
 
     def set_highlight(self, highlight: HighlighterFactory) -> None:
@@ -169,50 +219,39 @@ class Transcript(ItemView):
     def copy_long_selection(self) -> bool:
         """Copy a selection that must be read in slices; return False if there is none."""
         selection = self.text_selection
-        if selection is None or not self.is_long(selection):
+        if selection is None or not is_long(self._layout, selection):
             return False
         self._copy_in_slices(selection)
         return True
 
     @work(group="copy", exclusive=True)
     async def _copy_in_slices(self, selection: Selection) -> None:
-        text = await self.read_selection(selection)
+        text = await read_selection(self._layout, selection)
         self.app.copy_to_clipboard(text)
         if len(text) <= MAX_COPIED_CHARACTERS:
             self.add_notice("info", f"Copied {len(text):,} characters.")
-
-    async def read_selection(self, selection: Selection) -> str:
-        """Return the text of a long selection, read in slices so that keys are handled."""
-        lines, length, slices = list[str](), 0, Slices()
-        for more in self.selected_lines(selection):
-            lines += more
-            length += sum(map(len, more)) + len(more)
-            if length > MAX_COPIED_CHARACTERS:
-                break
-            if slices.is_over:
-                await slices.pause()
-        return "\n".join(lines).rstrip("\n")
 
     # Keys
 
     def action_select(self, step: int) -> None:
         """Select the previous or next item; scroll at the ends."""
-        items = self._timeline.items
-        at = self._index.get(self._selected) if self._selected else None
+        layout, items = self._layout, self._layout.items
+        top, height = self.scroll_offset.y, self.size.height
+        at = layout.find_index(self._selected) if self._selected else None
         if at is None:
-            at = self._heights.index_at(self.scroll_offset.y + self.size.height) + 1 if items else 0
+            at = layout.index_at(top + height) + 1 if items else 0
         at += step
-        while 0 <= at < len(self._heights) and not items[at].focusable:
+        while 0 <= at < len(layout) and not items[at].focusable:
             at += step
-        if not 0 <= at < len(self._heights):
+        if not 0 <= at < len(layout):
             self.scroll_relative(y=step, animate=False)
             return
         self._selected = items[at]
-        top, bottom = self._heights.top(at), self._heights.top(at + 1)
-        if top < self.scroll_offset.y or bottom - top >= self.size.height:
-            self.scroll_to(y=top)
-        elif bottom > self.scroll_offset.y + self.size.height:
-            self.scroll_to(y=bottom - self.size.height)
+        first, end = layout.top(at), layout.top(at + 1)
+        if first < top or end - first >= height:
+            self.scroll_to(y=first)
+        elif end > top + height:
+            self.scroll_to(y=end - height)
         self._repaint()
 
     def action_toggle_item(self) -> None:
@@ -272,7 +311,8 @@ class Transcript(ItemView):
         if not self._timeline.changed_items or not self.size:
             return
         now = time.monotonic()
-        self._add_new_items()
+        self._layout.width = self._text_width
+        self._layout.add_new_items()
         self._measure_changed_items(now + SLICE_SECONDS)
         is_partial = bool(self._timeline.changed_items)
         if not is_partial or now > self._flushed_at + 1 / FLUSHES_PER_SECOND:
@@ -284,10 +324,10 @@ class Transcript(ItemView):
     def _paint_changes(self) -> None:
         first, last = self._dirty_rows
         self._dirty_rows = (_NO_ROW, 0)
-        if self._heights.total != self._painted_total:
-            last = max(self._heights.total, self._painted_total)
+        if self._layout.total != self._painted_total:
+            last = max(self._layout.total, self._painted_total)
         self._lay_out_visible()
-        self._painted_total = self._heights.total
+        self._painted_total = self._layout.total
         if not self._following and last > self.scroll_offset.y + self.size.height:
             self.has_unseen_rows = True
         self._repaint(first, last)
@@ -295,14 +335,13 @@ class Transcript(ItemView):
 
     def _measure_changed_items(self, deadline: float) -> None:
         """Lay out changed items until the deadline, and record which rows to paint."""
-        changed = sorted((self._index[item], item) for item in self._timeline.changed_items)
+        changed = self._timeline.changed_items
         first, last = self._dirty_rows
-        for index, item in changed:
-            top, height = self._heights.top(index), self._heights[index]
-            first = min(first, top + self._measure(index, item))
-            last = max(last, top + max(height, self._heights[index]))
+        for item in sorted(changed, key=self._layout.position):
+            top, bottom = self._layout.measure(item)
+            first, last = min(first, top), max(last, bottom)
             if not item.is_partial:
-                self._timeline.changed_items.discard(item)
+                changed.discard(item)
             if time.monotonic() > deadline:
                 break
         self._dirty_rows = (first, last)
@@ -321,6 +360,163 @@ class Transcript(ItemView):
             self._timeline.changed_items.add(item)
         self._flush()
         self._update_ticker()
+
+    # Layout and scrolling
+
+    @property
+    def _text_width(self) -> int:
+        return max(1, self.region.width - self.styles.scrollbar_size_vertical - GUTTER)
+
+    def _lay_out_visible(self) -> None:
+        """Lay out the visible items in place, and set the scrollable height."""
+        layout, height = self._layout, self.size.height
+        if not len(layout) or not self.size:
+            return
+        layout.width = self._text_width
+        if self._following:
+            layout.lay_out_end(height)
+            self._set_scroll_height(layout.total)
+            self._move_to(self.max_scroll_y)
+        else:
+            y = round(self.scroll_y)
+            y = layout.lay_out_from(y, height, upwards=y < self._view_top)
+            self._set_scroll_height(layout.total)
+            self._move_to(y)
+        if layout.is_partial and self._layout_timer is None:
+            self._layout_timer = self.set_timer(PAUSE_SECONDS, self._continue_layout)
+
+    def _continue_layout(self) -> None:
+        """Lay out more of the long texts that are visible."""
+        self._layout_timer = None
+        self._layout.lay_out_more(time.monotonic() + SLICE_SECONDS)
+        self._lay_out_visible()
+        self._repaint()
+
+    def _relayout(self) -> None:
+        """Lay out the visible items for a new width or theme; the others keep their heights."""
+        if not self.size:
+            return
+        layout = self._layout
+        top = layout.index_at(self._view_top) if len(layout) else 0
+        layout.update_width(self._text_width)
+        self._painter = None  # a painter has a fixed width
+        if not self._following and len(layout):
+            layout.lay_out(top)
+            self._set_scroll_height(layout.total)
+            self._move_to(min(layout.top(top), self.max_scroll_y))
+        self._lay_out_visible()
+        self._repaint()
+
+    def _redraw_item(self, item: Item) -> None:
+        if (index := self._layout.find_index(item)) is not None:
+            self._following = False
+            self._layout.lay_out(index)
+            self._view_top = round(self.scroll_y)
+            self._lay_out_visible()
+            self._following = self.scroll_y >= self.max_scroll_y
+            self._repaint()
+
+    def _set_scroll_height(self, total: int) -> None:
+        """Set the scrollable height, in steps while the view follows the end."""
+        if total > self.size.height and self._following:
+            if not total <= self._scroll_height <= total + _RESERVED_ROWS:
+                self._scroll_height = total + _RESERVED_ROWS if self._is_growing else total
+        else:
+            self._scroll_height = total
+        size = Size(self.size.width, self._scroll_height)
+        if size != self.virtual_size:
+            # The reactive would lay out the entire screen; only the scroll bar needs the new size.
+            self.set_reactive(Widget.virtual_size, size)  # pyright: ignore[reportArgumentType]
+            self._scroll_update(size)
+
+    @property
+    def _is_growing(self) -> bool:
+        last = self._timeline.items[-1] if self._timeline.items else None
+        return isinstance(last, ReplyItem) and last.is_streaming
+
+    def _move_to(self, y: int) -> None:
+        self._view_top = y
+        if round(self.scroll_y) != y:
+            self.scroll_target_y = y
+            self.scroll_y = y
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Lay out items that become visible; follow the end when it is reached."""
+        super().watch_scroll_y(old_value, new_value)
+        if round(new_value) == self._view_top:
+            return
+        following = new_value >= self.max_scroll_y
+        if following != self._following:
+            self._following = following
+            self.post_message(self.FollowingChanged(following))
+        if following:
+            self.has_unseen_rows = False
+        self._lay_out_visible()
+        self._view_top = round(self.scroll_y)
+        self._layout.discard_far_rows(self._view_top)
+
+    def scroll_to(  # Textual's signature
+        self,
+        x: float | None = None,
+        y: float | None = None,
+        *,
+        animate: bool = False,
+        **options: object,
+    ) -> None:
+        """Scroll without animation, because heights may change on the way."""
+        super().scroll_to(x, y, animate=False, force=bool(options.get("force")))
+
+    def _restyle(self, _theme: object = None) -> None:
+        self._painter = None
+        self._repaint()
+
+    def notify_style_update(self) -> None:
+        """Discard the rows that were painted with other colours."""
+        super().notify_style_update()
+        self._painter = None
+
+    # Painting
+
+    def _repaint(self, first: int | None = None, last: int | None = None) -> None:
+        if first is None or last is None:
+            self.refresh()
+            return
+        top, height = self.scroll_offset.y, self.size.height
+        first, last = max(first, top), min(last, top + height)
+        if last > first:
+            self.refresh(Region(0, first - top, self.region.width, last - first))
+
+    def _strip_at(self, y: int) -> Strip:
+        if self._painter is None:
+            self._painter = Painter(self)
+        item, at, line = self._layout.row_at(y)
+        if item is None or at < 0:
+            return self._painter.blank()
+        selected = item is self._selected and self.has_focus
+        strip = self._painter.strip(line, item.mark if at == 0 else ("", ""), selected=selected)
+        if (selection := self.text_selection) and (span := selection.get_span(y)):
+            return self._painter.selected_strip(strip, *span)
+        return strip
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return painted rows; unlike Textual's cache, these survive scrolling."""
+        top = self.scroll_offset.y
+        strips = [self._strip_at(top + y) for y in crop.line_range]
+        first, last = crop.column_span
+        return [strip.crop(first, last) for strip in strips]
+
+    def render_line(self, y: int) -> Strip:
+        """Return one row with offsets, which mouse selection needs."""
+        row = self.scroll_offset.y + y
+        return self._strip_at(row).apply_offsets(0, row)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """Return the source of completely selected blocks, and the visible text of others."""
+        return "\n".join(chain.from_iterable(selected_lines(self._layout, selection))), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Paint the selection."""
+        self._repaint()
 
 
 def _key_label(key_id: str) -> str:

@@ -1,0 +1,172 @@
+"""The positions of items in a column, independent of the screen.
+
+Rows are laid out when they become visible. Items that were never visible have an estimated height;
+when the user scrolls up to them, the rows below keep their place.
+"""
+
+import time
+from collections.abc import Sequence
+from itertools import count, islice
+
+from yourtool.tui.styled_lines import BLANK, StyledLine
+from yourtool.tui.transcript.heights import Heights
+from yourtool.tui.transcript.items import Item
+
+_MAX_DISTANCE = 400
+"""Items around the visible ones whose rows are not discarded."""
+_MAX_ESTIMATES = 5_000
+"""Items whose heights are estimated at once."""
+
+
+class ItemLayout:
+    """Stacked items of one width; `items` may grow, `add_new_items` gives the new ones a place."""
+
+    def __init__(self, items: Sequence[Item] = (), width: int = 1) -> None:
+        self.items = items
+        self.width = width
+        self._heights = Heights()
+        self._index: dict[Item, int] = {}
+        self._laid_out: set[int] = set()  # items that have rows
+        self._partial_items: set[Item] = set()  # visible items whose rows are not all built
+
+    def __len__(self) -> int:
+        return len(self._heights)
+
+    @property
+    def total(self) -> int:
+        """The height of all items."""
+        return self._heights.total
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether long texts that are visible have more rows; `lay_out_more` builds them."""
+        return bool(self._partial_items)
+
+    def top(self, index: int) -> int:
+        """Return the first row of an item, which may be a gap; after the last item, the total."""
+        return self._heights.top(index)
+
+    def index_at(self, row: int) -> int:
+        """Return the item that covers a row; the last one for rows beyond the end."""
+        return self._heights.index_at(row)
+
+    def find_index(self, item: Item) -> int | None:
+        """Return the position of an item among the others; None if it has no place."""
+        return self._index.get(item)
+
+    def position(self, item: Item) -> int:
+        """Return the position of an item that has a place."""
+        return self._index[item]
+
+    def has_rows(self, index: int) -> bool:
+        """Whether the rows of an item belong to its place."""
+        return index in self._laid_out
+
+    def gap(self, index: int) -> int:
+        """Return the number of blank rows before an item."""
+        if index == 0:
+            return 0
+        items = self.items
+        return 0 if items[index].compact and items[index - 1].compact else 1
+
+    def row_at(self, y: int) -> tuple[Item | None, int, StyledLine]:
+        """Return the item, the row within it (-1: the gap before) and the line at a row."""
+        if not 0 <= y < self.total:
+            return None, -1, BLANK
+        index = self.index_at(y)
+        item, at = self.items[index], y - self.top(index) - self.gap(index)
+        if 0 <= at < len(item.rows):
+            return item, at, item.rows[at]
+        return item, -1, BLANK
+
+    def add_new_items(self) -> None:
+        """Append new items with an estimated height, those far from the end with the mean."""
+        items, first = self.items, len(self._heights)
+        far = max(0, len(items) - first - _MAX_ESTIMATES)
+        near = [self._estimate(index) for index in range(first + far, len(items))]
+        self._heights.extend([sum(near) // max(1, len(near))] * far)
+        self._heights.extend(near)
+        self._index.update(zip(islice(items, first, None), count(first)))
+
+    def update_width(self, width: int) -> None:
+        """Estimate the items whose rows are outdated; the others keep their heights."""
+        self.width = width
+        for index in self._laid_out:
+            if self.items[index].layout_width != width:
+                self._heights[index] = self._estimate(index)
+        self.add_new_items()
+
+    def measure(self, item: Item) -> tuple[int, int]:
+        """Update a changed item; return its first changed row and the row after its last one."""
+        index = self._index[item]
+        gap, top, before = self.gap(index), self.top(index), self._heights[index]
+        changed = 0
+        if not item.layout_width and not item.rows:
+            self._heights[index] = self._estimate(index)
+        else:
+            changed = gap + item.lay_out(self.width)
+            self._heights[index] = gap + self._height(item)
+        return top + changed, top + max(before, self._heights[index])
+
+    def lay_out(self, index: int) -> None:
+        """Build the rows of an item."""
+        item = self.items[index]
+        if item.layout_width != self.width or index not in self._laid_out:
+            item.lay_out(self.width)
+            self._heights[index] = self.gap(index) + self._height(item)
+            if item.is_partial:
+                self._partial_items.add(item)
+        self._laid_out.add(index)
+
+    def lay_out_from(self, y: int, height: int, *, upwards: bool) -> int:
+        """Lay out the items at a row and below; return the row that it is now.
+
+        After scrolling `upwards`, the rows below an item that got its real height keep their place.
+        """
+        index = self.index_at(y)
+        while index < len(self) and self.top(index) < y + height:
+            before, top = self._heights[index], self.top(index)
+            self.lay_out(index)
+            if top < y and upwards:
+                y = max(0, y + self._heights[index] - before)
+                index = self.index_at(y)
+                if self.items[index].layout_width != self.width:
+                    continue
+            index += 1
+        return y
+
+    def lay_out_end(self, height: int) -> None:
+        """Lay out the last items."""
+        index, seen = len(self) - 1, 0
+        while index >= 0 and seen < height:
+            self.lay_out(index)
+            seen += self._heights[index]
+            index -= 1
+
+    def lay_out_more(self, deadline: float) -> None:
+        """Build more rows of long texts until a time."""
+        while self._partial_items and time.monotonic() < deadline:
+            item = self._partial_items.pop()
+            self.measure(item)
+            if item.is_partial:
+                self._partial_items.add(item)
+
+    def discard_far_rows(self, y: int) -> None:
+        """Discard the rows of items that are far from a row."""
+        if len(self._laid_out) <= 2 * _MAX_DISTANCE:
+            return
+        here = self.index_at(y)
+        for index in [index for index in self._laid_out if abs(index - here) > _MAX_DISTANCE]:
+            item = self.items[index]
+            if not item.is_streaming:
+                item.discard_rows()
+                self._laid_out.discard(index)
+
+    def _estimate(self, index: int) -> int:
+        return self.gap(index) + self.items[index].estimate(self.width)
+
+    def _height(self, item: Item) -> int:
+        """Return the height of an item, estimated if a complete text is not fully laid out."""
+        if item.is_partial and not item.is_streaming:
+            return max(len(item.rows), item.estimate(self.width))
+        return len(item.rows)
