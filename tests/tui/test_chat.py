@@ -802,3 +802,18 @@ async def test_text_typed_right_after_enter_stays_in_the_prompt(home, session):
         await until(pilot, lambda: session.sent == ["hello"])
         await settle(pilot)
         assert prompt.text == "and"
+
+
+async def test_prompt_shows_that_there_is_new_output_below_the_screen(home, tmp_path):
+    long = "\n\n".join(f"Paragraph {number}." for number in range(60))
+    session = FakeSession(turn("one", long), turn("two", "More."), workspace=tmp_path / "work")
+    app, _ = app_of(home, session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await say(pilot, "one")
+        await until(pilot, lambda: not app.chat.runner.is_running)
+        await press(pilot, "pageup")
+        await say(pilot, "two")
+        await until(pilot, lambda: "new output" in screen_text(app))
+        await press(pilot, "ctrl+end")
+        await until(pilot, lambda: "new output" not in screen_text(app))
