@@ -149,7 +149,7 @@ async def test_status_line_shows_unpriced_instead_of_zero(home, session):
     app, _ = app_of(home, session)
     unknown = UsageExtra(unpriced=True)
     async with app.run_test(size=(120, 30)) as pilot:
-        await settle(pilot)
+        await until(pilot, lambda: app.chat.session is not None)
         for cost, shown in (("0", "unpriced"), ("0.5", "$0.5000 + unpriced")):
             session.state.apply(replied("a", cost=cost, extra=unknown))
             app.chat.refresh_status()
