@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from tests.validator.validate import errors, validate
 from yourtool.agent.environment import SessionEnvironment
+from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
@@ -179,17 +180,12 @@ class Bench:
                 pass
         spill = self.root / "spill"
         spill.mkdir(exist_ok=True)
+        estimates = RequestEstimates(self.catalogue, toolbox, ())
         env = SessionEnvironment(
             workspace=Workspace(self.workspace, (spill,)),
             registry=registry,
-            routes=Routes(
-                self.catalogue,
-                registry,
-                self.availability,
-                toolbox,
-                (),
-                defaults,
-            ),
+            routes=Routes(registry, self.availability, estimates, defaults),
+            estimates=estimates,
             toolset=toolbox,
             gate=Gate(rules, mode),
             confirm=confirm or User(),

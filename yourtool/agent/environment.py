@@ -6,6 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.routes import Routes
 from yourtool.config import Limits, ThinkingOnSwap
 from yourtool.effects import Confirm
@@ -32,6 +33,7 @@ class SessionEnvironment:
     workspace: Workspace
     registry: Registry
     routes: Routes
+    estimates: RequestEstimates
     toolset: Toolset
     gate: Gate
     confirm: Confirm

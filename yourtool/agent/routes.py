@@ -8,8 +8,8 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.state import State, is_rejected_for_content
-from yourtool.effects import ToolDefinition
 from yourtool.errors import AdapterError, ErrorClass, SwapRefusedError, UsageError
 from yourtool.events.turns import ProviderRecovered, ProviderUnavailable, RouteDecided
 from yourtool.messages.blocks import (
@@ -24,12 +24,9 @@ from yourtool.messages.message import Message
 from yourtool.messages.metadata import RoutingDecisionRecord
 from yourtool.models import Model
 from yourtool.providers.catalogue.discovery import fetch_models
-from yourtool.providers.catalogue.models import Catalogue
-from yourtool.providers.estimate import calibrate_estimate, estimate_tokens
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import Registry
 from yourtool.providers.requests.attachment_limits import find_attachment_problem
-from yourtool.providers.requests.placeholders import replace_unsupported_media
 from yourtool.routing.availability import Availability
 from yourtool.routing.router import (
     Needs,
@@ -42,7 +39,6 @@ from yourtool.routing.router import (
     format_swap_refusal,
     mode_of,
 )
-from yourtool.tools.toolset import Toolset
 
 
 class DefaultModels(Struct, frozen=True):
@@ -62,61 +58,26 @@ class Routes:
 
     def __init__(
         self,
-        catalogue: Catalogue,
         registry: Registry,
         availability: Availability,
-        toolset: Toolset,
-        system: Sequence[Message],
+        estimates: RequestEstimates,
         defaults: DefaultModels,
+        *,
+        interactive: bool = True,
+        structured_output: bool = False,
     ) -> None:
-        """`toolset` and `system` are part of every request in the workspace."""
-        self.catalogue = catalogue
+        """`interactive`: whether error messages may name slash commands.
+
+        `structured_output`: whether replies must match a JSON Schema.
+        """
+        self.catalogue = estimates.catalogue
         self._registry = registry
         self._availability = availability
-        self._toolset = toolset
-        self._system = system
+        self._estimates = estimates
         self._defaults = defaults
-        self.structured_output = False
-        """Whether replies must match a JSON Schema."""
-        self.interactive = True
-        """Whether error messages may name slash commands."""
+        self._interactive = interactive
+        self._structured_output = structured_output
         self._undescribed: set[str] = set()  # ids of models that their servers did not describe
-
-    @property
-    def _tools(self) -> Sequence[ToolDefinition]:
-        return self._toolset.current().definitions
-
-    def estimate(self, state: State, model_id: str, new_messages: Sequence[Message] = ()) -> int:
-        """Return the estimated tokens of the next request to a model.
-
-        The estimate is calibrated with the tokens that the model counted in this session.
-        """
-        conversation = state.conversation_for(model_id)
-        estimate = self._estimate_messages((*conversation, *new_messages), model_id)
-        if (counted := state.counted_replies.get(model_id)) is None:
-            return estimate
-        sent = [message for message in conversation if message.id < counted.message.id]
-        return calibrate_estimate(
-            estimate, self._estimate_messages(sent, model_id), counted.prompt_tokens
-        )
-
-    def estimate_parts(self, state: State) -> list[tuple[str, int]]:
-        """Return the parts of the next request with their share of its estimated tokens."""
-        model_id = self.expected_model(state).id
-        by_role: dict[str, list[Message]] = {}
-        for message in state.conversation_for(model_id):
-            by_role.setdefault(message.role, []).append(message)
-        estimates = [
-            ("system prompt", estimate_tokens(self._system, (), model_id)),
-            ("tools", estimate_tokens((), self._tools, model_id)),
-            *(
-                (f"{role} messages", estimate_tokens(messages, (), model_id))
-                for role, messages in by_role.items()
-            ),
-        ]
-        total = sum(tokens for _, tokens in estimates)
-        share = self.estimate(state, model_id) / total if total else 1
-        return [(name, round(tokens * share)) for name, tokens in estimates]
 
     def needs(self, messages: Sequence[Message]) -> Needs:
         """Return the capabilities that a model needs for these messages.
@@ -127,9 +88,9 @@ class Routes:
             images=any(_contains_block(ImageBlock, message) for message in messages),
             audio=any(_contains_block(AudioBlock, message) for message in messages),
             documents=any(_contains_block(DocumentBlock, message) for message in messages),
-            tools=bool(self._tools),
+            tools=bool(self._estimates.tools),
             system_prompt=True,
-            structured_output=self.structured_output,
+            structured_output=self._structured_output,
         )
 
     def decide(
@@ -220,7 +181,7 @@ class Routes:
 
     def missing_tools_notice(self, model: Model) -> str | None:
         """Return a notice if the model cannot call the available tools, else None."""
-        if model.capabilities.supports_tools or not self._tools:
+        if model.capabilities.supports_tools or not self._estimates.tools:
             return None
         return (
             f"`{model.id}` does not support tools: it can talk about files and commands, but cannot"
@@ -246,9 +207,9 @@ class Routes:
         usable = [row.name for row in self._registry.providers() if self._is_usable(row)]
         if usable:
             named = ", ".join(usable)
-            remedy = "/model; /retry sends this message again" if self.interactive else "`--model`"
+            remedy = "/model; /retry sends this message again" if self._interactive else "`--model`"
             lines.append(f"Configured: {named}. Choose one with {remedy}.")
-        elif self.interactive:
+        elif self._interactive:
             lines.append("No provider is configured: enter an API key with /key.")
         else:
             names = [f"`{each.key_env[0]}`" for each in self._registry.providers() if each.key_env]
@@ -283,11 +244,6 @@ class Routes:
             global_default=self._defaults.global_default,
         )
 
-    def _estimate_messages(self, messages: Sequence[Message], model_id: str) -> int:
-        can = self.catalogue.get(model_id).capabilities
-        sent = (replace_unsupported_media(message, can) for message in messages)
-        return estimate_tokens((*self._system, *sent), self._tools, model_id)
-
     def _find_obstacle(
         self,
         state: State,
@@ -307,7 +263,7 @@ class Routes:
             model,
             replace(
                 needs,
-                input_tokens=self.estimate(state, model.id),
+                input_tokens=self._estimates.total(state, model.id),
                 tools=needs.tools and model.id not in explicit,
             ),
             configured=self._registry.configuration_problem(model.provider),

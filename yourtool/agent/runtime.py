@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from yourtool.agent.environment import SessionEnvironment
+from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
@@ -248,21 +249,22 @@ class Runtime:
         )
         state.messages.append(message)
         state.model = self.catalogue.resolve(named).id if named else None
-        routes = self._build_routes(self.options.workspace, default_toolbox())
-        return routes.decide(addressed.override, state)
+        workspace = self.options.workspace
+        estimates = self._build_estimates(workspace, default_toolbox())
+        return self._build_routes(workspace, estimates).decide(addressed.override, state)
 
-    def _build_routes(self, workspace: Path, toolset: Toolset) -> Routes:
-        routes = Routes(
-            self.catalogue,
+    def _build_routes(self, workspace: Path, estimates: RequestEstimates) -> Routes:
+        return Routes(
             self.registry,
             self.availability,
-            toolset,
-            system_messages(workspace, ""),
+            estimates,
             self._default_models(workspace),
+            interactive=self.options.interactive,
+            structured_output=self.options.output_schema is not None,
         )
-        routes.interactive = self.options.interactive
-        routes.structured_output = self.options.output_schema is not None
-        return routes
+
+    def _build_estimates(self, workspace: Path, toolset: Toolset) -> RequestEstimates:
+        return RequestEstimates(self.catalogue, toolset, system_messages(workspace, ""))
 
     attach = staticmethod(read_attachment)
     """Reads an attachment, for front ends that import the core late."""
@@ -367,10 +369,12 @@ class Runtime:
         tool_ids: ToolIdMap,
     ) -> SessionEnvironment:
         options, config, toolset = self.options, self.config, tools or default_toolbox()
+        estimates = self._build_estimates(workspace.root, toolset)
         return SessionEnvironment(
             workspace=workspace,
             registry=self.registry,
-            routes=self._build_routes(workspace.root, toolset),
+            routes=self._build_routes(workspace.root, estimates),
+            estimates=estimates,
             toolset=toolset,
             gate=await asyncio.to_thread(self._build_gate, workspace.root, toolset),
             confirm=confirm,

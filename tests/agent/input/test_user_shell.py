@@ -95,7 +95,7 @@ async def test_next_request_contains_shared_commands_only(bench):
     await play(session.send("well?"))
     [sent] = adapter.requests
     assert texts_in(sent) == [shared.message.text, "well?"]
-    assert session._env.routes.estimate_parts(session.state)[2][0] == "user messages"
+    assert (await session.context_parts())[2][0] == "user messages"
     assert unseen.message in session.state.messages
     assert unseen.message not in session.state.conversation
     await session.close()

@@ -117,7 +117,7 @@ class Session:
 
     async def context_parts(self) -> list[tuple[str, int]]:
         """Return the parts of the next request with their estimated tokens."""
-        return await asyncio.to_thread(self._routes.estimate_parts, self.state)
+        return await asyncio.to_thread(self._env.estimates.parts, self.state, self.model.id)
 
     def list_files(self) -> list[str]:
         """Return the files of the workspace that can be mentioned, up to `MAX_LISTED_FILES`.
@@ -326,7 +326,9 @@ class Session:
         new_messages = [message] if message is not None else []
         return TurnStarted(
             user_message_hash=hashlib.sha256(text.encode()).hexdigest(),
-            estimated_input_tokens=self._routes.estimate(self.state, self.model.id, new_messages),
+            estimated_input_tokens=self._env.estimates.total(
+                self.state, self.model.id, new_messages
+            ),
             has_images=any(isinstance(b, ImageBlock) for m in new_messages for b in m.content),
             has_tool_calls_in_history=any(each.tool_uses for each in history),
             message=message,

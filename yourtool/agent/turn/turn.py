@@ -91,7 +91,7 @@ class Turn:
 
     def estimate(self) -> int:
         """Return the estimated tokens of the next request."""
-        return self.env.routes.estimate(self.state, self.model.id)
+        return self.env.estimates.total(self.state, self.model.id)
 
     def record_outcome(
         self, error_class: str | None

@@ -1,0 +1,59 @@
+"""Estimates of the tokens of the next request."""
+
+from collections.abc import Sequence
+
+from yourtool.agent.history.state import State
+from yourtool.effects import ToolDefinition
+from yourtool.messages.message import Message
+from yourtool.providers.catalogue.models import Catalogue
+from yourtool.providers.estimate import calibrate_estimate, estimate_tokens
+from yourtool.providers.requests.placeholders import replace_unsupported_media
+from yourtool.tools.toolset import Toolset
+
+
+class RequestEstimates:
+    """Estimates for requests with the same system prompt and toolset."""
+
+    def __init__(self, catalogue: Catalogue, toolset: Toolset, system: Sequence[Message]) -> None:
+        self.catalogue = catalogue
+        self._toolset = toolset
+        self._system = system
+
+    @property
+    def tools(self) -> Sequence[ToolDefinition]:
+        """The tools in the next request."""
+        return self._toolset.current().definitions
+
+    def total(self, state: State, model_id: str, new_messages: Sequence[Message] = ()) -> int:
+        """Return the estimated tokens of the next request to a model.
+
+        The estimate is calibrated with the tokens that the model counted in this session.
+        """
+        conversation = state.conversation_for(model_id)
+        estimate = self._estimate((*conversation, *new_messages), model_id)
+        if (counted := state.counted_replies.get(model_id)) is None:
+            return estimate
+        sent = [message for message in conversation if message.id < counted.message.id]
+        return calibrate_estimate(estimate, self._estimate(sent, model_id), counted.prompt_tokens)
+
+    def parts(self, state: State, model_id: str) -> list[tuple[str, int]]:
+        """Return the parts of the next request with their share of its estimated tokens."""
+        by_role: dict[str, list[Message]] = {}
+        for message in state.conversation_for(model_id):
+            by_role.setdefault(message.role, []).append(message)
+        estimates = [
+            ("system prompt", estimate_tokens(self._system, (), model_id)),
+            ("tools", estimate_tokens((), self.tools, model_id)),
+            *(
+                (f"{role} messages", estimate_tokens(messages, (), model_id))
+                for role, messages in by_role.items()
+            ),
+        ]
+        total = sum(tokens for _, tokens in estimates)
+        share = self.total(state, model_id) / total if total else 1
+        return [(name, round(tokens * share)) for name, tokens in estimates]
+
+    def _estimate(self, messages: Sequence[Message], model_id: str) -> int:
+        can = self.catalogue.get(model_id).capabilities
+        sent = (replace_unsupported_media(message, can) for message in messages)
+        return estimate_tokens((*self._system, *sent), self.tools, model_id)
