@@ -162,3 +162,26 @@ async def test_empty_prompt_is_drawn_on_a_very_narrow_terminal(app, session, wid
         await say(pilot, "first")
         await all_sent(pilot)
         assert session.sent == ["first"]
+
+
+@pytest.mark.parametrize("key", ["ctrl+underscore", "ctrl+y"])
+async def test_undo_and_redo_of_more_lines_than_the_prompt_shows(app, key):
+    async with app.run_test(size=(60, 12)) as pilot:
+        await settle(pilot)
+        prompt = app.chat.prompt
+        lines = "\n".join(f"line {number}" for number in range(8))
+        if key == "ctrl+y":
+            prompt.insert(lines)
+            prompt.clear()
+            await press(pilot, "ctrl+underscore")
+            prompt.move_cursor((7, 3))
+            await settle(pilot)
+            await press(pilot, key)
+        else:
+            prompt.insert("a")
+            prompt.history.checkpoint()
+            prompt.insert("\n" + lines)
+            await settle(pilot)
+            await press(pilot, key)
+        assert prompt.text == ("a" if key == "ctrl+underscore" else "")
+        assert prompt.cursor_location == (0, len(prompt.text))

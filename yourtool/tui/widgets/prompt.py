@@ -6,6 +6,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.timer import Timer
 from textual.widgets import TextArea
+from textual.widgets.text_area import Selection
 
 from yourtool.text import printable, storable
 from yourtool.tui.completer import Completer
@@ -203,6 +204,22 @@ class Prompt(TextArea):
             self.delete((row, column - length), (row, column))
         else:
             super().action_delete_left()
+
+    def undo(self) -> None:
+        """Undo the last edit.
+
+        The cursor first moves to the start, because Textual scrolls to it before it has moved: an
+        error if its line no longer exists.
+        """
+        if self.history.undo_stack:
+            self.selection = Selection()
+        super().undo()
+
+    def redo(self) -> None:
+        """Redo the last edit that was undone; see `undo`."""
+        if self.history.redo_stack:
+            self.selection = Selection()
+        super().redo()
 
     def close_completions(self) -> bool:
         """Close the completion list; False if it was not open."""
