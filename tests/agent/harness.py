@@ -38,7 +38,7 @@ from yourtool.routing.availability import Availability
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 from yourtool.tools.builtin import default_toolbox
-from yourtool.tools.toolset import Tool, Toolbox
+from yourtool.tools.toolset import Tool, Toolbox, Toolset
 from yourtool.tools.workspace import Workspace
 
 PRICE = Price(input_per_mtok_usd=Decimal(3), output_per_mtok_usd=Decimal(15))
@@ -154,6 +154,7 @@ class Bench:
         rules: RuleSet = NO_RULES,
         limits: Limits = LIMITS,
         tools: Iterable[Tool] | None = None,
+        toolset: Toolset | None = None,
         max_requests: int | None = None,
         max_cost: Decimal | None = None,
         interactive: bool = True,
@@ -163,7 +164,8 @@ class Bench:
     ) -> Session:
         adapter = adapter if isinstance(adapter, Checked) else Checked(adapter)
         session_id = resume or new_session_id()
-        toolbox = default_toolbox() if tools is None else Toolbox(tools)
+        if toolset is None:
+            toolset = default_toolbox() if tools is None else Toolbox(tools)
         registry: Any = OneAdapter(adapter)
         state = State()
         record = Recorder(self.store, session_id, state)
@@ -180,13 +182,13 @@ class Bench:
                 pass
         spill = self.root / "spill"
         spill.mkdir(exist_ok=True)
-        estimates = RequestEstimates(self.catalogue, toolbox, ())
+        estimates = RequestEstimates(self.catalogue, toolset, ())
         env = SessionEnvironment(
             workspace=Workspace(self.workspace, (spill,)),
             registry=registry,
             routes=Routes(registry, self.availability, estimates, defaults),
             estimates=estimates,
-            toolset=toolbox,
+            toolset=toolset,
             gate=Gate(rules, mode),
             confirm=confirm or User(),
             limits=limits,

@@ -119,11 +119,11 @@ def validate_arguments(schema: Schema, instance: object) -> list[str]:
 def _problems(schema: Schema, value: Any, path: str) -> Iterator[str]:
     kind = schema.get("type")
     if kind is not None and not _TYPES[kind](value):
-        yield f"{path}: expected {kind}, got {_json_type(value)}"
+        yield f"{path}: expected {kind}, got {json_type(value)}"
         return
     allowed = [schema["const"]] if "const" in schema else schema.get("enum")
     if allowed is not None and not any(_json_equal(value, option) for option in allowed):
-        yield f"{path}: must be one of {_format_value(allowed)}, not {_format_input(value)}"
+        yield f"{path}: must be one of {format_value(allowed)}, not {format_input(value)}"
     if isinstance(value, dict):
         yield from _object_problems(schema, cast("dict[str, Any]", value), path)
     elif isinstance(value, list | tuple):
@@ -137,9 +137,9 @@ def _problems(schema: Schema, value: Any, path: str) -> Iterator[str]:
             yield f"{path}: must match `{pattern}`"
     elif _is_number(value):
         if (low := schema.get("minimum")) is not None and value < low:
-            yield f"{path}: must be at least {low}, not {_format_input(value)}"
+            yield f"{path}: must be at least {low}, not {format_input(value)}"
         if (high := schema.get("maximum")) is not None and value > high:
-            yield f"{path}: must be at most {high}, not {_format_input(value)}"
+            yield f"{path}: must be at most {high}, not {format_input(value)}"
 
 
 def _object_problems(schema: Schema, value: dict[str, Any], path: str) -> Iterator[str]:
@@ -151,7 +151,7 @@ def _object_problems(schema: Schema, value: dict[str, Any], path: str) -> Iterat
         if name in known:
             yield from _problems(known[name], item, f"{path}.{name}")
         elif schema.get("additionalProperties") is False:
-            yield f"{path}.{name}: unknown field; use one of {_format_value(sorted(known))}"
+            yield f"{path}.{name}: unknown field; use one of {format_value(sorted(known))}"
 
 
 def _bound_problems(schema: Schema, size: int, path: str, what: str) -> Iterator[str]:
@@ -162,7 +162,8 @@ def _bound_problems(schema: Schema, size: int, path: str, what: str) -> Iterator
         yield f"{path}: may have at most {high} {noun}, has {size}"
 
 
-def _json_type(value: object) -> str:
+def json_type(value: object) -> str:
+    """Return the narrowest type of a JSON value."""
     order = ("null", "boolean", "string", "integer", "number", "array", "object")
     return next((name for name in order if _TYPES[name](value)), type(value).__name__)
 
@@ -182,13 +183,14 @@ def _json_equal(left: Any, right: Any) -> bool:
     return left == right
 
 
-def _format_input(value: object) -> str:
+def format_input(value: object) -> str:
     """Return a value completely or not at all: part of an API key could not be masked."""
     text = msgspec.json.encode(value).decode()
-    return text if len(text) <= 100 else f"this {_json_type(value)} of {len(text):,} characters"
+    return text if len(text) <= 100 else f"this {json_type(value)} of {len(text):,} characters"
 
 
-def _format_value(value: object) -> str:
+def format_value(value: object) -> str:
+    """Return a value of a schema, truncated."""
     text = msgspec.json.encode(value).decode()
     return text if len(text) <= 100 else f"{text[:100]}…"
 

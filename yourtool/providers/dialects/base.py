@@ -5,17 +5,19 @@ function `build_dialect` of type `DialectBuilder`, which is imported with the fi
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from yourtool.config import Api
 from yourtool.events.deltas import StreamEvent
+from yourtool.json_schema import SchemaResult
 from yourtool.models import Model
 from yourtool.providers.base import Request, SdkVendor, Transport
 from yourtool.providers.model_lists import fetch_model_list
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.replies.body_decoder import BodyDecoder, SseEvent
+from yourtool.providers.requests.tool_schema import lower_schema
 
 if TYPE_CHECKING:  # imported with the first dialect
     from yourtool.providers.replies.reply import Reply
@@ -46,6 +48,8 @@ class DialectSpec(Struct, frozen=True, kw_only=True):
     parse_base_url: Callable[[str], str] = str
     """Returns the full form of a configured base URL."""
     fetch_models: ModelFetcher = fetch_model_list
+    tool_schema: Callable[[Mapping[str, Any]], SchemaResult] = lower_schema
+    """Returns the schema of a tool as the wire format accepts it."""
 
 
 class WireRequest(Struct, frozen=True):

@@ -9,12 +9,11 @@ from yourtool.tools.builtin import default_toolbox
 
 
 def of(**properties):
-    return google_schema({"type": "object", "properties": properties})
+    return google_schema({"type": "object", "properties": properties}).schema
 
 
 def one(schema):
     cleaned = of(x=schema)
-    assert cleaned is not None
     return cleaned["properties"]["x"]
 
 
@@ -72,8 +71,7 @@ def test_references_are_inlined_and_recursive_ones_end():
             "Leaf": {"type": "integer"},
         },
     }
-    cleaned = google_schema(schema)
-    assert cleaned is not None
+    cleaned = google_schema(schema).schema
     assert cleaned["properties"]["tree"] == {
         "type": "object",
         "description": "A tree.",
@@ -82,14 +80,13 @@ def test_references_are_inlined_and_recursive_ones_end():
 
 
 def test_tool_without_arguments_has_no_schema():
-    assert google_schema({"type": "object", "properties": {}}) is None
-    assert google_schema({}) is None
+    assert google_schema({"type": "object", "properties": {}}).schema == {}
+    assert google_schema({}).schema == {}
 
 
 def test_schemas_of_own_tools_have_all_arguments_and_descriptions():
     for tool in default_toolbox().definitions:
-        cleaned = google_schema(tool.input_schema)
-        assert cleaned is not None
+        cleaned = google_schema(tool.input_schema).schema
         assert cleaned["properties"].keys() == tool.input_schema["properties"].keys()
         assert cleaned.get("required", []) == tool.input_schema["required"]
         for name, schema in tool.input_schema["properties"].items():
@@ -113,7 +110,7 @@ _SCHEMAS = st.recursive(
 @pytest.mark.req("R-SWP-02")
 def test_any_input_becomes_a_valid_google_schema(schema, definition):
     root = {"type": "object", "properties": {"x": schema}, "$defs": {"a": definition}}
-    declared = {"name": "f", "description": "", "parameters": google_schema(root)}
+    declared = {"name": "f", "description": "", "parameters": google_schema(root).schema}
     body = {
         "contents": [{"role": "user", "parts": [{"text": "x"}]}],
         "tools": [{"functionDeclarations": [declared]}],

@@ -20,7 +20,7 @@ from yourtool.messages.blocks import (
 )
 from yourtool.messages.message import Message, Role
 from yourtool.providers.base import ForcedTool, Request, ToolChoice
-from yourtool.providers.dialects.generate_content.schema import google_schema
+from yourtool.providers.dialects.generate_content.spec import SPEC
 from yourtool.providers.json_access import count, text
 from yourtool.providers.provider_extras import ProviderExtras
 from yourtool.providers.requests.media_parts import prepare_media
@@ -84,7 +84,7 @@ def build_body(request: Request) -> dict[str, Any]:
                 "name": function_name(tool.name),
                 "description": tool.description,
             }
-            if (schema := google_schema(tool.input_schema)) is not None:
+            if schema := SPEC.tool_schema(tool.input_schema).schema:
                 declared["parameters"] = schema
             declarations.append(declared)
         wire["tools"] = [{"functionDeclarations": declarations}]

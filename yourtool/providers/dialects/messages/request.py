@@ -74,7 +74,7 @@ def build_body(
             {
                 "name": tool.name,
                 "description": tool.description,
-                "input_schema": tool.input_schema,
+                "input_schema": SPEC.tool_schema(tool.input_schema).schema,
             }
             for tool in request.tools
         ]

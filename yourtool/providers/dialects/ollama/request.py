@@ -66,7 +66,7 @@ def build_body(request: Request) -> dict[str, Any]:
                 "function": {
                     "name": tool.name,
                     "description": tool.description,
-                    "parameters": tool.input_schema,
+                    "parameters": SPEC.tool_schema(tool.input_schema).schema,
                 },
             }
             for tool in tools

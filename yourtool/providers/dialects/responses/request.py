@@ -64,7 +64,7 @@ def build_body(request: Request, *, supports_long_cache: bool = False) -> dict[s
                 "type": "function",
                 "name": tool.name,
                 "description": tool.description,
-                "parameters": tool.input_schema,
+                "parameters": SPEC.tool_schema(tool.input_schema).schema,
                 "strict": False,  # its default is strict, which refuses optional properties
             }
             for tool in request.tools
