@@ -24,8 +24,9 @@ from yourtool.tools.workspace import Workspace
 
 @dataclass(kw_only=True)
 class SessionEnvironment:
-    """What the turns of one session use. Sessions share the registry and nothing else.
+    """What the turns of one session use.
 
+    Sessions share the registry, and through `routes` the catalogue and the availability of models.
     `limits` are soft: the user can approve going beyond them. `max_requests` and `max_cost` stop
     the turn.
     """
