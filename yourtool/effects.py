@@ -53,7 +53,7 @@ class ToolDefinition(Struct, frozen=True, kw_only=True):
     name: str
     description: str
     input_schema: dict[str, Any]
-    """The JSON Schema subset of `tools.schema`."""
+    """JSON Schema; of any content if the tool is from elsewhere."""
     side_effects: SideEffects
     subject_kind: SubjectKind = "path"
     """What a rule for this tool can name in parentheses."""

@@ -19,6 +19,7 @@ from functools import lru_cache, partial
 from weakref import ReferenceType, ref
 
 from yourtool.effects import ToolDefinition
+from yourtool.json_schema import resolve_schema
 from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
@@ -142,7 +143,7 @@ def _forget(place: int, _gone: ReferenceType[Message]) -> None:
 
 @lru_cache(maxsize=1_024)
 def _tool_tokens(tool: ToolDefinition, weights: TokenWeights) -> float:
-    schema = weights.schema(tool.input_schema)
+    schema = weights.schema(resolve_schema(tool.input_schema).schema)
     return weights.tool + _text_tokens(f"{tool.name}\n{tool.description}\n{schema}", weights)
 
 

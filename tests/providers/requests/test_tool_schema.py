@@ -4,16 +4,21 @@ import pytest
 from hypothesis import given, settings
 
 from tests.doubling import LINEAR, growth
+from tests.providers.dialect_journeys import STATIONS
+from tests.providers.histories import full
+from tests.providers.recorded_exchanges import problems, request
 from tests.server_tools import SERVER_TOOLS
 from tests.strategies import examples, json_values
 from tests.test_json_schema import SCHEMAS, has_reference
 from tests.validator.validate import errors, validate
+from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.providers.dialects.base import DialectSpec
 from yourtool.providers.dialects.chat.spec import SPEC as CHAT
 from yourtool.providers.dialects.generate_content.spec import SPEC as GOOGLE
 from yourtool.providers.dialects.messages.spec import SPEC as MESSAGES
 from yourtool.providers.dialects.ollama.spec import SPEC as OLLAMA
 from yourtool.providers.dialects.responses.spec import SPEC as RESPONSES
+from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.requests.tool_schema import lower_schema
 from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.schema import subset_problems
@@ -196,3 +201,29 @@ def test_any_json_passes_the_validators_of_requests(part):
     tool = {"name": "f", "description": "d", "input_schema": MESSAGES.tool_schema(part).schema}
     body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]}
     assert errors(validate("anthropic", "messages", {**body, "tools": [tool]})) == []
+
+
+def server_tool(name, schema):
+    return ToolDefinition(
+        name=name,
+        description="From a server.",
+        input_schema=schema,
+        side_effects=SideEffects.NETWORK,
+    )
+
+
+@pytest.mark.parametrize("dialect", STATIONS)
+def test_formats_accept_the_names_and_schemas_of_real_servers(dialect):
+    station = STATIONS[dialect]
+    tools = tuple(server_tool(name, schema) for name, schema in SERVER_TOOLS.items())
+    body = station.dialect().to_wire(request(station.model, full(station.model), tools)).body
+    assert problems(*station.api, body) == []
+    for name in SERVER_TOOLS:
+        assert f'"name":"{name}"'.encode() in body
+
+
+@settings(max_examples=examples(50), deadline=None)
+@given(SCHEMAS | json_values)
+def test_size_of_any_json_can_be_estimated(part):
+    for name in ("anthropic:claude", "openai:gpt-5", "google:gemini", "ollama:x"):
+        assert estimate_tokens((), [server_tool("f", part)], name) > 0
