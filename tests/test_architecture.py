@@ -20,7 +20,6 @@ SCRIPTS = [
 
 MODULE_LINES = 400
 OVER: dict[str, int] = {
-    "yourtool/tui/screens/chat.py": 420,
     "yourtool/tui/transcript/transcript.py": 525,
 }
 """Modules that may be longer, with their limit: closed vocabularies, ideas without a seam."""

@@ -244,7 +244,7 @@ async def test_draft_survives_a_swap_and_a_restart(home, session):
         app.chat.refresh_status()
         assert app.chat.prompt.text == "hm"
         app.chat.save_draft()
-        app.chat.history.close()
+        app.chat.input.close()
     again, _ = app_of(home, session)
     async with again.run_test() as pilot:
         await until(pilot, lambda: again.chat.prompt.text == "hm")
@@ -558,7 +558,7 @@ async def test_demo_banner_names_the_ways_to_use_a_model(home, tmp_path):
         assert runtime.credentials.saved == {"anthropic": "sk-canary"}
         assert "This is a script" not in screen_text(app)
         assert "canary" not in screen_text(app)
-        assert all("key" not in draft.text for draft in app.chat.history.entries)
+        assert all("key" not in draft.text for draft in app.chat.input.entries)
 
 
 async def test_switching_to_a_real_model_leaves_the_demo_directory(home, tmp_path):
@@ -584,7 +584,7 @@ async def test_key_given_as_an_argument_is_rejected_and_not_repeated(home, sessi
         await settle(pilot)
         assert "takes the name of a provider" in screen_text(app)
         assert runtime.credentials.saved == {}
-        assert app.chat.history.entries == []
+        assert app.chat.input.entries == []
 
 
 # Commands

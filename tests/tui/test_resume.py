@@ -85,7 +85,7 @@ async def test_keys_are_handled_while_a_long_session_opens(tmp_path, sessions):
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.chat.session is here)
         app.chat.prompt.load(Draft("/resume sess_2"))
-        pilot.app.chat.take(app.chat.prompt.draft)
+        pilot.app.chat.input.take(app.chat.prompt.draft)
         await reading(pilot)
         await burst(pilot, *"typed", "enter", *"more")
         assert app.chat.opening is not None
@@ -120,9 +120,9 @@ async def test_command_waits_until_the_session_is_open(tmp_path, sessions, secon
         await until(pilot, lambda: app.chat.session is here)
         await say(pilot, "hi")
         await until(pilot, lambda: not app.chat.runner.is_running)
-        app.chat.take(Draft("/resume sess_2"))
+        app.chat.input.take(Draft("/resume sess_2"))
         await reading(pilot)
-        app.chat.take(Draft(second))
+        app.chat.input.take(Draft(second))
         assert [each.text for each in app.chat.runner.queue.drafts] == [second]
         await until(pilot, lambda: app.chat.session is long and not len(app.chat.runner.queue))
         await settle(pilot)
@@ -141,7 +141,7 @@ async def test_quitting_while_a_session_opens_closes_it(tmp_path, sessions, at_s
     async with app.run_test() as pilot:
         if not at_start:
             await until(pilot, lambda: app.chat.session is here)
-            app.chat.take(Draft("/resume sess_2"))
+            app.chat.input.take(Draft("/resume sess_2"))
         await reading(pilot)
         await press(pilot, "ctrl+d")
         await until(pilot, lambda: app._exit)

@@ -128,6 +128,12 @@ class TurnRunner:
             self.queue.resume()
             self.send_next()
 
+    def take_back(self, at: int) -> Draft | None:
+        """Remove and return a queued message; None if the index does not exist."""
+        draft = self.queue.pop(at)
+        self._display.refresh_status()
+        return draft
+
     def send_next(self) -> None:
         """Send or run the next queued message unless the queue is paused."""
         if not self._can_send or self.queue.pause_reason:

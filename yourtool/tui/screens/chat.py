@@ -14,16 +14,17 @@ from textual.screen import Screen
 from textual.widgets import TextArea
 
 from yourtool.agent.commands.base import Invocation
-from yourtool.agent.commands.parser import InvalidCommand, parse_input
+from yourtool.agent.commands.parser import parse_input
 from yourtool.config import Mode
 from yourtool.effects import Confirmation, Decision
 from yourtool.events.catalog import Event
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
-from yourtool.tui.history import History, history_choices
+from yourtool.tui.history import history_choices
 from yourtool.tui.keys import bindings
 from yourtool.tui.pending_attachments import PendingAttachments
+from yourtool.tui.prompt_input import PromptInput
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.session_status import HINT_APPROVAL, HINT_QUIT, SessionStatus
 from yourtool.tui.terminal import has_job_control
@@ -89,7 +90,6 @@ class ChatScreen(Screen[None]):
         """`run_command` runs a slash command and shows its results on the screen."""
         super().__init__()
         self.runtime: Runtime | None = None
-        self.history: History | None = None
         self.opening: asyncio.Task[Any] | None = None
         """The task that opens another session."""
         self.completer = Completer()
@@ -98,7 +98,8 @@ class ChatScreen(Screen[None]):
         self.runner = TurnRunner(self, self.attachments, clock)
         self.queue_list = QueueList(self.runner.queue)
         self._completion_list = CompletionList()
-        self.prompt = Prompt(self.completer, self._completion_list, self)
+        self.input = PromptInput(self.runner, lambda text: self.note("warning", text))
+        self.prompt = Prompt(self.completer, self._completion_list, self.input, self.leave_prompt)
         self.approval_prompt = ApprovalPrompt(self.prompt, clock)
         self.status = SessionStatus(
             self, self.status_line, self.prompt, self.transcript, self.runner
@@ -106,7 +107,6 @@ class ChatScreen(Screen[None]):
         self._run_command = run_command
         self._clock = clock
         self._last_interrupt = -float(QUIT_SECONDS)
-        self._unconfirmed_text = ""
         self._listing_files = False
 
     def compose(self) -> ComposeResult:
@@ -128,8 +128,7 @@ class ChatScreen(Screen[None]):
 
     def on_unmount(self) -> None:
         """Release the draft file."""
-        if self.history is not None:
-            self.history.close()
+        self.input.close()
 
     # ── the session ─────────────────────────────────────────────────────────────────────────────
 
@@ -226,58 +225,17 @@ class ChatScreen(Screen[None]):
 
     # ── the prompt ──────────────────────────────────────────────────────────────────────────────
 
-    def take(self, draft: Draft) -> None:
-        """Pass the content of the prompt to the runner; without text, send a paused queue."""
-        if not draft.full_text.strip():
-            self.runner.resume()
-            return
-        parsed = parse_input(draft.text)
-        if isinstance(parsed, InvalidCommand) and not self._is_confirmed_text(draft, parsed):
-            self.note("warning", parsed.message)
-            return
-        command = parsed.command if isinstance(parsed, Invocation) else None
-        if command is not None and self.runner.is_running and not command.during_turn:
-            self.note("warning", f"`/{command.name}` needs the turn to end; Esc stops it.")
-            return
-        if self.history is not None and not (command is not None and command.name == "key"):
-            self.history.add(draft)
-            self.history.save_draft(Draft())
-        self.prompt.load(Draft())
-        self.runner.submit(draft)
-
-    def _is_confirmed_text(self, draft: Draft, mistake: InvalidCommand) -> bool:
-        """Whether Enter was pressed again for text that looks like a command."""
-        again = bool(draft.text) and self._unconfirmed_text == draft.text
-        self._unconfirmed_text = draft.text if mistake.path_like and not again else ""
-        return again
-
-    def recall(self, step: Literal[-1, 1]) -> None:
-        """Load a queued message or an earlier prompt."""
-        if step < 0 and not self.prompt.text and len(self.runner.queue):
-            self._edit_queued(-1)
-        elif self.history is not None:
-            draft = self.history.older(self.prompt.draft) if step < 0 else self.history.newer()
-            if draft is not None:
-                self.prompt.load(draft)
-
-    def _edit_queued(self, at: int) -> None:
-        if (draft := self.runner.queue.pop(at)) is not None:
-            self.prompt.load(draft)
-            self.status.refresh()
+    def _restore_last_draft(self, runtime: "Runtime") -> None:
+        left = self.input.open_history(runtime.paths.state, runtime.options.workspace)
+        if left.text and not self.prompt.text:
+            self.prompt.load(left)
+        else:
+            self.input.add_to_history(left)
 
     @on(Prompt.TypingPaused)
     def save_draft(self) -> None:
         """Save the text in the prompt."""
-        if self.history is not None:
-            self.history.save_draft(self.prompt.draft)
-
-    def _restore_last_draft(self, runtime: "Runtime") -> None:
-        self.history = History(runtime.paths.state, runtime.options.workspace)
-        left = self.history.claim_draft()
-        if left.text and not self.prompt.text:
-            self.prompt.load(left)
-        else:
-            self.history.add(left)
+        self.input.save(self.prompt.draft)
 
     def leave_prompt(self) -> None:
         """Focus the open approval prompt, or else the transcript."""
@@ -305,8 +263,8 @@ class ChatScreen(Screen[None]):
     @on(QueueList.MessageClicked)
     def edit_queued(self, chosen: QueueList.MessageClicked) -> None:
         """Move a queued message to the prompt."""
-        if not self.prompt.text:
-            self._edit_queued(chosen.at)
+        if not self.prompt.text and (draft := self.runner.take_back(chosen.at)) is not None:
+            self.prompt.load(draft)
 
     @on(Prompt.FilesNeeded)
     @work(group="files", exclusive=True)
@@ -338,8 +296,7 @@ class ChatScreen(Screen[None]):
             self.app.copy_to_clipboard(selected)
             self.clear_selection()
         elif self.prompt.text:
-            if self.history is not None:
-                self.history.add(self.prompt.draft)
+            self.input.add_to_history(self.prompt.draft)
             self.prompt.load(Draft())
         elif self._clock() - self._last_interrupt < QUIT_SECONDS:
             self.app.run_worker(self.app.action_quit())
@@ -382,8 +339,7 @@ class ChatScreen(Screen[None]):
         """Ctrl+X: drop the last queued message."""
         if self.prompt.text or not len(self.runner.queue):
             raise SkipAction
-        self.runner.queue.pop(-1)
-        self.status.refresh()
+        self.runner.take_back(-1)
 
     def action_scroll(self, where: str) -> None:
         """Scroll the transcript, or the approval prompt if it is expanded."""
@@ -402,9 +358,8 @@ class ChatScreen(Screen[None]):
     @work(group="history", exclusive=True)
     async def action_search_history(self) -> None:
         """Ctrl+R: search earlier prompts."""
-        if self.history is None:
+        if (entries := self.input.entries) is None:
             return
-        entries = self.history.entries
         picked = await self.app.push_screen_wait(Picker("Prompts", history_choices(entries)))
         if picked is not None:
             self.prompt.load(entries[int(picked)])

@@ -1,5 +1,6 @@
 """The prompt: a multi-line input with folded pastes, history and completion."""
 
+from collections.abc import Callable
 from typing import Literal, Protocol
 
 from textual.message import Message
@@ -24,22 +25,18 @@ from yourtool.tui.widgets.completion import CompletionList
 DRAFT_DELAY_SECONDS = 0.3
 
 
-class PromptOwner(Protocol):
-    """Handles the keys that the prompt does not handle itself.
+class InputHandler(Protocol):
+    """Handles the text of the prompt.
 
     These are calls, not messages: a message would wait in a queue while the next key is handled.
     """
 
-    def take(self, draft: Draft) -> None:
-        """Send a draft, which may be empty, after Enter."""
+    def take(self, draft: Draft) -> bool:
+        """Send a draft, which may be empty, after Enter; return False if it stays."""
         ...
 
-    def recall(self, step: Literal[-1, 1]) -> None:
-        """Load an older (-1) or newer (1) prompt when the cursor would leave the text."""
-        ...
-
-    def leave_prompt(self) -> None:
-        """Move the focus after Tab with nothing to complete."""
+    def recall(self, step: Literal[-1, 1], current: Draft) -> Draft | None:
+        """Return an older (-1) or newer (1) prompt when the cursor would leave the text."""
         ...
 
 
@@ -69,11 +66,17 @@ class Prompt(TextArea):
         """Posted when the user starts to mention a file."""
 
     def __init__(
-        self, completer: Completer, completion: CompletionList, owner: PromptOwner
+        self,
+        completer: Completer,
+        completion: CompletionList,
+        handler: InputHandler,
+        leave: Callable[[], None],
     ) -> None:
+        """`leave` moves the focus after Tab with nothing to complete."""
         super().__init__(soft_wrap=True, highlight_cursor_line=False, placeholder="Say what to do")
         self.cursor_blink = False
-        self._owner = owner
+        self._handler = handler
+        self._leave = leave
         self._completer = completer
         self._completion = completion
         self._completed_for = ""
@@ -161,7 +164,8 @@ class Prompt(TextArea):
             self.insert_text("\n")
             return
         self._completion.open(None)
-        self._owner.take(self.draft)
+        if self._handler.take(self.draft):
+            self.load(Draft())
 
     def action_newline(self) -> None:
         """Insert a line break."""
@@ -171,7 +175,7 @@ class Prompt(TextArea):
         """Accept the selected completion."""
         self._refresh_completions()
         if self._completion.candidate is None:
-            self._owner.leave_prompt()
+            self._leave()
         else:
             self._accept_completion()
 
@@ -183,7 +187,7 @@ class Prompt(TextArea):
         elif self.wrapped_document.location_to_offset(self.cursor_location).y > 0:
             self.action_cursor_up()
         else:
-            self._owner.recall(-1)
+            self._recall(-1)
 
     def action_newer(self) -> None:
         """Move down in the completion list or the text, or recall a newer prompt."""
@@ -194,7 +198,11 @@ class Prompt(TextArea):
         elif self.wrapped_document.location_to_offset(self.cursor_location).y < last:
             self.action_cursor_down()
         else:
-            self._owner.recall(1)
+            self._recall(1)
+
+    def _recall(self, step: Literal[-1, 1]) -> None:
+        if (draft := self._handler.recall(step, self.draft)) is not None:
+            self.load(draft)
 
     def action_delete_left(self) -> None:
         """Delete a character or the chip of a folded paste."""

@@ -1,0 +1,79 @@
+"""What Enter, Up and Down do with the text in the prompt."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from yourtool.agent.commands.base import Invocation
+from yourtool.agent.commands.parser import InvalidCommand, parse_input
+from yourtool.tui.drafts import Draft
+from yourtool.tui.history import History
+from yourtool.tui.turn_runner import TurnRunner
+
+
+class PromptInput:
+    """Checks and submits drafts, and recalls queued and earlier ones; `warn` shows mistakes."""
+
+    def __init__(self, runner: TurnRunner, warn: Callable[[str], None]) -> None:
+        self._runner = runner
+        self._warn = warn
+        self._history: History | None = None
+        self._unconfirmed_text = ""
+
+    @property
+    def entries(self) -> list[Draft] | None:
+        """The earlier prompts, oldest first; None before `open_history`."""
+        return self._history.entries if self._history is not None else None
+
+    def open_history(self, state: Path, workspace: Path) -> Draft:
+        """Read the prompts of a workspace; return the draft that a crashed run left."""
+        self._history = History(state, workspace)
+        return self._history.claim_draft()
+
+    def close(self) -> None:
+        """Release the draft file."""
+        if self._history is not None:
+            self._history.close()
+
+    def take(self, draft: Draft) -> bool:
+        """Submit a draft, or send a paused queue without text; return whether it was accepted."""
+        if not draft.full_text.strip():
+            self._runner.resume()
+            return False
+        parsed = parse_input(draft.text)
+        if isinstance(parsed, InvalidCommand) and not self._is_confirmed_text(draft, parsed):
+            self._warn(parsed.message)
+            return False
+        command = parsed.command if isinstance(parsed, Invocation) else None
+        if command is not None and self._runner.is_running and not command.during_turn:
+            self._warn(f"`/{command.name}` needs the turn to end; Esc stops it.")
+            return False
+        if command is None or command.name != "key":
+            self.add_to_history(draft)
+            self.save(Draft())
+        self._runner.submit(draft)
+        return True
+
+    def _is_confirmed_text(self, draft: Draft, mistake: InvalidCommand) -> bool:
+        """Whether Enter was pressed again for text that looks like a command."""
+        again = bool(draft.text) and self._unconfirmed_text == draft.text
+        self._unconfirmed_text = draft.text if mistake.path_like and not again else ""
+        return again
+
+    def recall(self, step: Literal[-1, 1], current: Draft) -> Draft | None:
+        """Return a queued message, or the prompt before or after the current one."""
+        if step < 0 and not current.text and len(self._runner.queue):
+            return self._runner.take_back(-1)
+        if self._history is None:
+            return None
+        return self._history.older(current) if step < 0 else self._history.newer()
+
+    def add_to_history(self, draft: Draft) -> None:
+        """Add a prompt that can be recalled."""
+        if self._history is not None:
+            self._history.add(draft)
+
+    def save(self, draft: Draft) -> None:
+        """Save the text in the prompt for the case of a crash."""
+        if self._history is not None:
+            self._history.save_draft(draft)
