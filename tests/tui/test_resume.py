@@ -85,7 +85,7 @@ async def test_keys_are_handled_while_a_long_session_opens(tmp_path, sessions):
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.chat.session is here)
         app.chat.prompt.load(Draft("/resume sess_2"))
-        pilot.app.chat.input.take(app.chat.prompt.draft)
+        await app.chat.prompt.run_action("send")
         await reading(pilot)
         await burst(pilot, *"typed", "enter", *"more")
         assert app.chat.opening is not None
