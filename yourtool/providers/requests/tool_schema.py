@@ -64,7 +64,7 @@ class _Lowering:
             append_loss(self.losses, "$.type", "the root must be an object")
         root = {**node, "type": "object"}
         root.setdefault("properties", {})
-        for keyword in root.keys() - _ROOT_KEYWORDS:
+        for keyword in sorted(root.keys() - _ROOT_KEYWORDS):
             append_loss(self.losses, child_path("$", keyword), "dropped")
             del root[keyword]
         return self._lower_keywords(root, "$")
