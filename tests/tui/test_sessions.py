@@ -179,8 +179,11 @@ def held():
     """
     gc.collect()
     process = Path("/proc/self")
-    names = [each for each in process.joinpath("fd").iterdir() if each.is_symlink()]
-    files = Counter(re.sub(r"(sess_|work-)[\w-]+", "", str(each.readlink())) for each in names)
+    names = list[str]()
+    for each in process.joinpath("fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # a thread has closed it
+            names.append(str(each.readlink()))
+    files = Counter(re.sub(r"(sess_|work-)[\w-]+", "", each) for each in names)
     pool = sum(each.name.startswith("asyncio_") for each in threading.enumerate())
     return files, sum(1 for _ in process.joinpath("task").iterdir()) - pool
 
