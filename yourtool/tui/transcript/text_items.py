@@ -158,9 +158,9 @@ class UserMessageItem(TextItem):
 class ReplyItem(TextItem):
     """The reply of the model, streaming or complete."""
 
-    def __init__(self, highlight: HighlighterFactory | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.highlight = highlight
+        self.highlight: HighlighterFactory | None = None
         self.raw = False
         self._is_cancelled = False
 

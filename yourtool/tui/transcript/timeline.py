@@ -5,7 +5,7 @@ Deltas only show early what a fact later confirms. `changed_items` contains the 
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar, assert_never
+from typing import Literal, assert_never
 
 from yourtool.errors import ErrorClass, ToolFailure
 from yourtool.events.catalog import AnyFact, Event
@@ -45,13 +45,7 @@ from yourtool.events.tools import (
     ToolInputInvalid,
 )
 from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted, TurnStarted
-from yourtool.messages.blocks import (
-    ContentBlock,
-    RedactedThinkingBlock,
-    TextBlock,
-    ThinkingBlock,
-    ToolUseBlock,
-)
+from yourtool.messages.blocks import ContentBlock, TextBlock, ToolUseBlock
 from yourtool.messages.message import Message
 from yourtool.messages.metadata import Audience
 from yourtool.tui.markdown.blocks import HighlighterFactory
@@ -59,10 +53,10 @@ from yourtool.tui.pending_attachments import count_attachments
 from yourtool.tui.transcript import summary
 from yourtool.tui.transcript.items import ErrorItem, Item, NoticeItem
 from yourtool.tui.transcript.session_changes import describe_change
-from yourtool.tui.transcript.text_items import ReplyItem, ThinkingItem, UserMessageItem
+from yourtool.tui.transcript.streaming_message import StreamingMessage
+from yourtool.tui.transcript.text_items import ReplyItem, UserMessageItem
 from yourtool.tui.transcript.tool_card import CardStatus, CommandCard, ToolCard
 
-_Part = TypeVar("_Part", ReplyItem, ThinkingItem)
 _FAILURE_STATUS: dict[str, CardStatus] = {
     ToolFailure.CANCELLED: "cancelled",
     ToolFailure.USER_DENIED: "denied",
@@ -84,14 +78,7 @@ class Timeline:
         self._retry_key = retry_key
         self._clock = clock
         self._cards: dict[str, ToolCard] = {}
-        self._parts: list[ReplyItem | ThinkingItem] = []  # of the streaming message, in order
-        self._streamed_parts: dict[
-            int, ReplyItem | ThinkingItem
-        ] = {}  # its streamed parts, by index of the content block
-        self._hidden_reasoning: dict[
-            int, ThinkingItem
-        ] = {}  # its reasoning that was not streamed, by index of the content block
-        self._next_block = 0  # index of the content block after the last streamed one
+        self._message = StreamingMessage(self._add)
         self._failure: ErrorItem | None = None
         self._summary = summary.TurnSummary()
 
@@ -112,7 +99,7 @@ class Timeline:
             if card.status == "queued" or (isinstance(card, CommandCard) and card.is_open)
         ]
         waiting = [self._failure] if self._failure is not None and self._failure.is_waiting else []
-        return next(reversed(calls or self._parts or waiting), None)
+        return next(reversed(calls or self._message.parts or waiting), None)
 
     @property
     def has_failed(self) -> bool:
@@ -143,9 +130,13 @@ class Timeline:
             return
         match event:
             case TextDelta():
-                self._get_reply(event.content_block_index).append(event.text)
+                self.changed_items.add(
+                    self._message.append_reply(event.content_block_index, event.text)
+                )
             case ThinkingDelta():
-                self._get_thinking(event.content_block_index).append(event.text)
+                self.changed_items.add(
+                    self._message.append_reasoning(event.content_block_index, event.text)
+                )
             case ToolOutputDelta():
                 self._get_card(event.tool_use_id).append_output(event.text)
             case ShellStarted():
@@ -153,7 +144,7 @@ class Timeline:
             case MessageStart():
                 self._resolve_failure()
             case ToolUseStart():
-                self._add_skipped_blocks(event.content_block_index)
+                self._message.add_skipped_blocks(event.content_block_index)
                 self._get_card(event.tool_use_id, event.tool_name)
             case ToolUseEnd():
                 self._get_card(event.tool_use_id).set_arguments(event.final_input)
@@ -179,8 +170,8 @@ class Timeline:
                 self._resolve_failure()
                 if event.message.metadata.audience is not Audience.MODEL:
                     self._complete_content(event.message.content)
-                if self._parts:
-                    self.message_items[event.message.id] = self._parts[0]
+                if parts := self._message.parts:
+                    self.message_items[event.message.id] = parts[0]
                 self._summary.add_request(event)
                 self._end_message()
             case LlmCallFailed():
@@ -217,40 +208,10 @@ class Timeline:
         return route is not None and route.chosen_model is None
 
     def _add(self, item: Item) -> None:
+        if isinstance(item, ReplyItem):
+            item.highlight = self.highlight
         self.items.append(item)
         self.changed_items.add(item)
-
-    def _add_skipped_blocks(self, index: int) -> None:
-        """Add items for skipped content blocks: hidden reasoning has no stream events."""
-        for at in range(self._next_block, index):
-            self._add_hidden_reasoning(at)
-        self._next_block = max(self._next_block, index + 1)
-
-    def _add_hidden_reasoning(self, at: int) -> None:
-        if at not in self._hidden_reasoning:
-            self._hidden_reasoning[at] = hidden = ThinkingItem(redacted=True)
-            self._add(hidden)
-
-    def _get_reply(self, index: int) -> ReplyItem:
-        part = self._streamed_parts.get(index)
-        if not isinstance(part, ReplyItem):
-            self._add_skipped_blocks(index)
-            part = self._streamed_parts[index] = self._add_part(ReplyItem(self.highlight))
-        self.changed_items.add(part)
-        return part
-
-    def _get_thinking(self, index: int) -> ThinkingItem:
-        part = self._streamed_parts.get(index)
-        if not isinstance(part, ThinkingItem):
-            self._add_skipped_blocks(index)
-            part = self._streamed_parts[index] = self._add_part(ThinkingItem())
-        self.changed_items.add(part)
-        return part
-
-    def _add_part(self, part: _Part) -> _Part:
-        self._parts.append(part)
-        self._add(part)
-        return part
 
     def _get_card(self, tool_use_id: str, name: str = "tool") -> ToolCard:
         if (card := self._cards.get(tool_use_id)) is None:
@@ -299,40 +260,16 @@ class Timeline:
         self._failure = None
 
     def _complete_content(self, content: Sequence[ContentBlock]) -> None:
-        """Replace streamed content with the final content and add blocks that were not streamed."""
-        replies = [part for part in self._parts if isinstance(part, ReplyItem)]
-        thoughts = [
-            part for part in self._streamed_parts.values() if isinstance(part, ThinkingItem)
-        ]
-        for at, block in enumerate(content):
-            match block:
-                case TextBlock(text=text):
-                    part = replies.pop(0) if replies else self._add_part(ReplyItem(self.highlight))
-                    part.finish(text)
-                    self.changed_items.add(part)
-                case ThinkingBlock(text=text):
-                    if (thought := self._hidden_reasoning.get(at)) is None and thoughts:
-                        thought = thoughts.pop(0)
-                    elif thought is None:
-                        thought = self._hidden_reasoning[at] = self._add_part(ThinkingItem())
-                    thought.finish(text)
-                    self.changed_items.add(thought)
-                case RedactedThinkingBlock():
-                    self._add_hidden_reasoning(at)
-                case ToolUseBlock():
-                    self._get_card(block.id, block.name).set_arguments(block.input)
-                case _:
-                    pass
+        """Replace the streamed content with the final one."""
+        self.changed_items.update(self._message.complete(content, self._show_call))
+
+    def _show_call(self, call: ToolUseBlock) -> None:
+        self._get_card(call.id, call.name).set_arguments(call.input)
 
     def _end_message(self, *, cancelled: bool = False) -> None:
-        """Finish the open parts of the message."""
-        for part in self._parts:
-            if isinstance(part, ReplyItem) and cancelled:
-                part.cancel()
-            else:
-                part.finish()
-            self.changed_items.add(part)
-        self._parts, self._streamed_parts, self._hidden_reasoning, self._next_block = [], {}, {}, 0
+        self._message.end(cancelled=cancelled)
+        self.changed_items.update(self._message.parts)
+        self._message = StreamingMessage(self._add)
 
     def _schedule_retry(self, event: RetryScheduled) -> None:
         """Start the countdown of the last failure to its retry."""
