@@ -34,7 +34,7 @@ def add_reply(app, text):
     reply = ReplyItem()
     reply.finish(text)
     app.chat.transcript._timeline._add(reply)
-    app.chat.transcript._flush()
+    app.chat.transcript._schedule.flush()
     return reply
 
 

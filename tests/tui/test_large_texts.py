@@ -113,7 +113,7 @@ async def test_result_of_a_hundred_megabytes_does_not_delay_keys(session, kind):
         for event in (session.started(), session.called(use), done, session.ended()):
             stage.transcript.apply(event)
         await pilot.pause()
-        stage.transcript._flush()
+        stage.transcript._schedule.flush()
         assert "more rows" in stage.shown()
         stage.transcript.focus()
         await pilot.press("up", "enter")

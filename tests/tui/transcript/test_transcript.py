@@ -86,7 +86,7 @@ async def play(stage: Stage, pilot, *events: Event) -> str:
     for event in events:
         stage.transcript.apply(event)
     await paint(pilot)
-    stage.transcript._flush()
+    stage.transcript._schedule.flush()
     await paint(pilot)
     return stage.shown()
 
@@ -603,7 +603,7 @@ async def test_timer_runs_only_while_a_tool_runs(session):
     async with stage.run_test(size=(60, 20)) as pilot:
         transcript = stage.transcript
         await play(stage, pilot, *session.turn())
-        assert transcript._ticker is None and transcript._flush_timer is None
+        assert transcript._ticker is None and not transcript._schedule.is_waiting
         await play(stage, pilot, session.called(SHELL))
         assert transcript._ticker is not None
         await play(stage, pilot, session.completed(SHELL, "done"))

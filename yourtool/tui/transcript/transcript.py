@@ -1,8 +1,8 @@
 """The transcript: one scrolling widget that paints rows of items.
 
 Only visible rows are laid out and painted; items further up have an estimated height until they
-come into view. While a reply streams, only changed rows are repainted, at most
-`FLUSHES_PER_SECOND` times a second; when nothing happens, no timer runs.
+come into view. While a reply streams, only changed rows are repainted; when nothing happens, no
+timer runs.
 """
 
 import time
@@ -36,9 +36,8 @@ from yourtool.tui.transcript.selection import is_long, read_selection, selected_
 from yourtool.tui.transcript.text_items import ReplyItem, ThinkingItem
 from yourtool.tui.transcript.timeline import Timeline
 from yourtool.tui.transcript.tool_card import ToolCard
+from yourtool.tui.transcript.update_schedule import UpdateSchedule
 
-FLUSHES_PER_SECOND = 12
-"""Updates of the screen per second while a reply streams."""
 SILENCE_SECONDS = 10
 """Seconds without new output after which the status line shows the pause."""
 _RESERVED_ROWS = 3
@@ -100,9 +99,12 @@ class Transcript(ScrollView, can_focus=True):
         self._view_top = 0
         self._scroll_height = 0
         self._changed_at = 0.0  # time of the last event that changed an item
-        self._flushed_at = 0.0
-        self._is_flush_queued = False
-        self._flush_timer: Timer | None = None
+        self._schedule = UpdateSchedule(
+            self,
+            has_changes=self._has_changes,
+            lay_out=self._lay_out_changes,
+            paint=self._paint_changes,
+        )
         self._dirty_rows = (_NO_ROW, 0)  # rows to paint: the first, and the one after the last
         self._painted_total = 0
         self._ticker: Timer | None = None
@@ -114,7 +116,7 @@ class Transcript(ScrollView, can_focus=True):
     def on_resize(self) -> None:
         """Lay out the visible items again, and those that were added before there was a size."""
         self._relayout()
-        self._schedule(at_once=True)
+        self._schedule.request(at_once=True)
 
     def on_focus(self) -> None:
         """Show the selection marker."""
@@ -146,7 +148,7 @@ class Transcript(ScrollView, can_focus=True):
         self._timeline.apply(event)
         if self._timeline.changed_items:
             self._changed_at = time.monotonic()
-            self._schedule(at_once=isinstance(event, _FINAL_EVENTS))
+            self._schedule.request(at_once=isinstance(event, _FINAL_EVENTS))
 
     async def build_timeline(self, facts: Iterable[AnyFact]) -> Timeline:
         """Return the timeline of a stored session, built in slices so that keys are handled."""
@@ -176,7 +178,7 @@ class Transcript(ScrollView, can_focus=True):
     def add_notice(self, level: Literal["info", "warning", "error"], text: str) -> None:
         """Add a message of the program, which is not part of the conversation."""
         self._timeline.add_notice(level, text)
-        self._schedule(at_once=True)
+        self._schedule.request(at_once=True)
 
     def clear(self) -> None:
         """Remove all items."""
@@ -286,40 +288,23 @@ class Transcript(ScrollView, can_focus=True):
         timeline.highlight = self._timeline.highlight
         return timeline
 
-    def _schedule(self, *, at_once: bool = False) -> None:
-        if self._is_flush_queued or (self._flush_timer is not None and not at_once):
-            return
-        wait = self._flushed_at + 1 / FLUSHES_PER_SECOND - time.monotonic()
-        if not self.is_mounted:
-            return
-        if at_once or wait <= 0:
-            self._is_flush_queued = True
-            self.call_next(self._flush)
-        else:
-            self._flush_timer = self.set_timer(wait, self._flush)
+    def _has_changes(self) -> bool:
+        return bool(self._timeline.changed_items and self.size)
 
-    def _flush(self) -> None:
-        """Lay out changed items and repaint their rows.
-
-        A layout that takes too long continues with a timer, so that keys are not delayed. Painting
-        waits for it, but not longer than the time between two flushes.
-        """
-        self._is_flush_queued = False
-        if self._flush_timer is not None:
-            self._flush_timer.stop()
-            self._flush_timer = None
-        if not self._timeline.changed_items or not self.size:
-            return
-        now = time.monotonic()
+    def _lay_out_changes(self, deadline: float) -> None:
+        """Lay out changed items until the deadline, and record which rows to paint."""
         self._layout.width = self._text_width
         self._layout.add_new_items()
-        self._measure_changed_items(now + SLICE_SECONDS)
-        is_partial = bool(self._timeline.changed_items)
-        if not is_partial or now > self._flushed_at + 1 / FLUSHES_PER_SECOND:
-            self._flushed_at = now
-            self._paint_changes()
-        if is_partial:
-            self._flush_timer = self.set_timer(PAUSE_SECONDS, self._flush)
+        changed = self._timeline.changed_items
+        first, last = self._dirty_rows
+        for item in sorted(changed, key=self._layout.position):
+            top, bottom = self._layout.measure(item)
+            first, last = min(first, top), max(last, bottom)
+            if not item.is_partial:
+                changed.discard(item)
+            if time.monotonic() > deadline:
+                break
+        self._dirty_rows = (first, last)
 
     def _paint_changes(self) -> None:
         first, last = self._dirty_rows
@@ -333,19 +318,6 @@ class Transcript(ScrollView, can_focus=True):
         self._repaint(first, last)
         self._update_ticker()
 
-    def _measure_changed_items(self, deadline: float) -> None:
-        """Lay out changed items until the deadline, and record which rows to paint."""
-        changed = self._timeline.changed_items
-        first, last = self._dirty_rows
-        for item in sorted(changed, key=self._layout.position):
-            top, bottom = self._layout.measure(item)
-            first, last = min(first, top), max(last, bottom)
-            if not item.is_partial:
-                changed.discard(item)
-            if time.monotonic() > deadline:
-                break
-        self._dirty_rows = (first, last)
-
     def _update_ticker(self) -> None:
         ticking = self._timeline.ticking_items
         if ticking and self._ticker is None:
@@ -358,7 +330,7 @@ class Transcript(ScrollView, can_focus=True):
         for item in self._timeline.ticking_items:
             item.invalidate()
             self._timeline.changed_items.add(item)
-        self._flush()
+        self._schedule.flush()
         self._update_ticker()
 
     # Layout and scrolling
