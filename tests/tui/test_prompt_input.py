@@ -17,9 +17,10 @@ async def test_accepted_prompts_are_recalled_and_invalid_ones_stay(stage, tmp_pa
     prompt_input = PromptInput(stage.runner, warnings.append)
     prompt_input.open_history(tmp_path / "state", tmp_path)
     session = stage.open()
-    assert prompt_input.take(Draft("one"))
-    assert not prompt_input.take(Draft("/unknown"))
-    assert not prompt_input.take(Draft("/new"))
+    assert prompt_input.accepts(Draft("one"))
+    prompt_input.submit(Draft("one"))
+    assert not prompt_input.accepts(Draft("/unknown"))
+    assert not prompt_input.accepts(Draft("/new"))
     assert len(warnings) == 2 and "needs the turn to end" in warnings[1]
     await stage.finish()
     assert session.sent == ["one"]
@@ -31,6 +32,6 @@ async def test_accepted_prompts_are_recalled_and_invalid_ones_stay(stage, tmp_pa
 async def test_up_takes_the_last_queued_message_back_first(stage):
     prompt_input = PromptInput(stage.runner, lambda _: None)
     for text in ("one", "two"):
-        prompt_input.take(Draft(text))
+        prompt_input.submit(Draft(text))
     assert prompt_input.recall(-1, Draft()) == Draft("two")
     assert stage.queued == ["one"]

@@ -120,9 +120,9 @@ async def test_command_waits_until_the_session_is_open(tmp_path, sessions, secon
         await until(pilot, lambda: app.chat.session is here)
         await say(pilot, "hi")
         await until(pilot, lambda: not app.chat.runner.is_running)
-        app.chat.input.take(Draft("/resume sess_2"))
+        app.chat.input.submit(Draft("/resume sess_2"))
         await reading(pilot)
-        app.chat.input.take(Draft(second))
+        app.chat.input.submit(Draft(second))
         assert [each.text for each in app.chat.runner.queue.drafts] == [second]
         await until(pilot, lambda: app.chat.session is long and not len(app.chat.runner.queue))
         await settle(pilot)
@@ -141,7 +141,7 @@ async def test_quitting_while_a_session_opens_closes_it(tmp_path, sessions, at_s
     async with app.run_test() as pilot:
         if not at_start:
             await until(pilot, lambda: app.chat.session is here)
-            app.chat.input.take(Draft("/resume sess_2"))
+            app.chat.input.submit(Draft("/resume sess_2"))
         await reading(pilot)
         await press(pilot, "ctrl+d")
         await until(pilot, lambda: app._exit)

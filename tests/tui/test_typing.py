@@ -185,3 +185,20 @@ async def test_undo_and_redo_of_more_lines_than_the_prompt_shows(app, key):
             await press(pilot, key)
         assert prompt.text == ("a" if key == "ctrl+underscore" else "")
         assert prompt.cursor_location == (0, len(prompt.text))
+
+
+async def test_a_submitted_text_has_left_the_prompt_when_its_command_starts(app, session):
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        seen: list[str] = []
+        prompt, submit = app.chat.prompt, app.chat.input.submit
+
+        def record(draft):
+            seen.append(prompt.text)
+            submit(draft)
+
+        app.chat.input.submit = record
+        await say(pilot, "hello")
+        await all_sent(pilot)
+        assert seen == [""]
+        assert session.sent == ["hello"]

@@ -35,11 +35,8 @@ class PromptInput:
         if self._history is not None:
             self._history.close()
 
-    def take(self, draft: Draft) -> bool:
-        """Submit a draft, or send a paused queue without text; return whether it was accepted."""
-        if not draft.full_text.strip():
-            self._runner.resume()
-            return False
+    def accepts(self, draft: Draft) -> bool:
+        """Return whether a draft can be submitted now; a warning gives the reason if not."""
         parsed = parse_input(draft.text)
         if isinstance(parsed, InvalidCommand) and not self._is_confirmed_text(draft, parsed):
             self._warn(parsed.message)
@@ -48,11 +45,18 @@ class PromptInput:
         if command is not None and self._runner.is_running and not command.during_turn:
             self._warn(f"`/{command.name}` needs the turn to end; Esc stops it.")
             return False
-        if command is None or command.name != "key":
+        return True
+
+    def submit(self, draft: Draft) -> None:
+        """Submit a draft, or send a paused queue without text."""
+        if not draft.full_text.strip():
+            self._runner.resume()
+            return
+        parsed = parse_input(draft.text)
+        if not isinstance(parsed, Invocation) or parsed.command.name != "key":
             self.add_to_history(draft)
             self.save(Draft())
         self._runner.submit(draft)
-        return True
 
     def _is_confirmed_text(self, draft: Draft, mistake: InvalidCommand) -> bool:
         """Whether Enter was pressed again for text that looks like a command."""

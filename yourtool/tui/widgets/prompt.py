@@ -31,8 +31,12 @@ class InputHandler(Protocol):
     These are calls, not messages: a message would wait in a queue while the next key is handled.
     """
 
-    def take(self, draft: Draft) -> bool:
-        """Send a draft, which may be empty, after Enter; return False if it stays."""
+    def accepts(self, draft: Draft) -> bool:
+        """Return whether a draft can be submitted; if not, it stays in the prompt."""
+        ...
+
+    def submit(self, draft: Draft) -> None:
+        """Send a draft, which may be empty."""
         ...
 
     def recall(self, step: Literal[-1, 1], current: Draft) -> Draft | None:
@@ -164,8 +168,9 @@ class Prompt(TextArea):
             self.insert_text("\n")
             return
         self._completion.open(None)
-        if self._handler.take(self.draft):
-            self.load(Draft())
+        if self._handler.accepts(draft := self.draft):
+            self.load(Draft())  # first: `/quit` saves what is in the prompt
+            self._handler.submit(draft)
 
     def action_newline(self) -> None:
         """Insert a line break."""
