@@ -222,6 +222,40 @@ async def test_pings_do_not_count_as_content(ping):
     assert complete(events).stop_reason is StopReason.ERROR
 
 
+@pytest.mark.parametrize("ping", [b'event: ping\ndata: {"type": "ping"}\n\n', b"\n" * 1_000])
+async def test_flood_of_pings_does_not_extend_the_idle_timeout(ping):
+    beginning = body_of(THINKING_AND_CALL)
+    beginning = beginning[: beginning.index(b"event: message_delta")]
+    now, pings = 0.0, 0
+
+    class Flooding(Playback):
+        async def _body(self):
+            nonlocal now, pings
+            yield beginning
+            for _ in range(200):
+                now, pings = now + 1, pings + 1
+                yield ping
+
+    provider = exchange(THINKING_AND_CALL)["provider"]
+    dialect = MessagesDialect()
+    speaker = WireAdapter(dialect, Flooding([]), provider, clock=lambda: now)
+    _, error = await events_of(speaker, request_for(THINKING_AND_CALL))
+    assert isinstance(error, NetworkError)
+    assert error.code is ErrorCode.STALLED
+    assert pings == StreamTimeouts().content  # one each second
+
+
+async def test_time_of_the_consumer_does_not_count_as_idle_time():
+    body = body_of(THINKING_AND_CALL)
+    now = 0.0
+    speaker = adapter(THINKING_AND_CALL, Playback(pieces(body, 64)), clock=lambda: now)
+    events = []
+    async for event in speaker.stream(request_for(THINKING_AND_CALL)):
+        events.append(event)
+        now += 1_000
+    assert isinstance(events[-1], MessageComplete)
+
+
 STALLS = {
     "anthropic-messages-parallel-calls-stream": [
         b": x\n\n",
@@ -417,8 +451,15 @@ async def test_closing_the_stream_closes_the_connection():
 
 
 async def test_latency_is_measured_with_the_given_clock():
-    ticks = iter([10.0, 12.5])
-    speaker = adapter(CHAT_TEXT, Playback([body_of(CHAT_TEXT)]), clock=lambda: next(ticks))
+    now = 10.0
+
+    class Late(Playback):
+        async def _body(self):
+            nonlocal now
+            now = 12.5
+            yield body_of(CHAT_TEXT)
+
+    speaker = adapter(CHAT_TEXT, Late([]), clock=lambda: now)
     events, _ = await events_of(speaker, request_for(CHAT_TEXT))
     assert complete(events).latency_ms == 2500
 

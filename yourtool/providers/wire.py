@@ -1,8 +1,8 @@
 """An adapter built from a dialect and a transport: sends one request and streams the reply.
 
-Idle timeouts count only the time in which no content arrives, not the time that the consumer of the
-events takes; pings are not content. A body that ends without the dialect's end marker is an error,
-even if it looks complete; bytes after the marker are not read.
+Idle timeouts are measured by the clock from the last content, without the time that the consumer
+of the events takes; pings are not content. A body that ends without the dialect's end marker is an
+error, even if it looks complete; bytes after the marker are not read.
 
 Only this module turns a bug in a dialect or a transport, or a reply that they cannot handle, into
 an `AdapterError`.
@@ -107,10 +107,12 @@ class WireAdapter:
         try:
             with _faults_raise(unreadable):
                 parser = self._dialect.build_parser(reply)
-                async with aclosing(self._event_batches(request, parser)) as pieces:
+                wait = self._idle_timer(request)
+                async with aclosing(self._event_batches(request, parser, wait)) as pieces:
                     async for events in pieces:
                         for event in events:
-                            yield event
+                            with wait.paused():
+                                yield event
                 if reply.error is not None:
                     raise reply.error
                 request.interrupt.check()
@@ -136,7 +138,7 @@ class WireAdapter:
         await self._transport.close()
 
     async def _event_batches(
-        self, request: Request, parser: ResponseParser
+        self, request: Request, parser: ResponseParser, wait: "_IdleTimer"
     ) -> AsyncGenerator[Iterable[StreamEvent], None]:
         """Yield the events of each frame; the caller must exhaust each iterable.
 
@@ -144,10 +146,7 @@ class WireAdapter:
         """
         reply = parser.reply
         wire_request = await request.interrupt.guard(asyncio.to_thread(self._to_wire, request))
-        timeouts = self._timeouts
-        if not request.is_streaming:
-            timeouts = replace(timeouts, first_event=max(timeouts.first_event, timeouts.document))
-        wait = _IdleTimer(request.interrupt, self._provider, timeouts)
+        wait.start()
         async with AsyncExitStack() as stack:
             post = self._transport.post(wire_request.path, wire_request.body)
             wire = await wait.run(stack.enter_async_context(post))
@@ -183,6 +182,12 @@ class WireAdapter:
                     f"`{self._provider}` closed the stream before the reply was complete"
                 )
 
+    def _idle_timer(self, request: Request) -> "_IdleTimer":
+        timeouts = self._timeouts
+        if not request.is_streaming:
+            timeouts = replace(timeouts, first_event=max(timeouts.first_event, timeouts.document))
+        return _IdleTimer(request.interrupt, self._provider, timeouts, self._clock)
+
     def _to_wire(self, request: Request) -> WireRequest:
         with _faults_raise(
             InvalidRequestError(
@@ -213,7 +218,10 @@ class WireAdapter:
         if parser.is_complete:
             wait.cap(self._timeouts.trailer)
         try:
-            return await wait.run(_next(chunks), limit=self._timeouts.linger if is_over else None)
+            if is_over:
+                return await wait.run(_next(chunks), limit=self._timeouts.linger)
+            wait.check()
+            return await wait.run(_next(chunks))
         except NetworkError:
             if is_over or parser.is_complete:
                 return None
@@ -275,22 +283,55 @@ async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
 class _IdleTimer:
     """Awaits network operations within the idle timeouts."""
 
-    def __init__(self, interrupt: Interrupt, provider: str, timeouts: StreamTimeouts) -> None:
+    def __init__(
+        self,
+        interrupt: Interrupt,
+        provider: str,
+        timeouts: StreamTimeouts,
+        clock: Callable[[], float],
+    ) -> None:
         self._interrupt = interrupt
         self._provider = provider
         self._timeouts = timeouts
-        self._limit = self._remaining = timeouts.first_event
+        self._clock = clock
+        self._limit = timeouts.first_event
+        self._deadline = 0.0
         self._has_started = False
+
+    def start(self) -> None:
+        """Start the timeout of the first event."""
+        self._deadline = self._clock() + self._limit
 
     def reset(self, *, is_content: bool) -> None:
         """Restart the timeout on content, and on the first event of any kind."""
         if is_content or not self._has_started:
             self._has_started = True
-            self._limit = self._remaining = self._timeouts.content
+            self._limit = self._timeouts.content
+            self._deadline = self._clock() + self._limit
 
     def cap(self, seconds: float) -> None:
         """Lower the remaining time before the next content."""
-        self._remaining = min(self._remaining, seconds)
+        self._deadline = min(self._deadline, self._clock() + seconds)
+
+    def check(self) -> None:
+        """Raise if the timeout has expired, also while bytes are available without waiting.
+
+        Raises:
+            NetworkError: it has expired.
+        """
+        if self._clock() >= self._deadline:
+            raise self._stalled()
+
+    def _stalled(self) -> NetworkError:
+        silence = f"`{self._provider}` sent nothing of a reply for {self._limit:g} seconds"
+        return NetworkError(silence, code=ErrorCode.STALLED)
+
+    @contextmanager
+    def paused(self) -> Generator[None, None, None]:
+        """Exclude the time in this context from the timeout."""
+        paused_at = self._clock()
+        yield
+        self._deadline += self._clock() - paused_at
 
     async def run(self, awaitable: Awaitable[T], limit: float | None = None) -> T:
         """Await, until the turn is stopped or the timeout expires.
@@ -299,20 +340,15 @@ class _IdleTimer:
             Interrupted: the turn was stopped.
             NetworkError: the timeout expired, or the connection was lost.
         """
-        loop = asyncio.get_running_loop()
-        started_at = loop.time()
-        timer = asyncio.timeout(self._remaining if limit is None else limit)
+        timer = asyncio.timeout(self._deadline - self._clock() if limit is None else limit)
         try:
             async with timer:
                 return await self._interrupt.guard(awaitable)
         except _CONNECTION_ERRORS as error:  # the timer's TimeoutError is an OSError
             self._interrupt.check()
             if timer.expired():
-                silence = f"`{self._provider}` sent nothing of a reply for {self._limit:g} seconds"
-                raise NetworkError(silence, code=ErrorCode.STALLED) from error
+                raise self._stalled() from error
             reason = str(error) or type(error).__name__
             raise NetworkError(
                 f"the connection to `{self._provider}` was lost: {reason}"
             ) from error
-        finally:
-            self._remaining -= loop.time() - started_at
