@@ -50,6 +50,31 @@ async def test_only_the_damaged_message_is_skipped(store, rows, column, value):
     assert await store.search("secret")
 
 
+@pytest.mark.parametrize("column", ["workspace_path", "active_model"])
+@pytest.mark.parametrize("value", ["X'2F61FF'", "CAST(X'2F61FF' AS TEXT)", "X''", "7"])
+async def test_damaged_columns_of_a_session_are_listed_as_text(store, rows, column, value):
+    story = Story()
+    await store.append(story.created(), *story.turn())
+    rows(f"UPDATE sessions SET {column} = {value}")
+    [listed] = await store.list()
+    assert getattr(listed, column) in ("/a\N{REPLACEMENT CHARACTER}", "", "7")
+    [hit, *_] = await store.search("secret")
+    assert isinstance(hit.workspace_path, str)
+
+
+@pytest.mark.parametrize("column", ["created_at", "updated_at"])
+@pytest.mark.parametrize("value", ["X'2F61FF'", "'late'", "9223372036854775807"])
+async def test_session_with_damaged_times_is_skipped_with_a_warning(
+    store, rows, column, value, caplog
+):
+    damaged, intact = Story(), Story()
+    for story in (damaged, intact):
+        await store.append(story.created(), *story.turn())
+    rows(f"UPDATE sessions SET {column} = {value} WHERE id = ?", damaged.session_id)
+    assert [listed.id for listed in await store.list()] == [intact.session_id]
+    assert f"skipped session `{damaged.session_id}`" in caplog.text
+
+
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
 async def test_only_the_damaged_event_is_skipped(store, rows, value):
     story = Story()

@@ -15,6 +15,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -134,6 +135,7 @@ class Database:
         connection.execute("PRAGMA fullfsync = ON")
         connection.execute("PRAGMA checkpoint_fullfsync = ON")
         connection.execute("PRAGMA foreign_keys = ON")
+        connection.text_factory = _decode_text
         connection.create_function("stored_words", 1, stored_words, deterministic=True)
         if version == len(self._migrations):
             return
@@ -192,6 +194,10 @@ class Database:
             yield
         finally:
             fcntl.flock(self._lock, fcntl.LOCK_UN)
+
+
+_decode_text = partial(str, encoding="utf-8", errors="replace")
+"""Text of a damaged file can have bytes that are not UTF-8."""
 
 
 def _make_directory(path: Path) -> None:

@@ -32,7 +32,8 @@ paid for in another session.
 """
 
 _SELECT_HITS = """
-    SELECT m.id, m.session_id, m.role, m.content_json, m.created_at, s.workspace_path
+    SELECT m.id, m.session_id, m.role, m.content_json, m.created_at,
+           CAST(s.workspace_path AS TEXT)
     FROM message_words AS w
     CROSS JOIN messages AS m ON m.id = w.message_id
     CROSS JOIN sessions AS s ON s.id = m.session_id
@@ -148,7 +149,8 @@ def _recent_sessions(
 ) -> list[tuple[str, str, str | None, int, int]]:
     """Return sessions with messages, last used first; without `workspaces`, those of all."""
     return connection.execute(
-        "SELECT id, workspace_path, active_model, created_at, updated_at FROM sessions"
+        "SELECT id, CAST(workspace_path AS TEXT), CAST(active_model AS TEXT),"
+        " created_at, updated_at FROM sessions"
         " WHERE (NOT :count OR workspace_path IN (SELECT value FROM json_each(:workspaces)))"
         " AND EXISTS (SELECT 1 FROM messages WHERE session_id = sessions.id)"
         " ORDER BY updated_at DESC, id DESC LIMIT :limit",
@@ -164,6 +166,11 @@ def list_sessions(
     for session_id, path, model, created, updated in _recent_sessions(
         connection, workspaces, limit
     ):
+        try:
+            created_at, updated_at = from_microseconds(created), from_microseconds(updated)
+        except DECODE_ERRORS as error:
+            _log.warning("skipped session `%s`: %s", session_id, error)
+            continue
         report = session_costs(connection, session_id)
         found.append(
             SessionSummary(
@@ -174,8 +181,8 @@ def list_sessions(
                 turn_count=_turn_count(connection, session_id),
                 cost_usd=_total(report),
                 unpriced=any(cost.unpriced_calls for cost in report),
-                created_at=from_microseconds(created),
-                updated_at=from_microseconds(updated),
+                created_at=created_at,
+                updated_at=updated_at,
             )
         )
     return tuple(found)
