@@ -195,11 +195,10 @@ def stop() -> None:
 
 def close_standard_streams() -> None:
     """Redirect the standard streams to the null device, so that readers of pipes see the end."""
-    null = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(null, stream)
-    if null > 2:
-        os.close(null)
+    os.close(0)  # so that the null device gets its number, which can be the last one
+    os.open(os.devnull, os.O_RDWR)
+    for stream in (1, 2):
+        os.dup2(0, stream)
 
 
 def _watch(*lifelines: int) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -99,3 +100,16 @@ def test_closed_standard_streams_are_accepted(start):
 
     done = start("-p", "go", stdin=None, stdout=None, stderr=None, preexec_fn=close)
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("files", [7, 8, 10, 16])
+def test_limit_of_open_files_gives_a_result_or_one_line(start, files):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+
+    arguments = ("-p", "go", "--output-format", "json")
+    done = start(*arguments, stdout=subprocess.PIPE, preexec_fn=limit)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    if files > 7:  # with fewer, the program cannot be loaded
+        assert json.loads(done.stdout)["type"] == "result"

@@ -34,9 +34,9 @@ class PrivateLogHandler(logging.FileHandler):
         self._path = path
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record and rotate the file if it is full."""
-        super().emit(record)
-        with suppress(OSError):  # closing flushes, which fails on a full disk
+        """Write a record and rotate the file if it is full; without a file, discard the record."""
+        with suppress(OSError):  # it cannot be opened, or closing cannot flush on a full disk
+            super().emit(record)
             if self.stream is not None and self.stream.tell() > MAX_LOG_BYTES:  # pyright: ignore[reportUnnecessaryComparison] - None until opened
                 self.close()
                 self._path.replace(self._path.with_suffix(".log.1"))
