@@ -16,6 +16,7 @@ _MAX_DISTANCE = 400
 """Items around the visible ones whose rows are not discarded."""
 _MAX_ESTIMATES = 5_000
 """Items whose heights are estimated at once."""
+_NO_ROWS = (1 << 60, 0)
 
 
 class ItemLayout:
@@ -28,6 +29,7 @@ class ItemLayout:
         self._index: dict[Item, int] = {}
         self._laid_out: set[int] = set()  # items that have rows
         self._partial_items: set[Item] = set()  # visible items whose rows are not all built
+        self._changed_rows = _NO_ROWS  # the first, and the one after the last
 
     def __len__(self) -> int:
         return len(self._heights)
@@ -53,10 +55,6 @@ class ItemLayout:
     def find_index(self, item: Item) -> int | None:
         """Return the position of an item among the others; None if it has no place."""
         return self._index.get(item)
-
-    def position(self, item: Item) -> int:
-        """Return the position of an item that has a place."""
-        return self._index[item]
 
     def has_rows(self, index: int) -> bool:
         """Whether the rows of an item belong to its place."""
@@ -96,17 +94,22 @@ class ItemLayout:
                 self._heights[index] = self._estimate(index)
         self.add_new_items()
 
-    def measure(self, item: Item) -> tuple[int, int]:
-        """Update a changed item; return its first changed row and the row after its last one."""
-        index = self._index[item]
-        gap, top, before = self.gap(index), self.top(index), self._heights[index]
-        changed = 0
-        if not item.layout_width and not item.rows:
-            self._heights[index] = self._estimate(index)
-        else:
-            changed = gap + item.lay_out(self.width)
-            self._heights[index] = gap + self._height(item)
-        return top + changed, top + max(before, self._heights[index])
+    def measure_changes(self, changed: set[Item], deadline: float) -> None:
+        """Update changed items until a time; those that are complete leave the set."""
+        first, last = self._changed_rows
+        for item in sorted(changed, key=self._index.__getitem__):
+            top, bottom = self._measure(item)
+            first, last = min(first, top), max(last, bottom)
+            if not item.is_partial:
+                changed.discard(item)
+            if time.monotonic() > deadline:
+                break
+        self._changed_rows = (first, last)
+
+    def take_changed_rows(self) -> tuple[int, int]:
+        """Return the first row that changed since the last call, and the row after the last one."""
+        rows, self._changed_rows = self._changed_rows, _NO_ROWS
+        return rows
 
     def lay_out(self, index: int) -> None:
         """Build the rows of an item."""
@@ -147,7 +150,7 @@ class ItemLayout:
         """Build more rows of long texts until a time."""
         while self._partial_items and time.monotonic() < deadline:
             item = self._partial_items.pop()
-            self.measure(item)
+            self._measure(item)
             if item.is_partial:
                 self._partial_items.add(item)
 
@@ -170,3 +173,15 @@ class ItemLayout:
         if item.is_partial and not item.is_streaming:
             return max(len(item.rows), item.estimate(self.width))
         return len(item.rows)
+
+    def _measure(self, item: Item) -> tuple[int, int]:
+        """Update a changed item; return its first changed row and the row after its last one."""
+        index = self._index[item]
+        gap, top, before = self.gap(index), self.top(index), self._heights[index]
+        changed = 0
+        if not item.layout_width and not item.rows:
+            self._heights[index] = self._estimate(index)
+        else:
+            changed = gap + item.lay_out(self.width)
+            self._heights[index] = gap + self._height(item)
+        return top + changed, top + max(before, self._heights[index])

@@ -42,7 +42,6 @@ SILENCE_SECONDS = 10
 """Seconds without new output after which the status line shows the pause."""
 _RESERVED_ROWS = 3
 """Blank rows reserved below a streaming reply, so that not every new row scrolls the text."""
-_NO_ROW = 1 << 60
 _FINAL_EVENTS = (MessageComplete, LlmCallFailed, TurnCompleted, TurnCancelled)
 
 
@@ -105,7 +104,6 @@ class Transcript(ScrollView, can_focus=True):
             lay_out=self._lay_out_changes,
             paint=self._paint_changes,
         )
-        self._dirty_rows = (_NO_ROW, 0)  # rows to paint: the first, and the one after the last
         self._painted_total = 0
         self._ticker: Timer | None = None
 
@@ -292,23 +290,12 @@ class Transcript(ScrollView, can_focus=True):
         return bool(self._timeline.changed_items and self.size)
 
     def _lay_out_changes(self, deadline: float) -> None:
-        """Lay out changed items until the deadline, and record which rows to paint."""
         self._layout.width = self._text_width
         self._layout.add_new_items()
-        changed = self._timeline.changed_items
-        first, last = self._dirty_rows
-        for item in sorted(changed, key=self._layout.position):
-            top, bottom = self._layout.measure(item)
-            first, last = min(first, top), max(last, bottom)
-            if not item.is_partial:
-                changed.discard(item)
-            if time.monotonic() > deadline:
-                break
-        self._dirty_rows = (first, last)
+        self._layout.measure_changes(self._timeline.changed_items, deadline)
 
     def _paint_changes(self) -> None:
-        first, last = self._dirty_rows
-        self._dirty_rows = (_NO_ROW, 0)
+        first, last = self._layout.take_changed_rows()
         if self._layout.total != self._painted_total:
             last = max(self._layout.total, self._painted_total)
         self._lay_out_visible()
