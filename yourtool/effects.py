@@ -55,7 +55,7 @@ class ToolDefinition(Struct, frozen=True, kw_only=True):
     input_schema: dict[str, Any]
     """JSON Schema; of any content if the tool is from elsewhere."""
     side_effects: SideEffects
-    subject_kind: SubjectKind = "path"
+    subject_kind: SubjectKind = "opaque"
     """What a rule for this tool can name in parentheses."""
     requires_workspace: bool = True
     hints: ToolHints = ToolHints()

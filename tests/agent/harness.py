@@ -38,7 +38,7 @@ from yourtool.routing.availability import Availability
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 from yourtool.tools.builtin import default_toolbox
-from yourtool.tools.toolset import Tool, Toolbox, Toolset
+from yourtool.tools.toolset import Tool, Toolbox, Toolset, ToolSnapshot
 from yourtool.tools.workspace import Workspace
 
 PRICE = Price(input_per_mtok_usd=Decimal(3), output_per_mtok_usd=Decimal(15))
@@ -182,13 +182,14 @@ class Bench:
                 pass
         spill = self.root / "spill"
         spill.mkdir(exist_ok=True)
-        estimates = RequestEstimates(self.catalogue, toolset, ())
+        snapshot = ToolSnapshot(toolset)
+        estimates = RequestEstimates(self.catalogue, snapshot, ())
         env = SessionEnvironment(
             workspace=Workspace(self.workspace, (spill,)),
             registry=registry,
             routes=Routes(registry, self.availability, estimates, defaults),
             estimates=estimates,
-            toolset=toolset,
+            tools=snapshot,
             gate=Gate(rules, mode),
             confirm=confirm or User(),
             limits=limits,

@@ -46,7 +46,8 @@ async def sample(args: Sample, context: ToolContext) -> str:
 
 
 @tool(SideEffects.EXECUTE)
-async def silent(args: Args, context: ToolContext) -> str:
+async def slow(args: Args, context: ToolContext) -> str:
+    """Wait."""
     return ""
 
 
@@ -65,7 +66,15 @@ def test_tool_is_described_by_its_function():
 
 def test_timeouts_depend_on_the_side_effects():
     assert sample.timeout_seconds == 60
-    assert silent.timeout_seconds == 600
+    assert slow.timeout_seconds == 600
+
+
+def test_function_without_a_docstring_is_rejected():
+    async def silent(args: Args, context: ToolContext) -> str:
+        return ""
+
+    with pytest.raises(ToolRegistrationError, match="description"):
+        tool(SideEffects.EXECUTE)(silent)
 
 
 @pytest.mark.req("R-TOOL-02")

@@ -4,10 +4,11 @@ import pytest
 from msgspec import Meta, Struct
 
 from yourtool.effects import SideEffects
-from yourtool.errors import ToolError, ToolFailure, ToolRegistrationError
+from yourtool.errors import ToolError, ToolFailure, ToolRegistrationError, UsageError
+from yourtool.permissions.gate import parse_rules
 from yourtool.tools.base import Args, ToolContext, tool
 from yourtool.tools.builtin import default_toolbox
-from yourtool.tools.toolset import Toolbox, resolve_subjects
+from yourtool.tools.toolset import JoinedToolset, Toolbox, resolve_subjects
 
 
 class Part(Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,14 +26,12 @@ async def sample(args: Sample, context: ToolContext) -> str:
     return ""
 
 
+first = sample
+
+
 @tool(SideEffects.READ)
 async def loose(args: Args, context: ToolContext) -> str:
     """Answer."""
-    return ""
-
-
-@tool(SideEffects.EXECUTE)
-async def silent(args: Args, context: ToolContext) -> str:
     return ""
 
 
@@ -57,9 +56,33 @@ def test_duplicate_tool_name_is_rejected():
         Toolbox([sample, sample])
 
 
-def test_tool_without_a_description_is_rejected():
-    with pytest.raises(ToolRegistrationError, match="description"):
-        Toolbox([silent])
+def test_only_tools_with_paths_have_paths_as_their_subject():
+    kinds = default_toolbox().subject_kinds
+    assert [name for name, kind in kinds.items() if kind == "opaque"] == ["update_plan"]
+    assert Toolbox([sample, loose]).subject_kinds == {"sample": "path", "loose": "opaque"}
+    with pytest.raises(UsageError, match="never match"):
+        parse_rules("--allow", ["update_plan(src/**)"], kinds)
+
+
+def test_joined_toolsets_keep_the_first_of_two_tools_with_one_name():
+    @tool(SideEffects.NETWORK)
+    async def sample(args: Args, context: ToolContext) -> str:
+        """Replace the other."""
+        return ""
+
+    box = JoinedToolset(Toolbox([first]), Toolbox([sample, loose])).current()
+    assert list(box) == [first, loose]
+    assert "`sample`" in box.problems[0]
+
+
+def test_joined_toolset_omits_a_source_with_an_error():
+    class Broken:
+        def current(self):
+            raise OSError("the server is gone")
+
+    box = JoinedToolset(Broken(), Toolbox([sample])).current()
+    assert list(box) == [sample]
+    assert "the server is gone" in box.problems[0]
 
 
 def test_there_are_nine_built_in_tools():

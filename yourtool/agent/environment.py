@@ -18,7 +18,7 @@ from yourtool.providers.base import ToolChoice
 from yourtool.providers.dropped_blocks import DropLog
 from yourtool.providers.registry import Registry
 from yourtool.providers.tool_ids import ToolIdMap
-from yourtool.tools.toolset import Toolset
+from yourtool.tools.toolset import ToolSnapshot
 from yourtool.tools.workspace import Workspace
 
 
@@ -35,7 +35,7 @@ class SessionEnvironment:
     registry: Registry
     routes: Routes
     estimates: RequestEstimates
-    toolset: Toolset
+    tools: ToolSnapshot
     gate: Gate
     confirm: Confirm
     spill: Path

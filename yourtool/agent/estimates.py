@@ -8,21 +8,23 @@ from yourtool.messages.message import Message
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.estimate import calibrate_estimate, estimate_tokens
 from yourtool.providers.requests.placeholders import replace_unsupported_media
-from yourtool.tools.toolset import Toolset
+from yourtool.tools.toolset import ToolSnapshot
 
 
 class RequestEstimates:
-    """Estimates for requests with the same system prompt and toolset."""
+    """Estimates for requests with the system prompt and the tools of a session."""
 
-    def __init__(self, catalogue: Catalogue, toolset: Toolset, system: Sequence[Message]) -> None:
+    def __init__(
+        self, catalogue: Catalogue, snapshot: ToolSnapshot, system: Sequence[Message]
+    ) -> None:
         self.catalogue = catalogue
-        self._toolset = toolset
+        self._snapshot = snapshot
         self._system = system
 
     @property
     def tools(self) -> Sequence[ToolDefinition]:
-        """The tools in the next request."""
-        return self._toolset.current().definitions
+        """The tools of the running turn, or of the last one."""
+        return self._snapshot.toolbox.definitions
 
     def total(self, state: State, model_id: str, new_messages: Sequence[Message] = ()) -> int:
         """Return the estimated tokens of the next request to a model.

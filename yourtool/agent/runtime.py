@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,7 @@ from yourtool.agent.session.system_prompt import system_messages
 from yourtool.amounts import Spending
 from yourtool.config import Config, RunOptions, load_config
 from yourtool.credentials import Credentials
-from yourtool.effects import Confirm
+from yourtool.effects import Confirm, SubjectKind
 from yourtool.errors import SessionNotFoundError, UsageError
 from yourtool.events.sessions import (
     SessionCreated,
@@ -54,7 +54,7 @@ from yourtool.store.forks import fork, workspace_hash
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 from yourtool.tools.builtin import default_toolbox
-from yourtool.tools.toolset import Toolset
+from yourtool.tools.toolset import Toolset, ToolSnapshot
 from yourtool.tools.workspace import Workspace
 
 
@@ -250,7 +250,7 @@ class Runtime:
         state.messages.append(message)
         state.model = self.catalogue.resolve(named).id if named else None
         workspace = self.options.workspace
-        estimates = self._build_estimates(workspace, default_toolbox())
+        estimates = self._build_estimates(workspace, ToolSnapshot(default_toolbox()))
         return self._build_routes(workspace, estimates).decide(addressed.override, state)
 
     def _build_routes(self, workspace: Path, estimates: RequestEstimates) -> Routes:
@@ -263,8 +263,8 @@ class Runtime:
             structured_output=self.options.output_schema is not None,
         )
 
-    def _build_estimates(self, workspace: Path, toolset: Toolset) -> RequestEstimates:
-        return RequestEstimates(self.catalogue, toolset, system_messages(workspace, ""))
+    def _build_estimates(self, workspace: Path, snapshot: ToolSnapshot) -> RequestEstimates:
+        return RequestEstimates(self.catalogue, snapshot, system_messages(workspace, ""))
 
     attach = staticmethod(read_attachment)
     """Reads an attachment, for front ends that import the core late."""
@@ -296,9 +296,8 @@ class Runtime:
     def _discovery_file(self) -> Path:
         return self.paths.cache / discovery_cache.FILE_NAME
 
-    def _build_gate(self, workspace: Path, toolset: Toolset) -> Gate:
+    def _build_gate(self, workspace: Path, kinds: Mapping[str, SubjectKind]) -> Gate:
         """Return the gate with the stored rules; blocks on the file system."""
-        kinds = toolset.current().subject_kinds
         rules = RuleSet(
             parse_rules("--allow", self.options.allow, kinds),
             parse_rules("--deny", self.options.deny, kinds),
@@ -368,15 +367,17 @@ class Runtime:
         confirm: Confirm,
         tool_ids: ToolIdMap,
     ) -> SessionEnvironment:
-        options, config, toolset = self.options, self.config, tools or default_toolbox()
-        estimates = self._build_estimates(workspace.root, toolset)
+        options, config = self.options, self.config
+        snapshot = ToolSnapshot(tools or default_toolbox())
+        estimates = self._build_estimates(workspace.root, snapshot)
+        kinds = snapshot.toolbox.subject_kinds
         return SessionEnvironment(
             workspace=workspace,
             registry=self.registry,
             routes=self._build_routes(workspace.root, estimates),
             estimates=estimates,
-            toolset=toolset,
-            gate=await asyncio.to_thread(self._build_gate, workspace.root, toolset),
+            tools=snapshot,
+            gate=await asyncio.to_thread(self._build_gate, workspace.root, kinds),
             confirm=confirm,
             spill=self._spill_directory(session_id),
             blobs=self.paths.blobs,

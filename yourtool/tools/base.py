@@ -207,9 +207,9 @@ def tool(
     kind depends on `effects`.
 
     Raises:
-        ToolRegistrationError: the schema has a keyword that some provider rejects.
+        ToolRegistrationError: the schema has a keyword that some provider rejects, or the function
+            has no docstring.
     """
-    kind: SubjectKind = "command" if command else "host" if host else "path"
 
     def decorate(function: Run[A]) -> StructTool:
         arguments = cast("type[Args]", inspect.signature(function).parameters["args"].annotation)
@@ -219,12 +219,16 @@ def tool(
                 f"the schema of `{function.__name__}` is not accepted by every provider:"
                 f" {'; '.join(problems)}"
             )
+        if not (description := inspect.getdoc(function)):
+            raise ToolRegistrationError(
+                f"`{function.__name__}` has no description: add a docstring"
+            )
         definition = ToolDefinition(
             name=function.__name__,
-            description=inspect.getdoc(function) or "",
+            description=description,
             input_schema=input_schema,
             side_effects=effects,
-            subject_kind=kind,
+            subject_kind="command" if command else "host" if host else _find_kind(input_schema),
             hints=hints or ToolHints(kind=_KINDS[effects]),
         )
         return StructTool(definition, arguments, function, preview, command or host)
@@ -271,6 +275,18 @@ def _truncate(value: Any, mask: Mask) -> Any:
     end = value.rfind("\n", 1, _MAX_DETAIL_LENGTH)
     size = end if end > 0 else _MAX_DETAIL_LENGTH
     return f"{mask.slice(value, 0, size)}\n… {len(value) - size:,} more characters"
+
+
+def _find_kind(input_schema: dict[str, Any]) -> SubjectKind:
+    return "path" if _has_path(input_schema) else "opaque"
+
+
+def _has_path(value: object) -> bool:
+    """Return whether a schema has a property named `path` at any depth, as in `_iter_paths`."""
+    if isinstance(value, dict):
+        parts = cast("dict[str, Any]", value)
+        return "path" in parts.get("properties", ()) or any(map(_has_path, parts.values()))
+    return isinstance(value, list) and any(map(_has_path, cast("list[Any]", value)))
 
 
 def _iter_paths(value: object) -> Iterator[str]:

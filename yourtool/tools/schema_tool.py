@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, TypeAlias, cast
 
 from jsonschema import Draft202012Validator, ValidationError, validators
+from msgspec.structs import replace
 
 from yourtool.effects import Preview, Subject, ToolDefinition
 from yourtool.json_schema import resolve_schema
@@ -58,8 +59,13 @@ class SchemaTool:
     """A tool that takes the arguments as the model wrote them, after validation."""
 
     def __init__(self, definition: ToolDefinition, run: RawRun) -> None:
-        """`definition`: with a schema of any content, and `subject_kind` opaque."""
-        self.definition = definition
+        """`definition`: with a schema of any content, and `subject_kind` opaque.
+
+        If it has no description, its name is used.
+        """
+        self.definition = replace(
+            definition, description=definition.description.strip() or definition.name
+        )
         self.timeout_seconds = timeout_seconds(definition.side_effects)
         self._run = run
         self._schema = resolve_schema(definition.input_schema).schema

@@ -1,7 +1,7 @@
 """The tools that a model can call during a turn, and where they come from."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from yourtool.effects import Preview, SideEffects, Subject, SubjectKind, ToolDefinition
@@ -56,7 +56,10 @@ class Toolset(Protocol):
     """A source of tools, which can change between turns."""
 
     def current(self) -> "Toolbox":
-        """Return the present tools; each turn asks once and uses them until it ends."""
+        """Return the present tools without waiting; each turn asks once, when it starts.
+
+        After an exception, the turn continues without the tools of this source.
+        """
         ...
 
 
@@ -64,10 +67,12 @@ class Toolbox:
     """Tools by name; as a source, tools that never change.
 
     Raises:
-        ToolRegistrationError: a name is duplicate or malformed, or a description is missing.
+        ToolRegistrationError: a name is duplicate or malformed.
     """
 
-    def __init__(self, tools: Iterable[Tool]) -> None:
+    def __init__(self, tools: Iterable[Tool], problems: Iterable[str] = ()) -> None:
+        """`problems`: which tools are missing and why, for the user."""
+        self.problems = tuple(problems)
         self._tools: dict[str, Tool] = {}
         for tool in tools:
             self._register(tool)
@@ -76,6 +81,9 @@ class Toolbox:
     def current(self) -> "Toolbox":
         """Return the toolbox itself."""
         return self
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
 
     def get(self, name: str) -> Tool | None:
         """Return the tool with this name, or None."""
@@ -95,9 +103,49 @@ class Toolbox:
             )
         if name in self._tools:
             raise ToolRegistrationError(f"two tools are named `{name}`: rename one of them")
-        if not tool.definition.description:
-            raise ToolRegistrationError(f"`{name}` has no description: add a docstring")
         self._tools[name] = tool
+
+
+class JoinedToolset:
+    """The tools of several toolsets; of tools with the same name, the first is used."""
+
+    def __init__(self, *toolsets: Toolset) -> None:
+        self._toolsets = toolsets
+
+    def current(self) -> Toolbox:
+        """Return the present tools of all toolsets that have no error."""
+        tools, problems = dict[str, Tool](), list[str]()
+        for toolbox in map(_get_toolbox, self._toolsets):
+            problems += toolbox.problems
+            for tool in toolbox:
+                name = tool.definition.name
+                if name in tools:
+                    problems.append(f"Two tools are named `{name}`; only the first can be called.")
+                else:
+                    tools[name] = tool
+        return Toolbox(tools.values(), problems)
+
+
+class ToolSnapshot:
+    """The tools of a session; they change only when a turn starts."""
+
+    def __init__(self, toolset: Toolset) -> None:
+        self._toolset = toolset
+        self.toolbox = _get_toolbox(toolset)
+
+    def renew(self) -> Toolbox:
+        """Ask the toolset for the tools of a new turn, and return them."""
+        self.toolbox = _get_toolbox(self._toolset)
+        return self.toolbox
+
+
+def _get_toolbox(toolset: Toolset) -> Toolbox:
+    """Return the present tools of a toolset, or none and a problem after an exception."""
+    try:
+        return toolset.current()
+    except Exception as error:  # noqa: BLE001 - code of others
+        reason = str(error) or type(error).__name__
+        return Toolbox((), (f"Some tools are not available in this turn: {reason}",))
 
 
 def resolve_subjects(tool: Tool, args: Any, workspace: Workspace) -> Subjects:

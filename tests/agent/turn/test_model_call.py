@@ -31,7 +31,7 @@ def turn_of(session):
         record=session._record,
         interrupt=Interrupt(),
         env=env,
-        toolbox=env.toolset.current(),
+        toolbox=env.tools.toolbox,
         model=MODEL,
         adapter=env.registry.adapter(MODEL),
         routing=RoutingDecisionRecord(

@@ -3,10 +3,13 @@
 from tests.agent.harness import User, names, play
 from yourtool.config import Mode
 from yourtool.effects import Decision, Scope, SideEffects, ToolDefinition, Verdict
+from yourtool.events.deltas import Notice
+from yourtool.messages.invariants import validate_session
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.schema_tool import SchemaTool
-from yourtool.tools.toolset import Toolbox
+from yourtool.tools.toolset import JoinedToolset, Toolbox
 
 SCHEMA = {
     "$schema": "http://json-schema.org/draft-07/schema#",
@@ -17,14 +20,14 @@ SCHEMA = {
 }
 
 
-def server_tool(name):
+def server_tool(name, description="From a server."):
     async def run(arguments, context):
         return f"{name} {arguments['count']}"
 
     return SchemaTool(
         ToolDefinition(
             name=name,
-            description="From a server.",
+            description=description,
             input_schema=SCHEMA,
             side_effects=SideEffects.NETWORK,
             subject_kind="opaque",
@@ -39,9 +42,12 @@ class Server:
     def __init__(self, *tools):
         self.tools = tools
         self.requests = 0
+        self.error = None
 
     def current(self):
         self.requests += 1
+        if self.error is not None:
+            raise self.error
         return Toolbox(self.tools)
 
 
@@ -64,6 +70,50 @@ async def test_turn_uses_the_tools_that_its_source_has_when_it_starts(bench):
     server.tools = (server_tool("srv__Other"),)
     await play(session.send("two"))
     assert results(session) == ["srv__get-sum 1", "srv__Other None"]
+    await session.close()
+
+
+async def test_turn_asks_its_toolset_once(bench):
+    server = Server(server_tool("srv__get-sum"))
+    script = Scripted([calls("srv__get-sum", count=1), says("x")])
+    session = await bench.session(script, toolset=server)
+    opened = server.requests
+    await play(session.send("one"))
+    assert server.requests == opened + 1
+    await session.close()
+
+
+async def test_foreign_tool_without_a_description_is_described_by_its_name(bench):
+    script = Scripted([calls("srv__get-sum", count=1), says("x")])
+    session = await bench.session(script, toolset=Server(server_tool("srv__get-sum", "")))
+    await play(session.send("go"))
+    assert results(session) == ["srv__get-sum 1"]
+    assert script.requests[0].tools[0].description == "srv__get-sum"
+    await session.close()
+
+
+async def test_turn_continues_without_the_tools_of_a_source_with_an_error(bench):
+    server = Server(server_tool("srv__get-sum"))
+    session = await bench.session(Scripted([says("a"), says("b")]), toolset=server)
+    server.error = OSError("the server is gone")
+    events = await play(session.send("one"))
+    assert any("the server is gone" in each.text for each in events if isinstance(each, Notice))
+    assert names(events)[-1] == "turn.completed"
+    server.error = None
+    await play(session.send("two"))
+    assert validate_session(session.state.messages) == []
+    await session.close()
+
+
+async def test_built_in_tools_are_joined_with_those_of_a_server(bench):
+    (bench.workspace / "a.txt").write_text("a cat")
+    server = Server(server_tool("read_file"), server_tool("srv__get-sum"))
+    script = Scripted([calls("read_file", path="a.txt"), calls("srv__get-sum", count=1), says("x")])
+    session = await bench.session(script, toolset=JoinedToolset(default_toolbox(), server))
+    events = await play(session.send("go"))
+    assert "a cat" in results(session)[0]
+    assert results(session)[1] == "srv__get-sum 1"
+    assert any("`read_file`" in each.text for each in events if isinstance(each, Notice))
     await session.close()
 
 

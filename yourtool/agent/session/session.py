@@ -265,10 +265,13 @@ class Session:
             routes = self._routes
             retried = self._last_model() if content is None else None
             await routes.load_description(addressed.override or routes.expected_model(self.state))
+            toolbox = self._env.tools.renew()
             record.turn_id = new_id()
             message = None if content is None else self._build_prompt(content)
             started = await record(await asyncio.to_thread(self._build_turn_started, message))
             yield started
+            for notice in self._env.new_notices(*toolbox.problems):
+                yield notice
             for recovered in routes.sweep():
                 yield await record(recovered, parent=started.id)
             decided = await asyncio.to_thread(
@@ -344,7 +347,7 @@ class Session:
             record=self._record,
             interrupt=interrupt,
             env=env,
-            toolbox=env.toolset.current(),
+            toolbox=env.tools.toolbox,
             model=model,
             adapter=env.registry.adapter(model),
             routing=to_routing_record(route),
