@@ -12,7 +12,7 @@ from yourtool.errors import (
     StoreError,
 )
 from yourtool.events.catalog import AnyFact, message_of
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, is_silent
 from yourtool.events.sessions import (
     SessionCreated,
     SessionForked,
@@ -89,7 +89,8 @@ class MemoryStore(SessionStore):
                 created_at=message.created_at,
             )
             for summary in await self.list(*workspaces)
-            for message in _messages(_own(self._sessions[summary.id]))
+            for fact in _own(self._sessions[summary.id])
+            if not is_silent(fact) and (message := message_of(fact)) is not None
             if terms and _contains(message, terms)
         ]
         return tuple(sorted(hits, key=lambda hit: hit.message_id, reverse=True)[:limit])

@@ -121,6 +121,19 @@ async def test_message_with_every_word_is_found_newest_first(store):
     assert len(await store.search("cafe", limit=1)) == 1
 
 
+async def test_silent_reply_is_read_and_paid_but_not_found(store):
+    story = Story()
+    created, asked = story.created(), story.asked("hello")
+    reply = story.answered(TextBlock("greetings"))
+    title = changed(story.answered(TextBlock("greetings in short")), purpose="title")
+    await store.append(created, asked, reply, title)
+    assert (await store.read(story.session_id))[-1] == title
+    assert [hit.message_id for hit in await store.search("greetings")] == [reply.message.id]
+    assert [each.cost_usd for each in await store.list()] == [Decimal("0.02")]
+    spent = Spending(cost_usd=Decimal("0.02"), requests=2)
+    assert await store.spending_since(YEAR_2000) == spent
+
+
 async def test_session_is_found_by_a_prefix_of_its_id(store):
     one, other = "sess_01AAAAAAAAAAAAAAAAAAAAAAAA", "sess_01AAAAAAAAAAAAAAAAAAAAAAAB"
     await store.append(Story(one).created())

@@ -118,6 +118,7 @@ class SessionStore(Protocol):
         """Return the messages that contain every word of `text`, newest first.
 
         Words match as prefixes, ignoring case and accents. A text without words matches nothing.
+        Replies to silent calls are not searched.
         """
         ...
 
@@ -130,7 +131,10 @@ class SessionStore(Protocol):
         ...
 
     async def spending_since(self, start: datetime) -> Spending:
-        """Return the exact cost of all requests since `start`, without those in copies."""
+        """Return the exact cost of all requests since `start`, without those in copies.
+
+        Silent calls are included, here and in summaries.
+        """
         ...
 
     def lease(self, session_id: str) -> Lease:
