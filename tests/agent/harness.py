@@ -186,6 +186,7 @@ class Bench:
         estimates = RequestEstimates(self.catalogue, snapshot, ())
         env = SessionEnvironment(
             workspace=Workspace(self.workspace, (spill,)),
+            project=self.workspace,
             registry=registry,
             routes=Routes(registry, self.availability, estimates, defaults),
             estimates=estimates,

@@ -189,7 +189,7 @@ class FakeSession:
         models: Sequence[Model] = (SONNET, GPT),
     ) -> None:
         self.id = session_id
-        self.workspace = workspace
+        self.workspace = self.project = workspace
         self.state = State()
         self.mode = Mode.ASK
         self.effort: Effort | None = None

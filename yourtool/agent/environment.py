@@ -32,6 +32,8 @@ class SessionEnvironment:
     """
 
     workspace: Workspace
+    project: Path
+    """The workspace directory; if it is a scratch copy, the directory that was copied."""
     registry: Registry
     routes: Routes
     estimates: RequestEstimates

@@ -117,13 +117,9 @@ class Runtime:
             UsageError: a value of `--allow` or `--deny` is not a rule or names an unknown tool.
         """
         session_id = new_session_id()
-        chosen, workspace = self._explicit_model(model), workspace or self.options.workspace
-        initial = chosen or self.catalogue.get(self._default_models(workspace).preferred)
-        if initial.is_demo:
-            own = own_directories(self.paths)
-            workspace = await asyncio.to_thread(
-                make_scratch_copy, workspace, self.paths.scratch, own
-            )
+        chosen, project = self._explicit_model(model), workspace or self.options.workspace
+        initial = chosen or self.catalogue.get(self._default_models(project).preferred)
+        workspace = await self._make_scratch_copy(project) if initial.is_demo else project
         files = await asyncio.to_thread(self._open_workspace, workspace, dirs, session_id)
         env = await self._build_environment(session_id, files, tools, confirm, ToolIdMap())
         lease = self.store.lease(session_id)
@@ -139,6 +135,7 @@ class Runtime:
         if chosen is not None:
             await record(SessionModelSelected(model=chosen.id))
         await self._record_effort(record)
+        env.project = project
         return Session(session_id, state, record, lease, env)
 
     async def resume(
@@ -242,14 +239,13 @@ class Runtime:
             UsageError: the prompt is empty or starts with an invalid `@alias`.
             UnknownModelError: no model, or more than one, has the name in `--model`.
         """
-        state, named = State(), self.options.model
-        addressed = parse_address(prompt, self.catalogue, self.options.workspace)
+        state, workspace, named = State(), self.options.workspace, self.options.model
+        addressed = parse_address(prompt, self.catalogue, workspace)
         message = Message(
             id=new_id(), session_id="", role=Role.USER, content=addressed.content, created_at=now()
         )
         state.messages.append(message)
         state.model = self.catalogue.resolve(named).id if named else None
-        workspace = self.options.workspace
         estimates = self._build_estimates(workspace, ToolSnapshot(default_toolbox()))
         return self._build_routes(workspace, estimates).decide(addressed.override, state)
 
@@ -371,8 +367,10 @@ class Runtime:
         snapshot = ToolSnapshot(tools or default_toolbox())
         estimates = self._build_estimates(workspace.root, snapshot)
         kinds = snapshot.toolbox.subject_kinds
+        is_copy = workspace.root.parent == self.paths.scratch
         return SessionEnvironment(
             workspace=workspace,
+            project=self.options.workspace if is_copy else workspace.root,
             registry=self.registry,
             routes=self._build_routes(workspace.root, estimates),
             estimates=estimates,
@@ -393,6 +391,10 @@ class Runtime:
             max_cost=options.max_cost,
             tool_ids=tool_ids,
         )
+
+    async def _make_scratch_copy(self, project: Path) -> Path:
+        own = own_directories(self.paths)
+        return await asyncio.to_thread(make_scratch_copy, project, self.paths.scratch, own)
 
     def _spill_directory(self, session_id: str) -> Path:
         return self.paths.state / "spill" / session_id

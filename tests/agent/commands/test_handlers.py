@@ -183,6 +183,23 @@ async def test_export_replaces_a_file_only_after_confirmation(talk):
     assert (talk.work / "a.md").read_bytes() == written
 
 
+async def test_commands_use_the_workspace_of_the_session(talk, tmp_path):
+    (tmp_path / "other").mkdir()
+    for model in ("haiku", "demo:tour"):  # the demo works in a copy
+        talk.session = await talk.runtime.new_session(
+            User(), model, workspace=tmp_path / "other", dirs=()
+        )
+        await play(talk.session.send("hi there"))
+        await talk.run(f"/export {model.partition(':')[0]}.md")
+        [choose] = await talk.run("/search hello")
+        assert {each.detail.split(" · ")[2] for each in choose.choices} == {str(talk.work), "here"}
+        await talk.session.close()
+    assert {each.name for each in (tmp_path / "other").iterdir()} == {"haiku.md", "demo.md"}
+    assert list(talk.work.iterdir()) == []
+    _, notice, _ = await talk.run("/model sonnet")
+    assert str(tmp_path / "other") in notice.text
+
+
 async def test_key_is_saved_and_its_provider_used(talk):
     [choose] = await talk.run("/key")
     assert "openai" in names(choose) and "demo" not in names(choose)

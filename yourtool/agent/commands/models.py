@@ -130,10 +130,9 @@ async def _switch_model(session: "Session", runtime: "Runtime", name: str) -> Co
         target = runtime.catalogue.resolve(name)
         if not target.is_demo:
             yield StartSession(target.id)
-            where = runtime.options.workspace
             yield Notice(
                 level="info",
-                text=f"Started a new session in {where}; /resume lists the demo session.",
+                text=f"Started a new session in {session.project}; /resume lists the demo session.",
             )
             yield SettingChanged("model")
             return

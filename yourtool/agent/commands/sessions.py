@@ -44,7 +44,7 @@ async def resume_session(session: "Session", runtime: "Runtime", argument: str) 
     """`/resume`: resume a session by id or prefix, or choose one from a list."""
     if not argument:
         found = await runtime.store.list()
-        choices = session_choices(found, runtime.options.workspace, now())
+        choices = session_choices(found, session.project, now())
         yield Choose("Sessions", choices, then=partial(resume_session, session, runtime))
     elif (session_id := await resolve_id(runtime.store, argument)) == session.id:
         yield Notice(level="info", text="This session is already open.")
@@ -88,7 +88,7 @@ async def search_sessions(session: "Session", runtime: "Runtime", argument: str)
             yield OpenSession(hit.session_id)
         yield ShowMessage(hit.message_id)
 
-    choices = _hit_choices(hits, runtime.options.workspace, now())
+    choices = _hit_choices(hits, session.project, now())
     yield Choose(f"Results for: {argument}", choices, then=open_hit)
 
 
@@ -97,7 +97,7 @@ async def export_session(session: "Session", runtime: "Runtime", argument: str) 
     prompt = next((each for each in session.state.messages if each.role is Role.USER), None)
     if prompt is None:
         raise UsageError("Nothing to export yet; send a message first.")
-    where = runtime.options.workspace
+    where = session.project
     title = await asyncio.to_thread(runtime.mask_keys, prompt.text)
     file, exists = await asyncio.to_thread(_find_export_file, where, argument, title)
 

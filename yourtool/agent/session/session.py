@@ -78,6 +78,11 @@ class Session:
         return self._env.workspace.root
 
     @property
+    def project(self) -> Path:
+        """The workspace directory; for a demo, the directory that was copied to it."""
+        return self._env.project
+
+    @property
     def busy(self) -> bool:
         """Whether a turn is running."""
         return self._interrupt is not None
