@@ -187,6 +187,24 @@ def test_finding_a_line_never_fails(text):
     assert line is None or 1 <= line <= len(text.splitlines())
 
 
+def test_keys_inside_of_values_are_not_lines_of_keys():
+    inside = 'x = """\na = 1\n"""""\ny = [\n  [1],\n  "b]", # ]\n]\n\'z\' = {b = "}"}\n'
+    assert line_of(f"{inside}a = 2\n", ("a",)) == 9
+    assert line_of(f"{inside}a = 2\n", ("z", "b")) == 8
+
+
+def test_many_mistakes_are_located_quickly(home):
+    (home / "config.toml").write_text("".join(f"k{number} = 1\n" for number in range(2_000)))
+    problems = load_report(resolve_paths()).problems
+    assert [problem.line for problem in problems] == list(range(1, 2_001))
+
+
+def test_huge_file_is_rejected_without_parsing_it(home):
+    (home / "config.toml").write_text("# x\n" * 2_500_000)
+    with pytest.raises(ConfigError, match="it is larger than 256 KiB"):
+        load_config(resolve_paths())
+
+
 @given(
     st.dictionaries(
         st.tuples(st.text("abc", min_size=1), st.text("abc", min_size=1)), st.integers()

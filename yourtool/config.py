@@ -202,6 +202,10 @@ class Setting(Struct, frozen=True):
     """`default`, `option --model`, `environment YOURTOOL_MODEL` or the file."""
 
 
+_MAX_FILE_BYTES = 256 * 1024
+"""Larger files take too long to parse."""
+
+
 class Problem(Struct, frozen=True, kw_only=True):
     """One mistake in the settings."""
 
@@ -327,6 +331,9 @@ def _problem(fault: Fault, where: str, line: int | None, key: TableKey) -> Probl
 
 def _read(file: Path) -> tuple[str, dict[str, Any], list[Problem]]:
     try:
+        if file.stat().st_size > _MAX_FILE_BYTES:
+            problem = f"it is larger than {_MAX_FILE_BYTES // 1024} KiB; move it away"
+            return "", {}, [Problem(where=str(file), message=problem)]
         text = file.read_text("utf-8-sig")
     except FileNotFoundError:
         return "", {}, []

@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from enum import StrEnum
+from functools import lru_cache
 from typing import Annotated, Any, Literal, TypeAlias, TypeGuard, get_args, get_origin
 
 import msgspec
@@ -113,27 +114,49 @@ def get_closest(word: str, known: Iterable[str]) -> str | None:
 
 
 def line_of(text: str, key: TableKey) -> int | None:
-    """Return the line of a key, or else of the nearest table around it.
+    """Return the line of a key in valid TOML, or else of the nearest table around it."""
+    lines = _key_lines(text)
+    prefixes = (key[:length] for length in range(len(key), 0, -1))
+    return next((lines[prefix] for prefix in prefixes if prefix in lines), None)
 
-    A line counts only if the file before it is complete TOML, so that text inside a multi-line
-    value is not mistaken for a key.
-    """
-    lines, table, best = text.splitlines(keepends=True), TableKey(), (0, 0)
-    for number, line in enumerate(lines, 1):
-        if not (statement := _STATEMENT.match(line)) or not _is_complete(lines[: number - 1]):
+
+@lru_cache(maxsize=1)
+def _key_lines(text: str) -> Mapping[TableKey, int]:
+    """Return the line of each table and key; lines inside a multi-line value do not count."""
+    table, found = TableKey(), dict[TableKey, int]()
+    for number, start in _statement_starts(text):
+        if not (statement := _STATEMENT.match(text, start)):
             continue
         if header := statement["header"]:
             table = written = _parse_key(header)
         else:
             written = (*table, *_parse_key(statement["key"]))
-        if key[: len(written)] == written and len(written) > best[0]:
-            best = len(written), number
-    return best[1] or None
+        found.setdefault(written, number)
+    return found
 
 
-_NAME = r"""(?:"[^"]*"|'[^']*'|[\w-]+)"""
-_NAMES = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
-_STATEMENT = re.compile(rf"\s*(?:\[\s*(?P<header>{_NAMES})\s*\]|(?P<key>{_NAMES})\s*=)")
+def _statement_starts(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the number and the position of each line outside of strings and brackets."""
+    number, depth = 1, 0
+    yield 1, 0
+    for token in _TOKEN.finditer(text):
+        number += token[0].count("\n")
+        if token[0] in ("[", "{"):
+            depth += 1
+        elif token[0] in ("]", "}"):
+            depth -= 1
+        elif token[0] == "\n" and depth == 0:
+            yield number, token.end()
+
+
+_TOKEN = re.compile(
+    r'"""(?:\\.|[^\\])*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*|[\[\]{}\n]',
+    re.DOTALL,
+)
+"""Strings, comments, brackets and line ends: https://toml.io/en/v1.0.0"""
+_NAME = r"""(?:"[^"\n]*"|'[^'\n]*'|[\w-]+)"""
+_NAMES = rf"{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*"
+_STATEMENT = re.compile(rf"[ \t]*(?:\[[ \t]*(?P<header>{_NAMES})[ \t]*\]|(?P<key>{_NAMES})[ \t]*=)")
 
 
 def _parse_key(written: str) -> TableKey:
@@ -143,14 +166,6 @@ def _parse_key(written: str) -> TableKey:
         [(name, content)] = content.items()
         keys.append(name)
     return tuple(keys)
-
-
-def _is_complete(lines: list[str]) -> bool:
-    try:
-        parse_toml("".join(lines), str)
-    except ValueError:
-        return False
-    return True
 
 
 def build_tables(flat: Mapping[TableKey, Any]) -> dict[str, Any]:
