@@ -2,10 +2,11 @@ import stat
 import subprocess
 import sys
 
+import msgspec
 import pytest
 
 from yourtool.tui.drafts import Draft
-from yourtool.tui.history import MAX_ENTRIES, History, history_choices
+from yourtool.tui.history import MAX_ENTRIES, MAX_READ_BYTES, History, history_choices
 
 
 def mode(path):
@@ -122,7 +123,7 @@ def test_only_the_end_of_a_large_history_is_read(tmp_path):
     for number in range(25):
         history.add(Draft(f"{number}: " + "x" * 900_000))
     again = History(tmp_path, tmp_path)
-    assert [entry.text.partition(":")[0] for entry in again.entries] == [
+    assert [entry.full_text.partition(":")[0] for entry in again.entries] == [
         str(number) for number in range(17, 25)
     ]
     assert History(tmp_path, tmp_path).entries == again.entries
@@ -132,3 +133,23 @@ def test_only_the_end_of_a_large_history_is_read(tmp_path):
 def test_earlier_prompts_are_listed_once_latest_first():
     rows = history_choices([Draft("a"), Draft("b\nmore"), Draft("a")])
     assert [(row.value, row.title) for row in rows] == [("2", "a"), ("1", "b …")]
+
+
+@pytest.mark.parametrize("size", [1_000_000, MAX_READ_BYTES])
+def test_huge_stored_text_is_folded_or_skipped(tmp_path, size):
+    history = History(tmp_path, tmp_path)
+    history.claim_draft()
+    history.add(Draft("first"))
+    text = "word " * (size // 5)
+    history.save_draft(Draft(text))
+    history.close()
+    [lines] = (tmp_path / "prompts").glob("*.jsonl")
+    lines.write_bytes(msgspec.json.encode(Draft(text)) + b"\n" + lines.read_bytes())
+    again = History(tmp_path, tmp_path)
+    left = again.claim_draft()
+    again.close()
+    for draft in (left, *again.entries):
+        assert len(draft.text) < 1_000
+    assert again.entries[-1] == Draft("first")
+    if size < MAX_READ_BYTES:
+        assert again.entries[0].full_text == text

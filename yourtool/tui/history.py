@@ -15,7 +15,7 @@ from typing import IO
 import msgspec
 
 from yourtool.agent.commands.base import Choice
-from yourtool.tui.drafts import Draft
+from yourtool.tui.drafts import Draft, fold_text
 
 MAX_ENTRIES = 1_000
 MAX_ENTRY_BYTES = 1_000_000
@@ -23,6 +23,8 @@ MAX_ENTRY_BYTES = 1_000_000
 MAX_READ_BYTES = 8_000_000
 """Size of the end of the file that is read."""
 _MAX_DRAFTS = 16
+_MAX_DISPLAYED = 20_000
+"""Characters of a stored text that are not folded."""
 _LONGEST_TITLE = 1_000
 
 _log = logging.getLogger(__name__)
@@ -77,7 +79,7 @@ class History:
                 if (lock := _try_lock(self._directory / f"{self._name}.{number}.lock")) is not None:
                     self._lock = lock
                     self._draft_file = self._directory / f"{self._name}.{number}.draft"
-                    return msgspec.json.decode(self._draft_file.read_bytes(), type=Draft)
+                    return _read_draft(self._draft_file)
         except FileNotFoundError:
             pass
         except (OSError, ValueError, RecursionError) as error:
@@ -122,7 +124,7 @@ class History:
         entries: list[Draft] = []
         for line in lines[-MAX_ENTRIES:]:
             try:
-                entries.append(msgspec.json.decode(line, type=Draft))
+                entries.append(_decode_draft(line))
             except (ValueError, RecursionError):
                 _log.warning("skipped an unreadable line of %s", self._history_file)
         if len(lines) > 2 * MAX_ENTRIES or size > 2 * MAX_READ_BYTES:
@@ -145,6 +147,20 @@ class History:
             fresh.replace(self._history_file)
         except OSError as error:
             _log.warning("the prompt history was not shortened: %s", error)
+
+
+def _read_draft(path: Path) -> Draft:
+    with path.open("rb") as file:
+        content = file.read(MAX_READ_BYTES + 1)
+    if len(content) > MAX_READ_BYTES:
+        raise ValueError(f"{path} is larger than {MAX_READ_BYTES:,} bytes")
+    return _decode_draft(content)
+
+
+def _decode_draft(content: bytes) -> Draft:
+    """Decode a draft; a text that the prompt cannot display quickly is folded."""
+    draft = msgspec.json.decode(content, type=Draft)
+    return draft if len(draft.text) <= _MAX_DISPLAYED else fold_text(draft.full_text)
 
 
 def history_choices(entries: Sequence[Draft]) -> list[Choice]:
