@@ -39,6 +39,17 @@ async def test_base_url_is_used_unchanged_over_plain_http_on_loopback(connect):
         assert headers["x-api-key"] == CANARY
 
 
+async def test_large_body_arrives_in_order_and_with_its_length(connect):
+    body = b"%06d " * 30_000 % tuple(range(30_000))
+    with LocalServer(lambda *_: [head(200, 2), b"ok"]) as server:
+        async with connect(server.url).post("/x", body) as reply:
+            assert await reply.read() == b"ok"
+    [(_, headers, received)] = server.requests
+    assert received == body
+    assert headers["content-length"] == str(len(body))
+    assert "transfer-encoding" not in headers
+
+
 async def test_response_headers_have_lower_case_names(connect):
     answer = b"HTTP/1.1 429 X\r\nRetry-After: 3\r\nX-Request-ID: r1\r\ncontent-length: 0\r\n\r\n"
     with LocalServer(lambda *_: [answer]) as server:

@@ -23,6 +23,8 @@ from yourtool.providers.urls import host_of, is_loopback
 MAX_RESPONSE_BYTES = 16 * 2**20
 """Limit for bodies that are not streamed: model lists and error responses."""
 
+_PIECE_BYTES = 64 * 1024
+"""Sending and encrypting a large body in one piece would block the event loop."""
 _REQUEST_ERRORS = (httpx.HTTPError, httpx.InvalidURL, UnicodeError)
 """Errors before the response."""
 
@@ -73,8 +75,12 @@ class HttpxTransport:
             request = client.build_request(
                 "POST",
                 self._base_url + path,
-                content=body,
-                headers={"content-type": "application/json", **self._headers},
+                content=_body_pieces(body),
+                headers={
+                    "content-type": "application/json",
+                    "content-length": str(len(body)),
+                    **self._headers,
+                },
             )
             response = await client.send(request, stream=True)
         except _REQUEST_ERRORS as error:
@@ -177,6 +183,11 @@ class _HttpxResponse:
 
     async def read(self) -> bytes:
         return await read_limited(self.chunks())
+
+
+async def _body_pieces(body: bytes) -> AsyncGenerator[bytes, None]:
+    for start in range(0, len(body), _PIECE_BYTES):
+        yield body[start : start + _PIECE_BYTES]
 
 
 async def read_limited(chunks: AsyncGenerator[bytes, None]) -> bytes:
