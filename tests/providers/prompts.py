@@ -200,6 +200,20 @@ def _tools(body: dict[str, Any]) -> Iterator[ToolDefinition]:
                 yield ToolDefinition(
                     name=one["name"],
                     description=one.get("description") or "",
-                    input_schema=schema,
+                    input_schema=_with_lower_case_types(schema),
                     side_effects=SideEffects.NONE,
                 )
+
+
+def _with_lower_case_types(schema: Any) -> Any:
+    """Return the JSON Schema of a schema that has Google's own names of types."""
+    if isinstance(schema, list):
+        return [_with_lower_case_types(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: part.lower()
+        if key == "type" and isinstance(part, str)
+        else _with_lower_case_types(part)
+        for key, part in schema.items()
+    }
