@@ -116,9 +116,17 @@ def test_text_and_background_colours_differ(style):
     assert drawn[f"text-{style}"] != drawn[f"{style}-muted"]
 
 
-async def test_titles_of_any_length_do_not_block_the_loop():
-    wide = Draft("字" * 300_000)
-    entries = [Draft(f"{number} {wide.text}") for number in range(300)]
+@pytest.fixture
+def wide():
+    return Draft("字" * 300_000)
+
+
+@pytest.fixture
+def entries(wide):
+    return [Draft(f"{number} {wide.text}") for number in range(300)]
+
+
+async def test_titles_of_any_length_do_not_block_the_loop(wide, entries):
     app = App[None]()
     async with app.run_test(size=(100, 30)) as pilot:
         picker = Picker("Prompts", [*history_choices(entries), Choice("a", "", wide.text)])
