@@ -18,6 +18,10 @@ YOURTOOL = (sys.executable, "-P", "-m", "yourtool")
 _WATCHED = (*YOURTOOL[:3], "tests.e2e.watched")
 
 
+def _is_true(sign: str | Callable[[str], bool], screen: str) -> bool:
+    return sign(screen) if callable(sign) else re.search(sign, screen) is not None
+
+
 class Terminal:
     """Runs a program in a pseudo-terminal and shows what a person would see.
 
@@ -77,15 +81,17 @@ class Terminal:
             self.output += piece
             self._stream.feed(piece)
 
-    def wait(self, sign: str | Callable[[str], bool], seconds: float = 20) -> str:
-        """Wait until a regular expression matches the screen, or a condition is true."""
-        met = sign if callable(sign) else lambda text: re.search(sign, text) is not None
+    def wait(self, *signs: str | Callable[[str], bool], seconds: float = 20) -> str:
+        """Wait until all signs (regular expressions, conditions) are true of one screen.
+
+        A program paints in pieces: what belongs together is waited for together.
+        """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self.read(0.03)
-            if met(self.text):
+            if not (missing := [sign for sign in signs if not _is_true(sign, self.text)]):
                 return self.text
-        raise AssertionError(f"never saw {sign!r} on\n{self.text}")
+        raise AssertionError(f"never saw {missing!r} on\n{self.text}")
 
     def send(self, keys: str | bytes) -> None:
         """Press keys."""

@@ -30,8 +30,7 @@ def test_a_wrong_key_is_an_error_block_with_the_remedy(work, home):
     ):
         terminal.wait(READY)
         terminal.say("hello")
-        terminal.wait("auth")
-        shown = terminal.wait("/key")
+        shown = terminal.wait("auth", "/key")
         assert "sk-ant-test" not in shown
         assert "Traceback" not in shown
         quit_program(terminal)
@@ -151,7 +150,7 @@ def test_a_paste_of_ten_thousand_lines_is_complete(work, home):
             terminal.paste(pasted)
             terminal.wait("10,000 lines")
             terminal.send("\r")
-            terminal.wait("That was long", 30)
+            terminal.wait("That was long", seconds=30)
             quit_program(terminal)
         said = server.requests[0][1]["messages"][0]["content"]
         text = said if isinstance(said, str) else "".join(part["text"] for part in said)

@@ -47,8 +47,7 @@ def test_ctrl_z_restores_the_terminal_and_fg_the_interface(work, home):
         terminal.wait("the shell 42 works")
         terminal.screen.reset()  # so that only new output is visible
         terminal.send("fg; echo left with $?\r")
-        shown = terminal.wait("a draft that stays")
-        assert "One is done" in shown
+        terminal.wait("One is done", "a draft that stays")
         terminal.send(" as it was")
         terminal.wait("a draft that stays as it was")
         terminal.send("\r")

@@ -11,7 +11,7 @@ DENY = Decision(verdict=Verdict.DENY)
 
 
 class Option(Struct, frozen=True):
-    """One answer; `decision` is None for answers that need a note first."""
+    """One answer; without a `decision` where the user writes a note before it is sent."""
 
     letter: str
     label: str

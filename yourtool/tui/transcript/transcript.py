@@ -217,7 +217,7 @@ class Transcript(ScrollView, can_focus=True):
         return self._timeline.last_reply
 
     def copy_long_selection(self) -> bool:
-        """Copy a selection that must be read in slices; return False if there is none."""
+        """Copy the selection if it must be read in slices; return whether it was."""
         selection = self.text_selection
         if selection is None or not is_long(self._layout, selection):
             return False

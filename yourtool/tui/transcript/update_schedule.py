@@ -13,7 +13,7 @@ FLUSHES_PER_SECOND = 12
 
 
 class UpdateSchedule:
-    """Lays out and paints the changes of a widget; while there are none, no timer runs.
+    """Lays out and paints the changes of a widget; no timer runs while nothing changes.
 
     `lay_out` works on changes until a time; those that `has_changes` then still reports are left
     for the next slice.
