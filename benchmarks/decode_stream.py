@@ -16,12 +16,13 @@ import msgspec
 from yourtool.interrupt import Interrupt
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import Request
+from yourtool.providers.dialects.base import Dialect
 from yourtool.providers.dialects.chat.dialect import ChatDialect
 from yourtool.providers.dialects.messages.dialect import MessagesDialect
 from yourtool.providers.replies.body_decoder import BodyDecoder
 from yourtool.providers.replies.reply import Reply
 from yourtool.providers.tool_ids import ToolIdMap
-from yourtool.providers.wire import Dialect, WireAdapter
+from yourtool.providers.wire import WireAdapter
 
 ENDS = {
     "anthropic": [],

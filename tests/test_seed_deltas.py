@@ -51,11 +51,12 @@ from yourtool.messages.metadata import (
 )
 from yourtool.messages.usage import UsageExtra
 from yourtool.providers.dialects.chat.dialect import ChatDialect
+from yourtool.providers.idle_timer import StreamTimeouts
 from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.scripted import Scripted, calls, fails, says, stops
 from yourtool.providers.tool_ids import ToolIdMap
-from yourtool.providers.wire import StreamTimeouts, WireAdapter
+from yourtool.providers.wire import WireAdapter
 from yourtool.store.markdown import to_markdown
 from yourtool.tools.base import DETAILS_LIMIT, Args, ToolOutput, tool
 from yourtool.tui.transcript.summary import format_headline, get_advice

@@ -50,11 +50,12 @@ from yourtool.paths import Paths, shipped_directory
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.catalogue.models import Catalogue
+from yourtool.providers.idle_timer import StreamTimeouts
 from yourtool.providers.json_access import decode
 from yourtool.providers.replies.arguments import parse_arguments
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.providers.wire import StreamTimeouts, WireAdapter
+from yourtool.providers.wire import WireAdapter
 from yourtool.text import MAX_JSON_DEPTH, storable, storable_json
 from yourtool.tools.base import Args, ToolOutput, tool
 from yourtool.tui.themes import load_theme

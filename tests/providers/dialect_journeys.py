@@ -37,15 +37,17 @@ from yourtool.messages.message import Message, Role
 from yourtool.messages.metadata import MessageMetadata, MessageStatus, StopReason
 from yourtool.models import Model
 from yourtool.providers.base import FileRoots, ForcedTool
+from yourtool.providers.dialects.base import Dialect
 from yourtool.providers.dialects.chat.dialect import ChatDialect
 from yourtool.providers.dialects.generate_content.dialect import GenerateContentDialect
 from yourtool.providers.dialects.messages.dialect import MessagesDialect
 from yourtool.providers.dialects.ollama.dialect import OllamaDialect
 from yourtool.providers.dialects.responses.dialect import ResponsesDialect
+from yourtool.providers.idle_timer import StreamTimeouts
 from yourtool.providers.quirks import find_quirks
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
-from yourtool.providers.wire import Dialect, StreamTimeouts, WireAdapter
+from yourtool.providers.wire import WireAdapter
 
 _SOUND, _PAGES = b"RIFF\0\0\0\0WAVEfmt ", b"%PDF-1.7\n"
 _SCHEMA = {

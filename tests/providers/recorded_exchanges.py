@@ -22,13 +22,15 @@ from yourtool.messages.message import Message
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import Request, WireResponse
 from yourtool.providers.cache_plan import plan_cache
+from yourtool.providers.dialects.base import Dialect
 from yourtool.providers.dialects.chat.dialect import ChatDialect
 from yourtool.providers.dialects.generate_content.dialect import GenerateContentDialect
 from yourtool.providers.dialects.messages.dialect import MessagesDialect
 from yourtool.providers.dialects.ollama.dialect import OllamaDialect
 from yourtool.providers.dialects.responses.dialect import ResponsesDialect
+from yourtool.providers.idle_timer import StreamTimeouts
 from yourtool.providers.tool_ids import ToolIdMap
-from yourtool.providers.wire import Dialect, StreamTimeouts, WireAdapter
+from yourtool.providers.wire import WireAdapter
 
 WIRE = SHARED / "wire"
 OURS = {

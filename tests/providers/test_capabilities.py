@@ -17,9 +17,10 @@ from yourtool.messages.message import Role
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import ForcedTool, WireResponse
 from yourtool.providers.cache_plan import plan_cache
+from yourtool.providers.idle_timer import StreamTimeouts
 from yourtool.providers.requests import request_view
 from yourtool.providers.requests.media_parts import media_support
-from yourtool.providers.wire import StreamTimeouts, WireAdapter
+from yourtool.providers.wire import WireAdapter
 from yourtool.routing.router import Needs, find_rejection
 
 PACKAGE = Path(__file__).parents[2] / "yourtool"

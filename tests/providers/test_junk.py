@@ -27,9 +27,10 @@ from yourtool.messages.message import Role
 from yourtool.messages.metadata import StopReason
 from yourtool.providers.dialects.chat.dialect import ChatDialect
 from yourtool.providers.dialects.chat.response import ChatParser
+from yourtool.providers.idle_timer import StreamTimeouts
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.retry import RetryingAdapter
-from yourtool.providers.wire import StreamTimeouts, WireAdapter
+from yourtool.providers.wire import WireAdapter
 
 QUICK = StreamTimeouts(linger=0.001)
 FIRST = b'data: {"choices": [{"index": 0, "delta": {"content": "a"}}]}\n\n'

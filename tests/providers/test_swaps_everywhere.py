@@ -39,10 +39,11 @@ from yourtool.messages.message import Role
 from yourtool.messages.metadata import MessageMetadata, StopReason
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import ForcedTool
+from yourtool.providers.idle_timer import StreamTimeouts
 from yourtool.providers.provider_specs import BUILT_IN
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
-from yourtool.providers.wire import StreamTimeouts, WireAdapter
+from yourtool.providers.wire import WireAdapter
 from yourtool.store.forks import with_new_ids
 
 EITHER_SET = pytest.mark.parametrize(

@@ -44,7 +44,8 @@ from yourtool.messages.message import Role
 from yourtool.messages.metadata import StopReason
 from yourtool.providers.dialects.chat.dialect import ChatDialect
 from yourtool.providers.dialects.messages.dialect import MessagesDialect
-from yourtool.providers.wire import StreamTimeouts, WireAdapter
+from yourtool.providers.idle_timer import StreamTimeouts
+from yourtool.providers.wire import WireAdapter
 
 THINKING_AND_CALL = "anthropic-messages-call-stream"
 TWO_CALLS = "anthropic-messages-parallel-calls-stream"

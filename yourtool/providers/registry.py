@@ -188,7 +188,8 @@ class Registry:
     def _wire_adapter(self, row: ProviderSpec) -> Adapter:
         wire = import_module("yourtool.providers.wire")
         limits = self._config.limits
-        timeouts = wire.StreamTimeouts(
+        idle_timer = import_module("yourtool.providers.idle_timer")
+        timeouts = idle_timer.StreamTimeouts(
             first_event=limits.first_event_seconds, content=limits.content_seconds
         )
         return wire.WireAdapter(

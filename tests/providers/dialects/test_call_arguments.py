@@ -12,7 +12,8 @@ from yourtool.providers.dialects.generate_content.dialect import GenerateContent
 from yourtool.providers.dialects.messages.dialect import MessagesDialect
 from yourtool.providers.dialects.ollama.dialect import OllamaDialect
 from yourtool.providers.dialects.responses.dialect import ResponsesDialect
-from yourtool.providers.wire import StreamTimeouts, WireAdapter
+from yourtool.providers.idle_timer import StreamTimeouts
+from yourtool.providers.wire import WireAdapter
 
 HUGE = "9" * 5_000
 """A number of more digits than Python reads."""

@@ -33,10 +33,11 @@ from yourtool.providers.dialects.generate_content.dialect import GenerateContent
 from yourtool.providers.dialects.messages.dialect import MessagesDialect
 from yourtool.providers.dialects.ollama.dialect import OllamaDialect
 from yourtool.providers.dialects.responses.dialect import ResponsesDialect
+from yourtool.providers.idle_timer import StreamTimeouts
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import load_dialect
 from yourtool.providers.requests.request_view import build_request_view
-from yourtool.providers.wire import StreamTimeouts, WireAdapter
+from yourtool.providers.wire import WireAdapter
 from yourtool.text import MAX_JSON_DEPTH
 
 QUICK = StreamTimeouts(first_event=0.5, content=0.5, trailer=0.01, linger=0.001)

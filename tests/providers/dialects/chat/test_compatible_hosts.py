@@ -15,11 +15,12 @@ from yourtool.messages.message import Role
 from yourtool.messages.metadata import StopReason
 from yourtool.providers.dialects.chat.dialect import ChatDialect
 from yourtool.providers.dialects.responses.dialect import ResponsesDialect
+from yourtool.providers.idle_timer import StreamTimeouts
 from yourtool.providers.provider_specs import provider_specs
 from yourtool.providers.registry import load_dialect
 from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.requests.request_view import build_request_view
-from yourtool.providers.wire import StreamTimeouts, WireAdapter
+from yourtool.providers.wire import WireAdapter
 
 QUICK = StreamTimeouts(linger=0.001)
 TEXT = {"type": "reasoning.text", "format": "anthropic-claude-v1", "index": 0}

@@ -27,9 +27,10 @@ from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolResultBlock, 
 from yourtool.messages.message import Role
 from yourtool.messages.metadata import StopReason
 from yourtool.providers.dialects.ollama.dialect import OllamaDialect
+from yourtool.providers.idle_timer import StreamTimeouts
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
-from yourtool.providers.wire import StreamTimeouts, WireAdapter
+from yourtool.providers.wire import WireAdapter
 
 GOLDEN = Path(__file__).parent / "golden"
 QWEN = model("ollama", "qwen3:8b")

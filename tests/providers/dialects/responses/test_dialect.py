@@ -31,9 +31,10 @@ from yourtool.messages.message import Role
 from yourtool.messages.metadata import StopReason
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.dialects.responses.dialect import ResponsesDialect
+from yourtool.providers.idle_timer import StreamTimeouts
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
-from yourtool.providers.wire import StreamTimeouts, WireAdapter
+from yourtool.providers.wire import WireAdapter
 
 GOLDEN = Path(__file__).parent / "golden"
 GPT = model("openai", "gpt-5", accepts_temperature=False)
