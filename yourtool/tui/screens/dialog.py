@@ -18,6 +18,23 @@ class Dialog(ModalScreen[ScreenResultType]):
     screen; Textual would then call back twice and remove the screen below.
     """
 
+    DEFAULT_CSS = """
+    Dialog {
+        align: center middle;
+        #window {
+            width: 90%;
+            max-width: 100;
+            height: auto;
+            max-height: 90%;
+            border: round $primary;
+            border-title-color: $text-primary;
+            border-subtitle-color: $text-muted;
+            background: $background;
+            padding: 0 1;
+        }
+    }
+    """
+
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close the screen and return `result`, unless it is closed or covered."""
         return super().dismiss(result) if self.is_current else AwaitComplete()
@@ -28,17 +45,7 @@ class TextEntry(Dialog[str | None]):
 
     DEFAULT_CSS = """
     TextEntry {
-        align: center middle;
-        #window {
-            width: 90%;
-            max-width: 76;
-            height: auto;
-            border: round $warning;
-            border-title-color: $text-warning;
-            border-subtitle-color: $text-muted;
-            background: $background;
-            padding: 0 1;
-        }
+        #window { max-width: 76; border: round $warning; border-title-color: $text-warning; }
         Static { height: auto; }
         Input {
             border: none;

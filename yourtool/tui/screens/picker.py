@@ -23,18 +23,6 @@ class Picker(Dialog[str | None]):
 
     DEFAULT_CSS = """
     Picker {
-        align: center middle;
-        #window {
-            width: 90%;
-            max-width: 100;
-            height: auto;
-            max-height: 90%;
-            border: round $primary;
-            border-title-color: $text-primary;
-            border-subtitle-color: $text-muted;
-            background: $background;
-            padding: 0 1;
-        }
         #filter { border: none; height: 1; padding: 0; background: $background; }
         #nothing { display: none; color: $text-muted; }
         OptionList {

@@ -18,21 +18,9 @@ class ReportScreen(Dialog[None]):
     """A scrollable report; Esc, q and Enter close it."""
 
     DEFAULT_CSS = """
-    ReportScreen {
-        align: center middle;
-        #window {
-            width: 90%;
-            max-width: 100;
-            height: auto;
-            max-height: 90%;
-            border: round $primary;
-            border-title-color: $text-primary;
-            border-subtitle-color: $text-muted;
-            background: $background;
-            padding: 0 1;
-            scrollbar-size-vertical: 1;
-            &:focus { border: round $primary; }
-        }
+    ReportScreen #window {
+        scrollbar-size-vertical: 1;
+        &:focus { border: round $primary; }
     }
     """
     BINDINGS = [("escape,q,enter,ctrl+c", "dismiss(None)", "close")]  # noqa: RUF012 - Textual's form
