@@ -88,6 +88,8 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     """One line: the name of the tool, or the limit."""
     tool_use_id: str | None = None
     side_effects: SideEffects = SideEffects.NONE
+    subject: Subject | None = None
+    """What the call is about, if it is about one thing."""
     input: dict[str, Any] | None = None
     preview: Preview | None = None
     rule: str | None = None

@@ -7,7 +7,7 @@ import pytest
 
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
 from yourtool.config import Mode
-from yourtool.effects import Decision, Scope, Verdict
+from yourtool.effects import Decision, Scope, Subject, Verdict
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.masking import Mask
 from yourtool.permissions.rules import Rule, RuleSet
@@ -54,6 +54,7 @@ async def test_fetching_a_page_needs_approval(bench, mode):
     assert (denied.error_class, done.success) == ("user_denied", True)
     assert [question.rule for question in user.asked] == [f"fetch_url(127.0.0.1:{port})"] * 2
     assert user.asked[0].preview.body == f"GET {url}"
+    assert user.asked[0].subject == Subject("host", f"127.0.0.1:{port}")
     assert len(requests) == 1
 
 

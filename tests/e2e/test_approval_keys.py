@@ -17,7 +17,7 @@ def asked(work, home):
         terminal = Terminal(YOURTOOL, cwd=work, env=env, **size)
         terminal.wait("sonnet")
         terminal.say("run it")
-        terminal.wait("Allow shell")
+        terminal.wait("Run this command")
         return terminal
 
     return opened
@@ -35,7 +35,7 @@ def test_recall_and_enter_at_an_approval_prompt_run_nothing(asked, work, home):
         terminal.wait("1 queued")
         terminal.send(UP * 3 + "\r")
         terminal.read(0.8)
-        assert "Allow shell" in terminal.text
+        assert "Run this command" in terminal.text
         assert not (work / "ran").exists()
         terminal.send("\t")
         terminal.wait("Enter selects")

@@ -55,7 +55,7 @@ def test_ascii_mode_draws_the_screen_in_ascii(work, home):
         shown = terminal.wait("Type anything to go on")
         assert shown.isascii(), re.findall(r"[^\x00-\x7f]", shown)
         terminal.say("next")
-        assert terminal.wait("Allow write_file").isascii()
+        assert terminal.wait("Create `TOUR.md`").isascii()
         terminal.send("\x1b")
 
 
@@ -76,7 +76,7 @@ def test_entering_a_key_leaves_the_demo_for_the_real_directory(work, home):
             terminal.wait(lambda text: "This is a script" not in text)
             terminal.wait("anthropic:.*ask")
             terminal.say("hello")
-            terminal.wait("Allow write_file")
+            terminal.wait("Create `real.txt`")
             terminal.answer("a")
             terminal.wait("Done")
             terminal.say("/quit")

@@ -124,7 +124,7 @@ def converse(terminal, script, turns):
             terminal.wait(f"{re.escape(model)}  ask")
         terminal.say(f"What do you say, {model}?")
         if script.calls_shell in names:
-            terminal.wait("Allow shell")
+            terminal.wait("Run this command")
             terminal.answer("a")
         terminal.wait(lambda screen, names=names: shows(screen, names))
         terminal.wait(f"{re.escape(model)} · chosen with /model")

@@ -204,6 +204,8 @@ async def test_preview_shows_the_complete_diff_and_changes_nothing(context, root
     new = await preview_of(write_file, context, path="new", content="x\n")
     assert new.body == "--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x"
     assert not (root / "new").exists()
+    empty = await preview_of(write_file, context, path="new", content="")
+    assert empty.body == "--- /dev/null\n+++ b/new\n"
 
 
 async def test_file_name_cannot_forge_a_diff_line(context):

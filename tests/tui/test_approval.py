@@ -463,7 +463,7 @@ async def test_change_is_shown_as_a_diff_with_visible_hidden_characters(home, cl
         assert "changes: x.py" in text
         assert "protected" in text
         assert "edit_file(x.py)" in text
-        assert "write" in text
+        assert "Edit `x.py`?" in text
 
 
 @pytest.mark.req("T17")

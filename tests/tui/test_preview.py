@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from yourtool.effects import Confirmation, Preview, SideEffects
+from yourtool.effects import Confirmation, Preview, SideEffects, Subject
 from yourtool.tui.approval_text import approval_title
 from yourtool.tui.diff import approval_line, approval_pieces, diff_lines
 from yourtool.tui.styled_lines import find_breaks, wrap_pieces
@@ -86,6 +86,30 @@ def test_different_arguments_look_different():
     assert len(set(rows)) == len(sets)
     assert rows[0] == ('│ a: "1\\nb: 2"',)
     assert "\n" not in approval_title(call()).plain
+
+
+def change(old, path="tally.py"):
+    return Preview(kind="diff", body=f"--- {old}\n+++ b/tally.py\n", paths=(path,))
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"preview": change("a/tally.py")}, "Edit `tally.py`?"),
+        ({"preview": change("/dev/null")}, "Create `tally.py`?"),
+        ({"preview": change("a/x", "a\n\u202e")}, "Edit `a\\u{a}\\u{202e}`?"),
+        ({"preview": Preview(kind="command", body="ls")}, "Run this command?"),
+        ({"subject": Subject("host", "example.com:8443")}, "Fetch from `example.com:8443`?"),
+        ({"subject": Subject("opaque")}, "Allow t? (network)"),
+        ({}, "Allow t? (network)"),
+    ],
+)
+@pytest.mark.req("R-CONF-02")
+def test_question_names_what_would_happen(parts, words):
+    asked = Confirmation(id="c", kind="tool", title="t", side_effects=SideEffects.NETWORK, **parts)
+    assert approval_title(asked).plain == words
+    is_named = any("t (network)" in row.text for row in preview_rows(asked, 80))
+    assert is_named or "Allow t? (network)" in words
 
 
 def test_path_and_rule_have_one_line_each():

@@ -81,16 +81,10 @@ class _Change(Struct, frozen=True):
 
     def diff(self) -> str:
         name = printable_name(self.real)
-        lines = list(
-            difflib.unified_diff(
-                _diff_lines(self.before or b""),
-                _diff_lines(self.after),
-                "/dev/null" if self.before is None else f"a/{name}",
-                f"b/{name}",
-                lineterm="",
-            )
-        )
-        return "\n".join(lines) or f"--- a/{name}\n+++ b/{name}\n"
+        names = "/dev/null" if self.before is None else f"a/{name}", f"b/{name}"
+        old, new = _diff_lines(self.before or b""), _diff_lines(self.after)
+        lines = list(difflib.unified_diff(old, new, *names, lineterm=""))
+        return "\n".join(lines) or f"--- {names[0]}\n+++ {names[1]}\n"
 
     def preview(self) -> Preview:
         return Preview(

@@ -41,16 +41,37 @@ def approval_options(confirmation: Confirmation) -> tuple[Option, ...]:
 
 
 def approval_title(confirmation: Confirmation) -> Content:
-    """Return one line with the tool and its side effects, or with the limit."""
-    name = escape_line(confirmation.title)
+    """Return the question in one line."""
     if confirmation.kind == "limit":
-        return Content(f"Continue? {name}")
-    return Content(f"Allow {name}? ({confirmation.side_effects.value})")
+        return Content(f"Continue? {escape_line(confirmation.title)}")
+    return Content(_specific_question(confirmation) or _general_question(confirmation))
+
+
+def _specific_question(confirmation: Confirmation) -> str:
+    """Return the question about a change, a command or a host; empty for any other call."""
+    preview, subject = confirmation.preview, confirmation.subject
+    if preview is not None and preview.kind == "diff" and len(preview.paths) == 1:
+        verb = "Create" if preview.body.startswith("--- /dev/null\n") else "Edit"
+        return f"{verb} `{escape_line(preview.paths[0])}`?"
+    if preview is not None and preview.kind == "command":
+        return "Run this command?"
+    if subject is not None and subject.kind == "host":
+        return f"Fetch from `{escape_line(subject.text)}`?"
+    return ""
+
+
+def _general_question(confirmation: Confirmation) -> str:
+    return f"Allow {escape_line(confirmation.title)}? ({confirmation.side_effects.value})"
 
 
 def approval_details(confirmation: Confirmation) -> list[str]:
-    """Return unescaped lines with the changed paths, their protection, the reason and the rule."""
+    """Return unescaped lines with the tool, the paths, their protection, the reason and the rule.
+
+    The tool has a separate line if neither the question nor the rule names it.
+    """
     lines: list[str] = []
+    if confirmation.rule is None and _specific_question(confirmation):
+        lines.append(f"tool: {confirmation.title} ({confirmation.side_effects.value})")
     preview = confirmation.preview
     if preview is not None:
         lines += [f"changes: {path}" for path in preview.paths]

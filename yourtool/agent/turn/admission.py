@@ -54,7 +54,7 @@ async def admit(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
         if decision.verdict == "deny":
             raise ToolError(decision.reason, ToolFailure.USER_DENIED)
         if decision.verdict == "ask":
-            confirmation = _build_confirmation(call, turn, decision)
+            confirmation = _build_confirmation(call, turn, decision, subjects)
             async with aclosing(_request_approval(confirmation, call, turn)) as events:
                 async for event in events:
                     yield event
@@ -94,7 +94,9 @@ async def _parse_and_preview(call: ToolCall, tool: Tool, turn: Turn) -> Subjects
     return subjects
 
 
-def _build_confirmation(call: ToolCall, turn: Turn, decision: GateDecision) -> Confirmation:
+def _build_confirmation(
+    call: ToolCall, turn: Turn, decision: GateDecision, subjects: Subjects
+) -> Confirmation:
     assert call.tool is not None, "only a known tool needs approval"
     limit = timedelta(seconds=turn.env.limits.confirmation_timeout_seconds)
     return Confirmation(
@@ -103,6 +105,7 @@ def _build_confirmation(call: ToolCall, turn: Turn, decision: GateDecision) -> C
         title=call.block.name,
         tool_use_id=call.block.id,
         side_effects=call.tool.definition.side_effects,
+        subject=subjects.items[0] if len(subjects.items) == 1 else None,
         input=call.block.input,
         preview=call.preview,
         rule=decision.proposed_rule,
