@@ -87,7 +87,7 @@ async def test_request_that_also_fails_without_opaque_parts_is_not_retried_again
     assert len(adapter.requests) == 3
     [ended] = [event for event in events if isinstance(event, TurnCompleted)]
     assert ended.stop_reason is StopReason.ERROR
-    assert session.state.rejected_through == {}
+    assert session.state.opaque_omitted_through == {}
     await session.close()
 
 
@@ -111,7 +111,7 @@ async def test_other_errors_and_other_models_do_not_drop_the_parts(bench):
     ]
     assert all(e.rejected_through is None for e in events if isinstance(e, LlmCallStarted))
     await play(session.send(f"@{OTHER.aliases[0]} three"))
-    assert session.state.rejected_through == {}
+    assert session.state.opaque_omitted_through == {}
     await session.close()
 
 

@@ -75,7 +75,7 @@ class State:
         """By model: its last reply with tokens counted by the provider."""
         self.elided_through: dict[str, str] = {}
         """By model: id of the message up to which tool outputs are elided."""
-        self.rejected_through: dict[str, str] = {}
+        self.opaque_omitted_through: dict[str, str] = {}
         """By model: id of the message up to which opaque blocks are omitted after a rejection."""
         self._trial_request: LlmCallStarted | None = None
         """The last request, if it omitted more opaque blocks than the one before."""
@@ -173,7 +173,7 @@ class State:
     def _confirm_rejection(self, reply: LlmCallCompleted) -> None:
         """Omit opaque blocks permanently after a request without them succeeded."""
         if (request := self._trial_request) is not None and request.rejected_through is not None:
-            self.rejected_through[reply.model] = request.rejected_through
+            self.opaque_omitted_through[reply.model] = request.rejected_through
         self._trial_request = None
 
     def _apply_selection(self, choice: SessionModelSelected) -> None:

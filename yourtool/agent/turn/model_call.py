@@ -130,7 +130,7 @@ class ModelCall:
                 provider=turn.model.provider,
                 estimated_input_tokens=prepared.estimated_tokens,
                 request_id=prepared.request.request_id,
-                rejected_through=turn.rejected_through,
+                rejected_through=turn.trial_omission,
                 purpose=self._purpose,
             )
         )

@@ -65,7 +65,7 @@ def prepare_request(turn: Turn, silent: SilentRequest | None = None) -> Prepared
         model,
         env.thinking_on_swap,
         _get_api(turn),
-        turn.rejected_through or turn.state.rejected_through.get(model.id),
+        turn.omit_opaque_through,
         env.losses,
     )
     places = FileRoots(env.blobs, env.workspace.root)
@@ -117,10 +117,10 @@ def _omit_opaque_blocks(turn: Turn, failure: LlmCallFailed) -> bool:
     ):
         return False
     last = request_view.find_last_opaque_id(turn.state.conversation_for(turn.model.id), turn.model)
-    previous = turn.rejected_through or turn.state.rejected_through.get(turn.model.id)
+    previous = turn.omit_opaque_through
     if last is None or (previous is not None and last <= previous):
         return False
-    turn.rejected_through = last
+    turn.trial_omission = last
     return True
 
 

@@ -53,8 +53,8 @@ class Turn:
     input_tokens: int = 0
     output_tokens: int = 0
     cost: Decimal = Decimal(0)
-    rejected_through: str | None = None
-    """Id of the message up to which requests omit opaque blocks on trial; see `State`."""
+    trial_omission: str | None = None
+    """Id of the message up to which requests omit opaque blocks on trial, after a rejection."""
     request_allowance: int = 0
     """Number of requests after which the user is asked again; 0: the configured limit."""
     cost_allowance: Decimal = Decimal(0)
@@ -65,6 +65,11 @@ class Turn:
         default_factory=lambda: dict[str, ToolInputError]()
     )
     """Errors in the arguments of the last reply's calls, by call id."""
+
+    @property
+    def omit_opaque_through(self) -> str | None:
+        """Id of the message up to which the next request omits opaque blocks."""
+        return self.trial_omission or self.state.opaque_omitted_through.get(self.model.id)
 
     def build_cancelled(self) -> TurnCancelled:
         """Return the fact for a turn that the user stopped."""

@@ -47,21 +47,21 @@ def build_request_view(
     model: Model,
     thinking_on_swap: ThinkingOnSwap = "drop",
     api: str | None = None,
-    rejected_through: str | None = None,
+    omit_opaque_through: str | None = None,
     losses: DropLog | None = None,
 ) -> tuple[Message, ...]:
     """Return the request view of `messages` for `model`.
 
     `thinking_on_swap`: whether another model's reasoning is dropped or sent as plain text.
     `api`: the wire format of the request; reasoning from another format is not readable.
-    `rejected_through`: `model` rejected opaque blocks up to this message id.
+    `omit_opaque_through`: opaque blocks are omitted up to this message id.
     `losses`: records the dropped blocks.
 
     Raises:
         InvalidRequestError: a block that is marked critical would be dropped.
     """
     drop = (losses or DropLog()).for_model(model)
-    messages = [_without_provenance(each, model, api, rejected_through) for each in messages]
+    messages = [_without_provenance(each, model, api, omit_opaque_through) for each in messages]
     results = _first_results(messages, drop)
     seen: set[str] = set()
     turns: list[list[Message]] = []
@@ -110,7 +110,7 @@ def move_system_to_first_prompt(request: Request) -> Request:
 
 
 def _without_provenance(
-    message: Message, model: Model, api: str | None, rejected_through: str | None
+    message: Message, model: Model, api: str | None, omit_opaque_through: str | None
 ) -> Message:
     """Clear the model of a message whose opaque blocks must not be replayed.
 
@@ -120,7 +120,7 @@ def _without_provenance(
         return message
     request = message.metadata.request
     is_foreign = api is not None and request is not None and request.api not in (None, api)
-    is_rejected = rejected_through is not None and message.id <= rejected_through
+    is_rejected = omit_opaque_through is not None and message.id <= omit_opaque_through
     if not (is_foreign or is_rejected):
         return message
     return replace(message, metadata=replace(message.metadata, model=None))
