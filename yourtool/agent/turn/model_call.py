@@ -7,7 +7,7 @@ front end shows them, and later requests do not contain its reply.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import TypeVar
 
@@ -26,17 +26,19 @@ from yourtool.agent.turn.request import (
     PreparedRequest,
     SilentRequest,
     prepare_request,
+    prepare_silent_request,
     request_options,
 )
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import AdapterError, ErrorClass, InvalidRequestError
 from yourtool.events.catalog import AnyFact, Event
-from yourtool.events.deltas import AttemptFailed, MessageComplete
+from yourtool.events.deltas import AttemptFailed, MessageComplete, Notice
 from yourtool.events.model_calls import (
     LlmCallCompleted,
     LlmCallEnd,
     LlmCallFailed,
     LlmCallStarted,
+    Purpose,
 )
 from yourtool.interrupt import Interrupted
 from yourtool.messages.blocks import ContentBlock, TextBlock, ToolUseBlock
@@ -45,7 +47,7 @@ from yourtool.messages.message import Message, Role, now
 from yourtool.messages.metadata import ErrorInfo, MessageMetadata, MessageStatus, StopReason
 from yourtool.providers.base import Request
 
-F = TypeVar("F", bound=AnyFact)
+F = TypeVar("F", LlmCallStarted, LlmCallEnd)
 
 
 async def call_silently(turn: Turn, request: SilentRequest) -> LlmCallEnd:
@@ -54,7 +56,7 @@ async def call_silently(turn: Turn, request: SilentRequest) -> LlmCallEnd:
     Raises:
         Interrupted: the turn was stopped.
     """
-    call = ModelCall(turn, request)
+    call = SilentCall(turn, request)
     async with aclosing(call.stream()) as events:
         async for _ in events:
             pass
@@ -63,14 +65,13 @@ async def call_silently(turn: Turn, request: SilentRequest) -> LlmCallEnd:
 
 
 class ModelCall:
-    """A call of the turn's model with the conversation, or silently with another prompt."""
+    """A visible call of the turn's model, with the conversation."""
 
-    def __init__(self, turn: Turn, silent: SilentRequest | None = None) -> None:
+    def __init__(self, turn: Turn) -> None:
         self.end: LlmCallEnd | None = None
         """Set at the end of the stream."""
         self._turn = turn
-        self._silent = silent
-        self._purpose = UNSET if silent is None else silent.purpose
+        self._purpose: Purpose = UNSET
         self._parent = turn.parent
         self._request: Request | None = None
         self._failed_attempts = 0
@@ -83,14 +84,9 @@ class ModelCall:
         """
         turn, started, reply = self._turn, None, None
         try:
-            prepared = await turn.interrupt.guard(
-                asyncio.to_thread(prepare_request, turn, self._silent)
-            )
-            if self._silent is None:
-                for notice in turn.env.new_notices(prepared.notice, unknown_price_warning(turn)):
-                    yield notice
-            else:
-                await check_cost_limit(turn)
+            prepared = await turn.interrupt.guard(asyncio.to_thread(self._prepare))
+            for notice in await self._check(prepared):
+                yield notice
             started = time.monotonic()
             yield await self._record_start(prepared)
             # Not guarded: the adapter handles an interrupt itself once the start is stored.
@@ -114,17 +110,37 @@ class ModelCall:
         if reply is not None and reply.stop_reason is StopReason.CANCELLED:
             raise Interrupted
 
+    def _prepare(self) -> PreparedRequest:
+        """Build the request; runs in a thread."""
+        return prepare_request(self._turn)
+
+    async def _check(self, prepared: PreparedRequest) -> Sequence[Notice]:
+        """Return the notices to show before the request is sent; the loop checks its limits."""
+        return self._turn.env.new_notices(prepared.notice, unknown_price_warning(self._turn))
+
+    def _update_turn(self, fact: LlmCallStarted | LlmCallEnd) -> None:
+        """Continue the turn after a recorded fact of the call."""
+        turn = self._turn
+        turn.parent = fact.id
+        match fact:
+            case LlmCallStarted():
+                turn.requests += 1
+                turn.env.requests += 1
+            case LlmCallCompleted():
+                turn.stop_reason = fact.stop_reason
+                turn.input_errors = fact.message.metadata.tool_input_errors or {}
+            case LlmCallFailed():
+                turn.stop_reason, turn.input_errors = StopReason.ERROR, {}
+
     async def _record(self, fact: F) -> F:
-        """Record the next fact of the call, and of the turn if the call is visible."""
         stored = await self._turn.record(fact, parent=self._parent)
         self._parent = stored.id
-        if self._silent is None:
-            self._turn.parent = stored.id
+        self._update_turn(stored)
         return stored
 
     async def _record_start(self, prepared: PreparedRequest) -> LlmCallStarted:
         turn, self._request = self._turn, prepared.request
-        start = await self._record(
+        return await self._record(
             LlmCallStarted(
                 model=turn.model.id,
                 provider=turn.model.provider,
@@ -134,10 +150,6 @@ class ModelCall:
                 purpose=self._purpose,
             )
         )
-        if self._silent is None:
-            turn.requests += 1
-            turn.env.requests += 1
-        return start
 
     async def _record_attempt(self, attempt: AttemptFailed) -> LlmCallFailed:
         turn = self._turn
@@ -163,12 +175,9 @@ class ModelCall:
         turn = self._turn
         self.end = end = await self._record(end)
         add_usage(turn, end)
-        completed = isinstance(end, LlmCallCompleted)
-        if self._silent is None:
-            turn.stop_reason = end.stop_reason if completed else StopReason.ERROR
-            turn.input_errors = (completed and end.message.metadata.tool_input_errors) or {}
         yield end
-        for change in turn.record_outcome(None if completed else end.error_class):
+        error_class = end.error_class if isinstance(end, LlmCallFailed) else None
+        for change in turn.record_outcome(error_class):
             yield await turn.record(change, parent=end.id)
 
     def _build_end(self, reply: MessageComplete) -> LlmCallEnd:
@@ -268,6 +277,27 @@ class ModelCall:
             ),
             created_at=now(),
         )
+
+
+class SilentCall(ModelCall):
+    """A call with another prompt, which changes nothing in the turn but its cost."""
+
+    def __init__(self, turn: Turn, request: SilentRequest) -> None:
+        super().__init__(turn)
+        self._silent = request
+        self._purpose = request.purpose
+
+    def _prepare(self) -> PreparedRequest:
+        return prepare_silent_request(self._turn, self._silent)
+
+    async def _check(self, prepared: PreparedRequest) -> Sequence[Notice]:
+        """Check the cost limit, and leave the notices to the next visible call."""
+        del prepared
+        await check_cost_limit(self._turn)
+        return ()
+
+    def _update_turn(self, fact: LlmCallStarted | LlmCallEnd) -> None:
+        """Leave the turn unchanged."""
 
 
 def _validate_request(request: Request) -> None:

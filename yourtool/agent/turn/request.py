@@ -3,9 +3,9 @@
 `prepare_request` processes the entire history, so it runs in a thread.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from yourtool.agent.history.elision import elision_notice
 from yourtool.agent.turn.limits import confirm_wait
@@ -17,7 +17,7 @@ from yourtool.events.model_calls import LlmCallFailed
 from yourtool.ids import new_id
 from yourtool.messages.message import Message
 from yourtool.messages.metadata import RequestOptions
-from yourtool.providers.base import FileRoots, ForcedTool, Request
+from yourtool.providers.base import FileRoots, ForcedTool, Request, ToolChoice
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.requests import request_view
@@ -47,18 +47,41 @@ class PreparedRequest(NamedTuple):
     estimated_tokens: int
 
 
-def prepare_request(turn: Turn, silent: SilentRequest | None = None) -> PreparedRequest:
-    """Return the next request of the turn, or a silent one, with new ids; has no side effects.
+def prepare_request(turn: Turn) -> PreparedRequest:
+    """Return the next request of the conversation, with new ids; has no side effects.
 
     Raises:
         InvalidRequestError: the model does not support a block that is marked critical.
     """
+    request, notice = _build_request(
+        turn,
+        turn.system,
+        turn.state.conversation_for(turn.model.id),
+        turn.toolbox.definitions,
+        tool_choice=turn.env.tool_choice,
+        output_schema=turn.env.output_schema,
+    )
+    return PreparedRequest(request, notice, turn.estimate())
+
+
+def prepare_silent_request(turn: Turn, silent: SilentRequest) -> PreparedRequest:
+    """Return the request of a silent call; as `prepare_request`."""
+    request, notice = _build_request(turn, silent.system, silent.messages, silent.tools)
+    estimate = estimate_tokens(request.messages, request.tools, request.model.id)
+    return PreparedRequest(request, notice, estimate)
+
+
+def _build_request(
+    turn: Turn,
+    system: Sequence[Message],
+    history: Sequence[Message],
+    tools: tuple[ToolDefinition, ...],
+    *,
+    tool_choice: ToolChoice = "none",
+    output_schema: Mapping[str, Any] | None = None,
+) -> tuple[Request, str | None]:
+    """Return a request, and a notice about the attachments that it omits."""
     model, env = turn.model, turn.env
-    if silent is None:
-        system, history = turn.system, turn.state.conversation_for(model.id)
-        tools = turn.toolbox.definitions
-    else:
-        system, history, tools = silent.system, silent.messages, silent.tools
     tools = tools if model.capabilities.supports_tools else ()
     conversation = request_view.build_request_view(
         history,
@@ -69,7 +92,7 @@ def prepare_request(turn: Turn, silent: SilentRequest | None = None) -> Prepared
         env.losses,
     )
     places = FileRoots(env.blobs, env.workspace.root)
-    messages, remark = fit_attachments((*system, *conversation), model, places, env.losses)
+    messages, notice = fit_attachments((*system, *conversation), model, places, env.losses)
     request = Request(
         request_id=new_id(),
         session_id=turn.session_id,
@@ -79,8 +102,8 @@ def prepare_request(turn: Turn, silent: SilentRequest | None = None) -> Prepared
         tools=tools,
         max_output_tokens=model.capabilities.max_output_tokens,
         effort=turn.effort,
-        tool_choice=env.tool_choice if silent is None else "none",
-        output_schema=env.output_schema if silent is None else None,
+        tool_choice=tool_choice,
+        output_schema=output_schema,
         cache=plan_cache(messages, tools, model, env.cache_retention),
         drop_log=env.losses,
         tool_ids=env.tool_ids,
@@ -88,8 +111,7 @@ def prepare_request(turn: Turn, silent: SilentRequest | None = None) -> Prepared
         interrupt=turn.interrupt,
         confirm_wait=partial(confirm_wait, env.confirm) if env.interactive else None,
     )
-    estimate = turn.estimate() if silent is None else estimate_tokens(messages, tools, model.id)
-    return PreparedRequest(request, remark, estimate)
+    return request, notice
 
 
 def shorten_after(failure: LlmCallFailed, turn: Turn) -> Sequence[Notice] | None:
