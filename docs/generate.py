@@ -19,7 +19,7 @@ from yourtool.permissions import credential_files
 from yourtool.providers.quirks import HOSTS, Quirks
 from yourtool.run_result import Result
 from yourtool.tables import TableKey, format_key
-from yourtool.tui.keys import KEYS
+from yourtool.tui.keys import describe_keys
 
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- made by `make docs` -->\n", "<!-- end -->\n"
@@ -96,11 +96,11 @@ def commands_table() -> str:
 
 def keys_table() -> str:
     """Return the tables of `docs/keys.md`."""
-    places = {"chat": "Everywhere", "prompt": "In the prompt", "approval": "At an approval prompt"}
     parts: list[str] = []
-    for place, title in places.items():
-        rows = [f"| {key.label} | {key.description} |" for key in KEYS if key.place == place]
-        parts.append("\n".join([f"## {title}", "", "| key | what it does |", "|---|---|", *rows]))
+    for section in describe_keys():
+        rows = [f"| {label} | {description} |" for label, description in section.rows]
+        head = [f"## {section.title}", "", "| key | what it does |", "|---|---|"]
+        parts.append("\n".join([*head, *rows]))
     return "\n\n".join(parts) + "\n"
 
 

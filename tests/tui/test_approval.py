@@ -16,6 +16,7 @@ from yourtool.tui.drafts import Draft
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import run_command
 from yourtool.tui.screens.picker import Picker
+from yourtool.tui.screens.report import ReportScreen
 
 LONG = " && ".join(f"step-{n:03}" for n in range(200))
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n same\n-old \u202e line\n+new line\n"
@@ -64,7 +65,7 @@ async def test_prompt_hint_does_not_offer_esc_to_stop_while_esc_denies(home, clo
         assert "Esc denies" in app.chat.approval_prompt.border_subtitle
         await press(pilot, "escape")
         await until(pilot, lambda: not app.chat.runner.is_running)
-        assert "/help" in app.chat.prompt.border_subtitle
+        assert "? keys" in app.chat.prompt.border_subtitle
 
 
 async def ask(pilot, clock, *, quiet=True):
@@ -341,6 +342,35 @@ async def test_space_and_y_do_not_answer(home, clock):
         await wait(pilot, clock, 2)
         assert asked.decision is None
         assert app.chat.prompt.text == "y "
+
+
+@pytest.mark.parametrize("key", ["x", "y", "space", "1"])
+async def test_key_that_is_no_answer_goes_from_the_focused_approval_to_the_prompt(home, clock, key):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        panel = await ask(pilot, clock)
+        await press(pilot, "tab")
+        assert app.focused is panel
+        await press(pilot, key, *"as")
+        await wait(pilot, clock, 2)
+        assert asked.decision is None
+        assert app.chat.prompt.text == f"{' ' if key == 'space' else key}as"
+        assert app.focused is app.chat.prompt
+
+
+async def test_text_typed_above_an_approval_prompt_closes_the_keys_and_never_answers(home, clock):
+    asked = Ask(question())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await press(pilot, "?")
+        assert isinstance(app.screen, ReportScreen)
+        await press(pilot, "a")
+        await wait(pilot, clock, 2)
+        assert asked.decision is None
+        assert app.screen is app.chat
+        assert app.chat.prompt.text == "a"
 
 
 async def test_enter_allows_only_after_tab_and_arrows_selected_it(home, clock):

@@ -9,6 +9,7 @@ from yourtool.agent.commands.table import COMMANDS
 from yourtool.tui.keys import KEYS
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.screen_commands import SCREEN_COMMANDS, help_report
+from yourtool.tui.transcript.transcript import Transcript
 from yourtool.tui.widgets.approval import ApprovalPrompt
 from yourtool.tui.widgets.prompt import Prompt
 
@@ -20,11 +21,17 @@ def test_every_command_of_the_table_has_a_handler():
 
 @pytest.mark.req("R-TUI-21")
 def test_every_key_of_the_table_has_an_action():
-    owners = {"chat": ChatScreen, "prompt": Prompt, "approval": ApprovalPrompt}
+    owners = {
+        "chat": ChatScreen,
+        "prompt": Prompt,
+        "transcript": Transcript,
+        "approval": ApprovalPrompt,
+        "screen": ChatScreen,
+    }
     for key in KEYS:
         if key.action:
-            name = key.action.partition("(")[0]
-            assert hasattr(owners[key.place], f"action_{name}"), key.id
+            owner, _, name = f"{key.place}.{key.action.partition('(')[0]}".rpartition(".")
+            assert hasattr(owners[owner.rpartition(".")[2]], f"action_{name}"), key.id
 
 
 @pytest.mark.req("R-TUI-21")

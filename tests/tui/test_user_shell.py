@@ -162,7 +162,7 @@ async def test_prompt_hint_explains_a_shell_command(home, tmp_path):
         assert "`!` runs a shell command" in screen_text(app)
         assert app.chat.prompt.text == "!!"
         await press(pilot, "backspace", "backspace")
-        assert "/help · @ file or model" in screen_text(app)
+        assert "? keys · / commands" in screen_text(app)
     assert session.commands == session.sent == []
 
 

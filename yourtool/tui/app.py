@@ -27,6 +27,7 @@ from yourtool.tui.output_filter import SanitizeFilter
 from yourtool.tui.screens.attachments import attach_from_options
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import run_command, show_result
+from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.sessions import (
     open_stored_session,
     pick_session,
@@ -144,6 +145,13 @@ class YourtoolApp(App[None]):
             if self.focused is self.chat.prompt:
                 await self._handle_prompt_key(event)
                 return
+            if self.screen is self.chat and self.focused in (self.chat.transcript, None):
+                await self._handle_transcript_key(event)
+                return
+            if isinstance(self.screen, ReportScreen) and self._starts_text(event):
+                self.screen.dismiss()
+                self._type(event)
+                return
         await super().on_event(event)
 
     async def _handle_prompt_key(self, event: events.Key | events.Paste) -> None:
@@ -152,15 +160,39 @@ class YourtoolApp(App[None]):
         Textual queues printable keys in the widget but resolves bindings after the key bubbled to
         the app, so keys typed quickly would be handled out of order.
         """
-        prompt = self.chat.prompt
         if isinstance(event, events.Paste):
-            prompt.paste(event.text)
+            self._type(event)
         elif await self._check_bindings(event.key, priority=True):
             return
-        elif event.is_printable and event.character is not None:
-            prompt.insert_typed(event.character)
+        elif event.is_printable:
+            self._type(event)
         else:
             await self._check_bindings(event.key)
+
+    async def _handle_transcript_key(self, event: events.Key | events.Paste) -> None:
+        """Handle a key of the transcript; text goes to the prompt."""
+        if isinstance(event, events.Key) and (
+            await self._check_bindings(event.key, priority=True)
+            or await self._check_bindings(event.key)
+        ):
+            return
+        self._type(event)
+
+    def _starts_text(self, event: events.Key | events.Paste) -> bool:
+        """Whether a key in a report is text for the prompt."""
+        if isinstance(event, events.Paste):
+            return True
+        return event.is_printable and event.key not in self.screen.active_bindings
+
+    def _type(self, event: events.Key | events.Paste) -> None:
+        """Insert text into the prompt, which gets the focus."""
+        prompt = self.chat.prompt
+        if isinstance(event, events.Paste):
+            self.chat.set_focus(prompt)
+            prompt.paste(event.text)
+        elif event.is_printable and event.character is not None:
+            self.chat.set_focus(prompt)
+            prompt.insert_typed(event.character)
 
     def copy_to_clipboard(self, text: str) -> None:
         """Copy a text through the terminal, cut after `MAX_COPIED_CHARACTERS`."""

@@ -1,11 +1,24 @@
-"""Keys: one table for the bindings and the help."""
+"""Keys: one table for the bindings, the help and the hints."""
 
+from collections.abc import Iterable, Mapping
+from itertools import groupby
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 from textual.binding import Binding
 
-KeyPlace: TypeAlias = Literal["chat", "prompt", "approval"]
+from yourtool.agent.commands.base import Section
+
+KeyPlace: TypeAlias = Literal["chat", "prompt", "transcript", "approval"]
+
+PLACE_TITLES: Mapping[KeyPlace, str] = {
+    "prompt": "In the prompt",
+    "chat": "Anywhere",
+    "transcript": "In the transcript, after Tab in an empty prompt",
+    "approval": "In an approval prompt, half a second after the last key",
+}
+"""Headings of the help, in its order."""
+_HINT_GAP = " · "
 
 
 class KeyBinding(Struct, frozen=True, kw_only=True):
@@ -20,6 +33,8 @@ class KeyBinding(Struct, frozen=True, kw_only=True):
     label: str
     action: str
     description: str
+    hint: str = ""
+    """A word for the line of hints; keys without one are not listed there."""
 
 
 KEYS: tuple[KeyBinding, ...] = (
@@ -69,7 +84,7 @@ KEYS: tuple[KeyBinding, ...] = (
         keys="tab",
         label="Tab",
         action="complete",
-        description="accept a suggestion; in an empty prompt, go to the approval or the transcript",
+        description="accept a suggestion; with none, go to the approval or the transcript",
     ),
     KeyBinding(
         id="chat.stop",
@@ -136,6 +151,14 @@ KEYS: tuple[KeyBinding, ...] = (
         description="with an empty prompt, drop the last queued message",
     ),
     KeyBinding(
+        id="chat.keys",
+        place="chat",
+        keys="question_mark",
+        label="?",
+        action="show_keys",
+        description="with an empty prompt, show the keys",
+    ),
+    KeyBinding(
         id="chat.page_up",
         place="chat",
         keys="pageup",
@@ -166,6 +189,68 @@ KEYS: tuple[KeyBinding, ...] = (
         label="Ctrl+End",
         action="scroll('end')",
         description="go to the end and follow new output",
+    ),
+    KeyBinding(
+        id="transcript.previous",
+        place="transcript",
+        keys="up",
+        label="Up",
+        action="select(-1)",
+        description="select the previous item",
+        hint="move",
+    ),
+    KeyBinding(
+        id="transcript.next",
+        place="transcript",
+        keys="down",
+        label="Down",
+        action="select(1)",
+        description="select the next item",
+        hint="move",
+    ),
+    KeyBinding(
+        id="transcript.toggle",
+        place="transcript",
+        keys="enter,space",
+        label="Enter",
+        action="toggle_item",
+        description="open or close the selected item; so does Space",
+        hint="open",
+    ),
+    KeyBinding(
+        id="transcript.leave",
+        place="transcript",
+        keys="tab",
+        label="Tab",
+        action="screen.focus_prompt",
+        description="back to the prompt; any other letter goes there too",
+        hint="back",
+    ),
+    KeyBinding(
+        id="transcript.copy",
+        place="transcript",
+        keys="c",
+        label="c",
+        action="copy_item",
+        description="copy the selected item, else the last reply",
+        hint="copy",
+    ),
+    KeyBinding(
+        id="transcript.raw",
+        place="transcript",
+        keys="m",
+        label="m",
+        action="toggle_raw",
+        description="show a reply as Markdown source or rendered",
+        hint="source",
+    ),
+    KeyBinding(
+        id="transcript.retry",
+        place="transcript",
+        keys="r",
+        label="r",
+        action="retry",
+        description="retry the turn if it failed",
     ),
     KeyBinding(
         id="approval.once",
@@ -244,3 +329,29 @@ def bindings(place: KeyPlace) -> list[Binding]:
         for key in KEYS
         if key.place == place and key.action
     ]
+
+
+def describe_keys() -> tuple[Section, ...]:
+    """Return the help on keys, by place."""
+    return tuple(
+        Section(title, tuple((key.label, key.description) for key in KEYS if key.place == place))
+        for place, title in PLACE_TITLES.items()
+    )
+
+
+def transcript_hints() -> tuple[str, ...]:
+    """Return the keys of the transcript with a word each; keys with the same word share it."""
+    listed = (key for key in KEYS if key.place == "transcript" and key.hint)
+    groups = groupby(listed, lambda key: key.hint)
+    return tuple(f"{'/'.join(key.label for key in keys)} {hint}" for hint, keys in groups)
+
+
+def fit_hints(hints: Iterable[str], width: int) -> str:
+    """Return the first hints, as many as fit into a width."""
+    line = ""
+    for hint in hints:
+        longer = f"{line}{_HINT_GAP}{hint}" if line else hint
+        if len(longer) > width:
+            break
+        line = longer
+    return line

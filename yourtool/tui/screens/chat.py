@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from textual import on, work
+from textual import events, on, work
 from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.message import Message
@@ -22,10 +22,11 @@ from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
 from yourtool.tui.history import history_choices
-from yourtool.tui.keys import bindings
+from yourtool.tui.keys import bindings, describe_keys
 from yourtool.tui.pending_attachments import PendingAttachments
 from yourtool.tui.prompt_input import PromptInput
 from yourtool.tui.screens.picker import Picker
+from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.session_status import HINT_APPROVAL, HINT_QUIT, SessionStatus
 from yourtool.tui.terminal import has_job_control
 from yourtool.tui.transcript.timeline import Timeline
@@ -240,11 +241,18 @@ class ChatScreen(Screen[None]):
     def leave_prompt(self) -> None:
         """Focus the open approval prompt, or else the transcript."""
         if self.approval_prompt.confirmation is None:
-            self.transcript.focus()
+            self.set_focus(self.transcript)
         else:
             self.approval_prompt.focus_when_safe()
 
     # ── messages of widgets ─────────────────────────────────────────────────────────────────────
+
+    @on(events.DescendantFocus)
+    @on(events.DescendantBlur)
+    @on(events.Resize)
+    def update_hint(self) -> None:
+        """Show the keys of what has the focus, as many as fit."""
+        self.status.update_hint()
 
     @on(TextArea.Changed)
     def update_after_edit(self) -> None:
@@ -287,6 +295,16 @@ class ChatScreen(Screen[None]):
         if not self.prompt.close_completions() and not self.approval_prompt.handle_escape():
             self.prompt.focus()
             self.runner.stop()
+
+    def action_focus_prompt(self) -> None:
+        """Tab in the transcript: go back to the prompt."""
+        self.set_focus(self.prompt)
+
+    def action_show_keys(self) -> None:
+        """`?` in an empty prompt: show the keys."""
+        if self.prompt.text:
+            raise SkipAction
+        self.app.push_screen(ReportScreen("Keys", describe_keys()))
 
     def action_interrupt(self) -> None:
         """Ctrl+C: copy the selection, else clear the prompt, else stop the turn; twice: quit."""

@@ -1,5 +1,6 @@
 """The status line and the hints of the prompt."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from textual.screen import Screen
@@ -9,16 +10,18 @@ from yourtool.amounts import format_spending
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice, TextDelta, ThinkingDelta, ToolUseStart
 from yourtool.events.facts import Fact
+from yourtool.tui.keys import fit_hints, transcript_hints
 from yourtool.tui.transcript.transcript import Transcript
 from yourtool.tui.turn_runner import TurnRunner
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.status import StatusFields, StatusLine, describe_activity, find_branch
 
-HINT_IDLE = "/help · @ file or model · Shift+Tab mode"
 HINT_BUSY = "Esc stops · Enter queues"
 HINT_APPROVAL = "Enter queues"
 HINT_QUIT = "press Ctrl+C again to quit"
 HINT_UNSEEN = "↓ new output · Ctrl+End"
+_IDLE_HINTS = ("? keys", "/ commands", "@ files", "Shift+Tab mode")
+_BORDER_COLUMNS = 4
 _HINT_SHARED_COMMAND = "command · the model sees its output"
 _HINT_HIDDEN_COMMAND = "command · hidden from the model"
 _STATUS_EVENTS = (Fact, Notice)  # events that change the status line
@@ -45,7 +48,7 @@ class SessionStatus:
         self._prompt = prompt
         self._transcript = transcript
         self._runner = runner
-        self._hint = HINT_IDLE
+        self._hint = ""
         self._branch = ""
         self._last_kind: type[Event] | None = None  # of the events that changed the activity
         self._ticker: Timer | None = None
@@ -53,16 +56,26 @@ class SessionStatus:
     # ── hints ───────────────────────────────────────────────────────────────────────────────────
 
     def set_hint(self, hint: str = "") -> None:
-        """Show a hint; without one, the hint for a running turn or an idle session."""
-        self._hint = hint or (HINT_BUSY if self._runner.is_running else HINT_IDLE)
+        """Show a hint; without one, the keys of the focused widget."""
+        self._hint = hint
         self.update_hint()
 
     def update_hint(self) -> None:
-        """Show the hint, or another one for a shell command in the prompt."""
-        hint = _shell_hint(self._prompt.text) or self._hint
+        """Show the hint that was set, or the keys of what has the focus."""
+        hint = self._current_hint
         if hint != self._prompt.border_subtitle:
             self._prompt.border_subtitle = hint
             self.refresh()
+
+    @property
+    def _current_hint(self) -> str:
+        if self._screen.focused is self._transcript:
+            return self._hint or self._fit(transcript_hints())
+        default = HINT_BUSY if self._runner.is_running else self._fit(_IDLE_HINTS)
+        return _shell_hint(self._prompt.text) or self._hint or default
+
+    def _fit(self, hints: Sequence[str]) -> str:
+        return fit_hints(hints, self._screen.size.width - _BORDER_COLUMNS)
 
     def show_unseen(self, has_unseen_rows: bool) -> None:
         """Show whether there is new output below the visible rows."""
@@ -75,7 +88,8 @@ class SessionStatus:
         if not self._screen.has_class("-short"):
             return ""
         hint = str(self._prompt.border_subtitle or "")
-        if hint not in (HINT_IDLE, HINT_BUSY, HINT_APPROVAL):
+        is_urgent = self._hint not in ("", HINT_APPROVAL)
+        if is_urgent or self._screen.focused is self._transcript or _shell_hint(self._prompt.text):
             return hint
         return HINT_UNSEEN if self._transcript.has_unseen_rows else ""
 

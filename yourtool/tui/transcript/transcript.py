@@ -8,10 +8,10 @@ timer runs.
 import time
 from collections.abc import Iterable
 from itertools import chain
-from typing import ClassVar, Literal
+from typing import Literal
 
 from textual import events, work
-from textual.binding import Binding, BindingType
+from textual.actions import SkipAction
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import var
@@ -25,7 +25,7 @@ from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.deltas import MessageComplete
 from yourtool.events.model_calls import LlmCallFailed
 from yourtool.events.turns import TurnCancelled, TurnCompleted
-from yourtool.tui.keys import KEYS
+from yourtool.tui.keys import KEYS, bindings
 from yourtool.tui.markdown.blocks import HighlighterFactory
 from yourtool.tui.slices import PAUSE_SECONDS, SLICE_SECONDS, Slices
 from yourtool.tui.terminal import MAX_COPIED_CHARACTERS
@@ -64,14 +64,7 @@ class Transcript(ScrollView, can_focus=True):
         scrollbar-size-vertical: 1;
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "select(-1)", "previous item", show=False, id="transcript.previous"),
-        Binding("down", "select(1)", "next item", show=False, id="transcript.next"),
-        Binding("enter,space", "toggle_item", "fold or expand", show=False, id="transcript.toggle"),
-        Binding("m", "toggle_raw", "Markdown source", show=False, id="transcript.raw"),
-        Binding("c", "copy_item", "copy the item", show=False, id="transcript.copy"),
-        Binding("r", "retry", "retry the turn", show=False, id="transcript.retry"),
-    ]
+    BINDINGS = bindings("transcript")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
 
     has_unseen_rows: var[bool] = var(False)
     """Whether there are new rows below the visible ones."""
@@ -275,9 +268,10 @@ class Transcript(ScrollView, can_focus=True):
             self.app.copy_to_clipboard(text)
 
     def action_retry(self) -> None:
-        """Retry the failed turn."""
-        if self._timeline.has_failed:
-            self.post_message(self.RetryRequested())
+        """Retry the failed turn; after a success, the key goes to the prompt."""
+        if not self._timeline.has_failed:
+            raise SkipAction
+        self.post_message(self.RetryRequested())
 
     # Screen updates
 

@@ -92,6 +92,10 @@ class Prompt(TextArea):
         """Paint one row; empty if the terminal is too narrow for any text."""
         return super().render_line(y) if self.content_size.width > 0 else Strip([])
 
+    def check_consume_key(self, key: str, character: str | None = None) -> bool:
+        """Whether a key is text; an empty prompt leaves letters with a meaning to the screen."""
+        return bool(self.text) and super().check_consume_key(key, character)
+
     def insert_typed(self, character: str) -> None:
         """Insert a character that was typed."""
         self._replace_via_keyboard(character, *self.selection)
