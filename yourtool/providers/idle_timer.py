@@ -6,8 +6,7 @@ events takes; pings are not content.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import httpx
@@ -53,6 +52,7 @@ class IdleTimer:
         self._clock = clock
         self._limit = timeouts.first_event
         self._deadline = 0.0
+        self._paused_at = 0.0
         self._has_started = False
 
     def start(self) -> None:
@@ -79,12 +79,13 @@ class IdleTimer:
         if self._clock() >= self._deadline:
             raise self._stalled_error()
 
-    @contextmanager
-    def paused(self) -> Generator[None, None, None]:
-        """Exclude the time in this context from the timeout."""
-        paused_at = self._clock()
-        yield
-        self._deadline += self._clock() - paused_at
+    def pause(self) -> None:
+        """Exclude the time from now until `resume` from the timeout."""
+        self._paused_at = self._clock()
+
+    def resume(self) -> None:
+        """Continue after `pause`."""
+        self._deadline += self._clock() - self._paused_at
 
     async def run(self, awaitable: Awaitable[T], limit: float | None = None) -> T:
         """Await, until the turn is stopped or the timeout expires.

@@ -28,8 +28,7 @@ def decode(data: bytes, *, allow_lone_surrogates: bool = False) -> Any:
     Raises:
         ValueError: it is not JSON, nested deeper than `MAX_JSON_DEPTH`, or has too many values.
     """
-    containers = data.count(b"[") + data.count(b"{")
-    if max(data.count(b","), containers) > MAX_VALUES:
+    if len(data) > MAX_VALUES and max(data.count(b","), _count_containers(data)) > MAX_VALUES:
         raise ValueError(f"more than {MAX_VALUES:,} values")
     try:
         value = _decoder.decode(data)
@@ -39,9 +38,13 @@ def decode(data: bytes, *, allow_lone_surrogates: bool = False) -> Any:
         return _decode_leniently(
             data.decode("utf-8", "replace").removeprefix("\ufeff"), allow_lone_surrogates
         )
-    if containers > MAX_JSON_DEPTH:
+    if len(data) > MAX_JSON_DEPTH and _count_containers(data) > MAX_JSON_DEPTH:
         storable_json(value)  # checks the depth
     return value
+
+
+def _count_containers(data: bytes) -> int:
+    return data.count(b"[") + data.count(b"{")
 
 
 def _decode_leniently(text: str, allow_lone_surrogates: bool) -> Any:
