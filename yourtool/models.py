@@ -17,6 +17,8 @@ CacheRetention: TypeAlias = Literal["none", "short", "long"]
 """How long a provider caches the prefix of a conversation: not, minutes, hours."""
 
 DEMO = "demo"
+TOUR_ID = "demo:tour"
+"""The script whose first chapter is the reply to any first prompt."""
 """The provider whose models are scripts; its sessions use a scratch copy of the workspace."""
 
 MAX_SAFE_INTEGER = 2**53

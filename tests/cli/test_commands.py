@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from tests.providers.local_server import LocalServer, head
 from yourtool.cli import main
-from yourtool.cli.arguments import COMMANDS, parse_arguments
+from yourtool.cli.arguments import parse_arguments
 from yourtool.cli.logfile import MAX_LOG_BYTES, PrivateLogHandler, log_to_file
+from yourtool.cli.parser import COMMANDS
 from yourtool.cli.sessions import parse_session_prefix
 from yourtool.config import Mode, config_file
 from yourtool.errors import UsageError
@@ -71,7 +72,13 @@ def test_every_run_option_is_parsed(tmp_path):
         (["--modl=x"], "unrecognized"),
         (["--mod=x"], "unrecognized"),
         (["sessoins"], "did you mean `sessions`?"),
-        (["fix the bug"], "use `-p` to pass a prompt"),
+        (["sesions"], "`yourtool -- sesions` sends it as a prompt"),
+        (["Model"], "did you mean `models`?"),
+        (["cost"], "not implemented"),
+        (["fix", "the", "bug"], "quote a prompt of several words"),
+        (["fix", "sessions", "list"], "`sessions` takes no prompt"),
+        (["--", "fix", "-c"], "quote a prompt of several words"),
+        (["-p", "fix", "the"], "there are two prompts"),
         (["sessions"], "list|show"),
         (["config", "edit"], "invalid choice"),
     ],
@@ -82,6 +89,45 @@ def test_usage_error_has_two_lines_and_exits_2(run, argv, words):
     assert words in err
     assert err.startswith("yourtool: ")
     assert err.count("\n") <= 2
+
+
+@pytest.mark.parametrize(
+    ("argv", "first_prompt"),
+    [
+        ([], ""),
+        (["fix the failing test"], "fix the failing test"),
+        (["-m", "sonnet", "fix it", "--mode", "plan", "-c"], "fix it"),
+        (["hello", "--attach", "a.png"], "hello"),
+        (["-r", "01ABC", "go on"], "go on"),
+        (["--", "sessions"], "sessions"),
+        (["-c", "--", "--help"], "--help"),
+        (["-c", "--"], ""),
+        (["what is sessions.py?"], "what is sessions.py?"),
+    ],
+)
+@pytest.mark.req("R-CLI-01")
+def test_word_that_is_no_command_is_the_first_prompt_of_the_interface(argv, first_prompt):
+    arguments = parse_arguments(argv)
+    assert (arguments.command, arguments.prompt) == ("", None)
+    assert arguments.first_prompt == first_prompt
+
+
+def test_options_around_the_first_prompt_are_parsed():
+    arguments = parse_arguments(["-m", "sonnet", "fix it", "--mode", "plan", "--attach", "a.png"])
+    assert (arguments.model, arguments.mode) == ("sonnet", Mode.PLAN)
+    assert arguments.attachments == ("a.png",)
+
+
+def test_headless_prompt_may_stand_after_other_options():
+    arguments = parse_arguments(["-p", "--model", "sonnet", "fix it"])
+    assert (arguments.prompt, arguments.first_prompt) == ("fix it", "")
+
+
+@pytest.mark.parametrize("argv", [["sessions", "list"], ["-m", "x", "models"], ["route", "fix it"]])
+def test_name_of_a_command_is_never_a_prompt(argv):
+    arguments = parse_arguments(argv)
+    assert arguments.command in COMMANDS
+    assert arguments.first_prompt == ""
 
 
 @given(st.lists(st.text(max_size=8), max_size=4))

@@ -18,7 +18,7 @@ PIXEL = (
 def test_the_tour_opens_without_a_key_and_runs_real_tools_in_a_copy(project, home):
     """R-EASE-01, R-CRD-03."""
     with Terminal(YOURTOOL, cwd=project, env=home) as terminal:
-        terminal.wait("This is a script, not a model")
+        terminal.wait("Demo, no model")
         terminal.say("hello")
         terminal.wait("a script, not a model. I understand")
         terminal.wait("Type anything to go on")
@@ -35,6 +35,8 @@ def test_the_tour_opens_without_a_key_and_runs_real_tools_in_a_copy(project, hom
         terminal.say("/model demo:guide")
         terminal.wait("demo:guide  ask")
         terminal.say("and now?")
+        terminal.wait("Allow edit_file")
+        terminal.answer("a")
         terminal.wait("ANTHROPIC_API_KEY")
         terminal.say("/quit")
         assert terminal.end() == 0

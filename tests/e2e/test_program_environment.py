@@ -38,7 +38,7 @@ def test_the_window_has_a_title_and_rings_when_it_is_not_in_focus(work, home):
 def test_the_interface_is_drawn_when_standard_error_is_a_file(work, home, tmp_path):
     command = f"exec {sys.executable} -m yourtool 2>{tmp_path}/errors"
     with Terminal(("/bin/sh", "-c", command), cwd=work, env=home) as terminal:
-        terminal.wait("This is a script, not a model")
+        terminal.wait("Demo, no model")
         terminal.say("/quit")
         assert terminal.end() == 0
     assert (tmp_path / "errors").read_text() == ""
@@ -50,7 +50,7 @@ def test_ascii_mode_draws_the_screen_in_ascii(work, home):
     directory.mkdir()
     (directory / "config.toml").write_text("[ui]\nascii = true\n")
     with Terminal(YOURTOOL, cwd=work, env=home) as terminal:
-        terminal.wait("This is a script, not a model")
+        terminal.wait("Demo, no model")
         terminal.say("hello")
         shown = terminal.wait("Type anything to go on")
         assert shown.isascii(), re.findall(r"[^\x00-\x7f]", shown)
@@ -66,7 +66,7 @@ def test_entering_a_key_leaves_the_demo_for_the_real_directory(work, home):
     with ProviderServer([*script, Reply("Done.")]) as server:
         env = {**home, "ANTHROPIC_BASE_URL": server.url}
         with Terminal((*YOURTOOL, "-m", "demo:tour"), cwd=work, env=env) as terminal:
-            terminal.wait("This is a script, not a model")
+            terminal.wait("Demo, no model")
             terminal.say("/key anthropic")
             terminal.wait("API key for")
             terminal.send(key)

@@ -220,6 +220,9 @@ class FakeSession:
         takes = self.model.capabilities.supports_documents or not has_document
         return None if takes else f"`{self.model.id}` takes no documents"
 
+    def list_instruction_files(self) -> tuple[str, ...]:
+        return tuple(name for name in ("AGENTS.md",) if (self.workspace / name).is_file())
+
     def list_files(self) -> list[str]:
         found = (path for path in self.workspace.rglob("*") if path.is_file())
         return sorted(str(path.relative_to(self.workspace)) for path in found)
@@ -348,7 +351,7 @@ class FakeRuntime:
 
     def __init__(self, home: Path, *sessions: FakeSession) -> None:
         self.paths = Paths(home, home / "data", home / "state", home / "cache")
-        self.options = SimpleNamespace(workspace=sessions[0].workspace, attachments=())
+        self.options = SimpleNamespace(workspace=sessions[0].workspace, attachments=(), model=None)
         self.config = Config()
         known = Catalogue([GPT, SONNET, TOUR], "2026-01-01")
         self.catalogue = SimpleNamespace(

@@ -545,18 +545,17 @@ async def test_demo_banner_names_the_ways_to_use_a_model(home, tmp_path):
     real = FakeSession(HELLO, workspace=tmp_path / "work", model=SONNET)
     app, runtime = app_of(home, demo, real)
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "This is a script, not a model" in screen_text(app))
+        await until(pilot, lambda: "Demo, no model: /key enters an API key" in screen_text(app))
         text = screen_text(app)
-        assert "/key" in text
-        assert "ANTHROPIC_API_KEY" in text
-        assert "config.toml" in text
+        assert "/key      enter an API key, or set ANTHROPIC_API_KEY" in text
+        assert "/models   a model on this machine" in text
         await say(pilot, "/key anthropic ")
         await until(pilot, lambda: isinstance(app.screen, TextEntry))
         await press(pilot, *"sk-canary", "enter")
         await until(pilot, lambda: app.chat.session is real)
         await settle(pilot)
         assert runtime.credentials.saved == {"anthropic": "sk-canary"}
-        assert "This is a script" not in screen_text(app)
+        assert "Demo, no model" not in screen_text(app)
         assert "canary" not in screen_text(app)
         assert all("key" not in draft.text for draft in app.chat.input.entries)
 
@@ -570,7 +569,7 @@ async def test_switching_to_a_real_model_leaves_the_demo_directory(home, tmp_pat
         await say(pilot, f"/model {SONNET.id} ")
         await until(pilot, lambda: app.chat.session is real)
         await settle(pilot)
-        assert "This is a script" not in screen_text(app)
+        assert "Demo, no model" not in screen_text(app)
         assert "Started a new session in" in screen_text(app)
         assert runtime.options.workspace == demo.workspace
 

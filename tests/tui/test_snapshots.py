@@ -29,6 +29,7 @@ from yourtool.events.tools import ToolCalled
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import run_command
+from yourtool.tui.screens.sessions import DEMO_NOTICE
 
 SIZES = pytest.mark.parametrize(
     "size", [(40, 12), (80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}"
@@ -209,7 +210,7 @@ def test_everything_at_once(app_of, snap_compare, size):
         await opened(pilot)
         await say(pilot, "go")
         await say(pilot, "and then this")
-        pilot.app.chat.banner.set_notice("demo", "This is a script, not a model.")
+        pilot.app.chat.banner.set_notice("demo", DEMO_NOTICE)
         await press(pilot, "/", "m", "o")
         await settle(pilot)
 

@@ -127,6 +127,7 @@ def _run_interface(arguments: Arguments, paths: Paths) -> int:
             continue_last=arguments.continue_last,
             pick_session=arguments.resume == "",
         )
+        app.first_prompt = arguments.first_prompt
         app.typed_ahead = typed_ahead
         if config.ui.ascii:
             app.use_ascii()

@@ -31,6 +31,7 @@ from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.sessions import (
     open_stored_session,
     pick_session,
+    queue_first_prompt,
     require_session,
     show_session,
     suggest_local_servers,
@@ -89,6 +90,8 @@ class YourtoolApp(App[None]):
             self._output_filters.append(NoColorFilter())
         self.typed_ahead = b""
         """Bytes typed before the app started; set before `run`."""
+        self.first_prompt = ""
+        """Sent when the session has opened; set before `run`."""
         self._is_quitting = False
         self._exit_code = 0
         self.runtime: Runtime | None = None
@@ -276,6 +279,7 @@ class YourtoolApp(App[None]):
     async def _open_first_session(self, runtime: "Runtime") -> None:
         self._show_warnings(runtime)
         session, refused = await self._open_earlier_session(runtime)
+        is_as_requested = session is not None or not self._wants_earlier_session
         if session is None:
             session = await runtime.new_session(self.chat.confirm)
         themes = await asyncio.to_thread(load_themes, _theme_directories())
@@ -283,6 +287,8 @@ class YourtoolApp(App[None]):
         if self._load_highlight is not None:
             self.chat.transcript.set_highlight(await asyncio.to_thread(self._load_highlight))
         await attach_from_options(self.chat, runtime)
+        if text := self.first_prompt:
+            queue_first_prompt(self.chat, runtime, session, text, may_send=is_as_requested)
         await show_session(self.chat, runtime, session)
         self._show_warnings(runtime)
         update_demo_banner(self.chat)
@@ -291,6 +297,10 @@ class YourtoolApp(App[None]):
         if refused is not None and refused.media:
             _, session = require_session(self.chat)  # the user may have opened another one
             await show_result(self.chat, swap_alternatives(session, runtime, refused))
+
+    @property
+    def _wants_earlier_session(self) -> bool:
+        return self._resume is not None or self._continue_last or self._pick_session
 
     def _show_warnings(self, runtime: "Runtime") -> None:
         for warning in runtime.take_warnings():

@@ -10,6 +10,8 @@ from yourtool.tui.drafts import Draft
 from yourtool.tui.history import History
 from yourtool.tui.turn_runner import TurnRunner
 
+TOUR_PROMPT = "Start the tour"
+
 
 class PromptInput:
     """Checks and submits drafts, and recalls queued and earlier ones; `warn` shows mistakes."""
@@ -18,6 +20,8 @@ class PromptInput:
         self._runner = runner
         self._warn = warn
         self._history: History | None = None
+        self._early_prompts: list[Draft] = []
+        """Prompts that were entered before the history was open."""
         self._unconfirmed_text = ""
 
     @property
@@ -28,6 +32,8 @@ class PromptInput:
     def open_history(self, state: Path, workspace: Path) -> Draft:
         """Read the prompts of a workspace; return the draft that a crashed run left."""
         self._history = History(state, workspace)
+        for draft in self._early_prompts:
+            self._history.add(draft)
         return self._history.claim_draft()
 
     def close(self) -> None:
@@ -48,10 +54,12 @@ class PromptInput:
         return True
 
     def submit(self, draft: Draft) -> None:
-        """Submit a draft, or send a paused queue without text."""
+        """Submit a draft; without text, send a paused queue or start the tour of the demo."""
         if not draft.full_text.strip():
-            self._runner.resume()
-            return
+            if not self._runner.offers_tour:
+                self._runner.resume()
+                return
+            draft = Draft(TOUR_PROMPT)
         parsed = parse_input(draft.text)
         if not isinstance(parsed, Invocation) or parsed.command.name != "key":
             self.add_to_history(draft)
@@ -76,6 +84,8 @@ class PromptInput:
         """Add a prompt that can be recalled."""
         if self._history is not None:
             self._history.add(draft)
+        else:
+            self._early_prompts.append(draft)
 
     def save(self, draft: Draft) -> None:
         """Save the text in the prompt for the case of a crash."""

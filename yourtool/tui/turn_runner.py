@@ -14,6 +14,7 @@ from yourtool.events.catalog import Event
 from yourtool.events.deltas import ShellStarted
 from yourtool.events.tools import ShellRan
 from yourtool.events.turns import TurnCancelled, TurnStarted
+from yourtool.models import TOUR_ID
 from yourtool.tui.drafts import Draft
 from yourtool.tui.message_queue import MessageQueue
 from yourtool.tui.pending_attachments import PendingAttachments
@@ -98,6 +99,14 @@ class TurnRunner:
     def seconds(self) -> int | None:
         """Seconds since the running turn started; None while no turn runs."""
         return int(self._clock() - self._started_at) if self.is_running else None
+
+    @property
+    def offers_tour(self) -> bool:
+        """Whether Enter in the empty prompt starts the tour of the demo."""
+        session = self.session
+        if session is None or session.model.id != TOUR_ID or not self._can_send:
+            return False
+        return not session.state.messages and not len(self.queue)
 
     def set_session(self, session: "Session") -> None:
         """Continue with another session; a queue that the old one paused waits for the user."""

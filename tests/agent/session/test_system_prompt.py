@@ -5,7 +5,11 @@ import subprocess
 
 import pytest
 
-from yourtool.agent.session.system_prompt import MAX_INSTRUCTION_BYTES, system_messages
+from yourtool.agent.session.system_prompt import (
+    MAX_INSTRUCTION_BYTES,
+    instruction_files,
+    system_messages,
+)
 from yourtool.messages.invariants import validate_message
 
 
@@ -24,6 +28,20 @@ def test_project_instructions_are_included_nearest_last(tmp_path):
     text = system_messages(inner, "s")[0].text
     assert text.index("outer rules") < text.index("inner rules")
     assert "../AGENTS.md" in text
+
+
+def test_instruction_files_are_those_in_use_relative_to_the_workspace(tmp_path):
+    (tmp_path / ".git").mkdir()
+    inner = tmp_path / "pkg"
+    inner.mkdir()
+    (tmp_path / "AGENTS.md").write_text("outer")
+    (inner / "CLAUDE.md").write_text("inner")
+    assert instruction_files(inner) == ("../AGENTS.md", "CLAUDE.md")
+    (inner / "AGENTS.md").write_text("wins")
+    assert instruction_files(inner) == ("../AGENTS.md", "AGENTS.md")
+    (inner / "AGENTS.md").unlink()
+    (inner / "CLAUDE.md").unlink()
+    assert instruction_files(inner) == ("../AGENTS.md",)
 
 
 def test_link_out_of_the_repository_is_not_followed(tmp_path):

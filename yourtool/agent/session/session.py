@@ -22,7 +22,7 @@ from yourtool.agent.input.mentions import AddressedPrompt, parse_address
 from yourtool.agent.input.user_shell import UserShell
 from yourtool.agent.routes import to_routing_record
 from yourtool.agent.session.model_selection import ModelSelection
-from yourtool.agent.session.system_prompt import system_messages
+from yourtool.agent.session.system_prompt import instruction_files, system_messages
 from yourtool.agent.turn.loop import run_turn
 from yourtool.agent.turn.turn import Turn
 from yourtool.blobs import has_bytes, store_media
@@ -123,6 +123,10 @@ class Session:
     async def context_parts(self) -> list[tuple[str, int]]:
         """Return the parts of the next request with their estimated tokens."""
         return await asyncio.to_thread(self._env.estimates.parts, self.state, self.model.id)
+
+    def list_instruction_files(self) -> tuple[str, ...]:
+        """Return the project's instruction files in use; blocks on the file system."""
+        return instruction_files(self.workspace)
 
     def list_files(self) -> list[str]:
         """Return the files of the workspace that can be mentioned, up to `MAX_LISTED_FILES`.

@@ -33,7 +33,11 @@ act through tools; the user sees every call and is asked before anything is writ
 
 def system_messages(workspace: Path, session_id: str) -> tuple[Message, ...]:
     """Return the system messages of a turn: the stable one, then the date."""
-    stable = "\n\n".join((_PERSONA, _describe_environment(workspace), *_instructions(workspace)))
+    instructions = (
+        f"Instructions of the project, from {name}:\n\n{text}"
+        for name, text in _instructions(workspace)
+    )
+    stable = "\n\n".join((_PERSONA, _describe_environment(workspace), *instructions))
     volatile = f"Today is {now().date().isoformat()}."
     return tuple(
         Message(
@@ -47,8 +51,13 @@ def system_messages(workspace: Path, session_id: str) -> tuple[Message, ...]:
     )
 
 
-def _instructions(workspace: Path) -> Iterator[str]:
-    """Yield the project's instructions, from the outermost directory to the workspace.
+def instruction_files(workspace: Path) -> tuple[str, ...]:
+    """Return the instruction files that `system_messages` reads, relative to the workspace."""
+    return tuple(name for name, _ in _instructions(workspace))
+
+
+def _instructions(workspace: Path) -> Iterator[tuple[str, str]]:
+    """Yield names and texts of the project's instructions, from the outermost directory inwards.
 
     The directories are those from the root of the git repository down to the workspace; links that
     lead out of it are ignored. Files that a tool could not read without approval are ignored too,
@@ -73,8 +82,7 @@ def _instructions(workspace: Path) -> Iterator[str]:
                 if len(data) <= MAX_INSTRUCTION_BYTES
                 else f"\n[cut at {MAX_INSTRUCTION_BYTES} bytes]"
             )
-            name = os.path.relpath(path, workspace)
-            yield f"Instructions of the project, from {name}:\n\n{text.strip()}{cut}"
+            yield os.path.relpath(path, workspace), f"{text.strip()}{cut}"
 
 
 def _read_if_allowed(readable: Workspace, path: str) -> bytes:

@@ -19,6 +19,7 @@ from yourtool.config import Mode
 from yourtool.effects import Confirmation, Decision
 from yourtool.events.catalog import Event
 from yourtool.memory import SHORTAGE, is_shortage
+from yourtool.models import DEMO
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
 from yourtool.tui.history import history_choices
@@ -195,6 +196,7 @@ class ChatScreen(Screen[None]):
     def mark_turn_ended(self) -> None:
         """Show that no turn runs, and get the user's attention."""
         self.completer.files = ()  # the turn may have made some
+        self.banner.set_notice(DEMO, None)  # the first chapter is over
         self.status.end_turn()
         self.post_message(self.AttentionNeeded("the turn is over"))
 

@@ -16,6 +16,9 @@ from yourtool.tui.turn_runner import TurnRunner
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.status import StatusFields, StatusLine, describe_activity, find_branch
 
+PLACEHOLDER = "Say what to do"
+PLACEHOLDER_EXAMPLE = 'Say what to do: "fix the failing test"'
+PLACEHOLDER_TOUR = "Press Enter to start the two-minute tour"
 HINT_BUSY = "Esc stops · Enter queues"
 HINT_APPROVAL = "Enter queues"
 HINT_QUIT = "press Ctrl+C again to quit"
@@ -43,6 +46,8 @@ class SessionStatus:
         """The text while no session is open."""
         self.directory = ""
         """The directory in which the program was started."""
+        self.instruction_files: tuple[str, ...] = ()
+        """The files with instructions of the project that the session uses."""
         self._screen = screen
         self._line = line
         self._prompt = prompt
@@ -125,6 +130,7 @@ class SessionStatus:
     def refresh(self) -> None:
         """Update the status line."""
         runner, alert = self._runner, self._urgent_hint
+        self._prompt.placeholder = self._placeholder
         if (session := runner.session) is None:
             self._line.status = StatusFields(
                 model=self.without_session, queued=len(runner.queue), alert=alert
@@ -149,8 +155,21 @@ class SessionStatus:
             branch=self._branch,
             directory=self.directory,
             alert=alert,
-            is_new_session=not state.messages and not runner.is_running,
+            is_new_session=self._is_new_session,
+            offers_tour=runner.offers_tour,
+            instruction_files=self.instruction_files,
         )
+
+    @property
+    def _is_new_session(self) -> bool:
+        session = self._runner.session
+        return session is None or not (session.state.messages or self._runner.is_running)
+
+    @property
+    def _placeholder(self) -> str:
+        if self._runner.offers_tour:
+            return PLACEHOLDER_TOUR
+        return PLACEHOLDER_EXAMPLE if self._is_new_session else PLACEHOLDER
 
 
 def _shell_hint(text: str) -> str:

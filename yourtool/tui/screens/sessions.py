@@ -7,6 +7,8 @@ from yourtool.agent.commands.sessions import session_choices
 from yourtool.errors import SwapRefusedError, UsageError
 from yourtool.messages.message import now
 from yourtool.models import DEMO
+from yourtool.text import storable
+from yourtool.tui.drafts import fold_text, normalize_newlines
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.picker import Picker
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:  # the core opens after the first paint
 
 NOTICE_SECONDS = 0.2
 """Seconds until a notice that a session is being opened."""
+DEMO_NOTICE = "Demo, no model: /key enters an API key"
+"""Fits into one row of the smallest screen."""
 
 
 def require_session(chat: ChatScreen) -> "tuple[Runtime, Session]":
@@ -62,6 +66,7 @@ async def show_session(chat: ChatScreen, runtime: "Runtime", session: "Session")
     try:
         await chat.runner.wait_for_turn()  # its last events belong to the previous session
         timeline = await chat.transcript.build_timeline(session.state.facts)
+        chat.status.instruction_files = await asyncio.to_thread(session.list_instruction_files)
         if chat.session is not None:
             await chat.session.close()
     except BaseException:
@@ -88,20 +93,30 @@ async def pick_session(chat: ChatScreen, runtime: "Runtime") -> str | None:
     return await chat.app.push_screen_wait(Picker("Sessions", choices))
 
 
+def queue_first_prompt(
+    chat: ChatScreen, runtime: "Runtime", session: "Session", text: str, *, may_send: bool
+) -> None:
+    """Queue the prompt of the command line before what was typed ahead.
+
+    It waits for the user if the requested session could not be opened (not `may_send`), if only the
+    demo script would answer, or if it is not a valid command.
+    """
+    draft, queue = fold_text(storable(normalize_newlines(text))), chat.runner.queue
+    queue.add(draft, first=True)
+    chat.input.add_to_history(draft)
+    if not may_send:
+        queue.pause("the session is a new one")
+    elif session.model.is_demo and runtime.options.model is None:
+        queue.pause("no model is set up, /key enters a key")
+    elif not chat.input.accepts(draft):
+        queue.pause("the command is not valid")
+
+
 def update_demo_banner(chat: ChatScreen) -> None:
-    """Show a banner if the demo script answers, with the ways to use a model."""
-    runtime, session = require_session(chat)
-    if not session.model.is_demo:
-        chat.banner.set_notice(DEMO, None)
-        return
-    names = [env for row in runtime.registry.providers() for env in row.key_env[:1]][:2]
-    chat.banner.set_notice(
-        DEMO,
-        "This is a script, not a model; it works in a copy of this directory. For a real model: "
-        "/key to enter a key now · "
-        f"set {' or '.join(names) or 'a key variable'} and restart · "
-        f"or configure a local server in {runtime.paths.home / 'config.toml'}",
-    )
+    """Show a banner until the first chapter of the demo is over."""
+    _, session = require_session(chat)
+    is_first_chapter = session.model.is_demo and session.state.turn_count == 0
+    chat.banner.set_notice(DEMO, DEMO_NOTICE if is_first_chapter else None)
 
 
 async def suggest_local_servers(chat: ChatScreen) -> None:

@@ -18,6 +18,11 @@ _HINTS = (
     ("/resume", "an earlier session"),
     ("/models", "another model"),
 )
+_DEMO_HINTS = (
+    ("Enter", "the two-minute tour, in a copy"),
+    ("/key", "enter an API key, or set ANTHROPIC_API_KEY"),
+    ("/models", "a model on this machine"),
+)
 
 
 class Banner(Static):
@@ -50,7 +55,7 @@ class Banner(Static):
 
 
 class Greeting(WrappedWidget):
-    """Version, directory, model and three commands; hidden after the first prompt."""
+    """Version, directory, model, instruction files and hints; hidden after the first prompt."""
 
     DEFAULT_CSS = """
     Greeting {
@@ -81,15 +86,21 @@ class Greeting(WrappedWidget):
         mode = f" · {MODE_DESCRIPTIONS[Mode(status.mode)]}" if status.mode else ""
         place = Content.assemble(name, "  ", _format_directory(status.directory))
         fits = cell_len(status.model + mode) <= width
-        rows = [place, Content(status.model + mode * fits), Content()]
-        rows += [Content.assemble((f"{usage:10}", key), words) for usage, words in _HINTS]
+        rows = [place, Content(status.model + mode * fits)]
+        if names := ", ".join(status.instruction_files):
+            rows.append(Content(f"{printable(names)} loaded"))
+        hints = _DEMO_HINTS if status.offers_tour else _HINTS
+        rows += [
+            Content(),
+            *(Content.assemble((f"{usage:10}", key), text) for usage, text in hints),
+        ]
         visible = [row for row in rows if row.plain] if self.app.size.height < 16 else rows
         return [row.truncate(width, ellipsis=True) for row in visible]
 
     def _update_status(self, status: StatusFields) -> None:
         before, self._status = self._status, status
         self.set_class(status.is_new_session, "-shown")
-        if status.is_new_session and (status.model, status.mode) != (before.model, before.mode):
+        if status.is_new_session and status != before:
             self.refresh_rows()
 
 

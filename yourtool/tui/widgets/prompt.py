@@ -77,7 +77,7 @@ class Prompt(TextArea):
         leave: Callable[[], None],
     ) -> None:
         """`leave` moves the focus after Tab with nothing to complete."""
-        super().__init__(soft_wrap=True, highlight_cursor_line=False, placeholder="Say what to do")
+        super().__init__(soft_wrap=True, highlight_cursor_line=False)
         self.cursor_blink = False
         self._handler = handler
         self._leave = leave

@@ -51,6 +51,10 @@ class StatusFields(Struct, frozen=True, kw_only=True):
     """The workspace, for the greeting; not part of the line."""
     is_new_session: bool = True
     """Whether the session has no messages yet."""
+    offers_tour: bool = False
+    """Whether Enter starts the tour of the demo; for the greeting."""
+    instruction_files: tuple[str, ...] = ()
+    """The files with instructions of the project; for the greeting."""
 
 
 class StatusPart(Struct, frozen=True):
