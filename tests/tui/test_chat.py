@@ -1,4 +1,5 @@
 import asyncio
+import re
 import sys
 from collections import Counter
 
@@ -803,16 +804,91 @@ async def test_text_typed_right_after_enter_stays_in_the_prompt(home, session):
         assert prompt.text == "and"
 
 
-async def test_prompt_shows_that_there_is_new_output_below_the_screen(home, tmp_path):
-    long = "\n\n".join(f"Paragraph {number}." for number in range(60))
-    session = FakeSession(turn("one", long), turn("two", "More."), workspace=tmp_path / "work")
+LONG = "\n\n".join(f"Paragraph {number}." for number in range(60))
+
+
+async def scrolled_back(pilot, text="one"):
+    """Send a message with a long reply and scroll back from its end."""
+    await settle(pilot)
+    await say(pilot, text)
+    await until(pilot, lambda: not pilot.app.chat.runner.is_running)
+    await press(pilot, "pageup")
+    assert "Paragraph 59." not in screen_text(pilot.app)
+
+
+@pytest.mark.req("R-TUI-09")
+@pytest.mark.parametrize("size", [(40, 12), (80, 24)])
+async def test_scrolled_back_the_place_is_kept_and_new_lines_are_counted(home, tmp_path, size):
+    waiting = Waiting(Notice(level="info", text="a notice"), replied("Hello."), ended())
+    session = FakeSession(turn("one", LONG), waiting.script, workspace=tmp_path / "work")
+    app, _ = app_of(home, session)
+    async with app.run_test(size=size) as pilot:
+        await scrolled_back(pilot)
+        await say(pilot, "two")
+        await until(pilot, lambda: "Hel" in screen_text(app))
+        await press(pilot, "pageup")
+        top = app.chat.transcript.scroll_offset.y
+        waiting.gate.set()
+        await until(pilot, lambda: not app.chat.runner.is_running)
+        await until(pilot, lambda: re.search(r"↓ \d+ new lines · Ctrl\+End", screen_text(app)))
+        assert app.chat.transcript.scroll_offset.y == top
+        await press(pilot, "ctrl+end")
+        await until(pilot, lambda: "new line" not in screen_text(app))
+
+
+@pytest.mark.req("R-TUI-09")
+@pytest.mark.parametrize(
+    ("entered", "shown"),
+    [
+        ("two", "The second reply."),
+        ("/modle", "Unknown command"),
+        ("/theme nothing", "Unknown theme"),
+    ],
+)
+async def test_sending_scrolls_to_the_end_where_its_effect_is(home, tmp_path, entered, shown):
+    session = FakeSession(
+        turn("one", LONG), turn("two", "The second reply."), workspace=tmp_path / "work"
+    )
     app, _ = app_of(home, session)
     async with app.run_test(size=(80, 24)) as pilot:
-        await settle(pilot)
-        await say(pilot, "one")
-        await until(pilot, lambda: not app.chat.runner.is_running)
-        await press(pilot, "pageup")
+        await scrolled_back(pilot)
+        await say(pilot, entered)
+        await until(pilot, lambda: shown in screen_text(app))
+        assert not app.chat.transcript.unseen_rows
+
+
+@pytest.mark.req("R-TUI-09")
+async def test_failure_and_its_retry_are_shown_after_sending_from_further_up(home, tmp_path):
+    failure = [started("two"), routed(), failed("No room left."), ended()]
+    session = FakeSession(turn("one", LONG), failure, workspace=tmp_path / "work")
+    session.retry = session._play
+    app, _ = app_of(home, session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await scrolled_back(pilot)
         await say(pilot, "two")
-        await until(pilot, lambda: "new output" in screen_text(app))
-        await press(pilot, "ctrl+end")
-        await until(pilot, lambda: "new output" not in screen_text(app))
+        await until(pilot, lambda: "No room left." in screen_text(app))
+        await press(pilot, "pageup")
+        await press(pilot, "ctrl+t")
+        await until(
+            pilot, lambda: app.chat.transcript.max_scroll_y == round(app.chat.transcript.scroll_y)
+        )
+        await until(pilot, lambda: "No room left." in screen_text(app))
+
+
+async def test_queued_message_that_is_sent_later_keeps_the_place(home, tmp_path):
+    waiting = Waiting(replied("Hello."), ended())
+    session = FakeSession(
+        turn("one", LONG), waiting.script, turn("three", "Third."), workspace=tmp_path / "work"
+    )
+    app, _ = app_of(home, session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await scrolled_back(pilot)
+        await say(pilot, "two")
+        await say(pilot, "three")
+        await press(pilot, "pageup")
+        top = app.chat.transcript.scroll_offset.y
+        waiting.gate.set()
+        await until(pilot, lambda: session.sent == ["one", "two", "three"])
+        await until(pilot, lambda: not app.chat.runner.is_running)
+        await settle(pilot)
+        assert app.chat.transcript.scroll_offset.y == top

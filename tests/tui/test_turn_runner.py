@@ -41,6 +41,8 @@ class FakeDisplay:
 
     def refresh_status(self): ...
 
+    def scroll_to_end(self): ...
+
     def note(self, level, text):
         self.notes.append((level, text))
 

@@ -214,6 +214,25 @@ async def test_esc_stops_a_shell_command_and_holds_the_queue(home, tmp_path):
     assert session.sent == []
 
 
+@pytest.mark.req("R-TUI-09")
+async def test_output_of_a_shell_command_is_shown_after_scrolling_back(home, tmp_path):
+    lines = "".join(f"line {number}\n" for number in range(60))
+    session = ShellSession(
+        turn("one", lines.replace("\n", "\n\n")),
+        [begun("seq 3"), over("seq 3", "from the shell\n")],
+        workspace=tmp_path / "work",
+    )
+    app = app_of(home, session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await say(pilot, "one")
+        await until(pilot, lambda: not app.chat.runner.is_running)
+        await press(pilot, "pageup")
+        assert "line 59" not in screen_text(app)
+        await say(pilot, "!seq 3")
+        await until(pilot, lambda: "from the shell" in screen_text(app))
+
+
 async def test_folded_paste_with_an_exclamation_mark_is_text(home, tmp_path):
     session = ShellSession(HELLO, workspace=tmp_path / "work")
     app = app_of(home, session)

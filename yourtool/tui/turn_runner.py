@@ -55,6 +55,10 @@ class TurnDisplay(Protocol):
         """Show the state of the runner."""
         ...
 
+    def scroll_to_end(self) -> None:
+        """Scroll to where the effects of the input appear."""
+        ...
+
     def note(self, level: Literal["info", "warning", "error"], text: str) -> None:
         """Show a notice."""
         ...
@@ -118,6 +122,7 @@ class TurnRunner:
 
     def submit(self, draft: Draft) -> None:
         """Run a command or send a message, or queue it if something else runs or waits."""
+        self._display.scroll_to_end()
         parsed = parse_input(draft.text)
         if (
             isinstance(parsed, Invocation)
@@ -134,6 +139,7 @@ class TurnRunner:
     def resume(self) -> None:
         """Send the queued messages if the queue is paused."""
         if self.queue.pause_reason and not self.is_running:
+            self._display.scroll_to_end()
             self.queue.resume()
             self.send_next()
 

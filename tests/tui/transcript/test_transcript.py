@@ -53,7 +53,6 @@ class Stage(App[None]):
     def __init__(self) -> None:
         super().__init__()
         self.asked = 0
-        self.ends: list[bool] = []
 
     def get_line_filters(self):
         return [*super().get_line_filters(), SanitizeFilter()]
@@ -66,9 +65,6 @@ class Stage(App[None]):
 
     def on_transcript_retry_requested(self):
         self.asked += 1
-
-    def on_transcript_following_changed(self, message: Transcript.FollowingChanged):
-        self.ends.append(message.changed)
 
     @property
     def transcript(self) -> Transcript:
@@ -210,19 +206,72 @@ async def test_transcript_follows_the_end_only_while_it_is_in_view(session):
     async with stage.run_test(size=(40, 12)) as pilot:
         transcript = stage.transcript
         await play(stage, pilot, *session.turn(reply="line\n\n" * 30))
-        assert "$0.0123" in stage.shown() and not transcript.has_unseen_rows
+        assert "$0.0123" in stage.shown() and not transcript.unseen_rows
         transcript.scroll_home()
         await settle(pilot)
         top = stage.shown()
         assert await play(stage, pilot, *session.turn(prompt="more")) == top
-        assert transcript.has_unseen_rows
+        assert transcript.unseen_rows
         transcript.scroll_end(animate=False)
         await settle(pilot)
-        assert (
-            not transcript.has_unseen_rows
-            and "A reply." in stage.shown()
-            and stage.ends == [False, True]
-        )
+        assert not transcript.unseen_rows and "A reply." in stage.shown()
+        await play(stage, pilot, *session.turn(reply="Followed."))
+        assert "Followed." in stage.shown()
+
+
+async def test_place_in_a_long_reply_is_kept_on_resize(session):
+    stage = Stage()
+    reply = "\n\n".join(f"line {number} " + "word " * 12 for number in range(60))
+    async with stage.run_test(size=(80, 24)) as pilot:
+        await play(stage, pilot, *session.turn(reply=reply))
+        stage.transcript.scroll_to(y=40)
+        await settle(pilot)
+        [first] = [row for row in stage.rows()[:2] if "line" in row]
+        for columns, rows in ((80, 20), (80, 24), (50, 24), (80, 24)):
+            await pilot.resize_terminal(columns, rows)
+            await settle(pilot)
+            assert first[:12] in "\n".join(stage.rows()[:4])
+
+
+async def test_new_lines_are_counted_until_they_are_seen(session):
+    stage = Stage()
+    async with stage.run_test(size=(40, 12)) as pilot:
+        transcript = stage.transcript
+        await play(stage, pilot, *session.turn(reply="line\n\n" * 30))
+        transcript.scroll_up(animate=False)
+        await settle(pilot)
+        before = transcript._layout.total
+        counts = []
+        for number in range(10):
+            transcript.add_notice("info", f"notice {number}")
+            await settle(pilot)
+            counts.append(transcript.unseen_rows)
+        assert counts == sorted(counts)
+        assert counts[-1] == transcript._layout.total - before > 5
+        transcript.scroll_down(animate=False)
+        transcript.scroll_down(animate=False)
+        await settle(pilot)
+        assert transcript.unseen_rows == counts[-1] - 1
+        transcript.follow_end()
+        await settle(pilot)
+        assert not transcript.unseen_rows
+        assert "notice 9" in stage.shown()
+
+
+async def test_opening_a_card_is_not_new_output(session):
+    stage = Stage()
+    async with stage.run_test(size=(60, 12)) as pilot:
+        transcript = stage.transcript
+        output = "\n".join(map(str, range(90)))
+        call = [session.answered(SHELL), session.called(SHELL), session.completed(SHELL, output)]
+        await play(stage, pilot, *call)
+        transcript.focus()
+        await settle(pilot)
+        transcript.action_select(-1)
+        transcript.action_toggle_item()
+        await settle(pilot)
+        assert transcript.max_scroll_y > 20
+        assert not transcript.unseen_rows
 
 
 @pytest.mark.req("R-TUI-07")

@@ -100,7 +100,7 @@ class ChatScreen(Screen[None]):
         self.runner = TurnRunner(self, self.attachments, clock)
         self.queue_list = QueueList(self.runner.queue)
         self._completion_list = CompletionList()
-        self.input = PromptInput(self.runner, lambda text: self.note("warning", text))
+        self.input = PromptInput(self.runner, self.warn)
         self.prompt = Prompt(self.completer, self._completion_list, self.input, self.leave_prompt)
         self.approval_prompt = ApprovalPrompt(self.prompt, clock)
         self.status = SessionStatus(
@@ -124,7 +124,7 @@ class ChatScreen(Screen[None]):
 
     def on_mount(self) -> None:
         """Show the hint and the status before anything is loaded."""
-        self.watch(self.transcript, "has_unseen_rows", self.status.show_unseen, init=False)
+        self.watch(self.transcript, "unseen_rows", self.status.show_unseen, init=False)
         self.status.update_hint()
         self.status.refresh()
 
@@ -207,6 +207,15 @@ class ChatScreen(Screen[None]):
     def note(self, level: Literal["info", "warning", "error"], text: str) -> None:
         """Show a notice in the transcript; it is not part of the session."""
         self.transcript.add_notice(level, text)
+
+    def warn(self, text: str) -> None:
+        """Show a mistake in the input at the end of the transcript."""
+        self.scroll_to_end()
+        self.note("warning", text)
+
+    def scroll_to_end(self) -> None:
+        """Scroll the transcript to its end, where the effects of the input appear."""
+        self.transcript.follow_end()
 
     def report_exception(self, error: Exception) -> None:
         """Log a fault and show a notice without a traceback."""
@@ -350,6 +359,7 @@ class ChatScreen(Screen[None]):
         """Ctrl+T, or `r` in the transcript: retry the failed turn."""
         if self.session is None or self.runner.is_running or self.opening is not None:
             return
+        self.scroll_to_end()
         if not self.session.state.last_turn_failed:
             self.note("info", "The last turn did not fail; `/retry` repeats it anyway.")
         else:

@@ -22,7 +22,6 @@ PLACEHOLDER_TOUR = "Press Enter to start the two-minute tour"
 HINT_BUSY = "Esc stops · Enter queues"
 HINT_APPROVAL = "Enter queues"
 HINT_QUIT = "press Ctrl+C again to quit"
-HINT_UNSEEN = "↓ new output · Ctrl+End"
 _IDLE_HINTS = ("? keys", "/ commands", "@ files", "Shift+Tab mode")
 _BORDER_COLUMNS = 4
 _HINT_SHARED_COMMAND = "command · the model sees its output"
@@ -82,10 +81,17 @@ class SessionStatus:
     def _fit(self, hints: Sequence[str]) -> str:
         return fit_hints(hints, self._screen.size.width - _BORDER_COLUMNS)
 
-    def show_unseen(self, has_unseen_rows: bool) -> None:
-        """Show whether there is new output below the visible rows."""
-        self._prompt.border_title = HINT_UNSEEN if has_unseen_rows else ""
-        self.refresh()
+    def show_unseen(self) -> None:
+        """Show how many lines are new below the visible ones."""
+        self._prompt.border_title = self._unseen_hint
+        if self._screen.has_class("-short"):
+            self.refresh()
+
+    @property
+    def _unseen_hint(self) -> str:
+        count = self._transcript.unseen_rows
+        lines = "line" if count == 1 else "lines"
+        return f"↓ {count:,} new {lines} · Ctrl+End" if count else ""
 
     @property
     def _urgent_hint(self) -> str:
@@ -96,7 +102,7 @@ class SessionStatus:
         is_urgent = self._hint not in ("", HINT_APPROVAL)
         if is_urgent or self._screen.focused is self._transcript or _shell_hint(self._prompt.text):
             return hint
-        return HINT_UNSEEN if self._transcript.has_unseen_rows else ""
+        return self._unseen_hint
 
     # ── the status line ─────────────────────────────────────────────────────────────────────────
 

@@ -48,6 +48,10 @@ class ItemLayout:
         """Return the first row of an item, which may be a gap; after the last item, the total."""
         return self._heights.top(index)
 
+    def height(self, index: int) -> int:
+        """Return the number of rows of an item with its gap; 0 after the last item."""
+        return self.top(index + 1) - self.top(index) if index < len(self) else 0
+
     def index_at(self, row: int) -> int:
         """Return the item that covers a row; the last one for rows beyond the end."""
         return self._heights.index_at(row)

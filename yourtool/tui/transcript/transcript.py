@@ -66,16 +66,8 @@ class Transcript(ScrollView, can_focus=True):
     """
     BINDINGS = bindings("transcript")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
 
-    has_unseen_rows: var[bool] = var(False)
-    """Whether there are new rows below the visible ones."""
-
-    class FollowingChanged(Message):
-        """Posted when the end becomes visible or leaves the screen."""
-
-        def __init__(self, changed: bool) -> None:
-            super().__init__()
-            self.changed = changed
-            """Whether the end is visible now."""
+    unseen_rows: var[int] = var(0)
+    """Number of new rows below the visible ones; rows that were never laid out are estimated."""
 
     class RetryRequested(Message):
         """Posted when the user retries the failed turn."""
@@ -89,6 +81,7 @@ class Transcript(ScrollView, can_focus=True):
         self._selected: Item | None = None
         self._following = True
         self._view_top = 0
+        self._new_rows = 0  # since the end was visible; `unseen_rows` is updated with the layout
         self._scroll_height = 0
         self._changed_at = 0.0  # time of the last event that changed an item
         self._schedule = UpdateSchedule(
@@ -161,7 +154,7 @@ class Transcript(ScrollView, can_focus=True):
         self._timeline = timeline
         self._layout.items = ()  # a copy that is being read leaves the rows alone
         self._layout = ItemLayout(timeline.items)
-        self._selected, self._following, self.has_unseen_rows = None, True, False
+        self._selected, self._following = None, True
         self._set_scroll_height(0)
         self._relayout()
         self._update_ticker()
@@ -174,6 +167,12 @@ class Transcript(ScrollView, can_focus=True):
     def clear(self) -> None:
         """Remove all items."""
         self.set_timeline(self._new_timeline())
+
+    def follow_end(self) -> None:
+        """Scroll to the end and follow it."""
+        self._following = True
+        self._lay_out_visible()
+        self._repaint()
 
     def scroll_to_message(self, message_id: str) -> None:
         """Select a message and scroll to its start; no effect if it is not shown."""
@@ -284,9 +283,11 @@ class Transcript(ScrollView, can_focus=True):
         return bool(self._timeline.changed_items and self.size)
 
     def _lay_out_changes(self, deadline: float) -> None:
-        self._layout.width = self._text_width
-        self._layout.add_new_items()
-        self._layout.measure_changes(self._timeline.changed_items, deadline)
+        layout, total = self._layout, self._layout.total
+        layout.width = self._text_width
+        layout.add_new_items()
+        layout.measure_changes(self._timeline.changed_items, deadline)
+        self._new_rows += layout.total - total
 
     def _paint_changes(self) -> None:
         first, last = self._layout.take_changed_rows()
@@ -294,8 +295,6 @@ class Transcript(ScrollView, can_focus=True):
             last = max(self._layout.total, self._painted_total)
         self._lay_out_visible()
         self._painted_total = self._layout.total
-        if not self._following and last > self.scroll_offset.y + self.size.height:
-            self.has_unseen_rows = True
         self._repaint(first, last)
         self._update_ticker()
 
@@ -335,6 +334,9 @@ class Transcript(ScrollView, can_focus=True):
             y = layout.lay_out_from(y, height, upwards=y < self._view_top)
             self._set_scroll_height(layout.total)
             self._move_to(y)
+        rows_below = max(0, layout.total - self._view_top - height)
+        self._new_rows = 0 if self._following else max(0, min(self._new_rows, rows_below))
+        self.unseen_rows = self._new_rows
         if layout.is_partial and self._layout_timer is None:
             self._layout_timer = self.set_timer(PAUSE_SECONDS, self._continue_layout)
 
@@ -346,17 +348,19 @@ class Transcript(ScrollView, can_focus=True):
         self._repaint()
 
     def _relayout(self) -> None:
-        """Lay out the visible items for a new width or theme; the others keep their heights."""
+        """Lay out the visible items for a new size or theme; the others keep their heights."""
         if not self.size:
             return
         layout = self._layout
-        top = layout.index_at(self._view_top) if len(layout) else 0
+        first = layout.index_at(self._view_top) if len(layout) else 0
+        row, height = self._view_top - layout.top(first), layout.height(first)
         layout.update_width(self._text_width)
         self._painter = None  # a painter has a fixed width
         if not self._following and len(layout):
-            layout.lay_out(top)
+            layout.lay_out(first)
             self._set_scroll_height(layout.total)
-            self._move_to(min(layout.top(top), self.max_scroll_y))
+            row = row * layout.height(first) // max(1, height)
+            self._move_to(min(layout.top(first) + row, self.max_scroll_y))
         self._lay_out_visible()
         self._repaint()
 
@@ -398,12 +402,7 @@ class Transcript(ScrollView, can_focus=True):
         super().watch_scroll_y(old_value, new_value)
         if round(new_value) == self._view_top:
             return
-        following = new_value >= self.max_scroll_y
-        if following != self._following:
-            self._following = following
-            self.post_message(self.FollowingChanged(following))
-        if following:
-            self.has_unseen_rows = False
+        self._following = new_value >= self.max_scroll_y
         self._lay_out_visible()
         self._view_top = round(self.scroll_y)
         self._layout.discard_far_rows(self._view_top)
