@@ -511,29 +511,35 @@ async def test_quitting_during_a_turn_stops_it_and_closes_the_session(home, tmp_
 
 
 @pytest.mark.req("R-CONF-09")
-async def test_modes_cycle_and_auto_must_be_confirmed(home, session):
+async def test_shift_tab_cycles_through_the_modes_except_auto(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
-        for mode in (Mode.ACCEPT_EDITS, Mode.PLAN):
+        for mode in (Mode.ACCEPT_EDITS, Mode.PLAN, Mode.ASK, Mode.ACCEPT_EDITS):
             await press(pilot, "shift+tab")
             await settle(pilot)
             assert session.mode is mode
-        await press(pilot, "shift+tab")
-        await until(pilot, lambda: isinstance(app.screen, TextEntry))
-        await press(pilot, *"yes")
-        assert "│ yes" in screen_text(app)
-        await press(pilot, "enter")
-        await until(pilot, lambda: session.mode is Mode.ASK)
-        session.mode = Mode.PLAN
-        await press(pilot, "shift+tab")
-        await until(pilot, lambda: isinstance(app.screen, TextEntry))
-        await press(pilot, *"auto", "enter")
-        await until(pilot, lambda: session.mode is Mode.AUTO)
+            assert app.screen is app.chat
+            assert mode.value in screen_text(app).splitlines()[-1]
+
+
+@pytest.mark.req("R-CONF-09")
+async def test_auto_must_be_entered_and_confirmed_and_shift_tab_leads_back(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
         await settle(pilot)
-        assert "AUTO" in screen_text(app)
+        for answer in ("yes", "auto"):
+            await say(pilot, "/mode auto")
+            await until(pilot, lambda: isinstance(app.screen, TextEntry))
+            await press(pilot, *answer)
+            assert f"│ {answer}" in screen_text(app)
+            await press(pilot, "enter")
+            await until(pilot, lambda: app.screen is app.chat)
+            await settle(pilot)
+            assert (session.mode is Mode.AUTO) == ("AUTO" in screen_text(app)) == (answer == "auto")
         await press(pilot, "shift+tab")
         await settle(pilot)
+        assert session.mode is Mode.ASK
         assert "AUTO" not in screen_text(app)
 
 

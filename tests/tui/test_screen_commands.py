@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from yourtool.agent.commands.table import COMMANDS
+from yourtool.tui.app import YourtoolApp
 from yourtool.tui.keys import KEYS
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.screen_commands import SCREEN_COMMANDS, help_report
@@ -27,6 +28,7 @@ def test_every_key_of_the_table_has_an_action():
         "transcript": Transcript,
         "approval": ApprovalPrompt,
         "screen": ChatScreen,
+        "app": YourtoolApp,
     }
     for key in KEYS:
         if key.action:

@@ -40,6 +40,7 @@ from yourtool.tui.screens.sessions import (
 from yourtool.tui.terminal import (
     MAX_COPIED_CHARACTERS,
     OutputDriver,
+    has_job_control,
     notification_sequence,
     restore_title_sequence,
     set_title_sequence,
@@ -206,6 +207,15 @@ class YourtoolApp(App[None]):
                 f"Only the first {MAX_COPIED_CHARACTERS:,} characters were copied;"
                 " `/export FILE.jsonl` writes the complete session.",
             )
+
+    def action_suspend(self) -> None:
+        """Ctrl+Z: suspend to the shell that started the program."""
+        self.chat.save_draft()
+        if has_job_control():
+            self.action_suspend_process()
+        else:
+            text = "Cannot suspend: no shell with job control could resume the program."
+            self.chat.note("info", text)
 
     async def action_quit(self) -> None:
         """Stop the turn, store its end, close everything and restore the terminal."""

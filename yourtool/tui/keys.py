@@ -115,7 +115,7 @@ KEYS: tuple[KeyBinding, ...] = (
         place="chat",
         keys="ctrl+z",
         label="Ctrl+Z",
-        action="suspend",
+        action="app.suspend",
         description="suspend to the shell; `fg` resumes",
     ),
     KeyBinding(
@@ -124,7 +124,7 @@ KEYS: tuple[KeyBinding, ...] = (
         keys="shift+tab",
         label="Shift+Tab",
         action="cycle_mode",
-        description="next approval mode: ask, accept edits, plan, auto",
+        description="next approval mode: ask, accept edits, plan",
     ),
     KeyBinding(
         id="chat.retry",

@@ -25,6 +25,13 @@ MODE_DESCRIPTIONS = {
     Mode.AUTO: "never ask",
 }
 
+_CYCLE = (Mode.ASK, Mode.ACCEPT_EDITS, Mode.PLAN)
+
+
+def next_mode(mode: Mode) -> Mode:
+    """Return the mode after another one; `auto` is not part of the cycle and leads to `ask`."""
+    return _CYCLE[(_CYCLE.index(mode) + 1) % len(_CYCLE)] if mode in _CYCLE else Mode.ASK
+
 
 async def choose_mode(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
     """`/mode`: set the approval mode, or choose one from a list; `auto` must be confirmed."""

@@ -14,8 +14,8 @@ from textual.screen import Screen
 from textual.widgets import TextArea
 
 from yourtool.agent.commands.base import Invocation
+from yourtool.agent.commands.modes import next_mode
 from yourtool.agent.commands.parser import parse_input
-from yourtool.config import Mode
 from yourtool.effects import Confirmation, Decision
 from yourtool.events.catalog import Event
 from yourtool.memory import SHORTAGE, is_shortage
@@ -29,7 +29,6 @@ from yourtool.tui.prompt_input import PromptInput
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.session_status import HINT_APPROVAL, HINT_QUIT, SessionStatus
-from yourtool.tui.terminal import has_job_control
 from yourtool.tui.transcript.timeline import Timeline
 from yourtool.tui.transcript.transcript import Transcript
 from yourtool.tui.turn_runner import TurnRunner
@@ -151,16 +150,9 @@ class ChatScreen(Screen[None]):
         self.completer.load_values(runtime)
         if first:
             self._restore_last_draft(runtime)
-        self.update_mode_banner()
+        self.banner.show_mode(session.mode)
         self.status.refresh()
         self.runner.send_next()
-
-    def update_mode_banner(self) -> None:
-        """Show a banner in the approval mode `auto`."""
-        assert self.session is not None, "a mode belongs to a session"
-        auto = self.session.mode is Mode.AUTO
-        text = "AUTO: tools run without approval. Shift+Tab switches back to ask." if auto else None
-        self.banner.set_notice("mode", text)
 
     async def confirm(self, confirmation: Confirmation) -> Decision:
         """Return the user's answer to an approval prompt; the agent calls this during a turn."""
@@ -346,14 +338,6 @@ class ChatScreen(Screen[None]):
             raise SkipAction
         self.app.run_worker(self.app.action_quit())
 
-    def action_suspend(self) -> None:
-        """Ctrl+Z: suspend to the shell that started the program."""
-        self.save_draft()
-        if has_job_control():
-            self.app.action_suspend_process()
-        else:
-            self.note("info", "Cannot suspend: no shell with job control could resume the program.")
-
     @on(Transcript.RetryRequested)
     def action_retry(self) -> None:
         """Ctrl+T, or `r` in the transcript: retry the failed turn."""
@@ -398,8 +382,6 @@ class ChatScreen(Screen[None]):
     async def action_cycle_mode(self) -> None:
         """Shift+Tab: switch to the next approval mode."""
         if self.session is not None:
-            modes = list(Mode)
-            following = modes[(modes.index(self.session.mode) + 1) % len(modes)]
-            invocation = parse_input(f"/mode {following.value}")
+            invocation = parse_input(f"/mode {next_mode(self.session.mode).value}")
             assert isinstance(invocation, Invocation), "the core has this command"
             await self.run_command(invocation)

@@ -64,7 +64,7 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
             if len(text) <= MAX_COPIED_CHARACTERS:
                 chat.note("info", f"Copied {len(text):,} characters.")
         case SettingChanged(setting="mode"):
-            chat.update_mode_banner()
+            chat.banner.show_mode(require_session(chat)[1].mode)
         case SettingChanged():
             await warn_unsupported(chat)
             update_demo_banner(chat)

@@ -44,6 +44,11 @@ class Banner(Static):
         super().__init__(markup=False)
         self._notices: dict[str, str] = {}
 
+    def show_mode(self, mode: Mode) -> None:
+        """Set a notice for the approval mode `auto`; remove it for the others."""
+        auto = "AUTO: tools run without approval. Shift+Tab switches back to ask."
+        self.set_notice("mode", auto if mode is Mode.AUTO else None)
+
     def set_notice(self, kind: str, text: str | None) -> None:
         """Set the notice of a kind; None removes it."""
         if text is None:
