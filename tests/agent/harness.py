@@ -10,13 +10,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.validator.validate import errors, validate
-from yourtool.agent.environment import SessionEnvironment
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
 from yourtool.agent.routes import DefaultModels, Routes
 from yourtool.agent.session.session import Session
+from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.config import Limits, Mode
 from yourtool.effects import Confirmation, Decision, ToolDefinition, Verdict
 from yourtool.events.catalog import Event

@@ -7,7 +7,6 @@ from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from yourtool.agent.environment import SessionEnvironment
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import close_open_turn
@@ -20,6 +19,7 @@ from yourtool.agent.session.demo_workspace import find_scratch_copies, make_scra
 from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.session import Session
 from yourtool.agent.session.system_prompt import system_messages
+from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.amounts import Spending
 from yourtool.config import Config, RunOptions, load_config
 from yourtool.credentials import Credentials

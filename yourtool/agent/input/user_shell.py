@@ -9,8 +9,8 @@ import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
-from yourtool.agent.environment import SessionEnvironment
 from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn.tool_calls import CANCEL_GRACE_SECONDS
 from yourtool.errors import ToolError
 from yourtool.events.deltas import ShellStarted, ToolOutputDelta

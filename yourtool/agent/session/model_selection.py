@@ -6,9 +6,9 @@ A selection during a turn is stored after the turn, so that the facts of the tur
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 
-from yourtool.agent.environment import SessionEnvironment
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
+from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.errors import SwapRefusedError
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice

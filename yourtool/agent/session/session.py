@@ -14,7 +14,6 @@ from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 
-from yourtool.agent.environment import SessionEnvironment
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
@@ -23,6 +22,7 @@ from yourtool.agent.input.user_shell import UserShell
 from yourtool.agent.routes import to_routing_record
 from yourtool.agent.session.model_selection import ModelSelection
 from yourtool.agent.session.system_prompt import instruction_files, system_messages
+from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn.loop import run_turn
 from yourtool.agent.turn.turn import Turn
 from yourtool.blobs import has_bytes, store_media

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from yourtool.agent.environment import SessionEnvironment
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
+from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.events.turns import (
     ProviderRecovered,
     ProviderUnavailable,
