@@ -11,7 +11,7 @@ from yourtool.config import Mode
 from yourtool.paths import shipped_directory
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
-from yourtool.tui.history import history_choices
+from yourtool.tui.prompt_history import history_choices
 from yourtool.tui.screens.dialog import TextEntry
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.themes import load_themes

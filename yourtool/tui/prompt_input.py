@@ -7,7 +7,7 @@ from typing import Literal
 from yourtool.agent.commands.base import Invocation
 from yourtool.agent.commands.parser import InvalidCommand, parse_input
 from yourtool.tui.drafts import Draft
-from yourtool.tui.history import History
+from yourtool.tui.prompt_history import PromptHistory
 from yourtool.tui.turn_runner import TurnRunner
 
 TOUR_PROMPT = "Start the tour"
@@ -19,7 +19,7 @@ class PromptInput:
     def __init__(self, runner: TurnRunner, warn: Callable[[str], None]) -> None:
         self._runner = runner
         self._warn = warn
-        self._history: History | None = None
+        self._history: PromptHistory | None = None
         self._early_prompts: list[Draft] = []
         """Prompts that were entered before the history was open."""
         self._unconfirmed_text = ""
@@ -31,7 +31,7 @@ class PromptInput:
 
     def open_history(self, state: Path, workspace: Path) -> Draft:
         """Read the prompts of a workspace; return the draft that a crashed run left."""
-        self._history = History(state, workspace)
+        self._history = PromptHistory(state, workspace)
         for draft in self._early_prompts:
             self._history.add(draft)
         return self._history.claim_draft()

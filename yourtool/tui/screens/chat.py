@@ -22,9 +22,9 @@ from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.models import DEMO
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
-from yourtool.tui.history import history_choices
 from yourtool.tui.keys import bindings, describe_keys
 from yourtool.tui.pending_attachments import PendingAttachments
+from yourtool.tui.prompt_history import history_choices
 from yourtool.tui.prompt_input import PromptInput
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen

@@ -30,7 +30,7 @@ _LONGEST_TITLE = 1_000
 _log = logging.getLogger(__name__)
 
 
-class History:
+class PromptHistory:
     """The prompts of one workspace, oldest first, and the position of Up and Down in them."""
 
     def __init__(self, directory: Path, workspace: Path) -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from yourtool.tui.drafts import Draft
-from yourtool.tui.history import MAX_ENTRIES, MAX_READ_BYTES, History, history_choices
+from yourtool.tui.prompt_history import MAX_ENTRIES, MAX_READ_BYTES, PromptHistory, history_choices
 
 
 def mode(path):
@@ -16,16 +16,16 @@ def mode(path):
 @pytest.mark.req("R-TUI-02")
 def test_prompts_persist_per_workspace(tmp_path):
     here, there = tmp_path / "a", tmp_path / "b"
-    history = History(tmp_path / "state", here)
+    history = PromptHistory(tmp_path / "state", here)
     history.add(Draft("first"))
     history.add(Draft("second [Pasted text #1: 2 lines]", ("x\ny",)))
-    again = History(tmp_path / "state", here)
+    again = PromptHistory(tmp_path / "state", here)
     assert [entry.full_text for entry in again.entries] == ["first", "second x\ny"]
-    assert History(tmp_path / "state", there).entries == []
+    assert PromptHistory(tmp_path / "state", there).entries == []
 
 
 def test_history_is_private(tmp_path):
-    history = History(tmp_path / "state", tmp_path)
+    history = PromptHistory(tmp_path / "state", tmp_path)
     history.claim_draft()
     history.add(Draft("a"))
     history.save_draft(Draft("b"))
@@ -36,7 +36,7 @@ def test_history_is_private(tmp_path):
 
 
 def test_stepping_back_and_forth_ends_at_the_draft(tmp_path):
-    history = History(tmp_path, tmp_path)
+    history = PromptHistory(tmp_path, tmp_path)
     for text in ("one", "two"):
         history.add(Draft(text))
     assert history.older(Draft("three")) == Draft("two")
@@ -48,7 +48,7 @@ def test_stepping_back_and_forth_ends_at_the_draft(tmp_path):
 
 
 def test_repeated_prompt_is_added_once(tmp_path):
-    history = History(tmp_path, tmp_path)
+    history = PromptHistory(tmp_path, tmp_path)
     history.add(Draft("a"))
     history.add(Draft("a"))
     history.add(Draft("  "))
@@ -59,41 +59,42 @@ def test_repeated_prompt_is_added_once(tmp_path):
 def test_draft_survives_a_killed_process(tmp_path):
     code = (
         "import os, signal, sys; from pathlib import Path;"
-        "from yourtool.tui.drafts import Draft; from yourtool.tui.history import History;"
-        "h = History(Path(sys.argv[1]), Path(sys.argv[1])); h.claim_draft();"
-        "h.save_draft(Draft('half a thought')); os.kill(os.getpid(), signal.SIGKILL)"
+        "from yourtool.tui.drafts import Draft;"
+        "from yourtool.tui.prompt_history import PromptHistory;"
+        "history = PromptHistory(Path(sys.argv[1]), Path(sys.argv[1])); history.claim_draft();"
+        "history.save_draft(Draft('half a thought')); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
-    history = History(tmp_path, tmp_path)
+    history = PromptHistory(tmp_path, tmp_path)
     assert history.claim_draft() == Draft("half a thought")
     history.close()
 
 
 def test_two_programs_have_separate_drafts(tmp_path):
-    first, second = History(tmp_path, tmp_path), History(tmp_path, tmp_path)
+    first, second = PromptHistory(tmp_path, tmp_path), PromptHistory(tmp_path, tmp_path)
     assert first.claim_draft() == second.claim_draft() == Draft()
     first.save_draft(Draft("first"))
     second.save_draft(Draft("second"))
     first.close()
-    third = History(tmp_path, tmp_path)
+    third = PromptHistory(tmp_path, tmp_path)
     assert third.claim_draft() == Draft("first")
     second.close()
     third.close()
 
 
 def test_unreadable_line_is_skipped_and_old_lines_are_dropped(tmp_path):
-    history = History(tmp_path, tmp_path)
+    history = PromptHistory(tmp_path, tmp_path)
     history.add(Draft("kept"))
     [file] = (tmp_path / "prompts").glob("*.jsonl")
     file.write_bytes(b"{broken\n" + file.read_bytes() * (2 * MAX_ENTRIES + 1) + b"also broken\n")
-    again = History(tmp_path, tmp_path)
+    again = PromptHistory(tmp_path, tmp_path)
     assert set(again.entries) == {Draft("kept")}
     assert len(file.read_bytes().splitlines()) < MAX_ENTRIES + 1
 
 
 @pytest.mark.parametrize("damaged", [b'{"text":"\xff"}', b'{"text":"a","x":' + b"[" * 100_000])
 def test_damaged_history_and_draft_do_not_stop_the_program(tmp_path, damaged):
-    history = History(tmp_path, tmp_path)
+    history = PromptHistory(tmp_path, tmp_path)
     history.claim_draft()
     history.save_draft(Draft("half a thought"))
     history.add(Draft("kept"))
@@ -102,7 +103,7 @@ def test_damaged_history_and_draft_do_not_stop_the_program(tmp_path, damaged):
     [file] = (tmp_path / "prompts").glob("*.jsonl")
     draft.write_bytes(damaged)
     file.write_bytes(damaged + b"\n" + file.read_bytes())
-    again = History(tmp_path, tmp_path)
+    again = PromptHistory(tmp_path, tmp_path)
     assert again.claim_draft() == Draft()
     assert again.entries == [Draft("kept")]
     again.close()
@@ -111,7 +112,7 @@ def test_damaged_history_and_draft_do_not_stop_the_program(tmp_path, damaged):
 def test_unwritable_state_directory_only_disables_storage(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
-    history = History(blocked, tmp_path)
+    history = PromptHistory(blocked, tmp_path)
     assert history.claim_draft() == Draft()
     history.add(Draft("a"))
     history.save_draft(Draft("b"))
@@ -119,14 +120,14 @@ def test_unwritable_state_directory_only_disables_storage(tmp_path):
 
 
 def test_only_the_end_of_a_large_history_is_read(tmp_path):
-    history = History(tmp_path, tmp_path)
+    history = PromptHistory(tmp_path, tmp_path)
     for number in range(25):
         history.add(Draft(f"{number}: " + "x" * 900_000))
-    again = History(tmp_path, tmp_path)
+    again = PromptHistory(tmp_path, tmp_path)
     assert [entry.full_text.partition(":")[0] for entry in again.entries] == [
         str(number) for number in range(17, 25)
     ]
-    assert History(tmp_path, tmp_path).entries == again.entries
+    assert PromptHistory(tmp_path, tmp_path).entries == again.entries
     assert sum(file.stat().st_size for file in (tmp_path / "prompts").iterdir()) < 8_000_000
 
 
@@ -137,7 +138,7 @@ def test_earlier_prompts_are_listed_once_latest_first():
 
 @pytest.mark.parametrize("size", [1_000_000, MAX_READ_BYTES])
 def test_huge_stored_text_is_folded_or_skipped(tmp_path, size):
-    history = History(tmp_path, tmp_path)
+    history = PromptHistory(tmp_path, tmp_path)
     history.claim_draft()
     history.add(Draft("first"))
     text = "word " * (size // 5)
@@ -145,7 +146,7 @@ def test_huge_stored_text_is_folded_or_skipped(tmp_path, size):
     history.close()
     [lines] = (tmp_path / "prompts").glob("*.jsonl")
     lines.write_bytes(msgspec.json.encode(Draft(text)) + b"\n" + lines.read_bytes())
-    again = History(tmp_path, tmp_path)
+    again = PromptHistory(tmp_path, tmp_path)
     left = again.claim_draft()
     again.close()
     for draft in (left, *again.entries):
