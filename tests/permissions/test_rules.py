@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tests.security.corpora import command_cases
 from yourtool.effects import Subject
 from yourtool.errors import UsageError
-from yourtool.permissions.commands import plain_words
 from yourtool.permissions.rules import Rule, RuleEffect, RuleSet, propose_rule
+from yourtool.permissions.shell_commands import plain_words
 
 SYNTAX = {
     "operator", "substitution", "redirect-write", "wrapper", "env-prefix", "shadowing", "hiding",

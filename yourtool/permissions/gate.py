@@ -8,9 +8,9 @@ from msgspec import Struct
 from yourtool.config import Mode
 from yourtool.effects import Preview, SideEffects, Subject, SubjectKind, ToolDefinition
 from yourtool.errors import ConfigError, UsageError
-from yourtool.permissions.commands import MAX_COMMAND_LENGTH
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleEffect, RuleSet, propose_rule
+from yourtool.permissions.shell_commands import MAX_COMMAND_LENGTH
 from yourtool.tables import get_closest
 
 

@@ -13,15 +13,15 @@ from msgspec import Struct
 
 from yourtool.effects import Subject, SubjectKind
 from yourtool.errors import UsageError
-from yourtool.permissions.commands import (
+from yourtool.permissions.globs import matches_glob
+from yourtool.permissions.hosts import allows_host, denies_host, is_host_spec
+from yourtool.permissions.shell_commands import (
     MAX_COMMAND_LENGTH,
     allows_command,
     denies_command,
     is_command_spec,
     propose_command_spec,
 )
-from yourtool.permissions.globs import matches_glob
-from yourtool.permissions.hosts import allows_host, denies_host, is_host_spec
 
 _RULE = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)(?:\((.+)\))?", re.DOTALL)
 
