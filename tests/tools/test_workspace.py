@@ -11,7 +11,7 @@ import pytest
 from tests.security.corpora import path_cases
 from tests.tools.contexts import Contexts, call
 from yourtool.errors import ToolError, ToolFailure
-from yourtool.permissions.protected import is_protected
+from yourtool.permissions.protected_places import is_protected
 from yourtool.tools.edit import edit_file, write_file
 from yourtool.tools.files import list_dir, read_file
 from yourtool.tools.search import glob

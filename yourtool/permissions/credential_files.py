@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from yourtool.permissions.own_places import Identity, identity
-from yourtool.permissions.protected import folded_name
+from yourtool.permissions.own_directories import Identity, identity
+from yourtool.permissions.protected_places import folded_name
 
 DIRECTORIES = frozenset(
     {".ssh", ".gnupg", ".aws", ".azure", ".oci", ".password-store", ".yourtool"}

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 
 from msgspec import Struct, field
 
-from yourtool.permissions.own_places import Snapshot
+from yourtool.permissions.own_directories import OwnFiles
 from yourtool.tools.wildcards import Wildcard, Wildcards, parse_ignore_file
 from yourtool.tools.workspace import Workspace
 
@@ -95,7 +95,7 @@ class _IgnoreRules:
 
     def __init__(
         self,
-        own: Snapshot,
+        own: OwnFiles,
         truncated: list[str],
         levels: tuple[tuple[int, Wildcards], ...] = (),
         room: int = _MAX_WORK,
@@ -212,14 +212,14 @@ def _scan(descriptor: int) -> tuple[list[str], list[str]]:
 
 def _rules_above(workspace: Workspace, start: str, truncated: list[str]) -> _IgnoreRules:
     """Return the patterns of the directories above `start`; no patterns if they ignore `start`."""
-    rules, prefix = _IgnoreRules(workspace.own_places(), truncated), ""
+    rules, prefix = _IgnoreRules(workspace.own_files(), truncated), ""
     if start == "." or start.startswith("/"):
         return rules
     for name in start.split("/"):
         with workspace.directory(prefix or ".") as descriptor:
             rules = rules.enter(prefix, descriptor)
         if rules.is_ignored(prefix, name, is_directory=True):
-            return _IgnoreRules(workspace.own_places(), truncated)
+            return _IgnoreRules(workspace.own_files(), truncated)
         prefix += f"{name}/"
     return rules
 

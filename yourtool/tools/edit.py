@@ -17,7 +17,7 @@ from yourtool.effects import Preview, SideEffects
 from yourtool.errors import ToolError
 from yourtool.masking import Mask
 from yourtool.messages.blocks import TextBlock
-from yourtool.permissions.protected import is_protected
+from yourtool.permissions.protected_places import is_protected
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.encoding import Encoding, detect_encoding
 from yourtool.tools.path_resolution import printable_name

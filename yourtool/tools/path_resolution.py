@@ -16,7 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.errors import ToolError, ToolFailure
-from yourtool.permissions.own_places import Identity, identity
+from yourtool.permissions.own_directories import Identity, identity
 
 DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Flags that open a directory during a walk."""

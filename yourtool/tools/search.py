@@ -186,7 +186,7 @@ class _GrepRun:
             ToolError: the pattern or the path is invalid, or the search was stopped.
         """
         self._is_path_approved = context.workspace.is_credential_file(self._args.path)
-        own = context.workspace.own_places()
+        own = context.workspace.own_files()
         with _open_target(context, self._args.path) as tree:
             pattern = SearchPattern(
                 self._args.pattern, self._args.ignore_case, self._args.limit, _MAX_FILE_BYTES

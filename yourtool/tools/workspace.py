@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.credential_files import find_linked_files, is_credential_file
-from yourtool.permissions.own_places import Identity, OwnPlaces, Snapshot, identity
+from yourtool.permissions.own_directories import Identity, OwnDirectories, OwnFiles, identity
 from yourtool.tools.path_resolution import (
     DIRECTORY,
     ResolvedPath,
@@ -83,7 +83,7 @@ class Workspace:
     ) -> None:
         """`own_directories`: the program's directories, which are always inaccessible."""
         self._roots = tuple(Root.open(path) for path in (root, *readable))
-        self._own = OwnPlaces(own_directories)
+        self._own = OwnDirectories(own_directories)
         self.root = self._roots[0].path
         """The real path."""
         self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
@@ -131,7 +131,7 @@ class Workspace:
         home = Path(os.path.expanduser("~"))  # noqa: PTH111 - `Path.home` raises without a home
         return find_linked_files((home, *(root.path for root in self._roots)))
 
-    def own_places(self) -> Snapshot:
+    def own_files(self) -> OwnFiles:
         """Return the program's own files and directories, which every search skips."""
         return self._own.snapshot()
 
@@ -155,7 +155,7 @@ class Workspace:
         with os.fdopen(descriptor, "rb") as file, translate_os_errors(path, "read"):
             status = os.fstat(descriptor)
             _require_regular_file(path, status.st_mode)
-            if identity(status) != place.trail[-1] and self.own_places().contains(status):
+            if identity(status) != place.trail[-1] and self.own_files().contains(status):
                 raise _own_place_error(path)
             yield file
 
@@ -228,7 +228,7 @@ class Workspace:
     def _resolve(self, path: str, *, writing: bool = False) -> Generator[ResolvedPath, None, None]:
         with walk(path, self._roots) as place:
             roots = (root.trail[-1] for root in self._roots)
-            if self.own_places().covers(place.trail, roots, place.missing):
+            if self.own_files().covers(place.trail, roots, place.missing):
                 raise _own_place_error(path)
             if writing and place.root is not self._roots[0]:
                 raise outside_error(path, self.root, "may be read but not changed")

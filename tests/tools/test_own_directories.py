@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from yourtool.errors import ToolError, ToolFailure
-from yourtool.permissions import own_places
-from yourtool.permissions.own_places import OwnPlaces
+from yourtool.permissions import own_directories
+from yourtool.permissions.own_directories import OwnDirectories
 from yourtool.tools import directory_walk
 from yourtool.tools.workspace import ABSENT, Workspace
 
@@ -97,7 +97,7 @@ def test_hard_link_is_protected_with_any_number_of_sibling_files(project, tmp_pa
 
 
 def test_protected_directory_with_too_many_files_blocks_all_access(project, tmp_path, monkeypatch):
-    monkeypatch.setattr(own_places, "_MAX_ENTRIES", 6)
+    monkeypatch.setattr(own_directories, "_MAX_ENTRIES", 6)
     home = tmp_path / "home"
     own = make_home(home)
     workspace = Workspace(project, own_directories=own)
@@ -200,7 +200,7 @@ def test_bind_mount_is_protected(project, tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="no list of open files")
 def test_repeated_checks_open_each_directory_once(tmp_path):
-    own = OwnPlaces(make_home(tmp_path / "home"))
+    own = OwnDirectories(make_home(tmp_path / "home"))
     gc.collect()
     before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(20):

@@ -19,7 +19,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from yourtool.errors import ToolError, ToolFailure
-from yourtool.permissions.protected import folded_name
+from yourtool.permissions.protected_places import folded_name
 
 Identity: TypeAlias = tuple[int, int]
 """Device and inode."""
@@ -47,7 +47,7 @@ class MissingDirectory(Struct, frozen=True):
     """The missing names below it, folded."""
 
 
-class Snapshot(Struct, frozen=True):
+class OwnFiles(Struct, frozen=True):
     """The program's own files and directories at one moment."""
 
     directories: frozenset[Identity] = frozenset()
@@ -90,7 +90,7 @@ class _Entries(Struct, frozen=True):
     found: frozenset[Identity] = frozenset()
 
 
-class OwnPlaces:
+class OwnDirectories:
     """Keeps the directories open, so that they are recognised after a rename."""
 
     def __init__(self, directories: Iterable[Path] = ()) -> None:
@@ -103,7 +103,7 @@ class OwnPlaces:
         for path in self._paths:
             self._open_directory(path)
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> OwnFiles:
         """Return the current state of the directories; blocks on the file system.
 
         Raises:
@@ -111,7 +111,7 @@ class OwnPlaces:
         """
         with self._lock:
             missing = tuple(filter(None, map(self._open_directory, self._paths)))
-            return Snapshot(frozenset(self._descriptors), self._scan_entries(), missing)
+            return OwnFiles(frozenset(self._descriptors), self._scan_entries(), missing)
 
     def _open_directory(self, path: Path) -> MissingDirectory | None:
         """Open a directory unless already open; return its location if it does not exist."""

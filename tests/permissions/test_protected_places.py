@@ -1,6 +1,6 @@
 import pytest
 
-from yourtool.permissions.protected import is_protected
+from yourtool.permissions.protected_places import is_protected
 
 
 @pytest.mark.parametrize(
