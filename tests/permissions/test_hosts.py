@@ -3,7 +3,7 @@ import pytest
 from yourtool.effects import Subject
 from yourtool.errors import UsageError
 from yourtool.permissions.hosts import host_subject
-from yourtool.permissions.rules import Rule, RuleEffect, RuleSet, propose_rule
+from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict, propose_rule
 
 
 def verdict(subject, allow=(), deny=()):
@@ -48,14 +48,14 @@ def test_host_is_normalized(host, port, subject):
     ],
 )
 def test_allow_rule_matches_only_its_host(spec, subject, covered):
-    expected = RuleEffect.ALLOW if covered else RuleEffect.ASK
+    expected = RuleVerdict.ALLOW if covered else RuleVerdict.ASK
     assert verdict(subject, allow=[f"fetch_url({spec})"]) is expected
 
 
 @pytest.mark.parametrize("subject", ["example.org", "www.example.org", "example.org:8443"])
 def test_deny_rule_matches_ports_and_subdomains(subject):
-    assert verdict(subject, ["fetch_url"], ["fetch_url(Example.org)"]) is RuleEffect.DENY
-    assert verdict("badexample.org", ["fetch_url"], ["fetch_url(example.org)"]) is RuleEffect.ALLOW
+    assert verdict(subject, ["fetch_url"], ["fetch_url(Example.org)"]) is RuleVerdict.DENY
+    assert verdict("badexample.org", ["fetch_url"], ["fetch_url(example.org)"]) is RuleVerdict.ALLOW
 
 
 @pytest.mark.parametrize("spec", ["b\u00fccher.example", "https://a.org", "a.org/x", "*", "a b"])
@@ -67,4 +67,4 @@ def test_rule_without_a_host_is_rejected_with_examples(spec):
 @pytest.mark.parametrize("subject", ["example.org", "example.org:8443", "[::1]:8080"])
 def test_proposed_rule_matches_the_host(subject):
     rule = propose_rule("fetch_url", Subject("host", subject))
-    assert verdict(subject, allow=[str(rule)]) is RuleEffect.ALLOW
+    assert verdict(subject, allow=[str(rule)]) is RuleVerdict.ALLOW

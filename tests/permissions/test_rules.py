@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.security.corpora import command_cases
 from yourtool.effects import Subject
 from yourtool.errors import UsageError
-from yourtool.permissions.rules import Rule, RuleEffect, RuleSet, propose_rule
+from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict, propose_rule
 from yourtool.permissions.shell_commands import plain_words
 
 SYNTAX = {
@@ -73,7 +73,7 @@ def test_shell_rule_that_can_match_nothing_is_rejected(text):
 )
 @pytest.mark.req("R-CONF-04")
 def test_rule_matches_its_first_words_with_any_arguments(rule, command, covered):
-    expected = RuleEffect.ALLOW if covered else RuleEffect.ASK
+    expected = RuleVerdict.ALLOW if covered else RuleVerdict.ASK
     assert rules([f"shell({rule})"]).verdict(*call("shell", command)) is expected
 
 
@@ -90,7 +90,7 @@ def test_rule_matches_its_first_words_with_any_arguments(rule, command, covered)
 @pytest.mark.req("R-CONF-04")
 def test_command_with_shell_syntax_never_matches_an_allow_rule(command):
     assert plain_words(command) == ()
-    assert rules(["shell(ls*)"]).verdict(*call("shell", command)) is RuleEffect.ASK
+    assert rules(["shell(ls*)"]).verdict(*call("shell", command)) is RuleVerdict.ASK
 
 
 @settings(deadline=None)
@@ -104,11 +104,11 @@ def test_plain_words_equal_those_of_a_shell(command):
 
 def test_deny_beats_allow():
     both = rules(["shell", "edit_file"], ["shell(rm*)", "edit_file(src/**)"])
-    assert both.verdict(*call("shell", "rm x")) is RuleEffect.DENY
-    assert both.verdict(*call("shell", "ls; ls")) is RuleEffect.ALLOW
-    assert both.verdict(*call("edit_file", "SRC/a")) is RuleEffect.DENY
-    assert both.verdict(*call("edit_file", "a")) is RuleEffect.ALLOW
-    assert both.verdict(*call("write_file", "a")) is RuleEffect.ASK
+    assert both.verdict(*call("shell", "rm x")) is RuleVerdict.DENY
+    assert both.verdict(*call("shell", "ls; ls")) is RuleVerdict.ALLOW
+    assert both.verdict(*call("edit_file", "SRC/a")) is RuleVerdict.DENY
+    assert both.verdict(*call("edit_file", "a")) is RuleVerdict.ALLOW
+    assert both.verdict(*call("write_file", "a")) is RuleVerdict.ASK
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,9 @@ def test_deny_beats_allow():
     ],
 )  # fmt: skip
 def test_denied_command_is_found_at_any_position(command):
-    assert rules(["shell(ls*)"], ["shell(rm*)"]).verdict(*call("shell", command)) is RuleEffect.DENY
+    assert (
+        rules(["shell(ls*)"], ["shell(rm*)"]).verdict(*call("shell", command)) is RuleVerdict.DENY
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,13 +138,13 @@ def test_denied_command_is_found_at_any_position(command):
     ],
 )
 def test_deny_rule_matches_a_program_with_a_path(rule, command):
-    assert rules(["shell"], [f"shell({rule})"]).verdict(*call("shell", command)) is RuleEffect.DENY
+    assert rules(["shell"], [f"shell({rule})"]).verdict(*call("shell", command)) is RuleVerdict.DENY
 
 
 def test_deny_rule_with_a_path_matches_programs_only():
     both = rules(["shell"], ["shell(./deploy.sh*)"])
-    assert both.verdict(*call("shell", "cat ./deploy.sh")) is RuleEffect.ALLOW
-    assert both.verdict(*call("shell", "./deploy.shx")) is RuleEffect.ALLOW
+    assert both.verdict(*call("shell", "cat ./deploy.sh")) is RuleVerdict.ALLOW
+    assert both.verdict(*call("shell", "./deploy.shx")) is RuleVerdict.ALLOW
 
 
 @pytest.mark.parametrize(
@@ -167,7 +169,7 @@ def test_deny_rule_with_a_path_matches_programs_only():
 )
 def test_denied_command_is_found_behind_keywords_redirections_and_in_words(command):
     assert (
-        rules(["shell"], ["shell(git push*)"]).verdict(*call("shell", command)) is RuleEffect.DENY
+        rules(["shell"], ["shell(git push*)"]).verdict(*call("shell", command)) is RuleVerdict.DENY
     )
 
 
@@ -217,7 +219,7 @@ def test_denied_command_is_found_behind_keywords_redirections_and_in_words(comma
 )
 def test_denied_command_is_found_behind_any_assignment_or_redirection(command):
     assert (
-        rules(["shell"], ["shell(git push*)"]).verdict(*call("shell", command)) is RuleEffect.DENY
+        rules(["shell"], ["shell(git push*)"]).verdict(*call("shell", command)) is RuleVerdict.DENY
     )
 
 
@@ -227,14 +229,14 @@ def test_denied_command_is_found_behind_any_assignment_or_redirection(command):
 )
 def test_values_and_redirection_targets_are_not_commands(command):
     assert (
-        rules(["shell"], ["shell(git push*)"]).verdict(*call("shell", command)) is RuleEffect.ALLOW
+        rules(["shell"], ["shell(git push*)"]).verdict(*call("shell", command)) is RuleVerdict.ALLOW
     )
 
 
 def test_denied_word_is_allowed_as_an_argument():
     both = rules(["shell(echo*)"], ["shell(rm*)"])
-    assert both.verdict(*call("shell", "echo rm")) is RuleEffect.ALLOW
-    assert both.verdict(*call("shell", "echo 'x; rm'")) is RuleEffect.ALLOW
+    assert both.verdict(*call("shell", "echo rm")) is RuleVerdict.ALLOW
+    assert both.verdict(*call("shell", "echo 'x; rm'")) is RuleVerdict.ALLOW
 
 
 @pytest.mark.parametrize("case", command_cases())
@@ -246,7 +248,7 @@ def test_corpus_of_shell_syntax_is_not_allowed(case):
         [f"shell({rule})" for rule in case["allow_rules"]],
         [f"shell({rule})" for rule in case["deny_rules"]],
     ).verdict(*call("shell", case["command"]))
-    assert decided is RuleEffect(case["expect"])
+    assert decided is RuleVerdict(case["expect"])
 
 
 @pytest.mark.parametrize(
@@ -265,15 +267,15 @@ def test_corpus_of_shell_syntax_is_not_allowed(case):
 )
 @pytest.mark.req("R-CONF-04")
 def test_write_rule_matches_by_path(glob, path, covered):
-    expected = RuleEffect.ALLOW if covered else RuleEffect.ASK
+    expected = RuleVerdict.ALLOW if covered else RuleVerdict.ASK
     assert rules([f"edit_file({glob})"]).verdict(*call("edit_file", path)) is expected
 
 
 def test_hosts_are_compared_completely():
     one = rules(["fetch_url(Example.org)"])
-    assert one.verdict(*call("fetch_url", "example.org")) is RuleEffect.ALLOW
-    assert one.verdict(*call("fetch_url", "evil.example.org")) is RuleEffect.ASK
-    assert one.verdict(*call("fetch_url", None)) is RuleEffect.ASK
+    assert one.verdict(*call("fetch_url", "example.org")) is RuleVerdict.ALLOW
+    assert one.verdict(*call("fetch_url", "evil.example.org")) is RuleVerdict.ASK
+    assert one.verdict(*call("fetch_url", None)) is RuleVerdict.ASK
 
 
 @pytest.mark.parametrize(
@@ -299,7 +301,7 @@ def test_narrowest_rule_is_proposed(tool, subject, rule):
     assert (None if offered is None else str(offered)) == rule
     if offered is not None:
         assert Rule.parse(str(offered)) == offered
-        assert RuleSet((offered,)).verdict(*call(tool, subject)) is RuleEffect.ALLOW
+        assert RuleSet((offered,)).verdict(*call(tool, subject)) is RuleVerdict.ALLOW
 
 
 @settings(deadline=None)
@@ -309,5 +311,5 @@ def test_proposed_rule_matches_the_call_and_round_trips(subject):
         if (offered := propose_rule(*call(tool, subject))) is not None:
             assert (
                 RuleSet((Rule.parse(str(offered)),)).verdict(*call(tool, subject))
-                is RuleEffect.ALLOW
+                is RuleVerdict.ALLOW
             )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.doubling import LINEAR, growth
 from yourtool.effects import Subject
 from yourtool.permissions import rules, shell_commands
-from yourtool.permissions.rules import Rule, RuleEffect, RuleSet
+from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict
 from yourtool.permissions.shell_commands import MAX_COMMAND_LENGTH, plain_words
 
 RULES = RuleSet((Rule.parse("shell(ls*)"),), (Rule.parse("shell(rm -rf /*)"),))
@@ -94,17 +94,17 @@ def test_command_is_parsed_once_for_all_rules():
 def test_overlong_command_is_never_allowed_past_a_deny_rule():
     line = "ls " + "a" * MAX_COMMAND_LENGTH
     allow, deny = (Rule.parse("shell(ls*)"),), (Rule.parse("shell(rm*)"),)
-    assert RuleSet(allow, deny).verdict("shell", Subject("command", line)) is RuleEffect.TOO_LONG
+    assert RuleSet(allow, deny).verdict("shell", Subject("command", line)) is RuleVerdict.TOO_LONG
     assert (
         RuleSet(allow, (Rule.parse("shell"),)).verdict("shell", Subject("command", line))
-        is RuleEffect.DENY
+        is RuleVerdict.DENY
     )
-    assert RuleSet(allow, ()).verdict("shell", Subject("command", line)) is RuleEffect.ASK
+    assert RuleSet(allow, ()).verdict("shell", Subject("command", line)) is RuleVerdict.ASK
     assert (
         RuleSet((Rule.parse("shell"),), ()).verdict("shell", Subject("command", line))
-        is RuleEffect.ALLOW
+        is RuleVerdict.ALLOW
     )
     assert (
         RuleSet(allow, deny).verdict("shell", Subject("command", line[:MAX_COMMAND_LENGTH]))
-        is RuleEffect.ALLOW
+        is RuleVerdict.ALLOW
     )

@@ -9,7 +9,7 @@ from yourtool.config import Mode
 from yourtool.effects import Preview, SideEffects, Subject, SubjectKind, ToolDefinition
 from yourtool.errors import ConfigError, UsageError
 from yourtool.permissions.grants import Grants
-from yourtool.permissions.rules import Rule, RuleEffect, RuleSet, propose_rule
+from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict, propose_rule
 from yourtool.permissions.shell_commands import MAX_COMMAND_LENGTH
 from yourtool.tables import get_closest
 
@@ -24,7 +24,7 @@ class GateDecision(Struct, frozen=True):
     """For `ask`, the rule that a grant would add."""
 
 
-class Subjects(Struct, frozen=True):
+class CallSubjects(Struct, frozen=True):
     """What one call is about, with real paths."""
 
     items: tuple[Subject, ...]
@@ -47,17 +47,17 @@ class Gate:
         self._rules = rule_set
         self._grants = grants
 
-    def judge(
-        self, tool: ToolDefinition, subjects: Subjects, preview: Preview | None
+    def decide(
+        self, tool: ToolDefinition, subjects: CallSubjects, preview: Preview | None
     ) -> GateDecision:
         """Return the decision about a call with valid arguments and confined paths."""
         effects = tool.side_effects
         verdicts = {self._rules.verdict(tool.name, subject) for subject in subjects.items}
-        if RuleEffect.DENY in verdicts:
+        if RuleVerdict.DENY in verdicts:
             return GateDecision(
                 "deny", f"A rule forbids this call of `{tool.name}`. Do without it."
             )
-        if RuleEffect.TOO_LONG in verdicts:
+        if RuleVerdict.TOO_LONG in verdicts:
             return GateDecision(
                 "deny",
                 f"The command is longer than {MAX_COMMAND_LENGTH:,} characters, so it cannot"
@@ -72,7 +72,7 @@ class Gate:
             )
         if preview is not None and preview.protected:
             return GateDecision("ask")
-        if verdicts == {RuleEffect.ALLOW}:
+        if verdicts == {RuleVerdict.ALLOW}:
             return ALLOW
         if not subjects.credential_files and (
             not effects.needs_approval or self._is_allowed_by_mode(effects)

@@ -26,7 +26,7 @@ from yourtool.permissions.shell_commands import (
 _RULE = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)(?:\((.+)\))?", re.DOTALL)
 
 
-class RuleEffect(StrEnum):
+class RuleVerdict(StrEnum):
     """The verdict of the rules on a call."""
 
     ALLOW = "allow"
@@ -76,7 +76,7 @@ class RuleSet(Struct, frozen=True):
     def __or__(self, other: "RuleSet") -> "RuleSet":
         return RuleSet(self.allow + other.allow, self.deny + other.deny)
 
-    def verdict(self, tool: str, subject: Subject) -> RuleEffect:
+    def verdict(self, tool: str, subject: Subject) -> RuleVerdict:
         """Return whether a call is allowed, denied, or needs an approval.
 
         A command that is too long to parse is denied if a deny rule for the tool names a command.
@@ -84,14 +84,14 @@ class RuleSet(Struct, frozen=True):
         denied = [rule.spec for rule in self.deny if rule.tool == tool]
         allowed = [rule.spec for rule in self.allow if rule.tool == tool]
         if None in denied:
-            return RuleEffect.DENY
+            return RuleVerdict.DENY
         if denied and subject.kind == "command" and len(subject.text) > MAX_COMMAND_LENGTH:
-            return RuleEffect.TOO_LONG
+            return RuleVerdict.TOO_LONG
         if _denies([spec for spec in denied if spec is not None], subject):
-            return RuleEffect.DENY
+            return RuleVerdict.DENY
         if None in allowed or _allows([spec for spec in allowed if spec is not None], subject):
-            return RuleEffect.ALLOW
-        return RuleEffect.ASK
+            return RuleVerdict.ALLOW
+        return RuleVerdict.ASK
 
 
 def propose_rule(tool: str, subject: Subject) -> Rule | None:

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from yourtool.effects import Preview, SideEffects, Subject, SubjectKind, ToolDefinition
 from yourtool.errors import ToolRegistrationError
-from yourtool.permissions.gate import Subjects
+from yourtool.permissions.gate import CallSubjects
 from yourtool.tools.base import ToolContext, ToolOutput
 from yourtool.tools.workspace import Workspace
 
@@ -148,7 +148,7 @@ def _get_toolbox(toolset: Toolset) -> Toolbox:
         return Toolbox((), (f"Some tools are not available in this turn: {reason}",))
 
 
-def resolve_subjects(tool: Tool, args: Any, workspace: Workspace) -> Subjects:
+def resolve_subjects(tool: Tool, args: Any, workspace: Workspace) -> CallSubjects:
     """Return the subjects of a call with real paths; blocks on the file system.
 
     Raises:
@@ -159,7 +159,7 @@ def resolve_subjects(tool: Tool, args: Any, workspace: Workspace) -> Subjects:
     paths = [each.text for each in subjects if each.kind == "path"]
     for path in paths:
         workspace.check(path, writing=is_write)
-    return Subjects(
+    return CallSubjects(
         tuple(
             Subject("path", workspace.locate(each.text)) if each.kind == "path" else each
             for each in subjects

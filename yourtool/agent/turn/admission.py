@@ -22,7 +22,7 @@ from yourtool.interrupt import Interrupted
 from yourtool.masking import Mask
 from yourtool.messages.blocks import ToolUseBlock, canonical_json
 from yourtool.messages.message import now
-from yourtool.permissions.gate import GateDecision, Subjects
+from yourtool.permissions.gate import CallSubjects, GateDecision
 from yourtool.tools.toolset import Tool, resolve_subjects
 
 _log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ async def admit(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
             )
         subjects = await _parse_and_preview(call, call.tool, turn)
         decision = await turn.interrupt.guard(
-            asyncio.to_thread(env.gate.judge, call.tool.definition, subjects, call.preview)
+            asyncio.to_thread(env.gate.decide, call.tool.definition, subjects, call.preview)
         )
         if decision.verdict == "deny":
             raise ToolError(decision.reason, ToolFailure.USER_DENIED)
@@ -72,7 +72,7 @@ async def admit(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
             )
 
 
-async def _parse_and_preview(call: ToolCall, tool: Tool, turn: Turn) -> Subjects:
+async def _parse_and_preview(call: ToolCall, tool: Tool, turn: Turn) -> CallSubjects:
     """Parse the arguments, set the preview, and return the subjects for the permission rules.
 
     Raises:
@@ -95,7 +95,7 @@ async def _parse_and_preview(call: ToolCall, tool: Tool, turn: Turn) -> Subjects
 
 
 def _build_confirmation(
-    call: ToolCall, turn: Turn, decision: GateDecision, subjects: Subjects
+    call: ToolCall, turn: Turn, decision: GateDecision, subjects: CallSubjects
 ) -> Confirmation:
     assert call.tool is not None, "only a known tool needs approval"
     limit = timedelta(seconds=turn.env.limits.confirmation_timeout_seconds)
