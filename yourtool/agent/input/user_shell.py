@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.session_environment import SessionEnvironment
-from yourtool.agent.turn.tool_calls import CANCEL_GRACE_SECONDS
+from yourtool.agent.turn.tool_runner import CANCEL_GRACE_SECONDS
 from yourtool.errors import ToolError
 from yourtool.events.deltas import ShellStarted, ToolOutputDelta
 from yourtool.events.tools import ShellRan

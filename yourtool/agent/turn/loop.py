@@ -9,8 +9,8 @@ from contextlib import aclosing, suppress
 
 from yourtool.agent.turn.limits import check_limits
 from yourtool.agent.turn.model_call import ModelCall
-from yourtool.agent.turn.request import shorten_after
-from yourtool.agent.turn.tool_calls import ToolCalls
+from yourtool.agent.turn.request import shorten_next_request
+from yourtool.agent.turn.tool_runner import ToolRunner
 from yourtool.agent.turn.turn import Turn
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
@@ -44,15 +44,15 @@ async def run_turn(turn: Turn) -> AsyncGenerator[Event, None]:
 async def _run_steps(turn: Turn) -> AsyncGenerator[Event, None]:
     blocks: Sequence[ToolUseBlock] = ()
     while True:
-        calls, reached = ToolCalls(blocks, turn), None
+        tools, limit = ToolRunner(blocks, turn), None
         with suppress(Interrupted):  # raised again after the results of the calls are recorded
-            reached = await check_limits(turn)
-        if reached is not None:
-            yield Notice(level="warning", text=reached)
-        async with aclosing(calls.run() if reached is None else calls.refuse(reached)) as events:
+            limit = await check_limits(turn)
+        if limit is not None:
+            yield Notice(level="warning", text=limit)
+        async with aclosing(tools.run() if limit is None else tools.refuse(limit)) as events:
             async for event in events:
                 yield event
-        if reached is not None or calls.end_turn:
+        if limit is not None or tools.end_turn:
             return
         call = ModelCall(turn)
         async with aclosing(call.stream()) as events:
@@ -62,7 +62,7 @@ async def _run_steps(turn: Turn) -> AsyncGenerator[Event, None]:
             blocks = call.end.message.tool_uses
             if not blocks and turn.stop_reason is not StopReason.PAUSE_TURN:
                 return
-        elif call.end is None or (notices := shorten_after(call.end, turn)) is None:
+        elif call.end is None or (notices := shorten_next_request(call.end, turn)) is None:
             return
         else:
             blocks = ()

@@ -114,7 +114,7 @@ def _build_request(
     return request, notice
 
 
-def shorten_after(failure: LlmCallFailed, turn: Turn) -> Sequence[Notice] | None:
+def shorten_next_request(failure: LlmCallFailed, turn: Turn) -> Sequence[Notice] | None:
     """Return notices if the next request omits what this one was rejected for, else None."""
     if failure.message is not None or failure.cut_calls:
         return None

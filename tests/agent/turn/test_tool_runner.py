@@ -1,4 +1,4 @@
-"""Calls on their way to results: the order of the steps, and what ends where (R-TOOL-01)."""
+"""The order of the steps of tool calls, and their results (R-TOOL-01)."""
 
 import asyncio
 import re
@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.agent.harness import ALLOW, DENY, MODEL, Bench, Checked, User, names, play
-from yourtool.agent.turn import tool_calls as running_calls
+from yourtool.agent.turn import tool_runner
 from yourtool.config import Limits, Mode
 from yourtool.effects import Decision, Scope, SideEffects, Verdict
 from yourtool.events.deltas import Notice
@@ -298,7 +298,7 @@ async def test_calls_of_a_model_without_parallel_calls_run_sequentially(bench):
 
 async def test_tool_that_does_not_stop_is_abandoned_and_queued_ones_never_start(bench, monkeypatch):
     """R-TOOL-14."""
-    monkeypatch.setattr(running_calls, "CANCEL_GRACE_SECONDS", 0.02)
+    monkeypatch.setattr(tool_runner, "CANCEL_GRACE_SECONDS", 0.02)
     started, release = list[int](), asyncio.Event()
 
     @tool(SideEffects.NONE)

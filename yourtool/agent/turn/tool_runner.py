@@ -44,7 +44,7 @@ _MAX_PARTIAL_CHARACTERS = 4_000
 """Characters of a stopped tool's output that its result contains."""
 
 
-class ToolCalls:
+class ToolRunner:
     """The calls of one reply."""
 
     def __init__(self, blocks: Sequence[ToolUseBlock], turn: Turn) -> None:
