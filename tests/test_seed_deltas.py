@@ -59,10 +59,10 @@ from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import WireAdapter
 from yourtool.store.markdown import to_markdown
 from yourtool.tools.base import DETAILS_LIMIT, Args, ToolOutput, tool
-from yourtool.tui.transcript.summary import format_headline, get_advice
 from yourtool.tui.transcript.text_items import ReplyItem, UserMessageItem
 from yourtool.tui.transcript.timeline import Timeline
 from yourtool.tui.transcript.tool_card import ToolCard
+from yourtool.tui.transcript.turn_results import format_headline, get_advice
 
 FEW = settings(max_examples=15, deadline=None)
 

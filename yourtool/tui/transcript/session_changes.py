@@ -9,7 +9,7 @@ from yourtool.events.sessions import (
     SessionModelSelected,
 )
 from yourtool.events.turns import ProviderRecovered, ProviderUnavailable
-from yourtool.tui.transcript import summary
+from yourtool.tui.transcript import turn_results
 
 SessionChange: TypeAlias = (
     SessionModelSelected
@@ -36,6 +36,6 @@ def describe_change(change: SessionChange) -> tuple[Literal["info", "warning"], 
         case SessionImported(source_session_id=source):
             return "info", f"Imported up to here from session {source}"
         case ProviderUnavailable():
-            return "warning", summary.format_outage(change)
+            return "warning", turn_results.format_outage(change)
         case ProviderRecovered():
-            return "info", summary.format_recovery(change)
+            return "info", turn_results.format_recovery(change)

@@ -50,7 +50,7 @@ from yourtool.messages.message import Message
 from yourtool.messages.metadata import Audience
 from yourtool.tui.markdown.blocks import HighlighterFactory
 from yourtool.tui.pending_attachments import count_attachments
-from yourtool.tui.transcript import summary
+from yourtool.tui.transcript import turn_results
 from yourtool.tui.transcript.items import ErrorItem, Item, NoticeItem
 from yourtool.tui.transcript.session_changes import describe_change
 from yourtool.tui.transcript.streaming_message import StreamingMessage
@@ -80,7 +80,7 @@ class Timeline:
         self._cards: dict[str, ToolCard] = {}
         self._message = StreamingMessage(self._add)
         self._failure: ErrorItem | None = None
-        self._summary = summary.TurnSummary()
+        self._summary = turn_results.TurnSummary()
 
     @property
     def ticking_items(self) -> list[Item]:
@@ -243,7 +243,7 @@ class Timeline:
         self._resolve_failure()
         self._end_message()
         self._cards.clear()
-        self._summary = summary.TurnSummary(before=self._summary)
+        self._summary = turn_results.TurnSummary(before=self._summary)
         if message is None:
             self.add_notice("info", "Retrying")
             return
@@ -289,9 +289,12 @@ class Timeline:
             self._get_card(tool_use_id, name).finish("cancelled", "", None, {})
         self._end_message(cancelled=cancelled)
         if not cancelled:
-            advice = summary.get_advice(event, self._retry_key)
+            advice = turn_results.get_advice(event, self._retry_key)
             self._failure = ErrorItem(
-                summary.format_headline(event), event.error_message_redacted, advice, self._clock
+                turn_results.format_headline(event),
+                event.error_message_redacted,
+                advice,
+                self._clock,
             )
             self._add(self._failure)
 
@@ -301,8 +304,8 @@ class Timeline:
             return
         self._failure = ErrorItem(
             "No available model for this message",
-            summary.format_rejections(event),
-            summary.NO_MODEL_ADVICE,
+            turn_results.format_rejections(event),
+            turn_results.NO_MODEL_ADVICE,
         )
         self._add(self._failure)
 

@@ -7,7 +7,7 @@ from yourtool.events.model_calls import LlmCallFailed
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.metadata import StopReason
 from yourtool.routing.availability import MAX_FAILURES, Availability
-from yourtool.tui.transcript.summary import (
+from yourtool.tui.transcript.turn_results import (
     TurnSummary,
     format_headline,
     format_outage,
