@@ -33,6 +33,7 @@ from yourtool.providers.base import Adapter, Request
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.dialects.chat.dialect import ChatDialect
 from yourtool.providers.dialects.messages.dialect import MessagesDialect
+from yourtool.providers.encoded_history import EncodedHistory
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing.availability import Availability
 from yourtool.store.sqlite.database import Database
@@ -80,6 +81,8 @@ class Checked:
         self.requests.append(request)
         problems = wire_problems(request)
         assert not problems, problems
+        body = MessagesDialect().to_wire(request).body
+        assert body == MessagesDialect().to_wire(_without_cache(request)).body
         async with aclosing(self.inner.stream(request)) as events:
             async for event in events:
                 yield event
@@ -223,9 +226,14 @@ def names(events: Iterable[Event]) -> list[str]:
 
 def wire_problems(request: Request) -> list[str]:
     """Return what either provider would refuse about a request."""
-    found = list[str]()
+    found, request = list[str](), _without_cache(request)
     for dialect, speaker in (("anthropic", MessagesDialect()), ("openai", ChatDialect())):
         api = "messages" if dialect == "anthropic" else "chat"
         body = json.loads(speaker.to_wire(request).body)
         found += [str(problem) for problem in errors(validate(dialect, api, body))]
     return found
+
+
+def _without_cache(request: Request) -> Request:
+    """Return the request without what the last one encoded."""
+    return replace(request, encoded_history=EncodedHistory())

@@ -122,7 +122,7 @@ async def test_turn_with_an_unsendable_critical_block_fails_and_ends(bench):
     await play(session.send("one"))
     reply = session.state.messages[1]
     metadata = replace(reply.metadata, critical=True)
-    session.state.messages[1] = replace(reply, metadata=metadata)
+    session.state._conversation[1] = replace(reply, metadata=metadata)
     events = await play(session.send(f"@{OTHER.aliases[0]} two"))
     [failure] = [event for event in events if isinstance(event, LlmCallFailed)]
     assert failure.error_class == ErrorClass.INVALID_REQUEST

@@ -49,9 +49,9 @@ _MARK = re.compile(r"#[0-9a-f]{10}")
 _STATUSES = (MessageStatus.COMPLETE,) * 4 + tuple(MessageStatus)
 
 
-def legal(seed: int, models: Sequence[str]) -> tuple[Message, ...]:
+def legal(seed: int, models: Sequence[str], writer: Writer | None = None) -> tuple[Message, ...]:
     """Return a conversation in which every call is answered once, directly after its message."""
-    draw, writer = random.Random(seed), Writer()
+    draw, writer = random.Random(seed), writer or Writer()
     messages: list[Message] = []
     for _ in range(draw.randint(1, 4)):
         messages.append(writer.message(Role.USER, _prompt_content(draw)))

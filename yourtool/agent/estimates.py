@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from yourtool.agent.history.state import State
 from yourtool.effects import ToolDefinition
+from yourtool.messages.memo import has_media
 from yourtool.messages.message import Message
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.estimate import calibrate_estimate, estimate_tokens
@@ -57,5 +58,8 @@ class RequestEstimates:
 
     def _estimate(self, messages: Sequence[Message], model_id: str) -> int:
         can = self.catalogue.get(model_id).capabilities
-        sent = (replace_unsupported_media(message, can) for message in messages)
+        sent = [
+            replace_unsupported_media(message, can) if media else message
+            for message, media in zip(messages, has_media.values(messages), strict=True)
+        ]
         return estimate_tokens((*self._system, *sent), self.tools, model_id)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import compress
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ from yourtool.messages.blocks import (
     MediaBlock,
     iter_blocks,
 )
+from yourtool.messages.memo import has_media
 from yourtool.messages.message import Message
 from yourtool.messages.metadata import RoutingDecisionRecord
 from yourtool.models import Model
@@ -84,10 +86,11 @@ class Routes:
 
         The number of tokens depends on the model and is not included.
         """
+        with_media = list(compress(messages, has_media.values(messages)))
         return Needs(
-            images=any(_contains_block(ImageBlock, message) for message in messages),
-            audio=any(_contains_block(AudioBlock, message) for message in messages),
-            documents=any(_contains_block(DocumentBlock, message) for message in messages),
+            images=any(_contains_block(ImageBlock, message) for message in with_media),
+            audio=any(_contains_block(AudioBlock, message) for message in with_media),
+            documents=any(_contains_block(DocumentBlock, message) for message in with_media),
             tools=bool(self._estimates.tools),
             system_prompt=True,
             structured_output=self._structured_output,

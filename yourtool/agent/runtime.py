@@ -244,7 +244,7 @@ class Runtime:
         message = Message(
             id=new_id(), session_id="", role=Role.USER, content=addressed.content, created_at=now()
         )
-        state.messages.append(message)
+        state.add_message(message)
         state.model = self.catalogue.resolve(named).id if named else None
         estimates = self._build_estimates(workspace, ToolSnapshot(default_toolbox()))
         return self._build_routes(workspace, estimates).decide(addressed.override, state)

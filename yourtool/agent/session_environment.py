@@ -16,7 +16,9 @@ from yourtool.models import CacheRetention, Effort
 from yourtool.permissions.gate import Gate
 from yourtool.providers.base import ToolChoice
 from yourtool.providers.dropped_blocks import DropLog
+from yourtool.providers.encoded_history import EncodedHistory
 from yourtool.providers.registry import Registry
+from yourtool.providers.requests.request_view import RequestView
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.tools.toolset import ToolSnapshot
 from yourtool.tools.workspace import Workspace
@@ -69,6 +71,8 @@ class SessionEnvironment:
 
     tool_ids: ToolIdMap = field(default_factory=ToolIdMap)
     losses: DropLog = field(default_factory=DropLog)
+    request_view: RequestView = field(default_factory=RequestView)
+    encoded_history: EncodedHistory = field(default_factory=EncodedHistory)
     shown_notices: set[str] = field(default_factory=lambda: set[str]())
     """Notices that the session has shown already."""
 

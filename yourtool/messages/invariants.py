@@ -82,13 +82,9 @@ def validate_session(messages: Sequence[Message]) -> list[str]:
     T1: a call id that is not ours; T2: a result without a call; T3: a call with two results; and
     calls without a result. Single messages are not validated here.
     """
-    uses = [block.id for message in messages for block in message.tool_uses]
-    results = [
-        block.tool_use_id
-        for message in messages
-        for block in message.content
-        if isinstance(block, ToolResultBlock)
-    ]
+    blocks = [block for message in messages for block in message.content]
+    uses = [block.id for block in blocks if isinstance(block, ToolUseBlock)]
+    results = [block.tool_use_id for block in blocks if isinstance(block, ToolResultBlock)]
     asked, answered = set(uses), Counter(results)
     return (
         [f"T1: `{use}` is not an id of ours" for use in uses if not use.startswith("tu_")]

@@ -17,7 +17,7 @@ from collections.abc import (
 )
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
@@ -30,6 +30,7 @@ from yourtool.messages.message import Message, Role
 from yourtool.models import Effort, Model
 from yourtool.providers.cache_plan import CachePlan
 from yourtool.providers.dropped_blocks import DropLog
+from yourtool.providers.encoded_history import EncodedHistory, HistoryWriter
 from yourtool.providers.tool_ids import ToolIdMap
 
 
@@ -39,6 +40,7 @@ class ForcedTool(Struct, frozen=True):
     name: str
 
 
+W = TypeVar("W", bound=HistoryWriter[Any])
 ToolChoice: TypeAlias = Literal["auto", "any", "none"] | ForcedTool
 """Whether the model may call tools, must call at least one, or must call none."""
 
@@ -81,6 +83,8 @@ class Request(Struct, frozen=True, kw_only=True):
     drop_log: DropLog = field(default_factory=DropLog)
     """The blocks that requests of the session dropped."""
     tool_ids: ToolIdMap
+    encoded_history: EncodedHistory = field(default_factory=EncodedHistory)
+    """What the last request of the session encoded."""
     file_roots: FileRoots | None = None
     """None: the messages refer to no files."""
     interrupt: Interrupt
@@ -93,6 +97,16 @@ class Request(Struct, frozen=True, kw_only=True):
         """Whether the reply is streamed; otherwise it is one document."""
         can = self.model.capabilities
         return can.supports_streaming and (can.supports_streaming_tool_calls or not self.tools)
+
+    def write_history(self, writer: W, *settings: Any) -> W:
+        """Return a writer that has written the conversation; `writer` is a new one.
+
+        `settings`: what the items depend on in addition to the model and the session.
+        """
+        marked = {mark.message_id for mark in self.cache.breakpoints}
+        session = self.session_id, self.tool_ids, self.file_roots
+        key = (self.model, *session, bool(marked), *settings)
+        return self.encoded_history.write(self.messages, marked, writer, key)
 
     @property
     def disables_parallel_calls(self) -> bool:

@@ -72,9 +72,9 @@ def _prefix_ends(messages: Sequence[Message]) -> Iterator[int]:
         yield 0
     start = sum(message.role is Role.SYSTEM for message in messages)
     last = len(messages) - 1
-    replies = [at for at in range(start, len(messages)) if messages[at].role is Role.ASSISTANT]
-    if replies and start < replies[-1] <= last:
-        yield replies[-1] - 1
+    reply = next((at for at in range(last, start, -1) if messages[at].role is Role.ASSISTANT), None)
+    if reply is not None:
+        yield reply - 1
     if last >= start:
         yield last
 

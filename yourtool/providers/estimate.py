@@ -16,7 +16,6 @@ import binascii
 import re
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from weakref import ReferenceType, ref
 
 from yourtool.effects import ToolDefinition
 from yourtool.json_schema import resolve_schema
@@ -31,6 +30,7 @@ from yourtool.messages.blocks import (
     ToolUseBlock,
     canonical_json,
 )
+from yourtool.messages.memo import MessageMemo
 from yourtool.messages.message import Message
 from yourtool.providers.media_types import dimensions
 from yourtool.providers.token_weights import TokenWeights, find_weights
@@ -81,10 +81,8 @@ _MAX_CORRECTION = 1.3
 _MAX_TEXT_COUNTS = 32_768
 _text_counts: dict[tuple[int, int, str], float] = {}
 """Cached counts by text hash, so that a request counts only new texts."""
-_message_counts: dict[str, dict[int, float]] = {}
-"""Cached counts of messages by weights and `id()`."""
-_message_refs: dict[int, ReferenceType[Message]] = {}
-"""Weak references to the messages in `_message_counts`, to drop the counts of freed ones."""
+_message_counts: dict[str, MessageMemo[float]] = {}
+"""Cached counts of messages by the name of the weights."""
 
 
 def estimate_tokens(
@@ -98,7 +96,10 @@ def estimate_with(
     weights: TokenWeights, messages: Sequence[Message], tools: Sequence[ToolDefinition]
 ) -> int:
     """Estimate the tokens of messages and tools with the given weights."""
-    content = sum(_message_tokens(message, weights) for message in messages)
+    if (counts := _message_counts.get(weights.name)) is None:
+        memo = MessageMemo(partial(_message_tokens, weights=weights))
+        counts = _message_counts.setdefault(weights.name, memo)
+    content = sum(counts.values(messages))
     definitions = sum(_tool_tokens(tool, weights) for tool in tools)
     around = (weights.request if messages else 0) + (weights.tools if tools else 0)
     return round(around + content + definitions)
@@ -125,20 +126,7 @@ def calibrate_estimate(estimate: int, last_estimate: int, last_actual: int) -> i
 
 
 def _message_tokens(message: Message, weights: TokenWeights) -> float:
-    place, counts = id(message), _message_counts.setdefault(weights.name, {})
-    if (tokens := counts.get(place)) is not None:
-        return tokens
-    tokens = weights.message + sum(_block_tokens(block, weights) for block in message.content)
-    if place not in _message_refs:
-        _message_refs[place] = ref(message, partial(_forget, place))
-    counts[place] = tokens
-    return tokens
-
-
-def _forget(place: int, _gone: ReferenceType[Message]) -> None:
-    _message_refs.pop(place, None)
-    for counts in tuple(_message_counts.values()):  # another thread can add a family meanwhile
-        counts.pop(place, None)
+    return weights.message + sum(_block_tokens(block, weights) for block in message.content)
 
 
 @lru_cache(maxsize=1_024)

@@ -7,10 +7,12 @@ request, so the number of rejections is bounded.
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 from msgspec.structs import replace
 
 from yourtool.messages.blocks import TextBlock, ToolResultBlock
+from yourtool.messages.memo import MessageMemo
 from yourtool.messages.message import Message, Role
 
 MAX_INTACT_CHARACTERS = 400
@@ -24,11 +26,16 @@ OUTPUT_PLACEHOLDER = (
 def elide_tool_outputs(messages: Sequence[Message], through: str | None) -> list[Message]:
     """Return the messages with tool outputs elided up to the message with the id `through`.
 
-    Every call still has a result; only its content is replaced.
+    Every call still has a result; only its content is replaced. A message is always replaced by the
+    same object, so that requests can be built incrementally.
     """
     if through is None:
         return list(messages)
-    return [_elide_output(each) if each.id <= through else each for each in messages]
+    placeholders = _placeholders.values(messages)
+    return [
+        placeholder if placeholder and each.id <= through else each
+        for each, placeholder in zip(messages, placeholders, strict=True)
+    ]
 
 
 def next_elision(messages: Sequence[Message], through: str | None) -> str | None:
@@ -62,10 +69,11 @@ def _is_elidable(message: Message) -> bool:
     return result is not None and _size(result) > MAX_INTACT_CHARACTERS
 
 
-def _elide_output(message: Message) -> Message:
+def _build_placeholder(message: Message) -> Message | Literal[False]:
+    """Return the message with a placeholder for its output; False if it is not elided."""
     result = message.result
     if result is None or not _is_elidable(message):
-        return message
+        return False
     return replace(message, content=(replace(result, content=(TextBlock(OUTPUT_PLACEHOLDER),)),))
 
 
@@ -75,3 +83,6 @@ def _size(result: ToolResultBlock) -> int:
         len(block.text) if isinstance(block, TextBlock) else MAX_INTACT_CHARACTERS + 1
         for block in result.content
     )
+
+
+_placeholders = MessageMemo(_build_placeholder)

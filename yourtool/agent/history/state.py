@@ -45,9 +45,9 @@ class State:
         """Number of facts from a fork or an import, whose cost belongs to another session."""
         self.messages: list[Message] = []
         """Messages in the order of their ids, which for tool results is the order of the calls."""
+        self._conversation: list[Message] = []
         self._rejected_prompt: str | None = None
         """Id of the last prompt if every model rejected its content."""
-        self._omitted_prompts: set[str] = set()
         self.workspace_path = ""
         self.model: str | None = None
         """Id of the selected model (`/model NAME`)."""
@@ -93,12 +93,7 @@ class State:
         A prompt that every model rejected can be retried until the next prompt; from then on it is
         omitted, since it would block every later turn.
         """
-        return [
-            message
-            for message in tuple(self.messages)  # a copy, because threads read it
-            if message.id not in self._omitted_prompts
-            and message.metadata.audience is not Audience.USER
-        ]
+        return self._conversation.copy()  # because threads read it
 
     def conversation_for(self, model_id: str) -> list[Message]:
         """Return the messages for requests to a model, with old tool outputs elided if needed."""
@@ -141,10 +136,10 @@ class State:
             case LlmCallStarted() | LlmCallCompleted() | LlmCallFailed():
                 self._apply_call(fact)
             case ShellRan(message=message):
-                self._add_message(message)
+                self.add_message(message)
             case ToolCompleted(message=message) | ToolFailed(message=message):
                 self.open_calls.pop(fact.tool_use_id, None)
-                self._add_message(message)
+                self.add_message(message)
             case TurnCompleted(stop_reason=reason):
                 self.open_turn = None
                 self.last_turn_failed = self.last_turn_failed or reason is StopReason.ERROR
@@ -167,7 +162,7 @@ class State:
             case LlmCallFailed(message=message):
                 self.last_error, self.last_turn_failed = fact, True
                 self._add_cost(fact)
-                self._add_message(message)
+                self.add_message(message)
                 self.shrunk_after_overflow = self._shrink_after_overflow(fact)
 
     def _confirm_rejection(self, reply: LlmCallCompleted) -> None:
@@ -197,9 +192,11 @@ class State:
         if message is None:
             return
         if self._rejected_prompt is not None:
-            self._omitted_prompts.add(self._rejected_prompt)
+            self._conversation = [
+                each for each in self._conversation if each.id != self._rejected_prompt
+            ]
             self._rejected_prompt = None
-        self._add_message(message)
+        self.add_message(message)
 
     def _unanswered_prompt(self) -> str | None:
         """Return the id of the last prompt if only shell commands follow it."""
@@ -218,20 +215,27 @@ class State:
         if not (extra and extra.estimated):
             self.counted_replies[fact.model] = fact
         self.open_calls |= {block.id: fact for block in fact.message.tool_uses}
-        self._add_message(fact.message)
+        self.add_message(fact.message)
 
     def _add_cost(self, fact: LlmCallEnd) -> None:
         self.cost_usd += fact.cost_usd
         extra = fact.usage_extra
         self.unpriced = self.unpriced or bool(extra and extra.unpriced)
 
-    def _add_message(self, message: Message | None) -> None:
+    def add_message(self, message: Message | None) -> None:
+        """Add a message to the history; None: a fact without one."""
         if message is None:
             return
-        if not self.messages or self.messages[-1].id < message.id:
-            self.messages.append(message)
-        else:
-            bisect.insort(self.messages, message, key=lambda each: each.id)
+        _insert_by_id(self.messages, message)
+        if message.metadata.audience is not Audience.USER:
+            _insert_by_id(self._conversation, message)
+
+
+def _insert_by_id(messages: list[Message], message: Message) -> None:
+    if not messages or messages[-1].id < message.id:
+        messages.append(message)
+    else:
+        bisect.insort(messages, message, key=lambda each: each.id)
 
 
 def _find_addressed_model(route: RouteDecided) -> str | None:

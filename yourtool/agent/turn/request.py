@@ -1,11 +1,14 @@
 """Build the model requests of a turn.
 
-`prepare_request` processes the entire history, so it runs in a thread.
+`prepare_request` can process the entire history, so it runs in a thread. The session environment
+has the view and the encoding of the last request, which the next one extends.
 """
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from yourtool.agent.history.elision import elision_notice
 from yourtool.agent.turn.limits import confirm_wait
@@ -20,9 +23,9 @@ from yourtool.messages.metadata import RequestOptions
 from yourtool.providers.base import FileRoots, ForcedTool, Request, ToolChoice
 from yourtool.providers.cache_plan import plan_cache
 from yourtool.providers.estimate import estimate_tokens
-from yourtool.providers.requests import request_view
 from yourtool.providers.requests.attachment_limits import fit_attachments
 from yourtool.providers.requests.reasoning_effort import effective_effort
+from yourtool.providers.requests.request_view import RequestView, ViewRules, find_last_opaque_id
 
 _REJECTED = (400, 422)
 
@@ -53,28 +56,36 @@ def prepare_request(turn: Turn) -> PreparedRequest:
     Raises:
         InvalidRequestError: the model does not support a block that is marked critical.
     """
+    env = turn.env
+    history = turn.state.conversation_for(turn.model.id)
     request, notice = _build_request(
         turn,
-        turn.system,
-        turn.state.conversation_for(turn.model.id),
+        (*turn.system, *_build_view(turn, env.request_view, history)),
         turn.toolbox.definitions,
-        tool_choice=turn.env.tool_choice,
-        output_schema=turn.env.output_schema,
+        tool_choice=env.tool_choice,
+        output_schema=env.output_schema,
     )
+    request = replace(request, encoded_history=env.encoded_history)
     return PreparedRequest(request, notice, turn.estimate())
 
 
 def prepare_silent_request(turn: Turn, silent: SilentRequest) -> PreparedRequest:
     """Return the request of a silent call; as `prepare_request`."""
-    request, notice = _build_request(turn, silent.system, silent.messages, silent.tools)
+    messages = (*silent.system, *_build_view(turn, RequestView(), silent.messages))
+    request, notice = _build_request(turn, messages, silent.tools)
     estimate = estimate_tokens(request.messages, request.tools, request.model.id)
     return PreparedRequest(request, notice, estimate)
 
 
+def _build_view(turn: Turn, view: RequestView, history: Sequence[Message]) -> Sequence[Message]:
+    env, model = turn.env, turn.model
+    rules = ViewRules(model, env.thinking_on_swap, _get_api(turn), turn.omit_opaque_through)
+    return view.build(history, rules, env.losses)
+
+
 def _build_request(
     turn: Turn,
-    system: Sequence[Message],
-    history: Sequence[Message],
+    messages: Sequence[Message],
     tools: tuple[ToolDefinition, ...],
     *,
     tool_choice: ToolChoice = "none",
@@ -83,16 +94,8 @@ def _build_request(
     """Return a request, and a notice about the attachments that it omits."""
     model, env = turn.model, turn.env
     tools = tools if model.capabilities.supports_tools else ()
-    conversation = request_view.build_request_view(
-        history,
-        model,
-        env.thinking_on_swap,
-        _get_api(turn),
-        turn.omit_opaque_through,
-        env.losses,
-    )
     places = FileRoots(env.blobs, env.workspace.root)
-    messages, notice = fit_attachments((*system, *conversation), model, places, env.losses)
+    messages, notice = fit_attachments(messages, model, places, env.losses)
     request = Request(
         request_id=new_id(),
         session_id=turn.session_id,
@@ -138,7 +141,7 @@ def _omit_opaque_blocks(turn: Turn, failure: LlmCallFailed) -> bool:
         or failure.provider_status not in _REJECTED
     ):
         return False
-    last = request_view.find_last_opaque_id(turn.state.conversation_for(turn.model.id), turn.model)
+    last = find_last_opaque_id(turn.state.conversation_for(turn.model.id), turn.model)
     previous = turn.omit_opaque_through
     if last is None or (previous is not None and last <= previous):
         return False

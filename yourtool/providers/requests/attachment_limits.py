@@ -7,7 +7,7 @@ current user message are omitted last.
 """
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from itertools import count
+from itertools import compress, count
 from typing import Literal, NamedTuple, TypeAlias, TypeVar, assert_never
 
 import msgspec
@@ -26,6 +26,7 @@ from yourtool.messages.blocks import (
     ToolResultBlock,
     iter_blocks,
 )
+from yourtool.messages.memo import MessageMemo, has_media
 from yourtool.messages.message import Message, Role
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import FileRoots
@@ -96,6 +97,8 @@ def fit_attachments(
     Reads sizes from the file system; a missing file has size 0.
     """
     can = model.capabilities
+    if not any(has_media.values(messages)):
+        return FittedMessages(tuple(messages))
     attachments = [
         attachment
         for attachment in _find_attachments(messages, places)
@@ -117,7 +120,10 @@ def fit_attachments(
     if limit := _find_exceeded_limit(_sum_up(alone, can), can, room):
         reasons.append(f"{_describe_limit(limit, model)}, and the oldest are omitted first")
     numbers, drop = count(), (losses or DropLog()).for_model(model)
-    shown = tuple(_replace_omitted(message, omitted, numbers, drop) for message in messages)
+    shown = tuple(
+        _replace_omitted(message, omitted, numbers, drop) if media else message
+        for message, media in zip(messages, has_media.values(messages), strict=True)
+    )
     return FittedMessages(shown, _format_notice(len(omitted), reasons))
 
 
@@ -231,7 +237,7 @@ def _describe_limit(limit: _Limit, model: Model) -> str:
 def _find_attachments(messages: Sequence[Message], places: FileRoots) -> Iterator[_Attachment]:
     asked = next((each for each in reversed(messages) if each.role is Role.USER), None)
     number = 0
-    for message in messages:
+    for message in compress(messages, has_media.values(messages)):
         for block in iter_blocks(message.content):
             if isinstance(block, MediaBlock):
                 size = _source_size(block.source, places)
@@ -257,10 +263,13 @@ def _replace_omitted(
     return message if content == message.content else replace(message, content=content)
 
 
-def _text_size(messages: Iterable[Message]) -> int:
+def _text_size(messages: Sequence[Message]) -> int:
     """Return the bytes of a request without its attachments, rounded up."""
-    bare = sum(len(msgspec.json.encode(_without_data(message.content))) for message in messages)
+    bare = sum(_text_sizes.values(messages))
     return -(-(bare + _OVERHEAD) // _TEXT_SIZE_STEP) * _TEXT_SIZE_STEP
+
+
+_text_sizes = MessageMemo(lambda message: len(msgspec.json.encode(_without_data(message.content))))
 
 
 def _without_data(content: Iterable[ContentBlock]) -> list[ContentBlock]:

@@ -1,6 +1,6 @@
 """Build the request view of a history: messages that every provider accepts.
 
-Pure and idempotent; the stored history does not change. Tool results directly follow the message
+Idempotent; the stored history does not change. Tool results directly follow the message
 with their calls, in the order of the calls. A call without a result gets one with an error and its
 reason. Results without a call are dropped, as are blocks that no provider accepts or that only
 another model can read. An interrupted reply at the end is dropped, so the model starts its reply
@@ -8,6 +8,9 @@ again.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from operator import is_
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -42,6 +45,125 @@ _MISPLACED = "it does not belong in a message of this role"
 _NO_RESULT = "This call has no result: it was interrupted before it finished."
 
 
+class ViewRules(NamedTuple):
+    """What the view of a message depends on, in addition to the history."""
+
+    model: Model
+    thinking_on_swap: ThinkingOnSwap = "drop"
+    """Whether another model's reasoning is dropped or sent as plain text."""
+    api: str | None = None
+    """The wire format of the request; reasoning from another format is not readable."""
+    omit_opaque_through: str | None = None
+    """Opaque blocks are omitted up to the message with this id."""
+
+
+class RequestView:
+    """The request view of a growing history: only new messages are processed.
+
+    If the rules are the same and the history starts with the messages of the last build, the view
+    starts with the same objects. Otherwise it is built again, as after a failed build and during
+    another one in a thread.
+    """
+
+    def __init__(self) -> None:
+        self._last: _View | None = None
+
+    def build(
+        self, messages: Sequence[Message], rules: ViewRules, losses: DropLog | None = None
+    ) -> tuple[Message, ...]:
+        """Return the request view of `messages`; `losses` records the dropped blocks.
+
+        Raises:
+            InvalidRequestError: a block that is marked critical would be dropped.
+        """
+        last, self._last = self._last, None
+        drop = (losses or DropLog()).for_model(rules.model)
+        view = last if last is not None and last.is_start_of(messages, rules) else _View(rules)
+        new_turns = view.add(messages[len(view.source) :], drop)
+        turns = list(new_turns)
+        while turns and _is_abandoned(turns[-1]):
+            for block in turns[-1][0].content:
+                drop(block, turns[-1][0], "the reply was interrupted; nothing followed it")
+            turns.pop()
+        if not rules.model.capabilities.supports_parallel_tool_calls:
+            turns = [_split_parallel_calls(turn) for turn in turns]
+        view.messages += [message for turn in turns for message in turn]
+        _add_opening_prompt(view.messages)
+        if len(turns) == len(new_turns):
+            self._last = view
+        return tuple(view.messages)
+
+
+class _View:
+    """The view of the messages in `source`."""
+
+    def __init__(self, rules: ViewRules) -> None:
+        self._rules = rules
+        self.source: list[Message] = []
+        self.messages: list[Message] = []
+        self._results: dict[str, Message] = {}
+        """The first result of each call, by the id of the call."""
+        self._calls: set[str] = set()
+
+    def is_start_of(self, messages: Sequence[Message], rules: ViewRules) -> bool:
+        """Return whether what follows the source can be added to this view."""
+        if self._rules != rules or len(messages) < len(self.source):
+            return False
+        if not all(map(is_, self.source, messages)):
+            return False
+        unanswered = self._calls - self._results.keys()
+        return not any(
+            block.tool_use_id in unanswered
+            for message in messages[len(self.source) :]
+            for block in message.content
+            if isinstance(block, ToolResultBlock)
+        )
+
+    def add(self, new_messages: Sequence[Message], drop: DropCallback) -> list[list[Message]]:
+        """Return each new message of the user or the model, followed by the results of its calls.
+
+        The caller adds them to `messages`.
+        """
+        model, turns = self._rules.model, list[list[Message]]()
+        self.source += new_messages
+        messages = [_without_provenance(each, self._rules) for each in new_messages]
+        self._add_results(messages, drop)
+        for message in messages:
+            if message.role is Role.TOOL or message.metadata.audience is Audience.USER:
+                continue
+            if self._rules.thinking_on_swap == "text":
+                message = _with_reasoning_as_text(message, model)
+            if message.role is Role.SYSTEM and _is_injected(message.metadata.origin):
+                message = replace(message, role=Role.USER)
+            filtered = _filter_message(message, model, self._calls, drop)
+            if filtered is None:
+                continue
+            answers = (
+                self._results.get(call.id) or _synthetic_result(filtered, call)
+                for call in filtered.tool_uses
+            )
+            turns.append([filtered, *answers])
+        for call_id, answer in self._results.items():
+            if call_id not in self._calls:
+                drop(answer.content[0], answer, "its tool call is missing")
+        return turns
+
+    def _add_results(self, messages: Sequence[Message], drop: DropCallback) -> None:
+        """Add the first result of each call, in a separate message."""
+        for message in messages:
+            if message.role is not Role.TOOL or message.metadata.audience is Audience.USER:
+                continue
+            for block in message.content:
+                if not isinstance(block, ToolResultBlock):
+                    drop(block, message, _MISPLACED)
+                elif block.tool_use_id in self._results:
+                    drop(block, message, "its call already has a result")
+                else:
+                    alone = message.content == (block,)
+                    answer = message if alone else replace(message, content=(block,))
+                    self._results[block.tool_use_id] = answer
+
+
 def build_request_view(
     messages: Sequence[Message],
     model: Model,
@@ -50,45 +172,13 @@ def build_request_view(
     omit_opaque_through: str | None = None,
     losses: DropLog | None = None,
 ) -> tuple[Message, ...]:
-    """Return the request view of `messages` for `model`.
-
-    `thinking_on_swap`: whether another model's reasoning is dropped or sent as plain text.
-    `api`: the wire format of the request; reasoning from another format is not readable.
-    `omit_opaque_through`: opaque blocks are omitted up to this message id.
-    `losses`: records the dropped blocks.
+    """Return the request view of `messages` for `model`; see `RequestView` and `ViewRules`.
 
     Raises:
         InvalidRequestError: a block that is marked critical would be dropped.
     """
-    drop = (losses or DropLog()).for_model(model)
-    messages = [_without_provenance(each, model, api, omit_opaque_through) for each in messages]
-    results = _first_results(messages, drop)
-    seen: set[str] = set()
-    turns: list[list[Message]] = []
-    for message in messages:
-        if message.role is Role.TOOL or message.metadata.audience is Audience.USER:
-            continue
-        if thinking_on_swap == "text":
-            message = _with_reasoning_as_text(message, model)
-        if message.role is Role.SYSTEM and _is_injected(message.metadata.origin):
-            message = replace(message, role=Role.USER)
-        filtered = _filter_message(message, model, seen, drop)
-        if filtered is None:
-            continue
-        answers = (
-            results.get(call.id) or _synthetic_result(filtered, call) for call in filtered.tool_uses
-        )
-        turns.append([filtered, *answers])
-    for call_id, answer in results.items():
-        if call_id not in seen:
-            drop(answer.content[0], answer, "its tool call is missing")
-    while turns and _is_abandoned(turns[-1]):
-        for block in turns[-1][0].content:
-            drop(block, turns[-1][0], "the reply was interrupted; nothing followed it")
-        turns.pop()
-    if not model.capabilities.supports_parallel_tool_calls:
-        turns = [_split_parallel_calls(turn) for turn in turns]
-    return _with_opening_prompt(tuple(message for turn in turns for message in turn))
+    rules = ViewRules(model, thinking_on_swap, api, omit_opaque_through)
+    return RequestView().build(messages, rules, losses)
 
 
 def move_system_to_first_prompt(request: Request) -> Request:
@@ -109,14 +199,13 @@ def move_system_to_first_prompt(request: Request) -> Request:
     return replace(request, messages=tuple(others))
 
 
-def _without_provenance(
-    message: Message, model: Model, api: str | None, omit_opaque_through: str | None
-) -> Message:
+def _without_provenance(message: Message, rules: ViewRules) -> Message:
     """Clear the model of a message whose opaque blocks must not be replayed.
 
     The message was written in another wire format, or the model rejected its blocks before.
     """
-    if message.metadata.model != model.id:
+    api, omit_opaque_through = rules.api, rules.omit_opaque_through
+    if message.metadata.model != rules.model.id:
         return message
     request = message.metadata.request
     is_foreign = api is not None and request is not None and request.api not in (None, api)
@@ -160,8 +249,8 @@ def _split_parallel_calls(turn: list[Message]) -> list[Message]:
     return parted
 
 
-def _with_opening_prompt(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Add a user message before a leading reply, because many models require one."""
+def _add_opening_prompt(messages: list[Message]) -> None:
+    """Insert a user message before a leading reply, because many models require one."""
     for at, message in enumerate(messages):
         if message.role is Role.ASSISTANT:
             opening = Message(
@@ -172,10 +261,10 @@ def _with_opening_prompt(messages: tuple[Message, ...]) -> tuple[Message, ...]:
                 metadata=MessageMetadata(origin=_SYNTHETIC_ORIGIN),
                 created_at=message.created_at,
             )
-            return (*messages[:at], opening, *messages[at:])
+            messages.insert(at, opening)
+            break
         if message.role is not Role.SYSTEM:
             break
-    return messages
 
 
 def _is_injected(origin: str | None) -> bool:
@@ -204,24 +293,6 @@ def _with_reasoning_as_text(message: Message, model: Model) -> Message:
         for block in message.content
     )
     return message if content == message.content else replace(message, content=content)
-
-
-def _first_results(messages: Sequence[Message], drop: DropCallback) -> dict[str, Message]:
-    """Return the first result of each call, in a separate message."""
-    results: dict[str, Message] = {}
-    for message in messages:
-        if message.role is not Role.TOOL or message.metadata.audience is Audience.USER:
-            continue
-        for block in message.content:
-            if not isinstance(block, ToolResultBlock):
-                drop(block, message, _MISPLACED)
-            elif block.tool_use_id in results:
-                drop(block, message, "its call already has a result")
-            else:
-                alone = message.content == (block,)
-                answer = message if alone else replace(message, content=(block,))
-                results[block.tool_use_id] = answer
-    return results
 
 
 def _filter_message(
@@ -305,8 +376,12 @@ def _synthetic_result(message: Message, call: ToolUseBlock) -> Message:
     )
 
 
+@lru_cache(maxsize=16)
 def _prepend_text(words: str, message: Message) -> Message:
-    """Put `words` first; blocks keep their positions if possible, as cache breakpoints use them."""
+    """Put `words` first; blocks keep their positions if possible, as cache breakpoints use them.
+
+    Cached, so that every request starts with the same object.
+    """
     first = message.content[0]
     if isinstance(first, TextBlock) and first.text.strip():
         content = (TextBlock(f"{words}\n\n{first.text}"), *message.content[1:])

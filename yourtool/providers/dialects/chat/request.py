@@ -1,7 +1,7 @@
 """The request body of Chat Completions, with the differences between servers."""
 
 import re
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from yourtool.messages.blocks import (
     MediaBlock,
@@ -16,6 +16,7 @@ from yourtool.messages.message import Message, Role
 from yourtool.providers.base import ForcedTool, Request
 from yourtool.providers.dialects.chat.media import media_parts
 from yourtool.providers.dialects.chat.spec import SPEC
+from yourtool.providers.encoded_history import HistoryWriter
 from yourtool.providers.json_access import mapping, text
 from yourtool.providers.provider_extras import ProviderExtras
 from yourtool.providers.quirks import Quirks
@@ -108,58 +109,70 @@ def build_body(request: Request, quirks: Quirks) -> dict[str, Any]:
     return wire
 
 
-def _messages(request: Request, quirks: Quirks) -> list[dict[str, Any]]:
-    messages: list[dict[str, Any]] = []
-    images: list[dict[str, Any]] = []  # from tool results; they follow the last result
-    ids = _wire_ids(request, quirks)
+def _messages(request: Request, quirks: Quirks) -> list[Any]:
+    history = request.write_history(_HistoryWriter(request, quirks), API, quirks)
     if system := _system_prompt(request, quirks):
-        messages.append({"role": quirks.system_role, "content": system})
-    for message in request.messages:
-        if message.role is not Role.TOOL and images:
-            messages += _after_tool_results([_images_message(images)], messages, quirks)
-            images = []
+        return [{"role": quirks.system_role, "content": system}, *history.items]
+    return history.items
+
+
+class _HistoryWriter(HistoryWriter[Request]):
+    def __init__(self, request: Request, quirks: Quirks) -> None:
+        super().__init__(request)
+        self._quirks = quirks
+        self._images: list[dict[str, Any]] = []
+        """Images of tool results; they follow the last result."""
+        self._ids: dict[str, str] = {}
+        """Wire ids of the calls."""
+        is_short = quirks.short_tool_ids
+        if is_short is None:
+            is_short = find_weights(request.model.wire_name).name == "mistral"
+        self._accepted_ids = _SHORT_IDS if is_short else _IDS
+        self._numbers_ids = bool(_NUMBERED_IDS.search(request.model.wire_name)) and not is_short
+
+    def add(self, message: Message) -> None:
+        """Write a message."""
+        request, quirks = self.request, self._quirks
+        if message.role is not Role.TOOL:
+            self.finish()
         match message.role:
             case Role.USER:
-                prompt = _with_cache_breakpoint(
-                    _user_message(message, request, quirks), message, request, quirks
-                )
-                messages += _after_tool_results(prompt, messages, quirks)
+                prompt = _user_message(message, request, quirks)
+                self._append_prompt(_with_cache_breakpoint(prompt, message, request, quirks))
             case Role.ASSISTANT:
-                messages += _assistant_message(message, request, quirks, ids)
+                for call in message.tool_uses:
+                    self._ids[call.id] = self._build_id(call)
+                self.items += _assistant_message(message, request, quirks, self._ids)
             case Role.TOOL:
-                answers = _tool_results(message, request, quirks, ids, images)
-                messages += _with_cache_breakpoint(answers, message, request, quirks)
+                answers = _tool_results(message, request, quirks, self._ids, self._images)
+                self.items += _with_cache_breakpoint(answers, message, request, quirks)
             case Role.SYSTEM:
                 pass
-    if images:
-        messages += _after_tool_results([_images_message(images)], messages, quirks)
-    return messages
 
+    def finish(self) -> None:
+        """Write the images of the tool results before."""
+        if self._images:
+            self._append_prompt([_images_message(self._images)])
+            self._images = []
 
-def _after_tool_results(
-    prompt: list[dict[str, Any]], messages: list[dict[str, Any]], quirks: Quirks
-) -> list[dict[str, Any]]:
-    """Return a prompt, after a filler reply if it must not follow tool results directly."""
-    if quirks.reply_after_tools and messages and messages[-1]["role"] == "tool":
-        return [{"role": "assistant", "content": FILLER_REPLY}, *prompt]
-    return prompt
+    def copy_for(self, request: Request) -> Self:
+        """Return a writer for another request, with the same state."""
+        twin = super().copy_for(request)
+        twin._images, twin._ids = self._images.copy(), self._ids.copy()
+        return twin
 
+    def _append_prompt(self, prompt: list[dict[str, Any]]) -> None:
+        """Append a prompt, after a filler reply if it must not follow tool results directly."""
+        follows_tool = self.items and self.items[-1]["role"] == "tool"
+        if self._quirks.reply_after_tools and follows_tool:
+            self.items.append({"role": "assistant", "content": FILLER_REPLY})
+        self.items += prompt
 
-def _wire_ids(request: Request, quirks: Quirks) -> dict[str, str]:
-    """Return the wire ids of all calls."""
-    model, ids = request.model, dict[str, str]()
-    is_short = quirks.short_tool_ids
-    if is_short is None:
-        is_short = find_weights(model.wire_name).name == "mistral"
-    accepted = _SHORT_IDS if is_short else _IDS
-    counts = _NUMBERED_IDS.search(model.wire_name) and not is_short
-    for message in request.messages:
-        for call in message.tool_uses:
-            if counts:
-                ids[call.id] = f"functions.{sanitize_tool_name(call.name)}:{len(ids)}"
-            else:
-                ids[call.id] = request.tool_ids.wire(model.provider, call.id, accepted)
-    return ids
+    def _build_id(self, call: ToolUseBlock) -> str:
+        if self._numbers_ids:
+            return f"functions.{sanitize_tool_name(call.name)}:{len(self._ids)}"
+        provider = self.request.model.provider
+        return self.request.tool_ids.wire(provider, call.id, self._accepted_ids)
 
 
 def _system_prompt(request: Request, quirks: Quirks) -> str | list[dict[str, Any]]:

@@ -7,7 +7,7 @@ instead.
 """
 
 import re
-from typing import Any
+from typing import Any, Self
 
 from yourtool.messages.blocks import (
     ContentBlock,
@@ -21,6 +21,7 @@ from yourtool.messages.blocks import (
 from yourtool.messages.message import Message, Role
 from yourtool.providers.base import ForcedTool, Request, ToolChoice
 from yourtool.providers.dialects.generate_content.spec import SPEC
+from yourtool.providers.encoded_history import HistoryWriter
 from yourtool.providers.json_access import count, text
 from yourtool.providers.provider_extras import ProviderExtras
 from yourtool.providers.requests.media_parts import prepare_media
@@ -72,7 +73,7 @@ Parts = list[dict[str, Any]]
 def build_body(request: Request) -> dict[str, Any]:
     """Return the request body."""
     wire: dict[str, Any] = {
-        "contents": _contents(request),
+        "contents": request.write_history(_HistoryWriter(request), API).items,
         "generationConfig": _generation_config(request),
     }
     if system := [{"text": words} for words in request.system]:
@@ -122,54 +123,67 @@ def _generation_config(request: Request) -> dict[str, Any]:
     return config
 
 
-def _contents(request: Request) -> Parts:
-    names = {call.id: call.name for message in request.messages for call in message.tool_uses}
-    turns: Parts = []
-    images: Parts = []  # from tool results; they follow the last result
-    for message in request.messages:
-        if message.role is Role.SYSTEM:
-            continue
+class _HistoryWriter(HistoryWriter[Request]):
+    """Writes contents that alternate between the user and the model, who both start and end."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self._images: Parts = []
+        """Images of tool results; they follow the last result."""
+        self._names: dict[str, str] = {}
+        """Names of the tools, by the id of the call."""
+
+    def add(self, message: Message) -> None:
+        """Write a message, or add it to the last content."""
+        request = self.request
         if message.role is Role.TOOL:
             for block in message.content:
                 if isinstance(block, ToolResultBlock):
-                    _append_parts(
-                        turns, "user", [_tool_result(block, message, request, names, images)]
-                    )
-            continue
-        images = _append_images(turns, images)
+                    result = _tool_result(block, message, request, self._names, self._images)
+                    self._append("user", [result])
+            return
+        self._append_images()
         if message.role is Role.ASSISTANT:
-            _append_parts(turns, "model", _assistant_content(message, request))
+            self._names |= {call.id: call.name for call in message.tool_uses}
+            self._append("model", _assistant_content(message, request))
         else:
-            _append_parts(turns, "user", _user_content(message, request))
-    _append_images(turns, images)
-    if not turns or turns[0]["role"] == "model":
-        turns.insert(0, {"role": "user", "parts": [_CONTINUE]})
-    if turns[-1]["role"] == "model":
-        turns.append({"role": "user", "parts": [_CONTINUE]})
-    return turns
+            self._append("user", _user_content(message, request))
 
+    def finish(self) -> None:
+        """Write the images of the tool results before, and a content of the user at the end."""
+        self._append_images()
+        if not self.items or self.items[-1]["role"] == "model":
+            self._append("user", [_CONTINUE])
 
-def _append_parts(turns: Parts, role: str, parts: Parts) -> None:
-    """Append parts to the last content if it has the same role, else start a new one.
+    def copy_for(self, request: Request) -> Self:
+        """Return a writer for another request, with the same state."""
+        twin = super().copy_for(request)
+        twin._images, twin._names = self._images.copy(), self._names.copy()
+        return twin
 
-    Tool results are not mixed with other parts: the next user message is a separate content.
-    """
-    if not parts:
-        return
-    last: dict[str, Any] = turns[-1] if turns else {"role": None, "parts": []}
-    is_same = last["role"] == role and all(
-        ("functionResponse" in last["parts"][-1]) == ("functionResponse" in part) for part in parts
-    )
-    if is_same:
-        last["parts"] += parts
-    else:
-        turns.append({"role": role, "parts": parts})
+    def _append(self, role: str, parts: Parts) -> None:
+        """Append parts to the last content if it has the same role, else start a new one.
 
+        Tool results are not mixed with other parts: the next user message is a separate content.
+        """
+        if not parts:
+            return
+        if not self.items and role == "model":
+            self.items.append({"role": "user", "parts": [_CONTINUE]})
+        last: dict[str, Any] = self.items[-1] if self.items else {"role": None, "parts": []}
+        is_same = last["role"] == role and all(
+            ("functionResponse" in last["parts"][-1]) == ("functionResponse" in part)
+            for part in parts
+        )
+        if is_same:
+            last["parts"] += parts
+        else:
+            self.items.append({"role": role, "parts": parts})
 
-def _append_images(turns: Parts, images: Parts) -> Parts:
-    if images:
-        _append_parts(turns, "user", [{"text": IMAGES_LABEL}, *images])
-    return []
+    def _append_images(self) -> None:
+        if self._images:
+            self._append("user", [{"text": IMAGES_LABEL}, *self._images])
+            self._images = []
 
 
 def _user_content(message: Message, request: Request) -> Parts:

@@ -4,6 +4,7 @@ import logging
 import re
 from typing import Any
 
+from msgspec import Raw
 from msgspec.structs import replace
 
 from yourtool.messages.blocks import (
@@ -18,6 +19,7 @@ from yourtool.messages.blocks import (
 from yourtool.messages.message import Message, Role
 from yourtool.providers.base import ForcedTool, Request
 from yourtool.providers.dialects.messages.spec import SPEC
+from yourtool.providers.encoded_history import HistoryWriter
 from yourtool.providers.json_access import text
 from yourtool.providers.media_types import IMAGE_TYPES, PDF, PLAIN
 from yourtool.providers.provider_extras import ProviderExtras
@@ -61,10 +63,15 @@ def build_body(
     model = request.model
     if not supports_long_cache and request.cache.retention == "long":
         request = replace(request, cache=replace(request.cache, retention="short"))
+    history = request.write_history(
+        _HistoryWriter(request, requires_signatures=requires_signatures),
+        API,
+        requires_signatures,
+    )
     wire: dict[str, Any] = {
         "model": model.wire_name,
         "max_tokens": request.max_output_tokens,
-        "messages": _messages(request, requires_signatures=requires_signatures),
+        "messages": history.items,
         "stream": request.is_streaming,
     }
     if system := _system_prompt(request):
@@ -86,8 +93,9 @@ def build_body(
     wire |= _reasoning_fields(
         request, is_forced=choice is not None and choice["type"] in _FORCED_CALLS
     )
-    if wire.get("thinking", _DISABLED_THINKING)["type"] == "enabled" and _started_without_reasoning(
-        wire["messages"]
+    if (
+        wire.get("thinking", _DISABLED_THINKING)["type"] == "enabled"
+        and history.started_without_reasoning
     ):
         _log.warning("`%s` continues a reply that started without reasoning", model.id)
         del wire["thinking"]
@@ -116,31 +124,76 @@ def _system_prompt(request: Request) -> list[dict[str, Any]]:
     return parts
 
 
-def _messages(request: Request, *, requires_signatures: bool) -> list[dict[str, Any]]:
-    """Return the conversation with consecutive messages of one role merged."""
-    turns: list[dict[str, Any]] = []
-    for message in request.messages:
-        match message.role:
-            case Role.SYSTEM:
-                continue
-            case Role.ASSISTANT:
-                role, blocks = (
-                    "assistant",
-                    _assistant_content(message, request, requires_signatures=requires_signatures),
-                )
-            case _:
-                role, blocks = "user", _user_content(message, request)
-        if not blocks:
-            continue
-        if turns and turns[-1]["role"] == role:
-            turns[-1]["content"] += blocks
+class _HistoryWriter(HistoryWriter[Request]):
+    """Writes the conversation with consecutive messages of one role merged."""
+
+    def __init__(self, request: Request, *, requires_signatures: bool) -> None:
+        super().__init__(request)
+        self._requires_signatures = requires_signatures
+        self._first_type: str | None = None
+        """Type of the first block of the unfinished reply, as far as its items are final."""
+
+    def add(self, message: Message) -> None:
+        """Write a message, or add it to the last item."""
+        if message.role is Role.ASSISTANT:
+            role, blocks = (
+                "assistant",
+                _assistant_content(
+                    message, self.request, requires_signatures=self._requires_signatures
+                ),
+            )
         else:
-            turns.append({"role": role, "content": blocks})
-    if turns and turns[-1]["role"] == "assistant":
-        last = turns[-1]["content"][-1]
-        if last["type"] == "text":
-            last["text"] = last["text"].rstrip()
-    return turns
+            role, blocks = "user", _user_content(message, self.request)
+        if not blocks:
+            return
+        if self.items and self.items[-1]["role"] == role:
+            self.items[-1]["content"] += blocks
+        else:
+            self.items.append({"role": role, "content": blocks})
+
+    def finish(self) -> None:
+        """Remove white space at the end of a reply, which the API rejects."""
+        if self.items and self.items[-1]["role"] == "assistant":
+            last = self.items[-1]["content"][-1]
+            if last["type"] == "text":
+                last["text"] = last["text"].rstrip()
+
+    def take_final_items(self) -> list[Any]:
+        """Remove and return the items that later messages cannot change."""
+        final = super().take_final_items()
+        self._first_type = _find_first_type(final, self._first_type, is_end=False)
+        return final
+
+    @property
+    def started_without_reasoning(self) -> bool:
+        """Whether the unfinished reply started without reasoning, as one of another model does.
+
+        A reply is everything between two prompts of the user, tool results included. Models with a
+        reasoning budget reject reasoning that starts in the middle of one
+        (https://docs.claude.com/en/docs/build-with-claude/extended-thinking).
+        """
+        own = [item for item in self.items if not isinstance(item, Raw)]
+        first = _find_first_type(own, self._first_type, is_end=True)
+        return first is not None and first not in _REASONING_TYPES
+
+
+def _find_first_type(
+    items: list[dict[str, Any]], first_type: str | None, *, is_end: bool
+) -> str | None:
+    """Return the type of the first block since the last prompt.
+
+    `first_type`: that of the items before. `is_end`: the last item ends the conversation, so text
+    after tool results does not start a new reply.
+    """
+    for at, item in enumerate(items):
+        kinds = {block["type"] for block in item["content"]}
+        if item["role"] == "assistant":
+            first_type = first_type or item["content"][0]["type"]
+        elif "tool_result" not in kinds or (
+            kinds != {"tool_result"} and not (is_end and at == len(items) - 1)
+        ):
+            first_type = None
+    return first_type
 
 
 def _user_content(message: Message, request: Request) -> list[dict[str, Any]]:
@@ -283,23 +336,6 @@ def _reasoning_fields(request: Request, *, is_forced: bool) -> dict[str, Any]:
     elif form == "adaptive" and fields:
         fields["thinking"] = {"type": "adaptive", "display": "summarized"}
     return fields
-
-
-def _started_without_reasoning(turns: list[dict[str, Any]]) -> bool:
-    """Whether the unfinished reply started without reasoning, as one of another model does.
-
-    A reply is everything between two prompts of the user, tool results included. Models with a
-    reasoning budget reject reasoning that starts in the middle of one
-    (https://docs.claude.com/en/docs/build-with-claude/extended-thinking).
-    """
-    first = None
-    for at in range(len(turns) - 1, -1, -1):
-        kinds = {block["type"] for block in turns[at]["content"]}
-        if turns[at]["role"] == "assistant":
-            first = turns[at]["content"][0]["type"]
-        elif "tool_result" not in kinds or (at < len(turns) - 1 and kinds != {"tool_result"}):
-            break
-    return first is not None and first not in _REASONING_TYPES
 
 
 def _tool_choice(request: Request) -> dict[str, Any] | None:

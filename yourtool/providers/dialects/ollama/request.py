@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from yourtool.effects import ToolDefinition
 from yourtool.messages.blocks import (
@@ -17,6 +17,7 @@ from yourtool.messages.blocks import (
 from yourtool.messages.message import Message, Role
 from yourtool.providers.base import ForcedTool, Request
 from yourtool.providers.dialects.ollama.spec import SPEC
+from yourtool.providers.encoded_history import HistoryWriter
 from yourtool.providers.requests.media_parts import prepare_media
 from yourtool.providers.requests.output_schema import close_objects
 from yourtool.providers.requests.placeholders import (
@@ -91,35 +92,54 @@ def _callable_tools(request: Request) -> Sequence[ToolDefinition]:
     return request.tools
 
 
-def _messages(request: Request) -> list[dict[str, Any]]:
-    messages: list[dict[str, Any]] = []
-    images: list[str] = []  # from tool results; they follow the last result
-    names: dict[str, str] = {}
-    if request.system:
-        messages.append({"role": "system", "content": "\n\n".join(request.system)})
-    for message in request.messages:
-        if message.role is not Role.TOOL and images:
-            messages.append({"role": "user", "content": IMAGES_LABEL, "images": images})
-            images = []
+def _messages(request: Request) -> list[Any]:
+    system = "\n\n".join(request.system)
+    first = [{"role": "system", "content": system}] if system else []
+    return [*first, *request.write_history(_HistoryWriter(request), API).items]
+
+
+class _HistoryWriter(HistoryWriter[Request]):
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self._images: list[str] = []
+        """Images of tool results; they follow the last result."""
+        self._names: dict[str, str] = {}
+        """Names of the tools, by the id of the call."""
+
+    def add(self, message: Message) -> None:
+        """Write a message."""
+        request = self.request
+        if message.role is not Role.TOOL:
+            self.finish()
         match message.role:
             case Role.USER:
-                messages.append(_user_message(message, request))
+                self.items.append(_user_message(message, request))
             case Role.ASSISTANT:
-                names |= {call.id: sanitize_tool_name(call.name) for call in message.tool_uses}
-                messages += _assistant_message(message, request)
+                for call in message.tool_uses:
+                    self._names[call.id] = sanitize_tool_name(call.name)
+                self.items += _assistant_message(message, request)
             case Role.TOOL:
                 for block in message.content:
                     if isinstance(block, ToolResultBlock):
                         texts, own = _split_content(block.content, message, request)
                         output = "\n".join(texts) or (SEE_BELOW if own else NO_OUTPUT)
-                        name = names.get(block.tool_use_id, "unknown")
-                        messages.append(_tool_result(block, name, output, request))
-                        images += own
+                        name = self._names.get(block.tool_use_id, "unknown")
+                        self.items.append(_tool_result(block, name, output, request))
+                        self._images += own
             case Role.SYSTEM:
                 pass
-    if images:
-        messages.append({"role": "user", "content": IMAGES_LABEL, "images": images})
-    return messages
+
+    def finish(self) -> None:
+        """Write the images of the tool results before."""
+        if self._images:
+            self.items.append({"role": "user", "content": IMAGES_LABEL, "images": self._images})
+            self._images = []
+
+    def copy_for(self, request: Request) -> Self:
+        """Return a writer for another request, with the same state."""
+        twin = super().copy_for(request)
+        twin._images, twin._names = self._images.copy(), self._names.copy()
+        return twin
 
 
 def _user_message(message: Message, request: Request) -> dict[str, Any]:

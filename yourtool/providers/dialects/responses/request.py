@@ -19,6 +19,7 @@ from yourtool.messages.blocks import (
 from yourtool.messages.message import Message, Role
 from yourtool.providers.base import ForcedTool, Request
 from yourtool.providers.dialects.responses.spec import SPEC
+from yourtool.providers.encoded_history import HistoryWriter
 from yourtool.providers.json_access import mapping, text
 from yourtool.providers.media_types import PLAIN
 from yourtool.providers.provider_extras import ProviderExtras
@@ -51,7 +52,7 @@ def build_body(request: Request, *, supports_long_cache: bool = False) -> dict[s
     model = request.model
     wire: dict[str, Any] = {
         "model": model.wire_name,
-        "input": _input_items(request),
+        "input": request.write_history(_HistoryWriter(request), API).items,
         "max_output_tokens": max(_MIN_OUTPUT, request.max_output_tokens),
         "store": False,
         "stream": request.is_streaming,
@@ -96,25 +97,26 @@ def build_body(request: Request, *, supports_long_cache: bool = False) -> dict[s
     return wire
 
 
-def _input_items(request: Request) -> list[dict[str, Any]]:
-    items: list[dict[str, Any]] = []
-    for message in request.messages:
+class _HistoryWriter(HistoryWriter[Request]):
+    """Writes the conversation as a flat list of items."""
+
+    def add(self, message: Message) -> None:
+        """Write the items of a message."""
         match message.role:
             case Role.USER:
-                parts = _content_parts(message.content, message, request)
+                parts = _content_parts(message.content, message, self.request)
                 parts = parts or [{"type": "input_text", "text": EMPTY_MESSAGE}]
-                items.append({"type": "message", "role": "user", "content": parts})
+                self.items.append({"type": "message", "role": "user", "content": parts})
             case Role.ASSISTANT:
-                items += _assistant_content(message, request)
+                self.items += _assistant_content(message, self.request)
             case Role.TOOL:
-                items += [
-                    _tool_result(block, message, request)
+                self.items += [
+                    _tool_result(block, message, self.request)
                     for block in message.content
                     if isinstance(block, ToolResultBlock)
                 ]
             case Role.SYSTEM:
                 pass
-    return items
 
 
 def _content_parts(

@@ -1,0 +1,59 @@
+"""Values that are computed once for each message, for work that every request repeats."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Generic, TypeVar, cast
+from weakref import ReferenceType, ref
+
+from yourtool.messages.blocks import MediaBlock, iter_blocks
+from yourtool.messages.message import Message
+
+T = TypeVar("T")
+
+
+class MessageMemo(Generic[T]):
+    """Cache of a function of one message, whose value is never None and depends on nothing else.
+
+    Messages are compared by identity. Their values are dropped when they are freed, so a value must
+    not refer to its message.
+    """
+
+    def __init__(self, compute: Callable[[Message], T]) -> None:
+        self._compute = compute
+        self._values: dict[int, T] = {}
+        self._references: dict[int, ReferenceType[Message]] = {}
+
+    def __len__(self) -> int:
+        """Return the number of cached values."""
+        return len(self._values)
+
+    def __call__(self, message: Message) -> T:
+        """Return the value of a message."""
+        place = id(message)
+        if (value := self._values.get(place)) is None:
+            value = self._compute(message)
+            self._references[place] = ref(message, partial(self._forget, place))
+            self._values[place] = value
+        return value
+
+    def values(self, messages: Sequence[Message]) -> list[T]:
+        """Return the values of messages in order; about 0.1 µs for each that is cached."""
+        found = list(map(self._values.get, map(id, messages)))
+        if None not in found:
+            return cast(list[T], found)
+        return [
+            self(message) if value is None else value
+            for message, value in zip(messages, found, strict=True)
+        ]
+
+    def _forget(self, place: int, _gone: ReferenceType[Message]) -> None:
+        self._values.pop(place, None)
+        self._references.pop(place, None)
+
+
+def _has_media(message: Message) -> bool:
+    return any(isinstance(block, MediaBlock) for block in iter_blocks(message.content))
+
+
+has_media = MessageMemo(_has_media)
+"""Whether a message, or a tool result in it, has an image, audio or a document."""
