@@ -490,7 +490,7 @@ async def test_change_is_shown_as_a_diff_with_visible_hidden_characters(home, cl
         assert "new line" in text
         assert "\\u{202e}" in text
         assert "\u202e" not in text
-        assert "changes: x.py" in text
+        assert "x.py  +1 −1" in text
         assert "protected" in text
         assert "edit_file(x.py)" in text
         assert "Edit `x.py`?" in text
@@ -694,12 +694,14 @@ async def test_long_diff_is_allowed_only_after_its_end_was_on_screen(home, clock
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await ask(pilot, clock)
         assert f"{202 - panel.pane.size.height} lines not shown" in screen_text(app)
+        assert "x.py  +200 −0" in screen_text(app)
         await press(pilot, "a")
         await wait(pilot, clock, 0.5)
         assert asked.decision is None
         await press(pilot, "ctrl+end")
         await settle(pilot)
-        assert "changes: x.py" in screen_text(app)
+        assert "line 199" in screen_text(app)
+        assert "edit_file(x.py)" in screen_text(app)
         await press(pilot, "a")
         await wait(pilot, clock, 0.5)
         await until(pilot, lambda: asked.decision is not None)

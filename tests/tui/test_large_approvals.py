@@ -8,7 +8,7 @@ from tests.tui.pilot_helpers import press, screen_text, settle, until
 from tests.tui.test_approval import Clock, ask, asking, wait
 from yourtool.effects import Confirmation, Preview, SideEffects, Verdict
 from yourtool.text import escape_line
-from yourtool.tui.diff import approval_line
+from yourtool.tui.approval_text import approval_line
 
 CHINESE = "".join(map(chr, range(0x4E10, 0x5E10)))
 RUSSIAN = "".join(f"слово{chr(0x430 + n % 32)}{chr(0x430 + n // 32)} " for n in range(600))
@@ -110,7 +110,7 @@ async def test_large_text_is_allowed_only_after_its_end_was_shown(home):
         await press(pilot, "ctrl+end")
         await settle(pilot)
         assert "line 3999" in screen_text(app)
-        assert len(panel.preview.rows(panel.preview.content_size.width)) == 4_001
+        assert len(panel.preview.rows(panel.preview.content_size.width)) == 4_002
         await wait(pilot, clock, 1)
         await press(pilot, "a")
         await wait(pilot, clock, 0.5)

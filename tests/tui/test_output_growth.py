@@ -7,7 +7,8 @@ import pytest
 from tests.doubling import LINEAR, growth, ratio
 from yourtool.effects import SideEffects
 from yourtool.tui.ansi import AnsiParser
-from yourtool.tui.diff import diff_lines
+from yourtool.tui.diff.rows import Diff
+from yourtool.tui.highlight import get_highlighter
 from yourtool.tui.transcript.tool_card import ToolCard
 from yourtool.tui.verbatim import plain_lines
 
@@ -16,10 +17,14 @@ PIECES += ["日", "\u202e", "a\u200d", "👩\ufe0f", "e\u0301", "\0", "\ud800", 
 DRAWN = {
     "output": lambda text: AnsiParser().parse(text),
     "text": lambda text: plain_lines(text, "", 80),
-    "added line": lambda text: list(diff_lines(f"@@ -0,0 +1 @@\n+{text}", 80)),
+    "added line": lambda text: list(Diff(f"@@ -0,0 +1 @@\n+{text}").rows(80)),
     "added lines": lambda text: list(
-        diff_lines("@@ -0,0 +1,9999 @@" + "\n+a" * (len(text) // 6), 80)
+        Diff("@@ -0,0 +1,9999 @@" + "\n+a" * (len(text) // 6)).rows(80)
     ),
+    "painted change": lambda text: [
+        row.painted_spans
+        for row in Diff(f"@@ -1 +1 @@\n-a{text}\n+b{text}c", highlight=get_highlighter).rows(160)
+    ],
 }
 
 
@@ -37,7 +42,7 @@ def test_numbers_of_thousands_of_digits_are_shown_as_text(digits):
     number = "1" * digits
     [[(shown, style)]] = AnsiParser().parse(f"\x1b[{number}mred")
     assert (shown, style) == (f"\u241b[{number}mred", "")
-    assert not list(diff_lines(f"@@ -{number} +{number} @@\n+a", 80))
+    assert not list(Diff(f"@@ -{number} +{number} @@\n+a").rows(80))
 
 
 def test_colour_sequence_with_thousands_of_parameters_is_shown_as_text():

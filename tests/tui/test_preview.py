@@ -7,8 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from yourtool.effects import Confirmation, Preview, SideEffects, Subject
-from yourtool.tui.approval_text import approval_title
-from yourtool.tui.diff import approval_line, approval_pieces, diff_lines
+from yourtool.tui.approval_text import approval_line, approval_pieces, approval_title
+from yourtool.tui.diff.rows import Diff
 from yourtool.tui.styled_lines import find_breaks, wrap_pieces
 from yourtool.tui.widgets.preview import preview_rows, quote_lines
 
@@ -69,7 +69,7 @@ def test_different_lines_of_a_change_look_different(one, at, sign, put):
 
 def test_change_is_escaped_and_its_tabs_are_visible():
     diff = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-\tif \u0430:  \n+\tif a:\n"
-    removed, added = (line.text for line in diff_lines(diff, 60, approval_pieces))
+    removed, added = (line.text for line in Diff(diff, show=approval_pieces).rows(60))
     assert removed.endswith("⇥   if \\u{430}:\\u{20}\\u{20}")
     assert added.endswith("⇥   if a:")
 

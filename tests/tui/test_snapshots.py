@@ -27,6 +27,7 @@ from yourtool.effects import Confirmation, Preview, SideEffects
 from yourtool.events.deltas import ToolUseEnd, ToolUseStart
 from yourtool.events.tools import ToolCalled
 from yourtool.tui.app import YourtoolApp
+from yourtool.tui.highlight import get_highlighter
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import run_command
 from yourtool.tui.screens.sessions import DEMO_NOTICE
@@ -129,7 +130,14 @@ def test_tool_card(app_of, snap_compare, size):
     assert snap_compare(app_of(script), terminal_size=size, run_before=play)
 
 
-@SIZES
+DIFF_SIZES = pytest.mark.parametrize(
+    "size",
+    [(40, 12), (80, 24), (120, 40), (200, 50)],
+    ids=lambda size: f"{size[0]}x{size[1]}",
+)
+
+
+@DIFF_SIZES
 @pytest.mark.req("R-TUI-24")
 def test_approval_with_diff(app_of, snap_compare, size):
     asked = Confirmation(
@@ -143,6 +151,7 @@ def test_approval_with_diff(app_of, snap_compare, size):
 
     async def play(pilot):
         await opened(pilot)
+        pilot.app.chat.set_highlight(get_highlighter)
         await say(pilot, "edit")
         await until(pilot, lambda: pilot.app.chat.approval_prompt.confirmation is not None)
         await settle(pilot)

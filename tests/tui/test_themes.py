@@ -33,25 +33,46 @@ def test_there_are_five_themes_including_a_light_and_a_terminal_theme():
     assert any(theme.ansi for theme in THEMES.values())
 
 
-@pytest.mark.parametrize("theme", [t for t in THEMES.values() if not t.ansi], ids=lambda t: t.name)
+COLORED = [theme for theme in THEMES.values() if not theme.ansi]
+
+
+def backgrounds_of(name, colors):
+    """Return the backgrounds on which a style without one is drawn."""
+    found = [colors.background, colors.surface]
+    if name.startswith(("syntax.", "diff.")):
+        found += [colors.code_background, colors.added_background, colors.removed_background]
+    return found
+
+
+@pytest.mark.parametrize("theme", COLORED, ids=lambda t: t.name)
 @pytest.mark.req("R-TUI-23")
-def test_text_has_enough_contrast(theme):
-    colors, least = theme.colors, 7 if theme.name == "contrast" else 4.5
-    for name in (
-        "foreground",
-        "accent",
-        "user",
-        "heading",
-        "link",
-        "code",
-        "success",
-        "warning",
-        "error",
-    ):
-        assert contrast(getattr(colors, name), colors.background) >= least, name
-    assert contrast(colors.muted, colors.background) >= 4
-    for background in (colors.added_background, colors.removed_background, colors.code_background):
-        assert contrast(colors.foreground, background) >= least
+def test_every_style_has_the_contrast_of_wcag_level_aa(theme):
+    palette = Palette(theme)
+    for name in DEFAULT_STYLES:
+        style = palette.style(name)
+        text = style.color.name if style.color else theme.colors.foreground
+        behind = backgrounds_of(name, theme.colors)
+        for background in [style.bgcolor.name] if style.bgcolor else behind:
+            assert contrast(text, background) >= 4.5, (name, text, background)
+
+
+@pytest.mark.parametrize("theme", COLORED, ids=lambda t: t.name)
+@pytest.mark.req("R-TUI-23")
+def test_texts_of_the_widgets_have_the_contrast_of_wcag_level_aa(theme):
+    """Textual derives these colours from those of the theme."""
+    variables = theme.to_textual_theme().to_color_system().generate()
+    for name in ("text-primary", "text-accent", "text-success", "text-warning", "text-error"):
+        for background in (theme.colors.background, theme.colors.surface):
+            assert contrast(variables[name], background) >= 4.5, (name, background)
+
+
+@pytest.mark.req("R-TUI-23")
+def test_high_contrast_theme_has_the_contrast_of_wcag_level_aaa():
+    palette, colors = Palette(THEMES["contrast"]), THEMES["contrast"].colors
+    for name in DEFAULT_STYLES:
+        style = palette.style(name)
+        text = style.color.name if style.color else colors.foreground
+        assert contrast(text, style.bgcolor.name if style.bgcolor else colors.background) >= 7, name
 
 
 @pytest.mark.parametrize("theme", THEMES.values(), ids=lambda t: t.name)

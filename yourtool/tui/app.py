@@ -22,7 +22,6 @@ from yourtool.paths import resolve_paths, shipped_directory
 from yourtool.store.base import resolve_id
 from yourtool.text import encodable
 from yourtool.tui.display_filters import AsciiFilter, NoColorFilter
-from yourtool.tui.markdown.blocks import HighlighterFactory
 from yourtool.tui.output_filter import SanitizeFilter
 from yourtool.tui.screens.attachments import attach_from_options
 from yourtool.tui.screens.chat import ChatScreen
@@ -37,6 +36,7 @@ from yourtool.tui.screens.sessions import (
     suggest_local_servers,
     update_demo_banner,
 )
+from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.terminal import (
     MAX_COPIED_CHARACTERS,
     OutputDriver,
@@ -295,7 +295,7 @@ class YourtoolApp(App[None]):
         themes = await asyncio.to_thread(load_themes, _theme_directories())
         self._register_themes(themes.values())
         if self._load_highlight is not None:
-            self.chat.transcript.set_highlight(await asyncio.to_thread(self._load_highlight))
+            self.chat.set_highlight(await asyncio.to_thread(self._load_highlight))
         await attach_from_options(self.chat, runtime)
         if text := self.first_prompt:
             queue_first_prompt(self.chat, runtime, session, text, may_send=is_as_requested)

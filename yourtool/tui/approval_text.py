@@ -1,11 +1,15 @@
 """The text of an approval prompt: its title, details and answers."""
 
+from collections.abc import Iterator
+
 from msgspec import Struct
+from rich.cells import cell_len
 from textual.content import Content
 
 from yourtool.effects import Confirmation, Decision, Scope, Verdict
 from yourtool.messages.blocks import canonical_json
-from yourtool.text import escape_line
+from yourtool.text import escape_line, escape_line_pieces, escape_pieces
+from yourtool.tui.styled_lines import TAB
 
 DENY = Decision(verdict=Verdict.DENY)
 
@@ -67,13 +71,14 @@ def _general_question(confirmation: Confirmation) -> str:
 def approval_details(confirmation: Confirmation) -> list[str]:
     """Return unescaped lines with the tool, the paths, their protection, the reason and the rule.
 
-    The tool has a separate line if neither the question nor the rule names it.
+    The tool has a separate line if neither the question nor the rule names it. The path of a change
+    to one file is above the change.
     """
     lines: list[str] = []
     if confirmation.rule is None and _specific_question(confirmation):
         lines.append(f"tool: {confirmation.title} ({confirmation.side_effects.value})")
     preview = confirmation.preview
-    if preview is not None:
+    if preview is not None and (preview.kind != "diff" or len(preview.paths) != 1):
         lines += [f"changes: {path}" for path in preview.paths]
     if preview is not None and preview.protected:
         lines.append("protected place: always requires an approval")
@@ -93,6 +98,24 @@ def argument_lines(confirmation: Confirmation) -> list[str]:
         f"{name if name.isidentifier() else _json(name)}: {_json(value)}"
         for name, value in (confirmation.input or {}).items()
     ]
+
+
+def approval_line(text: str) -> str:
+    """Return a line of a change; a tab is an arrow and spaces to its stop."""
+    return "".join(approval_pieces(text))
+
+
+def approval_pieces(text: str) -> Iterator[str]:
+    """Yield the pieces of `approval_line`."""
+    begin = column = 0
+    while (end := text.find("\t", begin)) >= 0:
+        for piece in escape_pieces(text[begin:end]):
+            column += cell_len(piece)
+            yield piece
+        column += 1
+        yield "⇥" + " " * (-column % TAB)
+        begin, column = end + 1, 0
+    yield from escape_line_pieces(text[begin:])
 
 
 def _json(value: object) -> str:

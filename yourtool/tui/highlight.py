@@ -6,11 +6,14 @@ many lexers match as one token, are tracked here.
 """
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from pygments.lexer import ExtendedRegexLexer, Lexer, LexerContext, RegexLexer
-from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVariableType]
+from pygments.lexers import (
+    get_all_lexers,
+    get_lexer_by_name,  # pyright: ignore[reportUnknownVariableType]
+)
 from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, String, Token
 from pygments.util import ClassNotFound
 
@@ -62,10 +65,16 @@ _ALIASES = {
     "systemd": "ini",
 }
 
+_LANGUAGES_OF_SHARED_PATTERNS = {
+    **{"*.h": "c", "*.m": "objective-c", "*.pl": "perl", "*.S": "gas", "*.v": "verilog"},
+    **{"*.xsl": "xslt", "*.xslt": "xslt"},
+}
+"""The most common languages of patterns that several lexers have."""
+
 
 def get_highlighter(language: str) -> "PygmentsHighlighter | None":
-    """Return a highlighter for the language of a fence; None if it is unknown."""
-    lexer = _find_lexer(language.lower().strip("{}."))
+    """Return a highlighter for the language of a fence or a file name; None if it is unknown."""
+    lexer = _find_lexer(language.lower().strip("{}.")) or _find_lexer_for_file(language)
     return PygmentsHighlighter(lexer) if lexer is not None else None
 
 
@@ -76,6 +85,26 @@ def _find_lexer(language: str) -> Lexer | None:
     except ClassNotFound:
         return None
     return lexer if lexer.aliases[0] in LANGUAGES else None
+
+
+@lru_cache(256)
+def _find_lexer_for_file(path: str) -> Lexer | None:
+    name = path.rpartition("/")[2]
+    suffix = f"*.{name.rpartition('.')[2]}" if "." in name else ""
+    languages = _languages_by_pattern()
+    language = languages.get(name) or languages.get(suffix) or languages.get(suffix.lower())
+    return _find_lexer(language) if language else None
+
+
+@cache
+def _languages_by_pattern() -> dict[str, str]:
+    """Return languages by file name or pattern such as `*.py`."""
+    return {
+        pattern: aliases[0]
+        for _, aliases, patterns, _ in reversed(list(get_all_lexers(plugins=False)))
+        if aliases and aliases[0] in LANGUAGES
+        for pattern in patterns
+    } | _LANGUAGES_OF_SHARED_PATTERNS
 
 
 @cache

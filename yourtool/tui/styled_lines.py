@@ -7,8 +7,8 @@ names when a line is painted. The text of a span is already printable.
 import itertools
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
 
 from rich.cells import cell_len, split_graphemes
 
@@ -58,14 +58,49 @@ class StyledLine(NamedTuple):
     """The style of the cells to the right of the text."""
     separator: str = "\n"
     """The source text between the previous row and this one: a line feed, a space or nothing."""
+    restyle: "Callable[[], Sequence[Span]] | None" = None
+    """Returns the spans with more styles, computed when the row is painted."""
 
     @property
     def text(self) -> str:
         """The text without styles."""
         return "".join(text for text, _ in self.spans)
 
+    @property
+    def painted_spans(self) -> Sequence[Span]:
+        """The same text with all styles."""
+        return self.spans if self.restyle is None else self.restyle()
+
+    def with_prefix(self, prefix: Span) -> "StyledLine":
+        """Return the row after another span."""
+        restyle = self.restyle
+        return self._replace(
+            spans=(prefix, *self.spans),
+            restyle=None if restyle is None else lambda: (prefix, *restyle()),
+        )
+
 
 BLANK = StyledLine(())
+
+
+class Highlighter(Protocol):
+    """Highlights code line by line, with state from the lines before."""
+
+    def highlight(self, text: str) -> list[Span]:
+        """Return the spans of the next line."""
+        ...
+
+    def fork(self) -> "Highlighter":
+        """Return a copy with the same state."""
+        ...
+
+
+class HighlighterFactory(Protocol):
+    """Creates the highlighter of a language."""
+
+    def __call__(self, language: str) -> Highlighter | None:
+        """Return a new highlighter for a language or a file name; None if it is unknown."""
+        ...
 
 
 def cell_width(spans: Iterable[Span]) -> int:
@@ -156,6 +191,13 @@ def _graphemes(text: str) -> Iterator[tuple[int, int, int]]:
             yield at, min(end, at + _MAX_GRAPHEME), 2  # like an emoji at the start of a row
 
 
+def max_cell_width(text: str) -> int:
+    """Return the largest number of cells that any terminal gives to a text."""
+    if text.isascii():
+        return len(text)
+    return cell_len(text) + _count_spacing_marks(text)
+
+
 def _count_spacing_marks(marks: str) -> int:
     """Return how many marks take a separate cell on some terminals."""
     return sum(unicodedata.category(mark) == "Mc" for mark in marks)
@@ -206,10 +248,11 @@ def wrap_with_separators(
         ends = itertools.pairwise(pieces)
         separators += ["\n", *(" " if before[1] < after[0] else "" for before, after in ends)]
         offset += len(paragraph) + 1
-    return list(zip(_cut_spans(spans, cuts), separators, strict=True))
+    return list(zip(cut_spans(spans, cuts), separators, strict=True))
 
 
-def _cut_spans(spans: Sequence[Span], cuts: Sequence[tuple[int, int]]) -> list[tuple[Span, ...]]:
+def cut_spans(spans: Sequence[Span], cuts: Sequence[tuple[int, int]]) -> list[tuple[Span, ...]]:
+    """Return the spans of each range of characters; the ranges are in order."""
     rows: list[tuple[Span, ...]] = []
     index = offset = 0  # the current span and its start
     for start, end in cuts:

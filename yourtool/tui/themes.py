@@ -59,18 +59,20 @@ DEFAULT_STYLES: Mapping[str, str] = {
     "diff.removed": "on removed_background",
     "diff.added.mark": "bold success on added_background",
     "diff.removed.mark": "bold error on removed_background",
+    "diff.added.word": "bold foreground on added_word_background",
+    "diff.removed.word": "bold foreground on removed_word_background",
     "diff.hunk": "muted",
     "diff.file": "bold",
     "diff.number": "muted",
-    "syntax.keyword": "keyword on code_background",
-    "syntax.string": "string on code_background",
-    "syntax.number": "number on code_background",
-    "syntax.comment": "italic muted on code_background",
-    "syntax.function": "function on code_background",
-    "syntax.type": "type on code_background",
-    "syntax.added": "success on code_background",
-    "syntax.removed": "error on code_background",
-    "syntax.heading": "bold on code_background",
+    "syntax.keyword": "keyword",
+    "syntax.string": "string",
+    "syntax.number": "number",
+    "syntax.comment": "italic muted",
+    "syntax.function": "function",
+    "syntax.type": "type",
+    "syntax.added": "success",
+    "syntax.removed": "error",
+    "syntax.heading": "bold",
 }
 """By style name: attributes, a colour of the theme and, after `on`, a background colour."""
 
@@ -101,6 +103,9 @@ class Colors(Struct, frozen=True, forbid_unknown_fields=True):
     number: str
     function: str
     type: str
+    added_word_background: str = ""
+    """Behind the words that differ; empty: that of the line."""
+    removed_word_background: str = ""
 
 
 class ThemeFile(Struct, frozen=True, forbid_unknown_fields=True):
@@ -147,6 +152,10 @@ class Palette:
     def __init__(self, theme: ThemeFile) -> None:
         self.theme = theme
         colors = msgspec.structs.asdict(theme.colors)
+        for name in ("added", "removed"):
+            colors[f"{name}_word_background"] = (
+                colors[f"{name}_word_background"] or colors[f"{name}_background"]
+            )
         self._styles = {
             name: _parse_style(words, colors)
             for name, words in {**DEFAULT_STYLES, **theme.styles}.items()

@@ -8,7 +8,7 @@ on the lines before it, never on how the text was split while streaming.
 
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from yourtool.tui.markdown.block_starts import (
     ITEM,
@@ -27,6 +27,8 @@ from yourtool.tui.markdown.containers import (
 from yourtool.tui.markdown.inline import parse_inline
 from yourtool.tui.markdown.table import Table, parse_alignments
 from yourtool.tui.styled_lines import (
+    Highlighter,
+    HighlighterFactory,
     Source,
     Span,
     StyledLine,
@@ -40,26 +42,6 @@ SETTLE_LENGTH = 2000
 """Characters after which a paragraph is settled, except its last row, at the next break."""
 MAX_LINE_LENGTH = 2 * SETTLE_LENGTH
 """Characters of a line without a break; the rest of a longer line is treated as text or code."""
-
-
-class Highlighter(Protocol):
-    """Highlights code line by line, with state from the lines before."""
-
-    def highlight(self, text: str) -> list[Span]:
-        """Return the spans of the next line."""
-        ...
-
-    def fork(self) -> "Highlighter":
-        """Return a copy with the same state."""
-        ...
-
-
-class HighlighterFactory(Protocol):
-    """Creates the highlighter of a language."""
-
-    def __call__(self, language: str) -> Highlighter | None:
-        """Return a new highlighter; None for an unknown language."""
-        ...
 
 
 class _Paragraph(NamedTuple):

@@ -10,9 +10,8 @@ from yourtool.tui.markdown.blocks import (
     MAX_LINE_LENGTH,
     SETTLE_LENGTH,
     BlockParser,
-    HighlighterFactory,
 )
-from yourtool.tui.styled_lines import StyledLine
+from yourtool.tui.styled_lines import HighlighterFactory, StyledLine
 
 
 class MarkdownStream:

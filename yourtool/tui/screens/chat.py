@@ -29,6 +29,7 @@ from yourtool.tui.prompt_input import PromptInput
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.session_status import HINT_APPROVAL, HINT_QUIT, SessionStatus
+from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.transcript.timeline import Timeline
 from yourtool.tui.transcript.transcript import Transcript
 from yourtool.tui.turn_runner import TurnRunner
@@ -91,6 +92,8 @@ class ChatScreen(Screen[None]):
         """`run_command` runs a slash command and shows its results on the screen."""
         super().__init__()
         self.runtime: Runtime | None = None
+        self.highlight: HighlighterFactory | None = None
+        """The colours of code, once they are loaded."""
         self.opening: asyncio.Task[Any] | None = None
         """The task that opens another session."""
         self.completer = Completer()
@@ -195,6 +198,11 @@ class ChatScreen(Screen[None]):
     def refresh_status(self) -> None:
         """Show the queue and whether the turn is stopping."""
         self.status.refresh()
+
+    def set_highlight(self, highlight: HighlighterFactory) -> None:
+        """Set the highlighter of code."""
+        self.highlight = self.approval_prompt.highlight = highlight
+        self.transcript.set_highlight(highlight)
 
     def note(self, level: Literal["info", "warning", "error"], text: str) -> None:
         """Show a notice in the transcript; it is not part of the session."""

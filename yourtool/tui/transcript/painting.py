@@ -42,7 +42,7 @@ class Painter:
         segments = [
             Segment(mark[0] or " ", base + style(mark[1])),
             Segment("▌" if selected else " ", base + style("marker")),
-            *(Segment(text, base + style(name)) for text, name in line.spans),
+            *(Segment(text, base + style(name)) for text, name in line.painted_spans),
         ]
         used = sum(segment.cell_length for segment in segments)
         if used < self._width:

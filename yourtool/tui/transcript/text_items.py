@@ -3,9 +3,8 @@
 from abc import abstractmethod
 from typing import Protocol
 
-from yourtool.tui.markdown.blocks import HighlighterFactory
 from yourtool.tui.markdown.stream import MarkdownStream
-from yourtool.tui.styled_lines import StyledLine
+from yourtool.tui.styled_lines import HighlighterFactory, StyledLine
 from yourtool.tui.transcript.items import Item, first_difference
 from yourtool.tui.verbatim import VerbatimStream
 

@@ -48,8 +48,8 @@ from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted, Tu
 from yourtool.messages.blocks import ContentBlock, TextBlock, ToolUseBlock
 from yourtool.messages.message import Message
 from yourtool.messages.metadata import Audience
-from yourtool.tui.markdown.blocks import HighlighterFactory
 from yourtool.tui.pending_attachments import count_attachments
+from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.transcript import turn_results
 from yourtool.tui.transcript.items import ErrorItem, Item, NoticeItem
 from yourtool.tui.transcript.session_changes import describe_change
@@ -208,7 +208,7 @@ class Timeline:
         return route is not None and route.chosen_model is None
 
     def _add(self, item: Item) -> None:
-        if isinstance(item, ReplyItem):
+        if isinstance(item, ReplyItem | ToolCard):
             item.highlight = self.highlight
         self.items.append(item)
         self.changed_items.add(item)

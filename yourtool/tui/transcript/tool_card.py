@@ -11,8 +11,17 @@ from yourtool.amounts import format_duration
 from yourtool.effects import SideEffects, ToolHints
 from yourtool.text import printable
 from yourtool.tui.ansi import AnsiParser
-from yourtool.tui.diff import diff_lines, diff_size
-from yourtool.tui.styled_lines import BLANK, Source, Span, StyledLine, cell_width, truncate, wrap
+from yourtool.tui.diff.rows import Diff
+from yourtool.tui.styled_lines import (
+    BLANK,
+    HighlighterFactory,
+    Source,
+    Span,
+    StyledLine,
+    cell_width,
+    truncate,
+    wrap,
+)
 from yourtool.tui.transcript.items import Item
 from yourtool.tui.verbatim import plain_lines
 
@@ -27,8 +36,6 @@ _MAX_ROWS = 5000
 _LIVE_CHARACTERS = 20_000
 _MAX_CHARACTERS = 50_000
 """Characters of the arguments, a diff or the output that are laid out."""
-_MAX_COUNTED = 250_000
-"""Characters of a diff whose lines are counted; more than the limit of a tool result."""
 _MAX_NAME = 200
 """Characters of an argument name that are shown."""
 _STEP_OVERHEAD = 20
@@ -61,6 +68,7 @@ class ToolCard(Item):
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self.name = name
+        self.highlight: HighlighterFactory | None = None
         self.status: CardStatus = "queued"
         self._clock = clock
         self._input: Mapping[str, Any] = {}
@@ -197,7 +205,7 @@ class ToolCard(Item):
         if self._details.get("timed_out") is True:
             parts.append("timed out")
         if self._diff:
-            self._diff_size = self._diff_size or str(diff_size(self._diff[:_MAX_COUNTED]))
+            self._diff_size = self._diff_size or str(Diff(self._diff).size)
             parts.append(self._diff_size)
         if self.status == "ok" and self._is_read_only and self._output and not self._plan:
             count = self._line_breaks + (not self._output.endswith("\n"))
@@ -219,10 +227,7 @@ class ToolCard(Item):
     def _body(self, width: int) -> list[StyledLine]:
         inner = max(10, width - 2)
         lines = self._expanded_body(inner) if self.expanded else self._folded_body(inner)
-        return [
-            line._replace(spans=(("│ ", "muted"), *line.spans)) if line is not BLANK else line
-            for line in lines
-        ]
+        return [line.with_prefix(("│ ", "muted")) if line is not BLANK else line for line in lines]
 
     def _folded_body(self, width: int) -> list[StyledLine]:
         success_rows, failure_rows = self.folded_rows
@@ -232,7 +237,7 @@ class ToolCard(Item):
             return self._plan_rows(width)
         if self._diff and self.status == "ok":
             part, omitted = _excerpt(self._diff)
-            return _limit_rows(list(diff_lines(part, width)), _DIFF_ROWS, width, omitted=omitted)
+            return _limit_rows(self._diff_rows(part, width), _DIFF_ROWS, width, omitted=omitted)
         if self.status == "running":
             lines = _output_rows("".join(self._live_output), width)
             return lines[-_LIVE_ROWS:]
@@ -241,6 +246,9 @@ class ToolCard(Item):
         if self.status == "ok" and not self._is_read_only:
             return self._last_output_rows(success_rows, width)
         return []
+
+    def _diff_rows(self, diff: str, width: int) -> list[StyledLine]:
+        return list(Diff(diff, highlight=self.highlight).rows(width))
 
     def _last_output_rows(self, rows: int, width: int) -> list[StyledLine]:
         part, omitted = _excerpt(self._output, end=True, line_breaks=self._line_breaks)
@@ -253,7 +261,7 @@ class ToolCard(Item):
         if self._diff:
             text, more = _excerpt(self._diff)
             omitted += more
-            body = list(diff_lines(text, width))
+            body = self._diff_rows(text, width)
         if self._output and not self._problem:
             text, more = _excerpt(self._output, line_breaks=self._line_breaks)
         else:

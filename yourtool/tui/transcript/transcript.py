@@ -26,8 +26,8 @@ from yourtool.events.deltas import MessageComplete
 from yourtool.events.model_calls import LlmCallFailed
 from yourtool.events.turns import TurnCancelled, TurnCompleted
 from yourtool.tui.keys import KEYS, bindings
-from yourtool.tui.markdown.blocks import HighlighterFactory
 from yourtool.tui.slices import PAUSE_SECONDS, SLICE_SECONDS, Slices
+from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.terminal import MAX_COPIED_CHARACTERS
 from yourtool.tui.transcript.items import ErrorItem, Item
 from yourtool.tui.transcript.layout import ItemLayout
@@ -187,7 +187,7 @@ class Transcript(ScrollView, can_focus=True):
         """Set the highlighter of code blocks and redraw the visible rows."""
         self._timeline.highlight = highlight
         for item in self._timeline.items:
-            if isinstance(item, ReplyItem):
+            if isinstance(item, ReplyItem | ToolCard):
                 item.highlight = highlight
                 item.invalidate()
         self._relayout()

@@ -18,9 +18,11 @@ from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.tui.approval_text import DENY, Option, approval_options, approval_title
 from yourtool.tui.keys import KEYS, bindings
 from yourtool.tui.keystroke_guard import HOLD_SECONDS, QUIET_SECONDS, KeystrokeGuard
+from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.widgets.approval_options import ApprovalOptions
-from yourtool.tui.widgets.preview import PreviewPane, PreviewText
+from yourtool.tui.widgets.preview import PreviewPane
 from yourtool.tui.widgets.prompt import Prompt
+from yourtool.tui.widgets.styled_text import StyledText
 
 WIDE_COLUMNS = 60
 """Columns from which on all key hints fit."""
@@ -52,7 +54,7 @@ class ApprovalPrompt(Vertical):
     """
     BINDINGS = bindings("approval")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
 
-    preview = getters.query_one(PreviewText)
+    preview = getters.query_one("#preview StyledText", StyledText)
     pane = getters.query_one(PreviewPane)
     remaining = getters.query_one("#rest", Static)
     options = getters.query_one(ApprovalOptions)
@@ -61,6 +63,8 @@ class ApprovalPrompt(Vertical):
     def __init__(self, prompt: Prompt, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self.can_focus = False
+        self.highlight: HighlighterFactory | None = None
+        """The colours of code, once they are loaded."""
         self.guard = KeystrokeGuard(clock)
         self._prompt = prompt
         self._pending: list[tuple[Confirmation, asyncio.Future[Decision]]] = []
@@ -300,7 +304,7 @@ class ApprovalPrompt(Vertical):
         if (question := self.confirmation) is None:
             return
         self.border_title = approval_title(question)
-        self.pane.show(question)
+        self.pane.show(question, self.highlight)
         self.options.options = approval_options(question)
         self.options.select_deny()
         self.options.refresh_rows()

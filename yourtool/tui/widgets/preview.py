@@ -1,34 +1,27 @@
 """The preview of an approval prompt: the complete command, change or arguments."""
 
-import itertools
 from collections.abc import Iterable, Iterator
 from functools import partial
 
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
-from textual.content import Content
 from textual.errors import NoWidget
-from textual.geometry import Size
 from textual.message import Message
-from textual.selection import Selection
-from textual.strip import Strip
-from textual.style import Style
-from textual.visual import Visual
-from textual.widget import Widget
 
 from yourtool.effects import Confirmation
 from yourtool.text import escape_line_pieces
-from yourtool.tui.approval_text import approval_details, argument_lines
-from yourtool.tui.diff import approval_pieces, diff_lines
-from yourtool.tui.slices import PAUSE_SECONDS
-from yourtool.tui.styled_lines import StyledLine, iter_lines, wrap_pieces
-
-_STYLE_CLASSES = (
-    ("diff.added", "preview--added"),
-    ("diff.removed", "preview--removed"),
-    ("diff.", "preview--quiet"),
-    ("quiet", "preview--quiet"),
+from yourtool.tui.approval_text import approval_details, approval_pieces, argument_lines
+from yourtool.tui.diff.rows import Diff
+from yourtool.tui.styled_lines import (
+    HighlighterFactory,
+    Span,
+    StyledLine,
+    cell_width,
+    iter_lines,
+    wrap_pieces,
 )
+from yourtool.tui.widgets.styled_text import StyledText
+
 _BAR, _CONTINUATION = "│ ", "  "
 """Prefixes of the first row of a line and of its continuation rows.
 
@@ -36,114 +29,6 @@ Quoted text never reaches these columns, so it cannot imitate the text of the ap
 """
 _ABOUT_INDENT = "    "
 _VISIBLE_SPACE = "␠"
-_ROWS_PER_SLICE = 500
-"""Rows that are built at once; a timer builds the others."""
-_MAX_WIDTHS = 2
-"""Number of widths whose rows are cached."""
-
-
-class PreviewText(Widget):
-    """The complete text of a preview; the container scrolls.
-
-    Rows are built in slices, so that a very long text does not block the event loop, and painted
-    when they are visible.
-    """
-
-    DEFAULT_CSS = """
-    PreviewText {
-        height: auto;
-        .preview--added { color: $text-success; background: $success-muted; }
-        .preview--removed { color: $text-error; background: $error-muted; }
-        .preview--quiet { color: $text-muted; }
-    }
-    """
-    COMPONENT_CLASSES = {"preview--added", "preview--removed", "preview--quiet"}  # noqa: RUF012 - Textual's form
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._confirmation: Confirmation | None = None
-        self._rows_by_width: dict[int, _LazyRows] = {}
-        """Rows by width: a layout uses the width with and without the scroll bar."""
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all rows are built."""
-        return all(rows.is_complete for rows in self._rows_by_width.values())
-
-    def show(self, question: Confirmation) -> None:
-        """Show the preview of a request."""
-        self._confirmation = question
-        self._rows_by_width.clear()
-        self.refresh(layout=True)
-
-    def rows(self, width: int) -> list[StyledLine]:
-        """Return the rows for a width that are built so far; a timer builds the others."""
-        if width not in self._rows_by_width:
-            if len(self._rows_by_width) == _MAX_WIDTHS:
-                del self._rows_by_width[next(iter(self._rows_by_width))]
-            question = self._confirmation
-            rows = _LazyRows(preview_rows(question, width) if question else iter(()))
-            self._rows_by_width[width] = rows
-            if not rows.is_complete:
-                self.set_timer(PAUSE_SECONDS, partial(self._build_more, width, rows))
-        return self._rows_by_width[width].lines
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the number of rows."""
-        return max(1, len(self.rows(width)))
-
-    def render_line(self, y: int) -> Strip:
-        """Paint one row."""
-        width, rows = self.content_size.width, self.rows(max(1, self.content_size.width))
-        content = self._content(rows[y], width) if 0 <= y < len(rows) else Content("")
-        strips = Visual.to_strips(self, content, width, 1, self.visual_style, apply_selection=False)
-        strip = strips[0] if strips else Strip([])
-        return strip.adjust_cell_length(width, self.visual_style.rich_style).apply_offsets(0, y)
-
-    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """Return the selected rows as drawn."""
-        rows = self.rows(max(1, self.content_size.width))
-        return selection.extract("\n".join(row.text for row in rows)), "\n"
-
-    def _build_more(self, width: int, rows: "_LazyRows") -> None:
-        """Build more rows unless the width or the request has changed."""
-        if self._rows_by_width.get(width) is not rows:
-            return
-        rows.build_slice()
-        if not rows.is_complete:
-            self.set_timer(PAUSE_SECONDS, partial(self._build_more, width, rows))
-        self.refresh(layout=True)
-
-    def _content(self, row: StyledLine, width: int) -> Content:
-        pieces = [Content(text).stylize(self._style_for(style)) for text, style in row.spans]
-        content = Content.assemble(*pieces)
-        if row.fill:
-            fill = self._style_for(row.fill)
-            content = content.pad_right(max(0, width - content.cell_length))
-            content = content.stylize_before(fill, len(_BAR))
-        return content
-
-    def _style_for(self, style: str) -> Style | str:
-        for prefix, name in _STYLE_CLASSES:
-            if style.startswith(prefix):
-                return self.get_visual_style(name)
-        return ""
-
-
-class _LazyRows:
-    """Rows for one width, built in slices."""
-
-    def __init__(self, more: Iterator[StyledLine]) -> None:
-        self.lines: list[StyledLine] = []
-        self.is_complete = False
-        self._more = more
-        self.build_slice()
-
-    def build_slice(self) -> None:
-        """Build one slice."""
-        before = len(self.lines)
-        self.lines += itertools.islice(self._more, _ROWS_PER_SLICE)
-        self.is_complete = len(self.lines) < before + _ROWS_PER_SLICE
 
 
 class PreviewPane(VerticalScroll):
@@ -163,17 +48,17 @@ class PreviewPane(VerticalScroll):
 
     def compose(self) -> ComposeResult:
         """Compose the text."""
-        yield PreviewText()
+        yield StyledText()
 
     @property
     def overflows(self) -> bool:
         """Whether the text is higher than the pane."""
         return self.show_vertical_scrollbar
 
-    def show(self, question: Confirmation) -> None:
-        """Show the start of another request."""
+    def show(self, question: Confirmation, highlight: HighlighterFactory | None = None) -> None:
+        """Show the start of another request; `highlight` has the colours of code."""
         self.was_read_to_end = False
-        self.query_one(PreviewText).show(question)
+        self.query_one(StyledText).show(partial(preview_rows, question, highlight=highlight))
         self.scroll_to(y=0, animate=False, immediate=True)
 
     def on_mount(self) -> None:
@@ -187,7 +72,7 @@ class PreviewPane(VerticalScroll):
 
     def check_visible_rows(self) -> None:
         """Update the visible rows from the last layout."""
-        text = self.query_one(PreviewText)
+        text = self.query_one(StyledText)
         try:
             placed = self.screen.find_widget(text)
         except NoWidget:
@@ -204,19 +89,39 @@ class PreviewPane(VerticalScroll):
         self.call_after_refresh(self.check_visible_rows)
 
 
-def preview_rows(question: Confirmation, width: int) -> Iterator[StyledLine]:
-    """Yield the rows of the preview of a request."""
+def preview_rows(
+    question: Confirmation, width: int, highlight: HighlighterFactory | None = None
+) -> Iterator[StyledLine]:
+    """Yield the rows of the preview of a request; `highlight` has the colours of code."""
     room, preview = max(8, width - len(_BAR)), question.preview
     if preview is not None and preview.kind == "diff":
-        for line in diff_lines(preview.body, room, approval_pieces):
-            bar = _BAR if line.separator else _CONTINUATION
-            yield line._replace(spans=((bar, ""), *line.spans))
+        diff = Diff(preview.body, show=approval_pieces, highlight=highlight)
+        if len(preview.paths) == 1:
+            yield from _head_rows(preview.paths[0], diff, width)
+        for line in diff.rows(room):
+            yield line.with_prefix((_BAR if line.separator else _CONTINUATION, ""))
     else:
         lines = argument_lines(question) if preview is None else iter_lines(preview.body)
         yield from (StyledLine(((row, ""),)) for row in quote_lines(lines, room))
     for line in approval_details(question):
-        for at, row in enumerate(_wrap_escaped(line, max(8, width - len(_ABOUT_INDENT)))):
-            yield StyledLine(((_ABOUT_INDENT + row if at else row, "quiet"),))
+        yield from (StyledLine(((row, "muted"),)) for row in _wrap_indented(line, width))
+
+
+def _head_rows(path: str, diff: Diff, width: int) -> Iterator[StyledLine]:
+    """Yield the rows of a path and the numbers of changed lines."""
+    *rows, last = _wrap_indented(path, width)
+    yield from (StyledLine(((row, "diff.file"),)) for row in rows)
+    spans: tuple[Span, ...] = ((last, "diff.file"), ("  ", ""), *diff.counts)
+    if cell_width(spans) > width:
+        yield StyledLine(spans[:1])
+        spans = ((_ABOUT_INDENT, ""), *diff.counts)
+    yield StyledLine(spans)
+
+
+def _wrap_indented(line: str, width: int) -> Iterator[str]:
+    """Yield the rows of an escaped line of the approval prompt itself."""
+    for at, row in enumerate(_wrap_escaped(line, max(8, width - len(_ABOUT_INDENT)))):
+        yield _ABOUT_INDENT + row if at else row
 
 
 def quote_lines(lines: Iterable[str], width: int) -> Iterator[str]:

@@ -1,0 +1,1 @@
+"""Unified diffs on the screen."""
