@@ -6,7 +6,7 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 from msgspec import NODEFAULT, Meta, Struct
@@ -15,6 +15,7 @@ from docs.provider_tables import providers_table
 from yourtool.agent.commands.table import COMMANDS
 from yourtool.config import ENVIRONMENT, Config
 from yourtool.events.catalog import Event
+from yourtool.events.codec import STORED_TYPES
 from yourtool.permissions import credential_files
 from yourtool.providers.quirks import HOSTS, Quirks
 from yourtool.run_result import Result
@@ -106,10 +107,12 @@ def keys_table() -> str:
 
 def events_schema() -> str:
     """Return `docs/events.schema.json`: every line that `stream-json` can print."""
-    schema = msgspec.json.schema(Event | Result)
+    kinds = (STORED_TYPES.get(str(kind.__struct_config__.tag), kind) for kind in get_args(Event))
+    schema = msgspec.json.schema(Union[(*kinds, Result)])  # of a computed tuple
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "A line of `yourtool -p --output-format stream-json`"
-    return msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n"
+    text = msgspec.json.format(msgspec.json.encode(schema), indent=2).decode()
+    return text.replace("StoredLlm", "Llm") + "\n"  # the names in `FACT_TYPES`
 
 
 def quirks_table() -> str:

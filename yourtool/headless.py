@@ -30,6 +30,7 @@ from yourtool.config import RunOptions, install_defaults
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
 from yourtool.events.catalog import Event
+from yourtool.events.codec import to_stored
 from yourtool.events.deltas import Notice, RetryScheduled
 from yourtool.masking import NO_KEYS, Mask
 from yourtool.messages.blocks import ContentBlock, TextBlock
@@ -387,7 +388,7 @@ def _require_model(runtime: Runtime) -> None:
 def _json_line(value: Event | Result) -> str:
     """Encode on one line; text that UTF-8 cannot represent, such as a file name, is replaced."""
     try:
-        return msgspec.json.encode(value).decode() + "\n"
+        return msgspec.json.encode(to_stored(value)).decode() + "\n"
     except UnicodeEncodeError:
-        plain = storable_json(msgspec.to_builtins(value))
+        plain = storable_json(msgspec.to_builtins(to_stored(value)))
         return msgspec.json.encode(plain).decode() + "\n"

@@ -196,15 +196,17 @@ class Outcome:
 
     def _add_usage(self, fact: LlmCallEnd) -> None:
         """Add the usage and cost of a request or an attempt."""
-        self._cost += fact.cost_usd
-        self._pricing_version = fact.pricing_version or self._pricing_version
+        if (usage := fact.usage) is None:
+            return
+        self._cost += usage.cost_usd
+        self._pricing_version = usage.pricing_version or self._pricing_version
         if extra := fact.usage_extra:
             self._unpriced += extra.unpriced
             if extra.reported_cost_usd is not None:
                 self._reported = (self._reported or Decimal(0)) + extra.reported_cost_usd
         self._usage = TokenCounts(
             **{
-                name: getattr(self._usage, name) + getattr(fact, name)
+                name: getattr(self._usage, name) + getattr(usage, name)
                 for name in TokenCounts.__struct_fields__
             }
         )

@@ -2,7 +2,6 @@ import itertools
 import logging
 import random
 from collections import Counter
-from decimal import Decimal
 
 import msgspec
 import pytest
@@ -36,7 +35,7 @@ from yourtool.events.model_calls import LlmCallCompleted
 from yourtool.messages.blocks import TextBlock, ToolResultBlock
 from yourtool.messages.invariants import validate_session
 from yourtool.messages.message import Role
-from yourtool.messages.metadata import MessageMetadata, StopReason
+from yourtool.messages.metadata import MessageMetadata
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import ForcedTool
 from yourtool.providers.idle_timer import StreamTimeouts
@@ -218,18 +217,6 @@ def _copied(session):
     known = session.ids.issued_id
     facts = [
         LlmCallCompleted(
-            model=each.metadata.model or "",
-            provider=each.metadata.provider or "",
-            input_tokens=0,
-            output_tokens=0,
-            cached_input_tokens=0,
-            cache_creation_input_tokens=0,
-            cost_usd=Decimal(0),
-            pricing_version="",
-            latency_ms=0,
-            stop_reason=StopReason.END_TURN,
-            produced_tool_calls=0,
-            produced_thinking_blocks=0,
             provider_tool_ids={
                 call.id: wire
                 for call in each.tool_uses

@@ -106,9 +106,9 @@ class MemoryStore(SessionStore):
         facts = [fact for facts in self._sessions.values() for fact in _requests(facts)]
         recent = [fact for fact in facts if fact.timestamp >= start]
         return Spending(
-            cost_usd=sum((fact.cost_usd for fact in recent), Decimal(0)),
+            cost_usd=sum((fact.usage.cost_usd for fact in recent), Decimal(0)),
             requests=len(recent),
-            unpriced_requests=sum(fact.pricing_version == "" for fact in recent),
+            unpriced_requests=sum(fact.usage.pricing_version == "" for fact in recent),
         )
 
     def lease(self, session_id: str) -> "MemoryLease":
@@ -170,7 +170,7 @@ def _requests(facts: list[AnyFact]) -> list[LlmCallEnd]:
     return [
         fact
         for fact in facts[copies[-1] if copies else 0 :]
-        if isinstance(fact, LlmCallEnd) and fact.pricing_version is not None
+        if isinstance(fact, LlmCallEnd) and fact.usage is not None
     ]
 
 
@@ -185,8 +185,8 @@ def _summary(facts: list[AnyFact]) -> SessionSummary:
         workspace_path=created.workspace_path,
         active_model=chosen[-1] if chosen else created.initial_active_model,
         turn_count=sum(isinstance(fact, TurnStarted) for fact in facts),
-        cost_usd=sum((fact.cost_usd for fact in requests), Decimal(0)),
-        unpriced=any(fact.pricing_version == "" for fact in requests),
+        cost_usd=sum((fact.usage.cost_usd for fact in requests), Decimal(0)),
+        unpriced=any(fact.usage.pricing_version == "" for fact in requests),
         created_at=created.timestamp.astimezone(UTC),
         updated_at=max(fact.timestamp for fact in facts),
     )

@@ -70,8 +70,8 @@ async def test_invalid_facts_store_nothing(store):
         await store.append(done, changed(empty, message=changed(empty.message, content=())))
     with pytest.raises(StoreError, match="does not exist or"):
         await store.append(story.completed(call()))
-    with pytest.raises(StoreError, match="`input_tokens`"):
-        await store.append(changed(story.answered(TextBlock("a")), input_tokens=-1))
+    with pytest.raises(StoreError, match="`estimated_input_tokens`"):
+        await store.append(changed(story.calling(), estimated_input_tokens=-1))
     assert await store.read(story.session_id) == before
 
 

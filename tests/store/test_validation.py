@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from msgspec.structs import replace
 
-from tests.store.turns import Story, call, changed
+from tests.store.turns import Story, call, changed, reply_metadata
 from yourtool.errors import StoreError
 from yourtool.ids import new_id, new_tool_use_id
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, ToolUseBlock
@@ -71,8 +71,6 @@ REPLIES = {
     "`metadata.request.max_tokens`": lambda reply: with_metadata(
         reply, request=RequestOptions(max_tokens=-1)
     ),
-    "`input_tokens`": lambda reply: changed(reply, input_tokens=-1),
-    "`cost_usd`": lambda reply: changed(reply, cost_usd=Decimal("NaN")),
     "`timestamp`": lambda reply: changed(reply, timestamp=NAIVE),
 }
 
@@ -92,6 +90,14 @@ async def test_rejection_names_the_field_and_stores_nothing(store, rows, story, 
     assert field in str(raised.value)
     assert (rows("SELECT * FROM messages"), rows("SELECT * FROM events")) == before
     await store.append(story.answered(TextBlock("hi")))
+
+
+@pytest.mark.parametrize(("field", "value"), [("input_tokens", -1), ("cost_usd", Decimal("NaN"))])
+async def test_invalid_usage_of_a_failed_request_is_rejected(store, story, field, value):
+    usage = changed(reply_metadata().usage, **{field: value})
+    with pytest.raises(StoreError, match=f"`usage.{field}`"):
+        await store.append(story.broken(usage))
+    await store.append(story.broken(reply_metadata().usage))
 
 
 async def test_image_without_dimensions_is_rejected(store, story):

@@ -9,7 +9,7 @@ import msgspec
 
 from yourtool.effects import SideEffects
 from yourtool.events.catalog import AnyFact
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallStarted
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
 from yourtool.events.sessions import SessionCreated
 from yourtool.events.tools import ToolCalled, ToolCompleted, ToolFailed
 from yourtool.events.turns import RouteDecided, TurnCompleted, TurnStarted
@@ -25,6 +25,7 @@ from yourtool.messages.metadata import (
 from yourtool.messages.usage import Usage
 
 MODEL = "anthropic:claude-sonnet-4-6"
+PRICES = "2026-05-08"
 PROMPT = "please read the secret plan"
 
 
@@ -72,26 +73,35 @@ class Story:
         )
 
     def answered(
-        self, *blocks: TextBlock | ToolUseBlock, cost: str = "0.01", wire_ids: bool = True
+        self,
+        *blocks: TextBlock | ToolUseBlock,
+        cost: str = "0.01",
+        model: str = MODEL,
+        pricing_version: str = PRICES,
+        wire_ids: bool = True,
     ) -> LlmCallCompleted:
         """The reply of the model."""
-        message = self.message(Role.ASSISTANT, blocks, reply_metadata(MODEL, cost))
-        calls = message.tool_uses
+        calls = [block for block in blocks if isinstance(block, ToolUseBlock)]
+        stop = StopReason.TOOL_USE if calls else StopReason.END_TURN
+        metadata = changed(reply_metadata(model, cost, pricing_version), stop_reason=stop)
+        message = self.message(Role.ASSISTANT, blocks, metadata)
         return self._fact(
             LlmCallCompleted,
+            provider_tool_ids={call.id: f"toolu_{call.id[-6:]}" for call in calls if wire_ids},
+            message=message,
+        )
+
+    def broken(self, usage: Usage | None = None, message: Message | None = None) -> LlmCallFailed:
+        """The end of a request without a complete reply."""
+        return self._fact(
+            LlmCallFailed,
             model=MODEL,
             provider="anthropic",
-            input_tokens=100,
-            output_tokens=10,
-            cached_input_tokens=0,
-            cache_creation_input_tokens=0,
-            cost_usd=Decimal(cost),
-            pricing_version="2026-05-08",
-            latency_ms=900,
-            stop_reason=StopReason.TOOL_USE if calls else StopReason.END_TURN,
-            produced_tool_calls=len(calls),
-            produced_thinking_blocks=0,
-            provider_tool_ids={call.id: f"toolu_{call.id[-6:]}" for call in calls if wire_ids},
+            error_class="cancelled",
+            error_message_redacted="stopped",
+            retry_count=0,
+            latency_ms=3,
+            usage=usage,
             message=message,
         )
 
@@ -197,7 +207,9 @@ def changed(fact: Any, **fields: Any) -> Any:
     return msgspec.structs.replace(fact, **fields)
 
 
-def reply_metadata(model: str = MODEL, cost: str = "0.01") -> MessageMetadata:
+def reply_metadata(
+    model: str = MODEL, cost: str = "0.01", pricing_version: str = PRICES
+) -> MessageMetadata:
     """Return the metadata of a complete assistant message."""
     return MessageMetadata(
         model=model,
@@ -209,7 +221,7 @@ def reply_metadata(model: str = MODEL, cost: str = "0.01") -> MessageMetadata:
             input_tokens=100,
             output_tokens=10,
             cost_usd=Decimal(cost),
-            pricing_version="2026-05-08",
+            pricing_version=pricing_version,
             latency_ms=900,
         ),
         stop_reason=StopReason.END_TURN,

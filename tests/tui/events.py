@@ -25,7 +25,7 @@ from yourtool.messages.blocks import (
 )
 from yourtool.messages.message import Message, Role
 from yourtool.messages.metadata import MessageMetadata, StopReason
-from yourtool.messages.usage import UsageExtra
+from yourtool.messages.usage import Usage, UsageExtra
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -80,23 +80,23 @@ class Session:
         )
 
     def answered(self, *content: ContentBlock, model: str = "demo:tour", unpriced=False) -> Event:
-        extra = UsageExtra(unpriced=True) if unpriced else None
-        return self._fact(
-            LlmCallCompleted,
-            model=model,
-            provider="demo",
+        usage = Usage(
             input_tokens=10,
             output_tokens=20,
-            cached_input_tokens=0,
-            cache_creation_input_tokens=0,
             cost_usd=Decimal("0.01"),
             pricing_version="2026-01-01",
             latency_ms=5,
-            stop_reason=StopReason.END_TURN,
-            produced_tool_calls=0,
-            produced_thinking_blocks=0,
-            message=self.message(Role.ASSISTANT, *content, usage_extra=extra),
         )
+        reply = self.message(
+            Role.ASSISTANT,
+            *content,
+            model=model,
+            provider="demo",
+            usage=usage,
+            stop_reason=StopReason.END_TURN,
+            usage_extra=UsageExtra(unpriced=True) if unpriced else None,
+        )
+        return self._fact(LlmCallCompleted, message=reply)
 
     def call_failed(
         self, words: str = "broken", error_class: str = "server_error", message=None, **more

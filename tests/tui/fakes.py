@@ -116,23 +116,13 @@ def replied(
         latency_ms=900,
     )
     metadata = MessageMetadata(
-        model=model, usage=usage, stop_reason=StopReason.END_TURN, usage_extra=extra
-    )
-    return LlmCallCompleted(
         model=model,
         provider=model.partition(":")[0],
-        input_tokens=1_000,
-        output_tokens=50,
-        cached_input_tokens=3_000,
-        cache_creation_input_tokens=0,
-        cost_usd=Decimal(cost),
-        pricing_version="2026-01-01",
-        latency_ms=900,
+        usage=usage,
         stop_reason=StopReason.END_TURN,
-        produced_tool_calls=0,
-        produced_thinking_blocks=0,
-        message=message(Role.ASSISTANT, text, metadata),
+        usage_extra=extra,
     )
+    return LlmCallCompleted(message=message(Role.ASSISTANT, text, metadata))
 
 
 def failed(text: str = "The provider is overloaded.") -> LlmCallFailed:

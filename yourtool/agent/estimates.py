@@ -37,7 +37,8 @@ class RequestEstimates:
         if (counted := state.counted_replies.get(model_id)) is None:
             return estimate
         sent = [message for message in conversation if message.id < counted.message.id]
-        return calibrate_estimate(estimate, self._estimate(sent, model_id), counted.prompt_tokens)
+        known = counted.usage.prompt_tokens
+        return calibrate_estimate(estimate, self._estimate(sent, model_id), known)
 
     def parts(self, state: State, model_id: str) -> list[tuple[str, int]]:
         """Return the parts of the next request with their share of its estimated tokens."""

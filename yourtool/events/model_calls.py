@@ -5,16 +5,18 @@ from decimal import Decimal
 from typing import ClassVar, TypeAlias
 
 from msgspec import UNSET, UnsetType
-from msgspec.structs import asdict
 
 from yourtool.events.facts import Actor, Fact, Sensitivity
-from yourtool.messages.blocks import ThinkingBlock
 from yourtool.messages.message import Message
 from yourtool.messages.metadata import StopReason
-from yourtool.messages.usage import UsageExtra
+from yourtool.messages.usage import Usage, UsageExtra
 
 Purpose: TypeAlias = str | UnsetType
 """What a silent call is for, such as `title`; unset if the reply is part of the conversation."""
+
+_NO_USAGE = Usage(
+    input_tokens=0, output_tokens=0, cost_usd=Decimal(0), pricing_version="", latency_ms=0
+)
 
 
 class LlmCallStarted(Fact, frozen=True, kw_only=True, tag="llm.call_started"):
@@ -35,55 +37,39 @@ class LlmCallStarted(Fact, frozen=True, kw_only=True, tag="llm.call_started"):
 
 
 class LlmCallCompleted(Fact, frozen=True, kw_only=True, tag="llm.call_completed"):
-    """A model replied."""
+    """A model replied; the metadata of the reply has the model and the usage."""
 
     actor: ClassVar[Actor] = Actor.AGENT
 
-    model: str
-    provider: str
-    input_tokens: int
-    output_tokens: int
-    cached_input_tokens: int
-    cache_creation_input_tokens: int
-    cost_usd: Decimal
-    pricing_version: str
-    latency_ms: int
-    stop_reason: StopReason
-    produced_tool_calls: int
-    produced_thinking_blocks: int
     provider_tool_ids: Mapping[str, str] = {}
     """The provider's id of each call, by canonical tool_use id."""
     message: Message
     purpose: Purpose = UNSET
 
-    @classmethod
-    def from_reply(
-        cls, message: Message, provider_tool_ids: Mapping[str, str], purpose: Purpose = UNSET
-    ) -> "LlmCallCompleted":
-        """Return the fact about a reply, whose metadata has the values that the fact repeats."""
-        reply = message.metadata
-        assert reply.model and reply.provider and reply.usage and reply.stop_reason
-        return cls(
-            model=reply.model,
-            provider=reply.provider,
-            **asdict(reply.usage),
-            stop_reason=reply.stop_reason,
-            produced_tool_calls=len(message.tool_uses),
-            produced_thinking_blocks=sum(isinstance(b, ThinkingBlock) for b in message.content),
-            provider_tool_ids=provider_tool_ids,
-            message=message,
-            purpose=purpose,
-        )
+    @property
+    def model(self) -> str:
+        """Canonical id of the model."""
+        return self.message.metadata.model or ""
 
     @property
-    def prompt_tokens(self) -> int:
-        """All prompt tokens, cached or not."""
-        return self.input_tokens + self.cached_input_tokens + self.cache_creation_input_tokens
+    def provider(self) -> str:
+        """Name of the provider."""
+        return self.message.metadata.provider or ""
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens and price; zero if the reply is incomplete and has none."""
+        return self.message.metadata.usage or _NO_USAGE
 
     @property
     def usage_extra(self) -> UsageExtra | None:
         """Additional token counts."""
         return self.message.metadata.usage_extra
+
+    @property
+    def stop_reason(self) -> StopReason:
+        """Why the reply ended; `OTHER` if the stored reason is one of a newer version."""
+        return self.message.metadata.stop_reason or StopReason.OTHER
 
 
 class LlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"):
@@ -106,24 +92,14 @@ class LlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"):
     """The incomplete reply, if any, with status `error` or `cancelled`."""
     cut_calls: Mapping[str, str] = {}
     """Tool names of incomplete calls, by call id; none of them ran."""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_input_tokens: int = 0
-    cache_creation_input_tokens: int = 0
-    cost_usd: Decimal = Decimal(0)
-    pricing_version: str | None = None
-    """None: the usage is unknown."""
+    usage: Usage | None = None
+    """Tokens and price, that of the incomplete reply if there is one; None: unknown."""
     usage_extra: UsageExtra | None = None
     purpose: Purpose = UNSET
 
-    @property
-    def prompt_tokens(self) -> int:
-        """All prompt tokens, cached or not."""
-        return self.input_tokens + self.cached_input_tokens + self.cache_creation_input_tokens
-
 
 LlmCallEnd: TypeAlias = LlmCallCompleted | LlmCallFailed
-"""The facts that end a request or an attempt of one; each has its usage."""
+"""The facts that end a request or an attempt of one; each has its usage, if it is known."""
 
 
 def is_silent(fact: Fact) -> bool:

@@ -22,6 +22,8 @@ from msgspec import Struct
 from yourtool.blobs import is_blob, read_blob, reference_of, store_blob
 from yourtool.errors import BlobError, UsageError
 from yourtool.events.catalog import AnyFact, message_of
+from yourtool.events.codec import STORED_FACT, from_stored, to_stored
+from yourtool.events.facts import Fact
 from yourtool.messages.blocks import MediaBlock, canonical_json, iter_blocks
 from yourtool.messages.metadata import MessageMetadata
 from yourtool.store.forks import require_complete
@@ -73,7 +75,7 @@ def to_jsonl(facts: Sequence[AnyFact], mask: TextTransform, blobs: Path) -> Iter
             if reference not in written:
                 written.add(reference)
                 yield from _attachment_lines(blobs, reference)
-        yield _encode_line(transform_texts(fact, mask))
+        yield _encode_line(to_stored(transform_texts(fact, mask)))
 
 
 def read_lines(file: BinaryIO) -> Iterator[bytes]:
@@ -103,7 +105,8 @@ def from_jsonl(lines: Iterable[bytes], blobs: Path) -> tuple[AnyFact, ...]:
                     content = base64.b64decode(read.data, validate=True)
                     attachments[reference_of(content)] = content
                 else:
-                    facts.append(_validate_values(read))
+                    _validate_values(read)
+                    facts.append(from_stored(read))
         except (msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
             raise UsageError(
                 f"line {number} is not a line of an exported session: {error}"
@@ -139,12 +142,12 @@ def write_export(path: Path, lines: Iterable[bytes], *, overwrite: bool = False)
         raise UsageError(f"`{path}` cannot be written: {error.strerror or error}") from error
 
 
-_LINE_DECODER = msgspec.json.Decoder(AnyFact | ExportedBlob)
+_LINE_DECODER = msgspec.json.Decoder(STORED_FACT | ExportedBlob)
 _OBJECT_DECODER = msgspec.json.Decoder(dict[str, Any])
 _METADATA_FIELDS = frozenset(MessageMetadata.__struct_encode_fields__)
 
 
-def _decode_line(line: bytes) -> AnyFact | ExportedBlob:
+def _decode_line(line: bytes) -> Fact | ExportedBlob:
     """Decode a line; unknown fields of message metadata are moved to `import.extra`."""
     raw = _OBJECT_DECODER.decode(line)
     metadata = _as_object(_as_object(raw.get("message")).get("metadata"))
@@ -153,7 +156,7 @@ def _decode_line(line: bytes) -> AnyFact | ExportedBlob:
         return _LINE_DECODER.decode(line)
     source = _as_object(metadata.setdefault("import", {"system": "yourtool", "format": "jsonl"}))
     source["extra"] = extra | _as_object(source.get("extra"))
-    return msgspec.convert(raw, AnyFact | ExportedBlob)
+    return msgspec.convert(raw, STORED_FACT | ExportedBlob)
 
 
 def _as_object(value: Any) -> dict[str, Any]:
@@ -167,8 +170,8 @@ def _check_header(line: bytes) -> bool:
     return True
 
 
-def _validate_values(fact: AnyFact) -> AnyFact:
-    """Return the fact if all its times and numbers can be displayed, compared and added.
+def _validate_values(fact: Fact) -> None:
+    """Check that all times and numbers of a fact can be displayed, compared and added.
 
     Raises:
         ValueError: a time or a number is invalid.
@@ -186,7 +189,6 @@ def _validate_values(fact: AnyFact) -> AnyFact:
                     raise ValueError("it contains a number that is too large for a double")
             case _:
                 pass
-    return fact
 
 
 def _leaves(value: object) -> Iterator[object]:

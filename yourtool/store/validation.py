@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from yourtool.errors import InvalidMessageError, StoreError
 from yourtool.events.catalog import AnyFact
 from yourtool.events.facts import Fact
+from yourtool.events.model_calls import LlmCallFailed
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.ids import is_ulid
 from yourtool.messages.invariants import count_problems, validate_message, value_problems
@@ -22,6 +23,8 @@ def require_valid_fact(fact: AnyFact) -> None:
     if not is_ulid(fact.id):
         raise StoreError(f"A `{type(fact).__name__}` without an id was not stored.")
     problems = [p for p in count_problems("", fact) if not p.startswith(_MAY_BE_NEGATIVE)]
+    if isinstance(fact, LlmCallFailed):
+        problems += count_problems("usage.", fact.usage)
     if fact.timestamp.tzinfo is None:
         problems.append("`timestamp` has no time zone")
     if problems:

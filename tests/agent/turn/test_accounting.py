@@ -95,7 +95,7 @@ async def sums(bench: Bench, session, events, outcomes):
     stored = sum((model.cost_usd for model in report), Decimal(0))
     results = [outcome.result(session.id) for outcome in outcomes]
     return {
-        "facts": sum((call.cost_usd for call in calls), Decimal(0)),
+        "facts": sum((call.usage.cost_usd for call in calls if call.usage), Decimal(0)),
         "turns": sum((end.total_cost_usd for end in ends), Decimal(0)),
         "run": session._env.cost,
         "session": session.state.cost_usd,
@@ -123,14 +123,14 @@ async def test_cancelled_reply_is_counted_with_its_output_so_far(bench):
     events, outcome = await sent(session, "go")
     [failed] = [event for event in events if isinstance(event, LlmCallFailed)]
     assert failed.error_class == "cancelled"
-    assert failed.input_tokens == 1_000
-    assert 300 < failed.output_tokens < 600
+    assert failed.usage.input_tokens == 1_000
+    assert 300 < failed.usage.output_tokens < 600
     assert failed.usage_extra.estimated
-    assert failed.message.metadata.usage.cost_usd == failed.cost_usd > 0
+    assert failed.message.metadata.usage.cost_usd == failed.usage.cost_usd > 0
     assert len(set((await sums(bench, session, events, [outcome])).values())) == 1
     result = outcome.result(session.id)
-    assert result.usage.output_tokens == failed.output_tokens
-    assert (result.cost_usd, result.exit_code) == (failed.cost_usd, ExitCode.INTERRUPTED)
+    assert result.usage.output_tokens == failed.usage.output_tokens
+    assert (result.cost_usd, result.exit_code) == (failed.usage.cost_usd, ExitCode.INTERRUPTED)
     await session.close()
 
 
@@ -140,10 +140,10 @@ async def test_cancelled_reply_without_counters_is_estimated(bench):
     waiting, _ = await sent(session, "again")
     for events, output in ((shown, True), (waiting, False)):
         [failed] = [event for event in events if isinstance(event, LlmCallFailed)]
-        assert failed.input_tokens > 500
-        assert (failed.output_tokens > 0) is output
+        assert failed.usage.input_tokens > 500
+        assert (failed.usage.output_tokens > 0) is output
         assert failed.usage_extra.estimated
-        assert failed.cost_usd > 0
+        assert failed.usage.cost_usd > 0
     await session.close()
 
 
@@ -157,7 +157,7 @@ async def test_request_stopped_before_it_was_accepted_costs_nothing(bench):
     session = await bench.session(Checked(Stopped()))
     events, outcome = await sent(session, "go")
     [failed] = [event for event in events if isinstance(event, LlmCallFailed)]
-    assert (failed.cost_usd, failed.pricing_version) == (0, None)
+    assert failed.usage is None
     assert outcome.result(session.id).cost_usd == 0
     await session.close()
 
@@ -167,8 +167,8 @@ async def test_interrupted_reply_is_counted(bench):
     session = await bench.session(Checked(retrying(wire)))
     events, outcome = await sent(session, "go")
     [failed] = [event for event in events if isinstance(event, LlmCallFailed)]
-    assert failed.cost_usd > 0
-    assert failed.message.metadata.usage.cost_usd == failed.cost_usd
+    assert failed.usage.cost_usd > 0
+    assert failed.message.metadata.usage.cost_usd == failed.usage.cost_usd
     assert len(set((await sums(bench, session, events, [outcome])).values())) == 1
     [totals, *_] = cost_report(session.state.facts, Spending())
     assert totals.rows[0][1].startswith("$0.0")
@@ -181,7 +181,7 @@ async def test_failed_attempt_with_usage_is_counted(bench):
     session = await bench.session(Checked(retrying(wire)))
     events, outcome = await sent(session, "go")
     [failed] = [event for event in events if isinstance(event, LlmCallFailed)]
-    assert failed.cost_usd == cost(CUT, PRICE)
+    assert failed.usage.cost_usd == cost(CUT, PRICE)
     assert outcome.result(session.id).usage.input_tokens == 2_000
     assert len(set((await sums(bench, session, events, [outcome])).values())) == 1
     await session.close()
@@ -192,7 +192,7 @@ async def test_last_attempt_is_counted(bench):
     session = await bench.session(Checked(retrying(wire)))
     events, outcome = await sent(session, "go")
     failed = [event for event in events if isinstance(event, LlmCallFailed)]
-    assert [event.cost_usd for event in failed] == [cost(CUT, PRICE)] * 3
+    assert [event.usage.cost_usd for event in failed] == [cost(CUT, PRICE)] * 3
     assert len(set((await sums(bench, session, events, [outcome])).values())) == 1
     await session.close()
 
@@ -201,7 +201,7 @@ async def test_failure_without_usage_costs_nothing(bench):
     session = await bench.session(Checked(retrying(Wire([InvalidRequestError("no")]))))
     events, _ = await sent(session, "go")
     [failed] = [event for event in events if isinstance(event, LlmCallFailed)]
-    assert (failed.cost_usd, failed.pricing_version) == (0, None)
+    assert failed.usage is None
     assert await bench.store.cost_report(session.id) == ()
     await session.close()
 
@@ -252,7 +252,7 @@ async def test_every_cost_report_has_the_same_sum(bench, seed):
         if isinstance(event, LlmCallEnd) and event.message is not None
     ]
     on_facts = [
-        event.cost_usd
+        event.usage.cost_usd
         for event in events
         if isinstance(event, LlmCallEnd) and event.message is not None
     ]
@@ -337,11 +337,11 @@ async def test_reply_stopped_over_http_is_counted(tmp_path, monkeypatch, model):
                 session.cancel()
         [failed] = [event for event in events if isinstance(event, LlmCallFailed)]
         assert failed.error_class == "cancelled"
-        assert failed.input_tokens > 0
-        assert failed.output_tokens > 0
-        assert failed.cost_usd > 0
+        assert failed.usage.input_tokens > 0
+        assert failed.usage.output_tokens > 0
+        assert failed.usage.cost_usd > 0
         today = await runtime.spent_today()
-        assert today.cost_usd == session.state.cost_usd == failed.cost_usd
+        assert today.cost_usd == session.state.cost_usd == failed.usage.cost_usd
         await session.close()
         await runtime.close()
 
@@ -351,12 +351,12 @@ async def test_failure_stored_without_usage_counts_as_nothing_everywhere(bench):
     session = await bench.session(Checked(Wire([CUT, "half", NetworkError("gone")])))
     events, _ = await sent(session, "go")
     [failed] = [event for event in events if isinstance(event, LlmCallFailed)]
-    old = replace(failed, id=new_id(), message=None, pricing_version=None, cost_usd=Decimal(0))
+    old = replace(failed, id=new_id(), message=None, usage=None)
     stored = await session._record(old)
-    assert stored.pricing_version is None
+    assert stored.usage is None
     await session.close()
     again = await bench.session(Checked(Wire()), resume=session.id)
-    assert again.state.cost_usd == failed.cost_usd
+    assert again.state.cost_usd == failed.usage.cost_usd
     [report] = await bench.store.cost_report(session.id)
-    assert (report.calls, report.cost_usd) == (1, failed.cost_usd)
+    assert (report.calls, report.cost_usd) == (1, failed.usage.cost_usd)
     await again.close()

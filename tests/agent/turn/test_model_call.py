@@ -73,9 +73,9 @@ async def test_silent_call_is_recorded_and_counted_and_nothing_else(bench):
     end = await call_silently(turn, title_request(session))
     assert isinstance(end, LlmCallCompleted)
     assert end.message.text == "Greetings"
-    assert end.cost_usd > 0
-    assert turn.cost == end.cost_usd
-    assert session._env.cost == session.state.cost_usd == cost + end.cost_usd
+    assert end.usage.cost_usd > 0
+    assert turn.cost == end.usage.cost_usd
+    assert session._env.cost == session.state.cost_usd == cost + end.usage.cost_usd
     assert (list(session.state.messages), session.state.context_tokens) == before
     assert session.state.counted_replies[MODEL.id] is last_reply
     started, ended = session.state.facts[-2:]

@@ -10,7 +10,7 @@ from tests.store.turns import MODEL, PROMPT, Story, call, changed
 from tests.strategies import histories
 from yourtool.errors import InvalidMessageError, SessionNotFoundError, StoreError
 from yourtool.events.catalog import FACT_TYPES
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
+from yourtool.events.model_calls import LlmCallCompleted
 from yourtool.events.sessions import SessionModelSelected
 from yourtool.events.tools import ToolFailed
 from yourtool.events.turns import TurnStarted
@@ -175,16 +175,7 @@ async def test_failed_request_stores_the_partial_reply(store, rows):
     message = story.message(
         Role.ASSISTANT, (TextBlock("half a"), use), MessageMetadata(status=MessageStatus.CANCELLED)
     )
-    fact = story._fact(
-        LlmCallFailed,
-        model=MODEL,
-        provider="anthropic",
-        error_class="cancelled",
-        error_message_redacted="stopped",
-        retry_count=0,
-        latency_ms=3,
-        message=message,
-    )
+    fact = story.broken(message=message)
     await store.append(*begin, fact)
     assert (await store.read(story.session_id))[-1] == fact
     assert await store.pending_call_ids(story.session_id) == (use.id,)

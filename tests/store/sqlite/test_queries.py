@@ -9,7 +9,6 @@ import pytest
 from tests.store.turns import MODEL, Story, changed, reply_metadata
 from yourtool.amounts import Spending
 from yourtool.errors import SessionBusyError, SessionNotFoundError, StoreError
-from yourtool.events.model_calls import LlmCallFailed
 from yourtool.events.sessions import SessionModelSelected
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
 from yourtool.messages.message import Role
@@ -131,25 +130,12 @@ async def test_costs_since_a_time_include_every_session(store):
 async def test_report_counts_the_answered_requests_of_each_model(store):
     story = Story()
     await store.append(story.created(), *story.turn())
-    dear = changed(story.answered(TextBlock("a"), cost="2.5"), model="openai:gpt-5")
-    free = changed(
-        story.answered(TextBlock("b"), cost="0"), model="ollama:qwen3:8b", pricing_version=""
-    )
+    dear = story.answered(TextBlock("a"), cost="2.5", model="openai:gpt-5")
+    free = story.answered(TextBlock("b"), cost="0", model="ollama:qwen3:8b", pricing_version="")
     await store.append(dear, free)
     stopped = changed(reply_metadata(MODEL, "0.005"), status=MessageStatus.CANCELLED)
     for message in (story.message(Role.ASSISTANT, (TextBlock("half"),), stopped), None):
-        await store.append(
-            story._fact(
-                LlmCallFailed,
-                model=MODEL,
-                provider="anthropic",
-                error_class="cancelled",
-                error_message_redacted="",
-                retry_count=0,
-                latency_ms=1,
-                message=message,
-            )
-        )
+        await store.append(story.broken(message=message))
     assert await store.cost_report(story.session_id) == (
         ModelCost(
             model="openai:gpt-5",

@@ -107,10 +107,10 @@ def test_error_inside_a_stream_has_no_success_status():
 def test_empty_reply_is_reported_below_it(content, stop, detail, said):
     session = Session()
     reply = session.answered(TextBlock(content))
-    metadata = replace(reply.message.metadata, stop_detail=detail)
+    metadata = replace(reply.message.metadata, stop_reason=stop, stop_detail=detail)
     message = replace(reply.message, metadata=metadata)
     summary = TurnSummary()
-    summary.add_request(replace(reply, stop_reason=stop, message=message))
+    summary.add_request(replace(reply, message=message))
     footer = summary.footer(session.ended(stop))
     assert footer.source.endswith(said or " s")
     assert ("again" in footer.source) == ("again" in said)

@@ -10,6 +10,7 @@ from yourtool.amounts import Spending, format_money
 from yourtool.events.catalog import AnyFact
 from yourtool.events.model_calls import LlmCallEnd
 from yourtool.events.turns import TurnStarted
+from yourtool.messages.usage import Usage
 from yourtool.models import Model
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def cost_report(facts: Iterable[AnyFact], today: Spending) -> tuple[Section, ...
     for fact in facts:
         if isinstance(fact, TurnStarted):
             last_turn = []
-        elif isinstance(fact, LlmCallEnd) and fact.pricing_version is not None:
+        elif isinstance(fact, LlmCallEnd) and fact.usage is not None:
             calls.append(fact)
             last_turn.append(fact)
     by_model: dict[str, list[LlmCallEnd]] = defaultdict(list)
@@ -47,8 +48,9 @@ def cost_report(facts: Iterable[AnyFact], today: Spending) -> tuple[Section, ...
     for call in calls:
         by_model[call.model].append(call)
         by_role[call.actor.value].append(call)
-    prompt = sum(call.prompt_tokens for call in calls)
-    share = 100 * sum(call.cached_input_tokens for call in calls) // prompt if prompt else 0
+    usages = _usages(calls)
+    prompt = sum(usage.prompt_tokens for usage in usages)
+    share = 100 * sum(usage.cached_input_tokens for usage in usages) // prompt if prompt else 0
     totals = (
         ("session", _format_calls(calls)),
         *_reported_row(calls),
@@ -83,12 +85,13 @@ def context_report(
 
 
 def _format_calls(calls: Sequence[LlmCallEnd]) -> str:
-    output = sum(call.output_tokens for call in calls)
-    tokens = f"{sum(call.prompt_tokens for call in calls):,} in, {output:,} out"
+    usages = _usages(calls)
+    output = sum(usage.output_tokens for usage in usages)
+    tokens = f"{sum(usage.prompt_tokens for usage in usages):,} in, {output:,} out"
     extras = [extra for call in calls if (extra := call.usage_extra)]
     guessed = sum(extra.estimated for extra in extras)
     total = Spending(
-        cost_usd=sum((call.cost_usd for call in calls), Decimal(0)),
+        cost_usd=sum((usage.cost_usd for usage in usages), Decimal(0)),
         requests=len(calls),
         unpriced_requests=sum(_is_unpriced(call) for call in calls),
     )
@@ -96,8 +99,13 @@ def _format_calls(calls: Sequence[LlmCallEnd]) -> str:
     return f"{_format_total(total)}{note}; tokens {tokens}"
 
 
+def _usages(calls: Iterable[LlmCallEnd]) -> list[Usage]:
+    return [call.usage for call in calls if call.usage is not None]
+
+
 def _is_unpriced(call: LlmCallEnd) -> bool:
-    return not call.pricing_version or bool(call.usage_extra and call.usage_extra.unpriced)
+    is_priced = call.usage is not None and call.usage.pricing_version
+    return not is_priced or bool(call.usage_extra and call.usage_extra.unpriced)
 
 
 def _format_total(total: Spending) -> str:

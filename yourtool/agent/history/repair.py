@@ -61,16 +61,16 @@ async def close_open_turn(
         yield failed
     done = [fact for fact in state.facts if fact.turn_id == turn.turn_id]
     replies = [fact for fact in done if isinstance(fact, LlmCallCompleted)]
-    calls = [fact for fact in done if isinstance(fact, LlmCallEnd)]
+    usages = [fact.usage for fact in done if isinstance(fact, LlmCallEnd) and fact.usage]
     requests = [fact for fact in done if isinstance(fact, LlmCallStarted) and not fact.purpose]
     yield await record(
         TurnCancelled(
             reason="client_disconnect",
             partial_llm_calls=len(requests),
             partial_tool_calls=sum(len(fact.message.tool_uses) for fact in replies),
-            total_input_tokens=sum(fact.prompt_tokens for fact in calls),
-            total_output_tokens=sum(fact.output_tokens for fact in calls),
-            total_cost_usd=sum((fact.cost_usd for fact in calls), Decimal(0)),
+            total_input_tokens=sum(usage.prompt_tokens for usage in usages),
+            total_output_tokens=sum(usage.output_tokens for usage in usages),
+            total_cost_usd=sum((usage.cost_usd for usage in usages), Decimal(0)),
         ),
         parent=parent,
     )

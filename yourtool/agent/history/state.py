@@ -211,14 +211,14 @@ class State:
         self.last_error, self.last_turn_failed = None, False
         self._add_cost(fact)
         extra = fact.usage_extra
-        self.context_tokens = fact.prompt_tokens + fact.output_tokens
+        self.context_tokens = fact.usage.prompt_tokens + fact.usage.output_tokens
         if not (extra and extra.estimated):
             self.counted_replies[fact.model] = fact
         self.open_calls |= {block.id: fact for block in fact.message.tool_uses}
         self.add_message(fact.message)
 
     def _add_cost(self, fact: LlmCallEnd) -> None:
-        self.cost_usd += fact.cost_usd
+        self.cost_usd += fact.usage.cost_usd if fact.usage is not None else 0
         extra = fact.usage_extra
         self.unpriced = self.unpriced or bool(extra and extra.unpriced)
 

@@ -7,12 +7,11 @@ run, the session, the day and the reports are sums over these facts and nothing 
 from decimal import Decimal
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
 
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import AdapterError
 from yourtool.events.deltas import AttemptFailed, MessageComplete, TokenUsage
-from yourtool.events.model_calls import LlmCallEnd, LlmCallFailed
+from yourtool.events.model_calls import LlmCallEnd
 from yourtool.messages.usage import Receipt, Usage, UsageExtra
 from yourtool.providers.prices import cost
 
@@ -20,10 +19,10 @@ _NO_TOKENS = TokenUsage(input_tokens=0, output_tokens=0)
 
 
 class PricedUsage(Struct, frozen=True):
-    """The usage of one request, with its cost."""
+    """The usage of one request, with its cost; without `usage`, it is unknown."""
 
-    usage: Usage
-    extra: UsageExtra | None
+    usage: Usage | None = None
+    extra: UsageExtra | None = None
 
 
 def price_tokens(
@@ -54,29 +53,23 @@ def price_tokens(
 
 
 def price_failure(
-    turn: Turn, failure: AdapterError | AttemptFailed, partial: MessageComplete | None = None
-) -> PricedUsage | None:
-    """Return the usage of a failed request, or None if no usage is known."""
-    if partial is not None:
-        tokens, latency, receipt = partial.usage, partial.latency_ms, partial.receipt
-    else:
-        tokens, latency, receipt = failure.usage, 0, None
+    turn: Turn,
+    failure: AdapterError | AttemptFailed,
+    latency_ms: int,
+    partial: MessageComplete | None = None,
+) -> PricedUsage:
+    """Return the usage of a failed request."""
+    tokens = failure.usage if partial is None else partial.usage
     if not isinstance(tokens, TokenUsage) or tokens == _NO_TOKENS:
-        return None
-    return price_tokens(turn, tokens, latency, receipt)
+        return PricedUsage()
+    return price_tokens(turn, tokens, latency_ms, None if partial is None else partial.receipt)
 
 
-def add_usage(turn: Turn, usage: LlmCallEnd) -> None:
+def add_usage(turn: Turn, end: LlmCallEnd) -> None:
     """Add the usage in a fact to the turn and the run; the session adds the fact itself."""
+    if (usage := end.usage) is None:
+        return
     turn.input_tokens += usage.prompt_tokens
     turn.output_tokens += usage.output_tokens
     turn.cost += usage.cost_usd
     turn.env.cost += usage.cost_usd
-
-
-def with_usage(fact: LlmCallFailed, priced: PricedUsage | None) -> LlmCallFailed:
-    """Return `fact` with the usage of the failed request."""
-    if priced is None:
-        return fact
-    usage = asdict(priced.usage) | {"latency_ms": fact.latency_ms}
-    return replace(fact, **usage, usage_extra=priced.extra)

@@ -133,6 +133,6 @@ def _minimum_cost(turn: Turn) -> Decimal:
     """
     prompt = turn.estimate()
     last = turn.state.counted_replies.get(turn.model.id)
-    cached = 0 if last is None else min(prompt, last.prompt_tokens + last.output_tokens)
+    cached = 0 if last is None else min(prompt, last.usage.prompt_tokens + last.usage.output_tokens)
     usage = TokenUsage(input_tokens=prompt - cached, output_tokens=0, cached_input_tokens=cached)
     return cost(usage, turn.model.price) or Decimal(0)

@@ -19,7 +19,6 @@ from yourtool.agent.turn.accounting import (
     add_usage,
     price_failure,
     price_tokens,
-    with_usage,
 )
 from yourtool.agent.turn.limits import check_cost_limit, unknown_price_warning
 from yourtool.agent.turn.request import (
@@ -101,7 +100,7 @@ class ModelCall:
                         reply = event
         except AdapterError as error:
             latency = 0 if started is None else _milliseconds_since(started)
-            end = self._build_failure(error, reply, latency)
+            end = self._build_failure(error, reply, latency if reply is None else reply.latency_ms)
         else:
             assert reply is not None, "an adapter ends its stream with message_complete or raises"
             end = self._build_end(reply)
@@ -154,6 +153,7 @@ class ModelCall:
     async def _record_attempt(self, attempt: AttemptFailed) -> LlmCallFailed:
         turn = self._turn
         self._failed_attempts += 1
+        priced = price_failure(turn, attempt, attempt.latency_ms)
         fact = LlmCallFailed(
             model=turn.model.id,
             provider=turn.model.provider,
@@ -164,9 +164,10 @@ class ModelCall:
             retryable=attempt.retryable,
             retry_count=attempt.attempt,
             latency_ms=attempt.latency_ms,
+            usage=priced.usage,
+            usage_extra=priced.extra,
             purpose=self._purpose,
         )
-        fact = with_usage(fact, price_failure(turn, attempt))
         add_usage(turn, fact)
         return await turn.record(fact, parent=self._parent)
 
@@ -201,7 +202,9 @@ class ModelCall:
             for call in message.tool_uses
             if (wire := turn.env.tool_ids.issued_id(turn.model.provider, call.id))
         }
-        return LlmCallCompleted.from_reply(message, provider_tool_ids, self._purpose)
+        return LlmCallCompleted(
+            message=message, provider_tool_ids=provider_tool_ids, purpose=self._purpose
+        )
 
     def _build_failure(
         self, error: AdapterError, partial: MessageComplete | None, latency_ms: int
@@ -216,8 +219,8 @@ class ModelCall:
             http_status=error.status,
             code=error.code,
         )
-        priced = price_failure(turn, error, partial)
-        failure = LlmCallFailed(
+        priced = price_failure(turn, error, latency_ms, partial)
+        return LlmCallFailed(
             model=turn.model.id,
             provider=turn.model.provider,
             error_class=error_class,
@@ -229,12 +232,13 @@ class ModelCall:
             latency_ms=latency_ms,
             message=None if partial is None else self._build_partial(partial, info, priced),
             cut_calls={} if partial is None else _get_cut_calls(partial),
+            usage=priced.usage,
+            usage_extra=priced.extra,
             purpose=self._purpose,
         )
-        return with_usage(failure, priced)
 
     def _build_partial(
-        self, reply: MessageComplete, error: ErrorInfo, priced: PricedUsage | None
+        self, reply: MessageComplete, error: ErrorInfo, priced: PricedUsage
     ) -> Message | None:
         """Return the part of a reply that arrived, without calls, since these never get results."""
         content = tuple(
@@ -246,8 +250,8 @@ class ModelCall:
             return None
         cancelled = reply.stop_reason is StopReason.CANCELLED
         metadata = MessageMetadata(
-            usage=None if priced is None else priced.usage,
-            usage_extra=None if priced is None else priced.extra,
+            usage=priced.usage,
+            usage_extra=priced.extra,
             status=MessageStatus.CANCELLED if cancelled else MessageStatus.ERROR,
             error=None if cancelled else error,
         )

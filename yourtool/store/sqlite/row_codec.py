@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import UNSET
 
-from yourtool.events.catalog import FACT_TYPES, AnyFact
+from yourtool.events.catalog import AnyFact
+from yourtool.events.codec import STORED_TYPES, from_stored, to_stored
 from yourtool.events.facts import Fact
 from yourtool.messages.blocks import canonical_json
 from yourtool.messages.codec import (
@@ -80,11 +81,11 @@ def from_microseconds(microseconds: int) -> datetime:
 
 def event_row(fact: Fact, message: Message | None) -> EventRow:
     """Encode a fact; its message is reduced to the id."""
-    kind = type(fact)
+    kind, stored = type(fact), to_stored(fact)
     payload = {
         name: value
-        for name in fact.__struct_fields__
-        if name not in _ENVELOPE_FIELDS and (value := getattr(fact, name)) is not UNSET
+        for name in stored.__struct_fields__
+        if name not in _ENVELOPE_FIELDS and (value := getattr(stored, name)) is not UNSET
     }
     if message is not None:
         payload["message_id"] = message.id
@@ -107,7 +108,7 @@ def fact_from_row(row: EventRow, find_message: Callable[[str], Message | None]) 
     `find_message` returns a stored message by its id.
     """
     event_id, timestamp_us, session_id, turn_id, parent_event_id, name, _, _, payload = row
-    if (kind := FACT_TYPES.get(name)) is None:
+    if (kind := STORED_TYPES.get(name)) is None:
         _log.warning("skipped event `%s` of unknown type %r", event_id, name)
         return None
     try:
@@ -123,7 +124,7 @@ def fact_from_row(row: EventRow, find_message: Callable[[str], Message | None]) 
             "turn_id": turn_id,
             "parent_event_id": parent_event_id,
         }
-        return msgspec.convert(fields, kind)
+        return from_stored(msgspec.convert(fields, kind))
     except DECODE_ERRORS as error:
         _log.warning("skipped event `%s`, a `%s`: %s", event_id, name, error)
         return None

@@ -122,7 +122,7 @@ class TurnSummary:
 
     def add_failure(self, event: LlmCallFailed) -> None:
         """Add the usage of a request that failed or was stopped."""
-        if event.pricing_version is not None:
+        if event.usage is not None:
             self._count(event)
 
     def _count(self, event: LlmCallEnd) -> None:

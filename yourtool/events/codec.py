@@ -1,0 +1,142 @@
+"""The stored and printed form of facts.
+
+In memory the usage of a completed call is in its reply only. The JSON of its fact also contains it,
+for programs that read the output, and for reports, which add costs without decoding replies. If
+they differ, the reply is right.
+"""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, TypeVar, Union, cast
+
+from msgspec import UNSET, Struct
+from msgspec.structs import asdict, replace
+
+from yourtool.events.catalog import FACT_TYPES, AnyFact
+from yourtool.events.facts import Fact
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, Purpose
+from yourtool.messages.blocks import ThinkingBlock
+from yourtool.messages.message import Message
+from yourtool.messages.metadata import StopReason
+from yourtool.messages.usage import Usage, UsageExtra
+
+F = TypeVar("F", bound=Fact)
+
+
+class StoredLlmCallCompleted(Fact, frozen=True, kw_only=True, tag="llm.call_completed"):
+    """A model replied."""
+
+    model: str
+    provider: str
+    input_tokens: int
+    output_tokens: int
+    cached_input_tokens: int
+    cache_creation_input_tokens: int
+    cost_usd: Decimal
+    pricing_version: str
+    latency_ms: int
+    stop_reason: StopReason
+    produced_tool_calls: int
+    produced_thinking_blocks: int
+    provider_tool_ids: Mapping[str, str] = {}
+    message: Message
+    purpose: Purpose = UNSET
+
+
+class StoredLlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"):
+    """An attempt failed; a retry has a higher `retry_count`."""
+
+    model: str
+    provider: str
+    error_class: str
+    error_message_redacted: str
+    error_code: str | None = None
+    provider_status: int | None = None
+    retryable: bool = False
+    retry_count: int
+    latency_ms: int
+    message: Message | None = None
+    cut_calls: Mapping[str, str] = {}
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
+    pricing_version: str | None = None
+    """None: the usage is unknown."""
+    usage_extra: UsageExtra | None = None
+    purpose: Purpose = UNSET
+
+
+STORED_TYPES: Mapping[str, type[Fact]] = {
+    **FACT_TYPES,
+    "llm.call_completed": StoredLlmCallCompleted,
+    "llm.call_failed": StoredLlmCallFailed,
+}
+"""The stored form of each fact by its type; most facts are their own."""
+
+STORED_FACT: Any = Union[tuple(STORED_TYPES.values())]  # noqa: UP007 - a computed tuple
+"""The union of the stored forms, for decoders."""
+
+
+def to_stored(value: Struct) -> Struct:
+    """Return the stored form of a fact; every other value is returned unchanged."""
+    match value:
+        case LlmCallCompleted():
+            thoughts = sum(isinstance(block, ThinkingBlock) for block in value.message.content)
+            return _convert(
+                value,
+                StoredLlmCallCompleted,
+                **asdict(value.usage),
+                produced_tool_calls=len(value.message.tool_uses),
+                produced_thinking_blocks=thoughts,
+            )
+        case LlmCallFailed():
+            counters = {} if value.usage is None else asdict(value.usage)
+            return _convert(
+                value, StoredLlmCallFailed, **counters | {"latency_ms": value.latency_ms}
+            )
+        case _:
+            return value
+
+
+def from_stored(stored: Fact) -> AnyFact:
+    """Return the fact of a stored form."""
+    match stored:
+        case StoredLlmCallCompleted():
+            return _convert(stored, LlmCallCompleted, message=_complete_reply(stored))
+        case StoredLlmCallFailed(message=message):
+            usage = None
+            if stored.pricing_version is not None:
+                usage = (message and message.metadata.usage) or _read_counters(stored)
+            return _convert(stored, LlmCallFailed, usage=usage)
+        case _:
+            return cast("AnyFact", stored)  # all other facts are their own stored form
+
+
+def _complete_reply(stored: StoredLlmCallCompleted) -> Message:
+    """Return the reply; the fact has what a reply of another program or version lacks."""
+    found = stored.message.metadata
+    if found.model and found.provider and found.usage:
+        return stored.message
+    metadata = replace(
+        found,
+        model=found.model or stored.model,
+        provider=found.provider or stored.provider,
+        usage=found.usage or _read_counters(stored),
+    )
+    return replace(stored.message, metadata=metadata)
+
+
+def _read_counters(stored: StoredLlmCallCompleted | StoredLlmCallFailed) -> Usage:
+    return Usage(**{name: getattr(stored, name) for name in Usage.__struct_fields__})
+
+
+def _convert(source: Fact, kind: type[F], **changes: Any) -> F:
+    """Return a fact with the values of `source` in the fields that both have, and `changes`."""
+    same = {
+        name: getattr(source, name)
+        for name in kind.__struct_fields__
+        if name not in changes and hasattr(source, name)
+    }
+    return kind(**same, **changes)
