@@ -20,7 +20,7 @@ SCRIPTS = [
 
 MODULE_LINES = 400
 OVER: dict[str, int] = {
-    "yourtool/tui/transcript/transcript.py": 485,
+    "yourtool/tui/transcript/transcript.py": 520,
 }
 """Modules that may be longer, with their limit: closed vocabularies, ideas without a seam."""
 LEAST_LINES = 40

@@ -116,6 +116,9 @@ class UiConfig(Struct, frozen=True):
     """The terminal interface."""
 
     ascii: Annotated[bool, Meta(description="Draw lines and symbols in ASCII only.")] = False
+    reduced_motion: Annotated[
+        bool, Meta(description="Show no animation, such as the spinner of a running turn.")
+    ] = False
 
 
 class Config(Struct, frozen=True):

@@ -35,6 +35,39 @@ def settle(terminal):
     raise AssertionError("it never became quiet")
 
 
+def test_a_waiting_turn_shows_a_sign_of_life_until_it_is_stopped(tmp_path, home):
+    work = tmp_path / "work"
+    work.mkdir()
+    with (
+        ProviderServer([Reply("one two three four", pause=3)]) as server,
+        Terminal(YOURTOOL, cwd=work, env={**home, **server.environment}) as terminal,
+    ):
+        terminal.wait("anthropic:")
+        terminal.say("hello")
+        terminal.wait(r"❯ hello\n\n[◐◓◑◒] Waiting for anthropic · \d s · Esc to interrupt")
+        before = len(terminal.output)
+        terminal.wait(r"Waiting for anthropic · [^01] s")
+        assert len(terminal.output) - before < 2_000, "only the line is painted"
+        terminal.send("\x1b")
+        terminal.wait("stopped by you", lambda screen: "Esc to interrupt" not in screen)
+
+
+def test_reduced_motion_shows_no_spinner(tmp_path, home):
+    work = tmp_path / "work"
+    work.mkdir()
+    directory = Path(home["YOURTOOL_HOME"])
+    directory.mkdir(mode=0o700)
+    (directory / "config.toml").write_text("[ui]\nreduced_motion = true\n")
+    with (
+        ProviderServer([Reply("one two three four", pause=3)]) as server,
+        Terminal(YOURTOOL, cwd=work, env={**home, **server.environment}) as terminal,
+    ):
+        terminal.wait("anthropic:")
+        terminal.say("hello")
+        terminal.wait(r"• Waiting for anthropic · [^01] s · Esc to interrupt")
+        assert not any(frame.encode() in terminal.output for frame in "◐◓◑◒")
+
+
 def test_an_idle_program_writes_nothing_and_has_nothing_scheduled(tmp_path, home):
     work = tmp_path / "work"
     work.mkdir()

@@ -298,7 +298,7 @@ async def test_esc_stops_the_turn_and_the_next_message_works(home, tmp_path):
         await settle(pilot)
         await say(pilot, "one")
         app.chat.action_stop()
-        assert app.chat.status_line.status.activity == "stopping"
+        assert app.chat.transcript.activity.line.text == "Stopping · 0 s"
         await press(pilot, "escape")
         await until(pilot, lambda: not app.chat.runner.is_running)
         assert "cancelled" in screen_text(app)
@@ -744,7 +744,7 @@ async def test_enter_accepts_the_suggestion_at_80_by_24(home, session):
         await until(pilot, lambda: isinstance(app.screen, ReportScreen))
 
 
-async def test_status_line_stops_waiting_when_text_arrives(home, tmp_path):
+async def test_activity_line_stops_waiting_when_text_arrives(home, tmp_path):
     script = Waiting(replied("Hello."), ended())
     script.script.insert(
         2,
@@ -757,8 +757,8 @@ async def test_status_line_stops_waiting_when_text_arrives(home, tmp_path):
     async with app.run_test() as pilot:
         await settle(pilot)
         await say(pilot, "hello")
-        await until(pilot, lambda: app.chat.transcript.active_item is not None)
-        assert app.chat.status_line.status.activity == "writing"
+        await until(pilot, lambda: "Writing · 0 s · " in screen_text(app))
+        assert app.chat.status_line.status.activity == ""
         script.gate.set()
         await until(pilot, lambda: not app.chat.runner.is_running)
 
@@ -769,8 +769,7 @@ async def test_no_timer_runs_while_idle(home, session):
         await settle(pilot)
         await say(pilot, "hello")
         await until(pilot, lambda: not app.chat.runner.is_running)
-        assert app.chat.status._ticker is not None
-        assert app.chat.status._ticker._task is None or app.chat.status._ticker._task.done()
+        assert not app.chat.transcript._ticker.is_running
         assert not app.chat.prompt.cursor_blink
 
 

@@ -16,9 +16,9 @@ from yourtool.tui.app import YourtoolApp
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
 from yourtool.tui.screens.screen_commands import help_report
+from yourtool.tui.transcript.activity import describe_activity
 from yourtool.tui.transcript.timeline import Timeline
 from yourtool.tui.transcript.tool_card import CommandCard
-from yourtool.tui.widgets.status import describe_activity
 
 HELLO = turn("hello", "Hello to you.")
 
@@ -205,7 +205,7 @@ async def test_esc_stops_a_shell_command_and_holds_the_queue(home, tmp_path):
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.chat.session is not None)
         await say(pilot, "!sleep 9")
-        await until(pilot, lambda: "running your command" in screen_text(app))
+        await until(pilot, lambda: "Running `sleep 9`" in screen_text(app))
         assert "Esc stops" in screen_text(app)
         await say(pilot, "and then")
         await press(pilot, "escape")
@@ -293,7 +293,7 @@ def test_running_command_shows_the_end_of_its_output_and_its_duration():
     assert rows(card)[-1] == "│ 29"
     assert story.ticking_items == [card]
     assert isinstance(card, CommandCard)
-    assert describe_activity([], story.active_item) == "running your command"
+    assert describe_activity(story) == "running `make`"
 
 
 @pytest.mark.req("R-TUI-07")

@@ -111,6 +111,10 @@ class YourtoolApp(App[None]):
         """Draw lines and symbols in ASCII; call before `run`."""
         self._output_filters.append(AsciiFilter())
 
+    def reduce_motion(self) -> None:
+        """Show no animation of ours or of Textual; call before `run`."""
+        self.animation_level = "none"
+
     def get_default_screen(self) -> Screen[None]:
         """Return the chat as the first screen."""
         return self.chat

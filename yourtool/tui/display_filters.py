@@ -25,6 +25,7 @@ _REPLACEMENTS = {
     **dict.fromkeys(map(chr, range(0x2588, 0x25A0)), "|"),
     **dict.fromkeys(map(chr, range(0x2400, 0x2427)), "?"),
     **dict(zip("·…—−→←↓↑•◦▪⋮⇥", "-~--><v^*o+:>", strict=True)),
+    **dict(zip("◐◓◑◒", "|/-\\", strict=True)),
     **dict(zip("“”„‘’–", '"""\'\'-', strict=True)),
     **dict(zip("✓✗○●⊘❯▸✻☐☑⚒▣♪▤", "vxo*x>>*_xtird", strict=True)),
 }

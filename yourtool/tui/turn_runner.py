@@ -1,7 +1,6 @@
 """Runs one turn or slash command after the other; what the user enters meanwhile is queued."""
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from functools import partial
@@ -83,7 +82,6 @@ class TurnRunner:
         self,
         display: TurnDisplay,
         attachments: PendingAttachments,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.session: Session | None = None
         self.queue = MessageQueue()
@@ -93,16 +91,9 @@ class TurnRunner:
         """Whether the user stopped the running turn."""
         self._display = display
         self._attachments = attachments
-        self._clock = clock
-        self._started_at = 0.0
         self._command_running = False
         self._turn_ended = asyncio.Event()
         self._turn_ended.set()
-
-    @property
-    def seconds(self) -> int | None:
-        """Seconds since the running turn started; None while no turn runs."""
-        return int(self._clock() - self._started_at) if self.is_running else None
 
     @property
     def offers_tour(self) -> bool:
@@ -196,7 +187,6 @@ class TurnRunner:
 
     async def _play(self, events: AsyncGenerator[Event, None], draft: Draft | None) -> None:
         """Show the events of a turn, then send the next queued message."""
-        self._started_at = self._clock()
         self._display.mark_turn_started()
         try:
             reason = await self._show_events(events, draft)

@@ -97,9 +97,9 @@ class ChatScreen(Screen[None]):
         self.opening: asyncio.Task[Any] | None = None
         """The task that opens another session."""
         self.completer = Completer()
-        self.transcript, self.banner, self.status_line = Transcript(), Banner(), StatusLine()
+        self.transcript, self.banner, self.status_line = Transcript(clock), Banner(), StatusLine()
         self.attachments = PendingAttachments(lambda text: self.banner.set_notice("attached", text))
-        self.runner = TurnRunner(self, self.attachments, clock)
+        self.runner = TurnRunner(self, self.attachments)
         self.queue_list = QueueList(self.runner.queue)
         self._completion_list = CompletionList()
         self.input = PromptInput(self.runner, self.warn)
@@ -161,6 +161,7 @@ class ChatScreen(Screen[None]):
         """Return the user's answer to an approval prompt; the agent calls this during a turn."""
         self.post_message(self.AttentionNeeded("approval needed"))
         self.status.set_hint(HINT_APPROVAL)  # Esc belongs to the approval prompt
+        self.status.set_asking(True)
         self._shrink_other_widgets(for_approval=True)
         panel = self.approval_prompt
         try:
@@ -169,6 +170,7 @@ class ChatScreen(Screen[None]):
             if panel.is_running and panel.is_attached:  # the screen may be closing
                 self._shrink_other_widgets(for_approval=panel.confirmation is not None)
         if panel.confirmation is None:
+            self.status.set_asking(False)
             self.status.set_hint()
         return decision
 

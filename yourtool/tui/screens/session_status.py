@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from textual.screen import Screen
-from textual.timer import Timer
 
 from yourtool.amounts import format_spending
 from yourtool.events.catalog import Event
@@ -14,7 +13,7 @@ from yourtool.tui.keys import fit_hints, transcript_hints
 from yourtool.tui.transcript.transcript import Transcript
 from yourtool.tui.turn_runner import TurnRunner
 from yourtool.tui.widgets.prompt import Prompt
-from yourtool.tui.widgets.status import StatusFields, StatusLine, describe_activity, find_branch
+from yourtool.tui.widgets.status import StatusFields, StatusLine, find_branch
 
 PLACEHOLDER = "Say what to do"
 PLACEHOLDER_EXAMPLE = 'Say what to do: "fix the failing test"'
@@ -55,7 +54,11 @@ class SessionStatus:
         self._hint = ""
         self._branch = ""
         self._last_kind: type[Event] | None = None  # of the events that changed the activity
-        self._ticker: Timer | None = None
+
+    def set_asking(self, is_asking: bool) -> None:
+        """Show that the turn waits for an answer of the user, or no longer."""
+        self._transcript.activity.is_asking = is_asking
+        self.refresh()
 
     # ── hints ───────────────────────────────────────────────────────────────────────────────────
 
@@ -107,16 +110,15 @@ class SessionStatus:
     # ── the status line ─────────────────────────────────────────────────────────────────────────
 
     def start_turn(self) -> None:
-        """Show that a turn runs, and for how long."""
+        """Show that a turn runs."""
         self._last_kind = None
-        self._ticker = self._screen.set_interval(1, self.refresh)
+        self._transcript.activity.start()
         self.set_hint()
         self.refresh()
 
     def end_turn(self) -> None:
         """Show that no turn runs."""
-        if self._ticker is not None:
-            self._ticker.stop()
+        self._transcript.activity.end()
         self.update_branch()
         self.set_hint()
         self.refresh()
@@ -137,6 +139,8 @@ class SessionStatus:
         """Update the status line."""
         runner, alert = self._runner, self._urgent_hint
         self._prompt.placeholder = self._placeholder
+        self._transcript.activity.is_stopping = runner.is_stopping
+        self._transcript.update_activity()
         if (session := runner.session) is None:
             self._line.status = StatusFields(
                 model=self.without_session, queued=len(runner.queue), alert=alert
@@ -145,18 +149,13 @@ class SessionStatus:
         state, model = session.state, session.model
         window = model.capabilities.max_context_tokens
         pending = state.pending_model
-        activity = describe_activity(state.facts, self._transcript.active_item)
-        if runner.is_stopping:
-            activity = "stopping"
         self._line.status = StatusFields(
             model=model.id,
             pending_model="" if pending is None else pending or "default",
             mode=session.mode.value,
             context=min(100, 100 * state.context_tokens // window) if window else None,
             cost=format_spending(state.cost_usd, unpriced=state.unpriced),
-            activity=activity if runner.is_running else "",
-            seconds=runner.seconds,
-            silent_seconds=self._transcript.silent_seconds,
+            activity=self._transcript.hidden_activity,
             queued=len(runner.queue),
             branch=self._branch,
             directory=self.directory,

@@ -27,7 +27,7 @@ class Painter:
         self._selection: Style = widget.screen.get_component_rich_style("screen--selection")
         self._width = widget.region.width
         self._strips: dict[tuple[int, Span, bool], tuple[StyledLine, Strip]] = {}
-        self._blank = self._build_strip([Segment(" " * self._width, self._base)])
+        self._blank = self._filter([Segment(" " * self._width, self._base)])
 
     def blank(self) -> Strip:
         """Return an empty row."""
@@ -38,6 +38,14 @@ class Painter:
         key = (id(line), mark, selected)
         if (cached := self._strips.get(key)) is not None and cached[0] is line:
             return cached[1]
+        strip = self.build_strip(line, mark, selected=selected)
+        if len(self._strips) > _MAX_STRIPS:
+            self._strips.clear()
+        self._strips[key] = (line, strip)
+        return strip
+
+    def build_strip(self, line: StyledLine, mark: Span, *, selected: bool = False) -> Strip:
+        """Return a row that is not cached, because it soon changes."""
         style, base = self._palette.style, self._base
         segments = [
             Segment(mark[0] or " ", base + style(mark[1])),
@@ -51,11 +59,7 @@ class Painter:
                 segments.append(Segment(" " * (self._width - used - 1), fill))
                 used = self._width - 1
             segments.append(Segment(" " * (self._width - used), base))
-        strip = self._build_strip(segments)
-        if len(self._strips) > _MAX_STRIPS:
-            self._strips.clear()
-        self._strips[key] = (line, strip)
-        return strip
+        return self._filter(segments)
 
     def selected_strip(self, strip: Strip, start: int, end: int) -> Strip:
         """Return a row with the characters from `start` to before `end` (-1: end) selected."""
@@ -72,7 +76,7 @@ class Painter:
         )
         return Strip.join([before, marked, after])
 
-    def _build_strip(self, segments: list[Segment]) -> Strip:
+    def _filter(self, segments: list[Segment]) -> Strip:
         for one in self._filters:
             segments = one.apply(segments, self._background)
         strip = Strip([segment for segment in segments if segment.text])

@@ -51,6 +51,7 @@ from yourtool.messages.metadata import Audience
 from yourtool.tui.pending_attachments import count_attachments
 from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.transcript import turn_results
+from yourtool.tui.transcript.activity import TokenCount
 from yourtool.tui.transcript.items import ErrorItem, Item, NoticeItem
 from yourtool.tui.transcript.session_changes import describe_change
 from yourtool.tui.transcript.streaming_message import StreamingMessage
@@ -75,6 +76,9 @@ class Timeline:
         self.message_items: dict[str, Item] = {}
         """The first item of each message, by message id."""
         self.highlight: HighlighterFactory | None = None
+        self.provider = ""
+        """The provider of the last request; empty after its reply."""
+        self.tokens = TokenCount()
         self._retry_key = retry_key
         self._clock = clock
         self._cards: dict[str, ToolCard] = {}
@@ -85,10 +89,15 @@ class Timeline:
     @property
     def ticking_items(self) -> list[Item]:
         """Items that show a running clock."""
-        items: list[Item] = [card for card in self._cards.values() if card.status == "running"]
+        items: list[Item] = [*self.running_cards]
         if self._failure is not None and self._failure.is_waiting:
             items.append(self._failure)
         return items
+
+    @property
+    def running_cards(self) -> Sequence[ToolCard]:
+        """The calls and commands that run now."""
+        return [card for card in self._cards.values() if card.status == "running"]
 
     @property
     def active_item(self) -> Item | None:
@@ -130,10 +139,12 @@ class Timeline:
             return
         match event:
             case TextDelta():
+                self.tokens.characters += len(event.text)
                 self.changed_items.add(
                     self._message.append_reply(event.content_block_index, event.text)
                 )
             case ThinkingDelta():
+                self.tokens.characters += len(event.text)
                 self.changed_items.add(
                     self._message.append_reasoning(event.content_block_index, event.text)
                 )
@@ -155,7 +166,11 @@ class Timeline:
                     self.add_notice(event.level, event.text)
             case RetryScheduled():
                 self._schedule_retry(event)
-            case ToolUseInputDelta() | UsageUpdate() | StreamError() | AttemptFailed():
+            case ToolUseInputDelta():
+                self.tokens.characters += len(event.partial_json)
+            case UsageUpdate():
+                self.tokens.set_reported(event.usage.output_tokens)
+            case StreamError() | AttemptFailed():
                 pass
             case _:
                 assert_never(event)
@@ -173,6 +188,8 @@ class Timeline:
                 if parts := self._message.parts:
                     self.message_items[event.message.id] = parts[0]
                 self._summary.add_request(event)
+                self.tokens.end_request(event.output_tokens)
+                self.provider = ""
                 self._end_message()
             case LlmCallFailed():
                 self._fail_request(event)
@@ -194,7 +211,9 @@ class Timeline:
                 self._finish_command(event)
             case TurnCompleted() | TurnCancelled():
                 self._end_turn(event)
-            case SessionCreated() | SessionResumed() | SessionEnded() | LlmCallStarted():
+            case LlmCallStarted():
+                self.provider = event.provider
+            case SessionCreated() | SessionResumed() | SessionEnded():
                 pass
             case SessionEffortSelected():
                 pass  # `/effort` shows its effect on the model
@@ -244,6 +263,7 @@ class Timeline:
         self._end_message()
         self._cards.clear()
         self._summary = turn_results.TurnSummary(before=self._summary)
+        self.provider, self.tokens = "", TokenCount()
         if message is None:
             self.add_notice("info", "Retrying")
             return
@@ -282,6 +302,7 @@ class Timeline:
     def _fail_request(self, event: LlmCallFailed) -> None:
         self._resolve_failure()
         self._summary.add_failure(event)
+        self.tokens.end_request(event.output_tokens)
         cancelled = event.error_class == ErrorClass.CANCELLED
         if event.message is not None:
             self._complete_content(event.message.content)

@@ -38,6 +38,8 @@ _MAX_CHARACTERS = 50_000
 """Characters of the arguments, a diff or the output that are laid out."""
 _MAX_NAME = 200
 """Characters of an argument name that are shown."""
+_MAX_HEAD = 4_000
+"""Characters of the key argument that are shown in the head."""
 _STEP_OVERHEAD = 20
 """Characters that a step counts for in addition to its text."""
 _COPY_HINT = " not shown; c copies the full output"
@@ -89,6 +91,14 @@ class ToolCard(Item):
     def mark(self) -> Span:  # pyright: ignore[reportIncompatibleVariableOverride]  # by status
         """The symbol of the status."""
         return self.MARKS[self.status]
+
+    @property
+    def title(self) -> str:
+        """The command, or the name with its key argument, in one line."""
+        argument = self._first_argument_line
+        if isinstance(self._input.get("command"), str):
+            return f"`{argument}`"
+        return f"{self._printable_label} {argument}".strip()
 
     @property
     def is_open(self) -> bool:
@@ -173,12 +183,19 @@ class ToolCard(Item):
                 return value
         return ""
 
+    @property
+    def _printable_label(self) -> str:
+        return printable(self._label).replace("\n", " ")
+
+    @property
+    def _first_argument_line(self) -> str:
+        first, newline, _ = self._key_argument.strip().partition("\n")
+        return printable(first[:_MAX_HEAD]).replace("\t", " ") + (" …" if newline else "")
+
     def _head(self, width: int) -> StyledLine:
         style = " cancelled" if self.status == "cancelled" else ""
-        name, facts = printable(self._label).replace("\n", " "), self._status_text
-        first, newline, _ = self._key_argument.strip().partition("\n")
-        first = first[: max(1_000, 4 * width)]
-        argument = printable(first).replace("\t", " ") + (" …" if newline else "")
+        name, facts = self._printable_label, self._status_text
+        argument = self._first_argument_line
         room = width - cell_width([(name, ""), (facts, "")]) - 4
         spans: list[Span] = [(name, f"title{style}")]
         if argument and room >= 6:

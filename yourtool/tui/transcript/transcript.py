@@ -6,7 +6,7 @@ timer runs.
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Literal
 
@@ -29,6 +29,7 @@ from yourtool.tui.keys import KEYS, bindings
 from yourtool.tui.slices import PAUSE_SECONDS, SLICE_SECONDS, Slices
 from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.terminal import MAX_COPIED_CHARACTERS
+from yourtool.tui.transcript.activity import FRAMES_PER_SECOND, ActivityLine
 from yourtool.tui.transcript.items import ErrorItem, Item
 from yourtool.tui.transcript.layout import ItemLayout
 from yourtool.tui.transcript.painting import GUTTER, Painter
@@ -36,10 +37,8 @@ from yourtool.tui.transcript.selection import is_long, read_selection, selected_
 from yourtool.tui.transcript.text_items import ReplyItem, ThinkingItem
 from yourtool.tui.transcript.timeline import Timeline
 from yourtool.tui.transcript.tool_card import ToolCard
-from yourtool.tui.transcript.update_schedule import UpdateSchedule
+from yourtool.tui.transcript.update_schedule import Ticker, UpdateSchedule
 
-SILENCE_SECONDS = 10
-"""Seconds without new output after which the status line shows the pause."""
 _RESERVED_ROWS = 3
 """Blank rows reserved below a streaming reply, so that not every new row scrolls the text."""
 _FINAL_EVENTS = (MessageComplete, LlmCallFailed, TurnCompleted, TurnCancelled)
@@ -72,9 +71,12 @@ class Transcript(ScrollView, can_focus=True):
     class RetryRequested(Message):
         """Posted when the user retries the failed turn."""
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id, classes=classes)
-        self._timeline = Timeline(retry_key=_key_label("chat.retry"))
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._timeline = Timeline(retry_key=_key_label("chat.retry"), clock=clock)
+        self.activity = ActivityLine(clock)
+        """The line below the last item; `update_activity` shows changes of it."""
         self._layout = ItemLayout(self._timeline.items)
         self._layout_timer: Timer | None = None
         self._painter: Painter | None = None
@@ -83,15 +85,15 @@ class Transcript(ScrollView, can_focus=True):
         self._view_top = 0
         self._new_rows = 0  # since the end was visible; `unseen_rows` is updated with the layout
         self._scroll_height = 0
-        self._changed_at = 0.0  # time of the last event that changed an item
         self._schedule = UpdateSchedule(
             self,
             has_changes=self._has_changes,
             lay_out=self._lay_out_changes,
             paint=self._paint_changes,
         )
-        self._painted_total = 0
-        self._ticker: Timer | None = None
+        self._painted_height = 0
+        self._ticker = Ticker(self, self._tick)
+        self._ticked_second = 0
 
     def on_mount(self) -> None:
         """Follow the theme."""
@@ -131,7 +133,7 @@ class Transcript(ScrollView, can_focus=True):
         """Apply an event to the items and schedule an update of the screen."""
         self._timeline.apply(event)
         if self._timeline.changed_items:
-            self._changed_at = time.monotonic()
+            self.activity.mark_output()
             self._schedule.request(at_once=isinstance(event, _FINAL_EVENTS))
 
     async def build_timeline(self, facts: Iterable[AnyFact]) -> Timeline:
@@ -155,7 +157,7 @@ class Transcript(ScrollView, can_focus=True):
         self._layout.items = ()  # a copy that is being read leaves the rows alone
         self._layout = ItemLayout(timeline.items)
         self._selected, self._following = None, True
-        self._set_scroll_height(0)
+        self._update_scroll_height()
         self._relayout()
         self._update_ticker()
 
@@ -193,16 +195,21 @@ class Transcript(ScrollView, can_focus=True):
         self._relayout()
 
     @property
-    def active_item(self) -> Item | None:
-        """The item that streams, runs or waits; see `Timeline.active_item`."""
-        return self._timeline.active_item
+    def hidden_activity(self) -> str:
+        """What the turn does, if the line that shows it is not on the screen."""
+        is_visible = self.activity.is_shown and self._following
+        return "" if is_visible else self.activity.describe(self._timeline)
 
-    @property
-    def silent_seconds(self) -> int | None:
-        """Seconds since a started reply last grew; None below `SILENCE_SECONDS`."""
-        seconds = int(time.monotonic() - self._changed_at)
-        has_started = isinstance(self._timeline.active_item, ReplyItem | ThinkingItem)
-        return seconds if has_started and seconds >= SILENCE_SECONDS else None
+    def update_activity(self) -> None:
+        """Show, update or remove the line below the last item."""
+        had_line = self.activity.is_shown
+        changed = self.activity.update(self._timeline, self._text_width)
+        if had_line != self.activity.is_shown:
+            self._lay_out_visible()
+            self._repaint()
+        elif changed:
+            self._repaint(self._activity_row, self._activity_row + 1)
+        self._update_ticker()
 
     def last_reply_source(self) -> str:
         """Return the Markdown source of the last reply."""
@@ -275,7 +282,7 @@ class Transcript(ScrollView, can_focus=True):
     # Screen updates
 
     def _new_timeline(self) -> Timeline:
-        timeline = Timeline(retry_key=_key_label("chat.retry"))
+        timeline = Timeline(retry_key=_key_label("chat.retry"), clock=self._clock)
         timeline.highlight = self._timeline.highlight
         return timeline
 
@@ -291,29 +298,52 @@ class Transcript(ScrollView, can_focus=True):
 
     def _paint_changes(self) -> None:
         first, last = self._layout.take_changed_rows()
-        if self._layout.total != self._painted_total:
-            last = max(self._layout.total, self._painted_total)
+        self.activity.update(self._timeline, self._text_width)
         self._lay_out_visible()
-        self._painted_total = self._layout.total
+        if self._content_height != self._painted_height:
+            last = max(self._content_height, self._painted_height)
+        self._painted_height = self._content_height
         self._repaint(first, last)
         self._update_ticker()
 
     def _update_ticker(self) -> None:
-        ticking = self._timeline.ticking_items
-        if ticking and self._ticker is None:
-            self._ticker = self.set_interval(1, self._tick)
-        elif not ticking and self._ticker is not None:
+        if self.activity.is_shown and self._shows_motion:
+            self._ticker.start(1 / FRAMES_PER_SECOND)
+        elif self.activity.is_shown or self._timeline.ticking_items:
+            self._ticker.start(1)
+        else:
             self._ticker.stop()
-            self._ticker = None
 
     def _tick(self) -> None:
-        for item in self._timeline.ticking_items:
-            item.invalidate()
-            self._timeline.changed_items.add(item)
-        self._schedule.flush()
-        self._update_ticker()
+        """Show the next frame of the spinner, and every second the times."""
+        second = int(self._clock())
+        if second != self._ticked_second:
+            self._ticked_second = second
+            for item in self._timeline.ticking_items:
+                item.invalidate()
+                self._timeline.changed_items.add(item)
+            self._schedule.flush()
+            self.update_activity()
+        if self.activity.is_shown:
+            row = self._activity_row - self.scroll_offset.y
+            if 0 <= row < self.size.height:
+                self.refresh(Region(0, row, 1, 1))
 
     # Layout and scrolling
+
+    @property
+    def _shows_motion(self) -> bool:
+        return self.app.animation_level != "none"
+
+    @property
+    def _activity_row(self) -> int:
+        """The row of the activity line, below a blank row."""
+        return self._layout.total + (1 if len(self._layout) else 0)
+
+    @property
+    def _content_height(self) -> int:
+        """The height of the items and the activity line."""
+        return self._activity_row + 1 if self.activity.is_shown else self._layout.total
 
     @property
     def _text_width(self) -> int:
@@ -327,12 +357,12 @@ class Transcript(ScrollView, can_focus=True):
         layout.width = self._text_width
         if self._following:
             layout.lay_out_end(height)
-            self._set_scroll_height(layout.total)
+            self._update_scroll_height()
             self._move_to(self.max_scroll_y)
         else:
             y = round(self.scroll_y)
             y = layout.lay_out_from(y, height, upwards=y < self._view_top)
-            self._set_scroll_height(layout.total)
+            self._update_scroll_height()
             self._move_to(y)
         rows_below = max(0, layout.total - self._view_top - height)
         self._new_rows = 0 if self._following else max(0, min(self._new_rows, rows_below))
@@ -358,7 +388,7 @@ class Transcript(ScrollView, can_focus=True):
         self._painter = None  # a painter has a fixed width
         if not self._following and len(layout):
             layout.lay_out(first)
-            self._set_scroll_height(layout.total)
+            self._update_scroll_height()
             row = row * layout.height(first) // max(1, height)
             self._move_to(min(layout.top(first) + row, self.max_scroll_y))
         self._lay_out_visible()
@@ -373,8 +403,9 @@ class Transcript(ScrollView, can_focus=True):
             self._following = self.scroll_y >= self.max_scroll_y
             self._repaint()
 
-    def _set_scroll_height(self, total: int) -> None:
+    def _update_scroll_height(self) -> None:
         """Set the scrollable height, in steps while the view follows the end."""
+        total = self._content_height
         if total > self.size.height and self._following:
             if not total <= self._scroll_height <= total + _RESERVED_ROWS:
                 self._scroll_height = total + _RESERVED_ROWS if self._is_growing else total
@@ -442,6 +473,9 @@ class Transcript(ScrollView, can_focus=True):
         if self._painter is None:
             self._painter = Painter(self)
         item, at, line = self._layout.row_at(y)
+        if item is None and self.activity.is_shown and y == self._activity_row:
+            mark = self.activity.mark(moves=self._shows_motion)
+            return self._painter.build_strip(self.activity.line, mark)
         if item is None or at < 0:
             return self._painter.blank()
         selected = item is self._selected and self.has_focus

@@ -75,3 +75,31 @@ class UpdateSchedule:
             self._paint()
         if is_partial:
             self._timer = self._widget.set_timer(PAUSE_SECONDS, self.flush)
+
+
+class Ticker:
+    """Calls a function at an interval while something on the screen shows a time."""
+
+    def __init__(self, widget: Widget, tick: Callable[[], None]) -> None:
+        self._widget = widget
+        self._tick = tick
+        self._timer: Timer | None = None
+        self._seconds = 0.0
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the timer runs."""
+        return self._timer is not None
+
+    def start(self, seconds: float) -> None:
+        """Call the function every so many seconds."""
+        if self._timer is None or self._seconds != seconds:
+            self.stop()
+            self._seconds = seconds
+            self._timer = self._widget.set_interval(seconds, self._tick)
+
+    def stop(self) -> None:
+        """Stop the timer."""
+        if self._timer is not None:
+            self._timer.stop()
+            self._timer = None

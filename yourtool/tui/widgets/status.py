@@ -1,6 +1,5 @@
-"""The status line: model, approval mode, context use, cost and current activity."""
+"""The status line: model, approval mode, context use and cost."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -9,21 +8,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from yourtool.amounts import format_duration
-from yourtool.events.catalog import AnyFact
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
-from yourtool.events.tools import (
-    ToolCalled,
-    ToolCompleted,
-    ToolConfirmationRequested,
-    ToolConfirmationResolved,
-    ToolFailed,
-)
-from yourtool.events.turns import TurnStarted
 from yourtool.text import printable
-from yourtool.tui.transcript.items import ErrorItem, Item
-from yourtool.tui.transcript.text_items import ThinkingItem
-from yourtool.tui.transcript.tool_card import CommandCard
 
 NARROW_COLUMNS = 60
 _GAP = "  "
@@ -39,10 +24,7 @@ class StatusFields(Struct, frozen=True, kw_only=True):
     """Percentage of the context window in use."""
     cost: str = ""
     activity: str = ""
-    seconds: int | None = None
-    """Seconds since the turn started."""
-    silent_seconds: int | None = None
-    """Seconds since a started reply last grew; None while it grows."""
+    """What a turn does, if nothing else on the screen shows it."""
     queued: int = 0
     branch: str = ""
     alert: str = ""
@@ -91,10 +73,7 @@ def status_parts(status: StatusFields, *, narrow: bool) -> list[StatusPart]:
     if status.alert:
         found.append(StatusPart(0, status.alert, "$text-accent"))
     if status.activity:
-        clock = "" if status.seconds is None else f" {format_duration(status.seconds)}"
-        if status.silent_seconds is not None:
-            clock += f", no output for {format_duration(status.silent_seconds)}"
-        found.append(StatusPart(0, f"{status.activity}{clock}", "$warning"))
+        found.append(StatusPart(0, status.activity, "$warning"))
     if name:
         swap = f" → {_short_name(status.pending_model)}" if status.pending_model else ""
         found.append(StatusPart(1, f"{name}{swap}", "$text-primary"))
@@ -121,45 +100,6 @@ def fit_parts(found: list[StatusPart], width: int) -> list[StatusPart]:
     ):
         fitting.remove(max(fitting, key=lambda part: part.rank))
     return fitting
-
-
-def describe_activity(facts: Sequence[AnyFact], active_item: Item | None) -> str:
-    """Return what a running turn does or waits for, from the facts since the last request.
-
-    `active_item` is the reply that streams, the user's command, or a failure before a retry.
-    """
-    if isinstance(active_item, CommandCard):
-        return "running your command"
-    settled: set[str] = set()
-    running: list[str] = []
-    asked = False
-    for fact in reversed(facts):
-        match fact:
-            case ToolCompleted() | ToolFailed():
-                settled.add(fact.tool_use_id)
-            case ToolConfirmationResolved():
-                settled.add(fact.confirmation_request_id)
-            case ToolCalled() if fact.tool_use_id not in settled:
-                running.append(printable(fact.tool_name))
-            case ToolConfirmationRequested() if fact.confirmation_request_id not in settled:
-                asked = True
-            case LlmCallStarted() if active_item is None:
-                return f"waiting for {printable(fact.provider)}"
-            case LlmCallFailed() if isinstance(active_item, ErrorItem) and active_item.is_retrying:
-                return f"waiting for {printable(fact.provider)}"
-            case LlmCallFailed():
-                return "waiting to retry" if fact.retryable else "ending the turn"
-            case LlmCallStarted() | LlmCallCompleted() | TurnStarted():
-                break
-            case _:
-                pass
-    if asked:
-        return "waiting for you"
-    if running:
-        return f"running {running[0]}" if len(running) == 1 else f"running {len(running)} tools"
-    if active_item is not None:
-        return "thinking" if isinstance(active_item, ThinkingItem) else "writing"
-    return "working"
 
 
 def find_branch(workspace: Path) -> str:
