@@ -41,6 +41,16 @@ def message_texts(stored):
     ]
 
 
+def test_shown_and_exported_facts_of_a_call_have_its_counters(line):
+    session_id = start_session(line)
+    exported = map(json.loads, run_sessions(line, "export", session_id, "--json").splitlines())
+    for lines in (facts(line, session_id), exported):
+        [call] = [each for each in lines if each["type"] == "llm.call_completed"]
+        usage = call["message"]["metadata"]["usage"]
+        assert usage["output_tokens"] > 0
+        assert {name: call[name] for name in usage} == usage
+
+
 @pytest.mark.req("R-PER-09")
 def test_search_result_has_session_message_and_snippet(line):
     session_id = start_session(line)

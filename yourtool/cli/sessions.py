@@ -18,6 +18,7 @@ from yourtool.amounts import format_money
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.errors import StoreError, UsageError
+from yourtool.events.codec import to_stored
 from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
@@ -205,7 +206,7 @@ def _format_local_time(moment: datetime) -> str:
 async def _show(session_id: str, store: SessionStore, *, as_json: bool) -> None:
     facts = await store.read(session_id)
     if as_json:
-        print_json(facts)
+        print_json([to_stored(fact) for fact in facts])
         return
     state = State()
     for fact in facts:
