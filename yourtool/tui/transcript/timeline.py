@@ -188,7 +188,7 @@ class Timeline:
                 if parts := self._message.parts:
                     self.message_items[event.message.id] = parts[0]
                 self._summary.add_request(event)
-                self.tokens.end_request(event.output_tokens)
+                self.tokens.end_request(event.usage.output_tokens)
                 self.provider = ""
                 self._end_message()
             case LlmCallFailed():
@@ -302,7 +302,7 @@ class Timeline:
     def _fail_request(self, event: LlmCallFailed) -> None:
         self._resolve_failure()
         self._summary.add_failure(event)
-        self.tokens.end_request(event.output_tokens)
+        self.tokens.end_request(event.usage.output_tokens if event.usage else 0)
         cancelled = event.error_class == ErrorClass.CANCELLED
         if event.message is not None:
             self._complete_content(event.message.content)
