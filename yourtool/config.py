@@ -119,6 +119,10 @@ class UiConfig(Struct, frozen=True):
     reduced_motion: Annotated[
         bool, Meta(description="Show no animation, such as the spinner of a running turn.")
     ] = False
+    enter_approves: Annotated[
+        bool,
+        Meta(description="`Enter` and `y` allow the call in an approval prompt once."),
+    ] = False
 
 
 class Config(Struct, frozen=True):

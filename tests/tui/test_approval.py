@@ -10,6 +10,7 @@ from tests.security.payloads import PAIR, PAYLOADS
 from tests.tui.fakes import Ask, FakeRuntime, FakeSession, ended, question, replied, routed, started
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from yourtool.agent.commands.base import Choice
+from yourtool.config import UiConfig
 from yourtool.effects import Confirmation, Preview, Scope, SideEffects, Verdict
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
@@ -384,6 +385,73 @@ async def test_enter_allows_only_after_tab_and_arrows_selected_it(home, clock):
         await press(pilot, "tab", "left", "left", "left", "enter")
         await until(pilot, lambda: asked.decision is not None)
         assert asked.decision.verdict is Verdict.ALLOW
+
+
+def approving(home, clock, *asks):
+    app = asking(home, clock, *asks)
+    app.apply_settings(UiConfig(enter_approves=True))
+    return app
+
+
+@pytest.mark.parametrize("key", ["enter", "y"])
+@pytest.mark.req("R-CONF-03")
+async def test_setting_lets_enter_and_y_allow_once(home, clock, key):
+    asked = Ask(question())
+    app = approving(home, clock, asked)
+    async with app.run_test() as pilot:
+        panel = await ask(pilot, clock)
+        assert "Enter or y allows" in panel.border_subtitle
+        await press(pilot, key)
+        await settle(pilot)
+        assert asked.decision is None, "another key could follow"
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: asked.decision is not None)
+        assert (asked.decision.verdict, asked.decision.scope) == (Verdict.ALLOW, Scope.ONCE)
+        assert app.chat.prompt.text == ""
+
+
+@pytest.mark.parametrize(
+    ("keys", "left"),
+    [("yes", "yes"), (["y", "enter"], ""), (["enter", "x"], "x"), (["enter", "enter"], "")],
+)
+@pytest.mark.req("T20")
+async def test_enter_and_y_answer_only_if_no_key_follows(home, clock, keys, left):
+    asked = Ask(question())
+    app = approving(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await burst(pilot, *keys)
+        await wait(pilot, clock, 2)
+        assert asked.decision is None
+        assert app.chat.prompt.text == left
+
+
+@pytest.mark.req("T20")
+async def test_enter_typed_ahead_or_with_text_in_the_prompt_never_allows(home, clock):
+    asked = Ask(question())
+    app = approving(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock, quiet=False)
+        await press(pilot, "enter", "y")
+        await wait(pilot, clock, 1)
+        await press(pilot, "enter")
+        await wait(pilot, clock, 0.3)
+        assert asked.decision is None
+        assert [draft.text for draft in app.chat.runner.queue.drafts] == ["y"]
+        await press(pilot, "up", "down", "f5", "pagedown")
+        await wait(pilot, clock, 2)
+        assert asked.decision is None
+
+
+async def test_setting_does_not_allow_what_was_not_read_to_the_end(home, clock):
+    asked = Ask(question("\n".join(f"step-{n:03}" for n in range(60))))
+    app = approving(home, clock, asked)
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await ask(pilot, clock)
+        await press(pilot, "enter")
+        await wait(pilot, clock, 0.5)
+        assert asked.decision is None
+        assert panel.handles_page_keys
 
 
 @pytest.mark.req("R-TUI-12")

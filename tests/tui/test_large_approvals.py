@@ -9,6 +9,7 @@ from tests.tui.test_approval import Clock, ask, asking, wait
 from yourtool.effects import Confirmation, Preview, SideEffects, Verdict
 from yourtool.text import escape_line
 from yourtool.tui.approval_text import approval_line
+from yourtool.tui.highlight import get_highlighter
 
 CHINESE = "".join(map(chr, range(0x4E10, 0x5E10)))
 RUSSIAN = "".join(f"слово{chr(0x430 + n % 32)}{chr(0x430 + n // 32)} " for n in range(600))
@@ -37,6 +38,13 @@ QUESTIONS = {
     "a megabyte of tabs": change("a\t" * 500_000),
     "a megabyte of argument": None,
 }
+QUESTIONS["an edit of 10,000 lines of code"] = Preview(
+    kind="diff",
+    body="--- a/x.py\n+++ b/x.py\n@@ -1,10000 +1,10000 @@\n"
+    + "".join(f"-value_{n} = compute('{n}', left, right)\n" for n in range(10_000))
+    + "".join(f"+value_{n} = compute('{n}', top, right)\n" for n in range(10_000)),
+    paths=("x.py",),
+)
 LIKE_OTHERS = {"a megabyte of lines", "a change of 40,000 lines", "a megabyte of command"}
 """Kinds with the same shape as others; in the long version only."""
 
@@ -77,11 +85,12 @@ async def test_approval_prompt_with_a_large_text_does_not_block_the_loop(home, k
         )
     )
     app = asking(home, clock, asked)
-    async with app.run_test(size=(80, 24)) as pilot:
+    app.chat.set_highlight(get_highlighter)
+    async with app.run_test(size=(200, 50) if "code" in kind else (80, 24)) as pilot:
         panel = await ask(pilot, clock)
         assert "│ " in screen_text(app)
         assert "lines not shown" in screen_text(app)
-        await press(pilot, "ctrl+e", "pagedown")
+        await press(pilot, "ctrl+e", "pagedown", "ctrl+end", "pageup", "ctrl+home")
         await press(pilot, "escape")
         await until(pilot, lambda: asked.decision is not None)
         assert panel.confirmation is None

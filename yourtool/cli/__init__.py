@@ -129,10 +129,7 @@ def _run_interface(arguments: Arguments, paths: Paths) -> int:
         )
         app.first_prompt = arguments.first_prompt
         app.typed_ahead = typed_ahead
-        if config.ui.ascii:
-            app.use_ascii()
-        if config.ui.reduced_motion:
-            app.reduce_motion()
+        app.apply_settings(config.ui)
         app.run()
     if app.failed:
         os._exit(ExitCode.FAILED)  # skip cleanup: the parent process restores the terminal

@@ -16,6 +16,7 @@ from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
 
 from yourtool.agent.commands.models import swap_alternatives
+from yourtool.config import UiConfig
 from yourtool.errors import ConfigError, SwapRefusedError, YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.paths import resolve_paths, shipped_directory
@@ -107,13 +108,13 @@ class YourtoolApp(App[None]):
         filters = [each for each in super().get_line_filters() if not isinstance(each, Monochrome)]
         return [*filters, *self._output_filters]
 
-    def use_ascii(self) -> None:
-        """Draw lines and symbols in ASCII; call before `run`."""
-        self._output_filters.append(AsciiFilter())
-
-    def reduce_motion(self) -> None:
-        """Show no animation of ours or of Textual; call before `run`."""
-        self.animation_level = "none"
+    def apply_settings(self, settings: UiConfig) -> None:
+        """Apply the settings of the interface; call before `run`."""
+        if settings.ascii:
+            self._output_filters.append(AsciiFilter())
+        if settings.reduced_motion:
+            self.animation_level = "none"
+        self.chat.approval_prompt.enter_approves = settings.enter_approves
 
     def get_default_screen(self) -> Screen[None]:
         """Return the chat as the first screen."""

@@ -261,6 +261,14 @@ KEYS: tuple[KeyBinding, ...] = (
         description="allow once",
     ),
     KeyBinding(
+        id="approval.enter",
+        place="approval",
+        keys="enter,y",
+        label="Enter, y",
+        action="",
+        description="allow once, if `[ui] enter_approves = true`",
+    ),
+    KeyBinding(
         id="approval.session",
         place="approval",
         keys="s",

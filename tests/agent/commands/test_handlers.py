@@ -88,6 +88,7 @@ EXPECTED = {
     "export": Notice,
     "cost": Report,
     "context": Report,
+    "diff": Notice,
     "key": Choose,
     "retry": StartTurn,
     "continue": StartTurn,

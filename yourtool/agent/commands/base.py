@@ -69,6 +69,20 @@ class Report(Struct, frozen=True):
     sections: tuple[Section, ...]
 
 
+class FileChange(Struct, frozen=True):
+    """A change to one file as a unified diff."""
+
+    path: str
+    diff: str
+
+
+class ShowChanges(Struct, frozen=True):
+    """Show changes to files."""
+
+    title: str
+    changes: tuple[FileChange, ...]
+
+
 class CopyText(Struct, frozen=True):
     """Copy a text to the clipboard."""
 
@@ -148,6 +162,7 @@ class EnterText(Struct, frozen=True):
 CommandResult: TypeAlias = (
     Event
     | Report
+    | ShowChanges
     | CopyText
     | SettingChanged
     | StartTurn

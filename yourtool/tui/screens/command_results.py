@@ -13,6 +13,7 @@ from yourtool.agent.commands.base import (
     OpenSession,
     Report,
     SettingChanged,
+    ShowChanges,
     ShowMessage,
     StartSession,
     StartTurn,
@@ -20,6 +21,7 @@ from yourtool.agent.commands.base import (
 from yourtool.events.deltas import Notice
 from yourtool.tui.drafts import fold_text
 from yourtool.tui.screens.attachments import warn_unsupported
+from yourtool.tui.screens.changes import ChangesScreen
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.dialog import TextEntry
 from yourtool.tui.screens.picker import Picker
@@ -59,6 +61,8 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
             chat.note(level, text)
         case Report(title=title, sections=sections):
             await chat.app.push_screen(ReportScreen(title, sections))
+        case ShowChanges(title=title, changes=changes):
+            await chat.app.push_screen(ChangesScreen(title, changes, chat.highlight))
         case CopyText(text=text):
             chat.app.copy_to_clipboard(text)
             if len(text) <= MAX_COPIED_CHARACTERS:

@@ -2,8 +2,9 @@
 
 It does not block the screen: the transcript scrolls, the prompt accepts text and the turn can be
 stopped. The prompt keeps the focus, and only the letters of the answers reach the approval prompt,
-when `KeystrokeGuard` permits it. From an empty prompt, Tab moves the focus here, where arrows and
-Enter work too. A call can be allowed only after its last row was on the screen.
+when `KeystrokeGuard` permits it; with a setting, also Enter and `y`, which allow the call. From an
+empty prompt, Tab moves the focus here, where arrows and Enter work too. A call can be allowed only
+after its last row was on the screen.
 """
 
 import asyncio
@@ -28,6 +29,8 @@ WIDE_COLUMNS = 60
 """Columns from which on all key hints fit."""
 _CHAT_KEYS = frozenset(name for key in KEYS if key.place == "chat" for name in key.keys.split(","))
 """Keys with the same effect everywhere, which do not count as typing."""
+_ENTER = "enter"
+"""Held like a letter, but it does not go to the prompt if another key follows."""
 
 
 class ApprovalPrompt(Vertical):
@@ -63,6 +66,8 @@ class ApprovalPrompt(Vertical):
     def __init__(self, prompt: Prompt, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self.can_focus = False
+        self.enter_approves = False
+        """Whether Enter and `y` allow the call."""
         self.highlight: HighlighterFactory | None = None
         """The colours of code, once they are loaded."""
         self.guard = KeystrokeGuard(clock)
@@ -190,10 +195,8 @@ class ApprovalPrompt(Vertical):
         self._update_hints()
 
     def action_answer(self, letter: str) -> None:
-        """Answer with a letter unless another key follows immediately."""
-        if self.options.accepts_letters and letter in {
-            each.letter for each in self.options.options
-        }:
+        """Answer with a letter, or with Enter, unless another key follows immediately."""
+        if self.options.accepts_letters and self._find_option(letter) is not None:
             self.guard.hold_letter(letter)
             self.set_timer(HOLD_SECONDS, self.commit_held_letter)
 
@@ -204,7 +207,8 @@ class ApprovalPrompt(Vertical):
     def commit_held_letter(self) -> None:
         """Apply a held letter when its delay has passed."""
         if (letter := self.guard.accept_letter()) is not None:
-            self._choose(next(each for each in self.options.options if each.letter == letter))
+            if (option := self._find_option(letter)) is not None:
+                self._choose(option)
         elif self.guard.held_letter is not None:
             self.set_timer(HOLD_SECONDS / 4, self.commit_held_letter)
 
@@ -236,8 +240,9 @@ class ApprovalPrompt(Vertical):
     def _handle_letter(self, event: events.Key | events.Paste) -> bool:
         """Handle an answer letter; any other key goes to the prompt, after a held letter."""
         if isinstance(event, events.Key) and self.guard.held_letter is None:
-            if event.character in {each.letter for each in self.options.options}:
-                self.action_answer(event.character)
+            letter = _ENTER if event.key == "enter" else event.character or ""
+            if self._find_option(letter) is not None:
+                self.action_answer(letter)
                 return True
             if event.key == "ctrl+e":
                 self.action_expand()
@@ -247,6 +252,12 @@ class ApprovalPrompt(Vertical):
                 return False
         self._leave_to_prompt()
         return False
+
+    def _find_option(self, letter: str) -> Option | None:
+        """Return the answer of a letter or of Enter."""
+        if self.enter_approves and letter in (_ENTER, "y"):
+            letter = "a"
+        return next((each for each in self.options.options if each.letter == letter), None)
 
     def _leave_to_prompt(self) -> None:
         self._disarm()
@@ -286,7 +297,7 @@ class ApprovalPrompt(Vertical):
 
     def _disarm(self) -> None:
         """Stop accepting keys; a held letter goes to the prompt."""
-        if letter := self.guard.release_letter():
+        if (letter := self.guard.release_letter()) and letter != _ENTER:
             self._prompt.insert_text(letter)
         if self.screen.focused in (self, self.note):
             self.screen.set_focus(self._prompt)
@@ -333,7 +344,8 @@ class ApprovalPrompt(Vertical):
             hints.append("Page Down for more" if expanded else "Ctrl+E shows more")
             hints += ["Ctrl+E shows less"] if expanded and roomy else []
         elif roomy:
-            hints.append("Enter selects" if self.options.accepts_arrows else "press a letter")
+            letters = "Enter or y allows" if self.enter_approves else "press a letter"
+            hints.append("Enter selects" if self.options.accepts_arrows else letters)
         hints.append("Esc denies")
         if (behind := len(self._pending) - 1) > 0:
             hints.append(f"{behind} more")
