@@ -1,8 +1,8 @@
 """Decompression of HTTP response bodies in small steps.
 
-A few kilobytes can expand to gigabytes. Every step therefore yields a small piece and lets the
-event loop run, so that the reader can stop at its limit. One layer of gzip is accepted; anything
-else is refused, because the expansion of layers multiplies.
+A few kilobytes can expand to gigabytes. Every step therefore yields a small piece, so that the
+reader can stop at its limit, and the event loop runs after every `MAX_PIECE_BYTES`. One layer of
+gzip is accepted; anything else is refused, because the expansion of layers multiplies.
 """
 
 import asyncio
@@ -30,14 +30,16 @@ async def decompress(
     CompressionError: the body is damaged, or `encoding` is not supported.
     """
     steps = _get_decoder(encoding)
-    size = 0
+    size = unpaused = 0
     async for chunk in body:
         for piece in steps.feed(chunk):
             yield piece
-            size += len(piece)
+            size, unpaused = size + len(piece), unpaused + len(piece)
             if limit is not None and size >= limit:
                 return
-            await asyncio.sleep(0)
+            if unpaused >= MAX_PIECE_BYTES:
+                unpaused = 0
+                await asyncio.sleep(0)
 
 
 def _get_decoder(encoding: str) -> "_Plain | _Gzip":

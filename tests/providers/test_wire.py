@@ -236,6 +236,7 @@ async def test_flood_of_pings_does_not_extend_the_idle_timeout(ping):
             for _ in range(200):
                 now, pings = now + 1, pings + 1
                 yield ping
+                await asyncio.sleep(0.001)  # as the network does
 
     provider = exchange(THINKING_AND_CALL)["provider"]
     dialect = MessagesDialect()
@@ -243,7 +244,7 @@ async def test_flood_of_pings_does_not_extend_the_idle_timeout(ping):
     _, error = await events_of(speaker, request_for(THINKING_AND_CALL))
     assert isinstance(error, NetworkError)
     assert error.code is ErrorCode.STALLED
-    assert pings == StreamTimeouts().content  # one each second
+    assert 0 <= pings - StreamTimeouts().content <= 3  # one each second, a few are read ahead
 
 
 async def test_time_of_the_consumer_does_not_count_as_idle_time():

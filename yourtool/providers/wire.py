@@ -31,6 +31,7 @@ from yourtool.events.deltas import StreamEvent
 from yourtool.interrupt import Interrupted
 from yourtool.messages.message import Message
 from yourtool.providers.base import Request, Transport, WireResponse
+from yourtool.providers.chunk_gathering import gather_chunks
 from yourtool.providers.dialects.base import Dialect, ResponseParser, WireRequest
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.idle_timer import IdleTimer, StreamTimeouts
@@ -173,8 +174,10 @@ async def _read_chunks(
     response: WireResponse, parser: ResponseParser, timer: IdleTimer
 ) -> AsyncGenerator[bytes, None]:
     """Yield the body of the response until it or the reply ends."""
-    chunks, size = aiter(response.chunks()), 0
-    try:
+    reply, size = parser.reply, 0
+    async with aclosing(
+        gather_chunks(response.chunks(), lambda: not reply.argument_size)
+    ) as chunks:
         while (chunk := await _read_chunk(chunks, parser, timer)) is not None:
             size += len(chunk)
             if size > STREAM_LIMIT:
@@ -182,9 +185,6 @@ async def _read_chunks(
                     f"the response is larger than {STREAM_LIMIT // 2**20} MiB; it was cut off"
                 )
             yield chunk
-    finally:
-        if isinstance(chunks, AsyncGenerator):
-            await chunks.aclose()
 
 
 async def _read_chunk(

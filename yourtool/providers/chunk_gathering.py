@@ -1,0 +1,103 @@
+"""Chunks of a response that arrive shortly after each other are handed on together.
+
+Servers send one chunk for each token. Reading one, and everything that follows for it, costs more
+than its content. So after a read that had to wait for the network, the next one is delayed: the
+system collects meanwhile, and one read returns all of it.
+
+Nothing is delayed at the beginning of a response, from its first tool call on, or when so much
+arrives that reads return enough anyway.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+
+_DELAY_SECONDS = 0.022
+_WINDOW_SECONDS = 0.022
+"""Time over which the speed is measured."""
+_WAIT_SECONDS = 0.0005
+"""A read that takes longer had to wait; one of bytes that are there takes much less."""
+_PROMPT_CHUNKS = 16
+"""Chunks at the beginning that are handed on as they arrive."""
+_FAST_BYTES = 2**19
+"""Bytes per second from which reads return enough without a delay."""
+_MAX_BUFFERED_BYTES = 256 * 1024
+"""Bytes that are read ahead of the consumer."""
+
+
+async def gather_chunks(
+    chunks: AsyncIterator[bytes], may_delay: Callable[[], bool]
+) -> AsyncGenerator[bytes, None]:
+    """Yield the bytes of `chunks` in fewer chunks; an exception follows the bytes before it.
+
+    `may_delay`: whether the content that arrives now can wait for a moment.
+    """
+    buffer = _Buffer()
+    reading = asyncio.create_task(_read(chunks, buffer, may_delay))
+    try:
+        while (data := await buffer.take()) is not None:
+            yield data
+        await reading
+    finally:
+        reading.cancel()
+        await asyncio.wait([reading])
+        if isinstance(chunks, AsyncGenerator):
+            await chunks.aclose()
+
+
+class _Buffer:
+    """The bytes between the task that reads and the consumer."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._has_ended = False
+        self._changed = asyncio.Event()
+        self._taken = asyncio.Event()
+
+    async def put(self, chunk: bytes) -> None:
+        """Add a chunk, and wait if the consumer is far behind."""
+        self._data += chunk
+        self._changed.set()
+        if len(self._data) > _MAX_BUFFERED_BYTES:
+            self._taken.clear()
+            await self._taken.wait()
+
+    def end(self) -> None:
+        """No chunk follows."""
+        self._has_ended = True
+        self._changed.set()
+
+    async def take(self) -> bytes | None:
+        """Wait for bytes and return all of them; None at the end."""
+        await self._changed.wait()
+        if not self._data:
+            return None
+        data = bytes(self._data)
+        self._data.clear()
+        self._taken.set()
+        if not self._has_ended:
+            self._changed.clear()
+        return data
+
+
+async def _read(
+    chunks: AsyncIterator[bytes], buffer: _Buffer, may_delay: Callable[[], bool]
+) -> None:
+    count, size, is_fast = 0, 0, True
+    since = time.perf_counter()
+    try:
+        while True:
+            started = time.perf_counter()
+            if (chunk := await anext(chunks, None)) is None:
+                return
+            now = time.perf_counter()
+            await buffer.put(chunk)
+            count, size = count + 1, size + len(chunk)
+            if now - since > _WINDOW_SECONDS:
+                is_fast = size > _FAST_BYTES * (now - since)
+                since, size = now, 0
+            has_waited = now - started > _WAIT_SECONDS
+            if has_waited and not is_fast and count > _PROMPT_CHUNKS and may_delay():
+                await asyncio.sleep(_DELAY_SECONDS)
+    finally:
+        buffer.end()
