@@ -2,7 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from tests.tui.fakes import replied
+from tests.tui.fakes import full_reply
 from yourtool.errors import (
     AuthError,
     ConfigError,
@@ -69,6 +69,6 @@ def test_a_turn_that_never_ended_is_a_failure():
 def test_a_request_without_a_price_is_said_to_be_so_and_is_not_free(extras, unpriced, reported):
     outcome = Outcome()
     for extra in extras:
-        outcome.apply(replied("yes", cost="0", extra=extra))
+        outcome.apply(full_reply("yes", cost="0", extra=extra))
     result = outcome.result("sess_1")
     assert (result.unpriced_requests, result.reported_cost_usd) == (unpriced, reported)

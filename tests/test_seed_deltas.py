@@ -31,7 +31,7 @@ from tests.providers.recorded_exchanges import (
 from tests.providers.stream_rules import broken_rules
 from tests.scripts import calls_badly
 from tests.strategies import Writer, histories
-from tests.tui.events import Session
+from tests.tui.events import EventBuilder
 from yourtool.effects import SideEffects, ToolHints
 from yourtool.errors import ErrorCode, RateLimitError
 from yourtool.events.deltas import MessageComplete, TextDelta, ToolUseEnd, ToolUseStart
@@ -480,8 +480,8 @@ def test_no_request_contains_messages_for_the_user_only(audience, dialect):
 @pytest.mark.parametrize("audience", Audience)
 @pytest.mark.req("D8")
 def test_the_transcript_hides_messages_for_the_model_only(audience):
-    session, story = Session(), Timeline()
-    started, answered = session.started("to be seen?"), session.answered(TextBlock("An aside."))
+    session, story = EventBuilder(), Timeline()
+    started, answered = session.turn_start("to be seen?"), session.reply(TextBlock("An aside."))
     for event in (started, answered):
         changed = replaced(event, audience)
         story.apply(changed)
@@ -492,8 +492,8 @@ def test_the_transcript_hides_messages_for_the_model_only(audience):
 @pytest.mark.parametrize("audience", Audience)
 @pytest.mark.req("D8")
 def test_a_document_for_people_omits_messages_for_the_model_only(audience):
-    session = Session()
-    facts = [session.started("Hello?"), replaced(session.answered(TextBlock("Aside.")), audience)]
+    session = EventBuilder()
+    facts = [session.turn_start("Hello?"), replaced(session.reply(TextBlock("Aside.")), audience)]
     document = b"".join(to_markdown(facts, lambda text: text))
     assert b"Hello?" in document
     assert (b"Aside." in document) is (audience is not Audience.MODEL)

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.agent.harness import MODEL, OTHER, Checked, names, play
-from tests.store.turns import Story
+from tests.store.turns import FactBuilder
 from yourtool.errors import NetworkError
 from yourtool.events.facts import Fact
 from yourtool.messages.invariants import validate_session
@@ -41,13 +41,13 @@ async def long_session(bench, adapter, messages):
     """Return a session that holds so many messages, of which nothing was estimated yet."""
     bench.catalogue = Catalogue(MODELS, "2026-01-01")
     session = await bench.session(Unchecked(adapter))
-    await asyncio.to_thread(_fill, session.state, Story(session.id), messages)
+    await asyncio.to_thread(_fill, session.state, FactBuilder(session.id), messages)
     return session
 
 
-def _fill(state, story, messages):
+def _fill(state, builder, messages):
     while len(state.messages) < messages:
-        for fact in story.turn(f"a line of output {len(state.messages)}\n" * 30):
+        for fact in builder.turn(f"a line of output {len(state.messages)}\n" * 30):
             state.apply(fact)
 
 

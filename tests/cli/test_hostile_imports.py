@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.store.turns import Story, call, changed
+from tests.store.turns import FactBuilder, changed, tool_call
 from yourtool.blobs import store_blob
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
 from yourtool.paths import resolve_paths
@@ -23,20 +23,20 @@ def exported(tmp_path_factory) -> bytes:
     """An exported session of one turn with an image and a tool call."""
     blobs = tmp_path_factory.mktemp("blobs")
     picture = ImageBlock(ImageSource("file_ref", store_blob(blobs, PIXEL)), "image/png")
-    story, use = Story(), call()
-    asked = story.asked()
+    builder, use = FactBuilder(), tool_call()
+    asked = builder.turn_start()
     asked = changed(asked, message=changed(asked.message, content=(TextBlock("look"), picture)))
     facts = [
-        changed(story.created(), id="0" * 26),
+        changed(builder.session_start(), id="0" * 26),
         asked,
-        story.routed(),
-        story.calling(),
-        story.answered(ThinkingBlock("hm", "c2lnbmVk"), TextBlock("re"), use),
-        story.started(use),
-        story.completed(use),
-        story.calling(),
-        story.answered(TextBlock("done")),
-        story.ended(),
+        builder.route(),
+        builder.request(),
+        builder.reply(ThinkingBlock("hm", "c2lnbmVk"), TextBlock("re"), use),
+        builder.tool_start(use),
+        builder.tool_result(use),
+        builder.request(),
+        builder.reply(TextBlock("done")),
+        builder.turn_end(),
     ]
     return b"".join(to_jsonl(facts, str, blobs))
 

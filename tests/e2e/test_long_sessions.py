@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.store.turns import Story
+from tests.store.turns import FactBuilder
 from yourtool.messages.blocks import TextBlock
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
@@ -25,15 +25,19 @@ print(status, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
 
 async def write_session(home: Path, workspace: Path, messages: int) -> None:
     database = Database(home / "data" / "sessions.db")
-    story, store = Story(workspace=str(workspace)), SqliteStore(database)
-    await store.append(story.created())
+    builder, store = FactBuilder(workspace=str(workspace)), SqliteStore(database)
+    await store.append(builder.session_start())
     for _ in range(messages // 1_000):
         facts = []
         for number in range(125):
-            facts += story.turn("a line of output\n" * 10)
-            facts += [story.asked(f"prompt {number}"), story.routed(), story.calling()]
-            facts += [story.answered(TextBlock("Some words. " * 10)), story.ended()]
-            facts += [story.asked("again"), story.answered(TextBlock("Yes.")), story.ended()]
+            facts += builder.turn("a line of output\n" * 10)
+            facts += [builder.turn_start(f"prompt {number}"), builder.route(), builder.request()]
+            facts += [builder.reply(TextBlock("Some words. " * 10)), builder.turn_end()]
+            facts += [
+                builder.turn_start("again"),
+                builder.reply(TextBlock("Yes.")),
+                builder.turn_end(),
+            ]
         await store.append(*facts)
     await database.close()
 

@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from tests.store.turns import Story, reply_metadata
+from tests.store.turns import FactBuilder, reply_metadata
 from tests.strategies import few, names, replies, texts, ulids, usages
 from yourtool.events.catalog import FACT_TYPES, message_of
 from yourtool.events.codec import STORED_FACT, STORED_TYPES, from_stored, to_stored
@@ -82,8 +82,8 @@ def test_every_form_of_a_fact_is_unchanged(form):
 
 
 def test_every_form_passes_through_an_export(tmp_path):
-    story = Story()
-    facts = [story.created(), *(decoded(form["printed"]) for form in FORMS)]
+    builder = FactBuilder()
+    facts = [builder.session_start(), *(decoded(form["printed"]) for form in FORMS)]
     facts = [fact for fact in facts if not (type(fact) is type(facts[0]) and fact is not facts[0])]
     facts = [replace(fact, id=f"{n:026}") for n, fact in enumerate(facts)]
     lines = list(to_jsonl(facts, str, tmp_path))
@@ -152,11 +152,11 @@ def differing(fact, **fields):
 
 
 def test_a_reply_wins_over_different_counters_of_its_fact():
-    story = Story()
-    completed = story.answered(TextBlock("yes"))
+    builder = FactBuilder()
+    completed = builder.reply(TextBlock("yes"))
     usage = completed.usage
-    broken = story.broken(
-        usage, story.message(Role.ASSISTANT, [TextBlock("ye")], completed.message.metadata)
+    broken = builder.broken(
+        usage, builder.message(Role.ASSISTANT, [TextBlock("ye")], completed.message.metadata)
     )
     for fact in (completed, broken):
         read = decoded(differing(fact, input_tokens=7, cost_usd="99", pricing_version="old"))
@@ -168,7 +168,7 @@ def test_a_reply_wins_over_different_counters_of_its_fact():
 
 
 def test_the_fact_has_what_its_reply_lacks():
-    fact = Story().answered(TextBlock("yes"))
+    fact = FactBuilder().reply(TextBlock("yes"))
     raw = msgspec.json.decode(encoded(fact))
     for name in ("model", "provider", "usage"):
         del raw["message"]["metadata"][name]
@@ -176,15 +176,15 @@ def test_the_fact_has_what_its_reply_lacks():
 
 
 def test_usage_that_a_failed_call_did_not_count_stays_uncounted():
-    story = Story()
-    part = story.message(Role.ASSISTANT, [TextBlock("ye")], reply_metadata())
-    fact = story.broken(None, part)
+    builder = FactBuilder()
+    part = builder.message(Role.ASSISTANT, [TextBlock("ye")], reply_metadata())
+    fact = builder.broken(None, part)
     assert part.metadata.usage is not None
     assert decoded(encoded(fact)).usage is None
 
 
 def test_a_reason_to_stop_of_a_newer_version_is_another_reason():
-    fact = Story().answered(TextBlock("yes"))
+    fact = FactBuilder().reply(TextBlock("yes"))
     metadata = replace(fact.message.metadata, stop_reason=None)
     unknown = replace(fact, message=replace(fact.message, metadata=metadata))
     assert unknown.stop_reason is StopReason.OTHER

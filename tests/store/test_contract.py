@@ -7,7 +7,7 @@ import pytest
 
 from tests.agent.harness import Bench, Checked, play
 from tests.store.memory import MemoryStore
-from tests.store.turns import Story, call, changed
+from tests.store.turns import FactBuilder, changed, tool_call
 from yourtool.amounts import Spending
 from yourtool.errors import (
     InvalidMessageError,
@@ -40,79 +40,79 @@ async def store(request, path):
 
 
 async def test_facts_are_read_back_in_the_order_of_their_ids(store):
-    story, replayed = Story(), []
-    facts = (story.created(), *story.turn(), *story.turn())
+    builder, replayed = FactBuilder(), []
+    facts = (builder.session_start(), *builder.turn(), *builder.turn())
     await store.append(*facts)
-    assert await store.read(story.session_id) == facts
-    await store.replay(story.session_id, replayed.append)
+    assert await store.read(builder.session_id) == facts
+    await store.replay(builder.session_id, replayed.append)
     assert tuple(replayed) == facts
 
 
 async def test_ids_after_a_read_are_greater_than_every_id_of_the_session(store):
-    story = Story()
-    await store.append(story.created(), *story.turn())
-    assert new_id() > (await store.read(story.session_id))[-1].id
+    builder = FactBuilder()
+    await store.append(builder.session_start(), *builder.turn())
+    assert new_id() > (await store.read(builder.session_id))[-1].id
 
 
 async def test_unknown_session_is_reported(store):
     with pytest.raises(SessionNotFoundError):
         await store.read("sess_01AAAAAAAAAAAAAAAAAAAAAAAA")
     with pytest.raises(SessionNotFoundError):
-        await store.append(Story().asked())
+        await store.append(FactBuilder().turn_start())
 
 
 async def test_invalid_facts_store_nothing(store):
-    story, use = Story(), call()
-    await store.append(story.created(), story.asked(), story.answered(use))
-    before = await store.read(story.session_id)
-    done, empty = story.completed(use), story.asked()
+    builder, use = FactBuilder(), tool_call()
+    await store.append(builder.session_start(), builder.turn_start(), builder.reply(use))
+    before = await store.read(builder.session_id)
+    done, empty = builder.tool_result(use), builder.turn_start()
     with pytest.raises(InvalidMessageError, match="M1"):
         await store.append(done, changed(empty, message=changed(empty.message, content=())))
     with pytest.raises(StoreError, match="does not exist or"):
-        await store.append(story.completed(call()))
+        await store.append(builder.tool_result(tool_call()))
     with pytest.raises(StoreError, match="`estimated_input_tokens`"):
-        await store.append(changed(story.calling(), estimated_input_tokens=-1))
-    assert await store.read(story.session_id) == before
+        await store.append(changed(builder.request(), estimated_input_tokens=-1))
+    assert await store.read(builder.session_id) == before
 
 
 async def test_call_has_one_result_and_a_provider_id(store):
-    story, first, second = Story(), call(), call()
-    await store.append(story.created(), story.asked(), story.answered(first, second))
-    await store.append(story.completed(first))
+    builder, first, second = FactBuilder(), tool_call(), tool_call()
+    await store.append(builder.session_start(), builder.turn_start(), builder.reply(first, second))
+    await store.append(builder.tool_result(first))
     with pytest.raises(StoreError):
-        await store.append(story.failed(first))
-    assert await store.provider_call_ids(story.session_id) == tuple(
+        await store.append(builder.tool_failure(first))
+    assert await store.provider_call_ids(builder.session_id) == tuple(
         (use.id, "anthropic", f"toolu_{use.id[-6:]}") for use in (first, second)
     )
 
 
 async def test_unencodable_text_is_replaced(store):
-    story = Story()
-    await store.append(story.created(), story.asked("caf\udce9"))
-    assert (await store.read(story.session_id))[-1].message.text == "caf\ufffd"
+    builder = FactBuilder()
+    await store.append(builder.session_start(), builder.turn_start("caf\udce9"))
+    assert (await store.read(builder.session_id))[-1].message.text == "caf\ufffd"
 
 
 async def test_summary_has_title_model_turns_and_cost(store):
-    story, silent = Story(workspace="/work/here"), Story()
-    facts = (story.created(), *story.turn())
-    chosen = story._fact(SessionModelSelected, model="openai:gpt-5")
+    builder, silent = FactBuilder(workspace="/work/here"), FactBuilder()
+    facts = (builder.session_start(), *builder.turn())
+    chosen = builder._fact(SessionModelSelected, model="openai:gpt-5")
     await store.append(*facts, chosen)
-    await store.append(silent.created())
+    await store.append(silent.session_start())
     [summary] = await store.list()
-    assert (summary.id, summary.active_model) == (story.session_id, "openai:gpt-5")
+    assert (summary.id, summary.active_model) == (builder.session_id, "openai:gpt-5")
     assert (summary.title, summary.turn_count) == ("please read the secret plan", 1)
     assert (summary.workspace_path, summary.cost_usd) == ("/work/here", Decimal("0.02"))
     assert (summary.created_at, summary.updated_at) == (facts[0].timestamp, chosen.timestamp)
     assert (await store.list("/elsewhere", "/x"), await store.list(limit=0)) == ((), ())
-    assert await store.last_used("/elsewhere", "/work/here") == story.session_id
+    assert await store.last_used("/elsewhere", "/work/here") == builder.session_id
     assert await store.last_used("/elsewhere") is None
 
 
 async def test_message_with_every_word_is_found_newest_first(store):
-    story = Story()
+    builder = FactBuilder()
     prompts = ("The café is closed", "a tea room", "a CAFE that closed")
-    first, other, second = map(story.asked, prompts)
-    await store.append(story.created(), first, other, second)
+    first, other, second = map(builder.turn_start, prompts)
+    await store.append(builder.session_start(), first, other, second)
     hits = await store.search("cafe clos")
     assert [hit.message_id for hit in hits] == [second.message.id, first.message.id]
     assert hits[0].snippet == "a CAFE that closed"
@@ -122,12 +122,12 @@ async def test_message_with_every_word_is_found_newest_first(store):
 
 
 async def test_silent_reply_is_read_and_paid_but_not_found(store):
-    story = Story()
-    created, asked = story.created(), story.asked("hello")
-    reply = story.answered(TextBlock("greetings"))
-    title = changed(story.answered(TextBlock("greetings in short")), purpose="title")
+    builder = FactBuilder()
+    created, asked = builder.session_start(), builder.turn_start("hello")
+    reply = builder.reply(TextBlock("greetings"))
+    title = changed(builder.reply(TextBlock("greetings in short")), purpose="title")
     await store.append(created, asked, reply, title)
-    assert (await store.read(story.session_id))[-1] == title
+    assert (await store.read(builder.session_id))[-1] == title
     assert [hit.message_id for hit in await store.search("greetings")] == [reply.message.id]
     assert [each.cost_usd for each in await store.list()] == [Decimal("0.02")]
     spent = Spending(cost_usd=Decimal("0.02"), requests=2)
@@ -136,8 +136,8 @@ async def test_silent_reply_is_read_and_paid_but_not_found(store):
 
 async def test_session_is_found_by_a_prefix_of_its_id(store):
     one, other = "sess_01AAAAAAAAAAAAAAAAAAAAAAAA", "sess_01AAAAAAAAAAAAAAAAAAAAAAAB"
-    await store.append(Story(one).created())
-    await store.append(Story(other).created())
+    await store.append(FactBuilder(one).session_start())
+    await store.append(FactBuilder(other).session_start())
     assert await store.find_ids("sess_01A") == (other, one)
     assert await resolve_id(store, one.lower().removeprefix("sess_")) == one
     with pytest.raises(StoreError, match="matches 2 sessions"):
@@ -145,13 +145,13 @@ async def test_session_is_found_by_a_prefix_of_its_id(store):
 
 
 async def test_copies_have_their_own_ids_and_cost_nothing(store, tmp_path):
-    story = Story()
-    await store.append(story.created(), *story.turn())
-    facts = await store.read(story.session_id)
-    fork_id = await fork(store, story.session_id)
+    builder = FactBuilder()
+    await store.append(builder.session_start(), *builder.turn())
+    facts = await store.read(builder.session_id)
+    fork_id = await fork(store, builder.session_id)
     lines = to_jsonl(facts, str, tmp_path)
     imported = await import_session(store, from_jsonl(lines, tmp_path), tmp_path)
-    assert len({story.session_id, fork_id, imported}) == 3
+    assert len({builder.session_id, fork_id, imported}) == 3
     for copy in (fork_id, imported):
         copied = await store.read(copy)
         assert len(copied) == len(facts) + 1
@@ -160,11 +160,14 @@ async def test_copies_have_their_own_ids_and_cost_nothing(store, tmp_path):
     assert await store.has_any((), fork_id)
     assert not await store.has_any((new_id(),), "sess_other")
     costs = {each.id: each.cost_usd for each in await store.list()}
-    assert costs == {story.session_id: Decimal("0.02"), fork_id: 0, imported: 0}
+    assert costs == {builder.session_id: Decimal("0.02"), fork_id: 0, imported: 0}
     spent = Spending(cost_usd=Decimal("0.02"), requests=2)
     assert await store.spending_since(YEAR_2000) == spent
     assert await store.spending_since(datetime.now(UTC) + timedelta(days=1)) == Spending()
-    assert {hit.session_id for hit in await store.search("secret")} == {story.session_id, imported}
+    assert {hit.session_id for hit in await store.search("secret")} == {
+        builder.session_id,
+        imported,
+    }
 
 
 async def test_session_has_one_lease_at_a_time(store):

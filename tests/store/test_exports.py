@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from tests.store.test_forks import every_string, messages_of, texts, told
-from tests.store.turns import Story, call, changed
+from tests.store.turns import FactBuilder, changed, tool_call
 from tests.strategies import few, histories
 from yourtool.blobs import read_blob, store_blob
 from yourtool.errors import UsageError
@@ -76,9 +76,9 @@ async def test_unknown_metadata_is_imported_and_exported_unchanged(store, tmp_pa
 @given(histories())
 @pytest.mark.req("R-CAN-01")
 def test_any_conversation_is_read_back_from_its_export_unchanged(messages):
-    story = Story()
-    facts = [story.created()]
-    facts += [changed(story.asked(), message=message) for message in messages]
+    builder = FactBuilder()
+    facts = [builder.session_start()]
+    facts += [changed(builder.turn_start(), message=message) for message in messages]
     lines = list(to_jsonl(facts, plain, None))
     assert all(line.endswith(b"\n") and b"\n" not in line[:-1] for line in lines)
     assert list(from_jsonl(lines, None)) == facts
@@ -87,11 +87,11 @@ def test_any_conversation_is_read_back_from_its_export_unchanged(messages):
 def test_attachments_are_exported_once_and_restored(tmp_path):
     here, there = tmp_path / "here", tmp_path / "there"
     reference = store_blob(here, b"\x89PNG...")
-    story = Story()
+    builder = FactBuilder()
     picture = ImageBlock(ImageSource("file_ref", reference), "image/png")
-    facts = [story.created()]
+    facts = [builder.session_start()]
     for _ in range(2):
-        asked = story.asked()
+        asked = builder.turn_start()
         content = (TextBlock("look"), picture)
         facts.append(changed(asked, message=changed(asked.message, content=content)))
     lines = list(to_jsonl(facts, plain, here))
@@ -104,12 +104,12 @@ def test_attachments_are_exported_once_and_restored(tmp_path):
 @pytest.mark.req("R-CRD-02")
 def test_exports_contain_no_keys():
     canary = 'sk-"canary"\\4711'
-    story, use = Story(), call("shell", command=f"echo {canary}", **{canary: 1})
+    builder, use = FactBuilder(), tool_call("shell", command=f"echo {canary}", **{canary: 1})
     facts = [
-        story.created(),
-        story.asked(canary),
-        story.answered(TextBlock(f"it is {canary}"), use),
-        story.completed(use, canary),
+        builder.session_start(),
+        builder.turn_start(canary),
+        builder.reply(TextBlock(f"it is {canary}"), use),
+        builder.tool_result(use, canary),
     ]
 
     def mask(text):
@@ -123,9 +123,9 @@ def test_exports_contain_no_keys():
 
 
 def test_reasoning_with_a_removed_key_loses_its_signature():
-    story = Story()
+    builder = FactBuilder()
     whole, masked = ThinkingBlock("I use no key.", "c2ln"), ThinkingBlock("I use key-4711.", "c2ln")
-    facts = [story.created(), story.asked(), story.answered(whole, masked)]
+    facts = [builder.session_start(), builder.turn_start(), builder.reply(whole, masked)]
     lines = list(to_jsonl(facts, lambda text: text.replace("key-4711", "***"), None))
     assert from_jsonl(lines, None)[-1].message.content == (whole, ThinkingBlock("I use ***."))
 
@@ -141,13 +141,13 @@ async def test_markdown_labels_the_author_of_each_message(store):
 
 
 def test_markdown_contains_no_terminal_sequences_and_no_text_escapes_its_fence():
-    story, use = Story(), call("evil`\n# name", text="x")
+    builder, use = FactBuilder(), tool_call("evil`\n# name", text="x")
     output = "\x1b]0;pwned\x07 ```\n# not a heading\n````"
     facts = [
-        story.created(),
-        story.asked("\x1b[2J\u202ehi"),
-        story.answered(use),
-        story.completed(use, output),
+        builder.session_start(),
+        builder.turn_start("\x1b[2J\u202ehi"),
+        builder.reply(use),
+        builder.tool_result(use, output),
     ]
     text = markdown(facts)
     assert not {"\x1b", "\x07", "\u202e"} & set(text)

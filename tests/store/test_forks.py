@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from tests.store.turns import Story, call, changed
+from tests.store.turns import FactBuilder, changed, tool_call
 from tests.strategies import few, histories
 from yourtool.errors import InvalidMessageError, SessionNotFoundError, UsageError
 from yourtool.events.sessions import SessionForked, SessionModelSelected
@@ -37,21 +37,21 @@ def every_string(value):
 
 async def told(store, *prompts):
     """Store a session with one turn and one tool call for each prompt."""
-    story = Story()
-    facts = [story.created()]
+    builder = FactBuilder()
+    facts = [builder.session_start()]
     for prompt in prompts:
-        use = call()
+        use = tool_call()
         facts += [
-            story.asked(prompt),
-            story.routed(),
-            story.calling(),
-            story.answered(ThinkingBlock("hm", "c2lnbmVk"), TextBlock(f"re {prompt}"), use),
-            story.started(use),
-            story.completed(use),
-            story.ended(),
+            builder.turn_start(prompt),
+            builder.route(),
+            builder.request(),
+            builder.reply(ThinkingBlock("hm", "c2lnbmVk"), TextBlock(f"re {prompt}"), use),
+            builder.tool_start(use),
+            builder.tool_result(use),
+            builder.turn_end(),
         ]
     await store.append(*facts)
-    return story.session_id, facts
+    return builder.session_id, facts
 
 
 @pytest.mark.req("R-PER-08")
@@ -112,9 +112,9 @@ async def test_fork_at_a_prompt_ends_before_it_and_fork_at_a_reply_ends_after_it
 
 async def test_unfinished_turn_is_not_copied_into_a_fork(store):
     session_id, facts = await told(store, "one")
-    story = Story(session_id)
-    use = call()
-    asked, answered = story.asked("two"), story.answered(TextBlock("let me"), use)
+    builder = FactBuilder(session_id)
+    use = tool_call()
+    asked, answered = builder.turn_start("two"), builder.reply(TextBlock("let me"), use)
     await store.append(asked, answered)
     copy = await store.read(await fork(store, session_id))
     assert texts(copy) == texts(facts)
@@ -124,8 +124,8 @@ async def test_unfinished_turn_is_not_copied_into_a_fork(store):
 
 async def test_fork_copies_the_model_chosen_before_the_fork_point_only(store):
     session_id, facts = await told(store, "one", "two")
-    story = Story(session_id)
-    await store.append(story._fact(SessionModelSelected, model="openai:gpt-5"))
+    builder = FactBuilder(session_id)
+    await store.append(builder._fact(SessionModelSelected, model="openai:gpt-5"))
     second = next(fact.message for fact in facts if texts([fact]) == ["two"])
     early, late = await fork(store, session_id, second.id), await fork(store, session_id)
     chosen = {
@@ -144,8 +144,10 @@ async def test_costs_of_copied_turns_are_counted_once(store):
     fork_id = await fork(store, session_id)
     costs = {each.id: each.cost_usd for each in await store.list()}
     assert costs == {session_id: spent, fork_id: 0}
-    story = Story(fork_id)
-    await store.append(story.asked("three"), story.answered(TextBlock("re three"), cost="0.5"))
+    builder = FactBuilder(fork_id)
+    await store.append(
+        builder.turn_start("three"), builder.reply(TextBlock("re three"), cost="0.5")
+    )
     assert sum(cost.cost_usd for cost in await store.cost_report(fork_id)) == 0.5
 
 
@@ -153,8 +155,8 @@ async def test_original_and_fork_continue_independently(store):
     session_id, facts = await told(store, "one")
     fork_id = await fork(store, session_id)
     for each, word in ((session_id, "left"), (fork_id, "right")):
-        story = Story(each)
-        await store.append(*story.turn(word))
+        builder = FactBuilder(each)
+        await store.append(*builder.turn(word))
     assert "left" not in str(await store.read(fork_id))
     assert "right" not in str(await store.read(session_id))
     again = await fork(store, fork_id)
@@ -175,20 +177,20 @@ async def test_fork_error_names_what_cannot_be_forked(store):
 @given(histories())
 @pytest.mark.req("R-CAN-01")
 def test_copy_contains_no_old_id_and_preserves_the_order(messages):
-    story = Story()
+    builder = FactBuilder()
     facts = [
-        story._fact(
+        builder._fact(
             TurnStarted,
             user_message_hash="",
             estimated_input_tokens=0,
             has_images=False,
             has_tool_calls_in_history=False,
-            message=changed(message, session_id=story.session_id),
+            message=changed(message, session_id=builder.session_id),
         )
         for message in messages
     ]
     copies = with_new_ids(facts, "sess_other")
-    old = {fact.id for fact in facts} | {message.id for message in messages} | {story.session_id}
+    old = {fact.id for fact in facts} | {message.id for message in messages} | {builder.session_id}
     old |= {use.id for message in messages for use in message.tool_uses}
     assert old.isdisjoint(every_string(msgspec.to_builtins(copies)))
     copied = messages_of(copies)
@@ -200,22 +202,22 @@ def test_copy_contains_no_old_id_and_preserves_the_order(messages):
 
 
 async def test_failed_import_stores_nothing(store, tmp_path):
-    story = Story()
-    use = call()
-    facts = [story.created(), story.asked("one"), story.answered(TextBlock("a"), use)]
+    builder = FactBuilder()
+    use = tool_call()
+    facts = [builder.session_start(), builder.turn_start("one"), builder.reply(TextBlock("a"), use)]
     for wrong in ([], facts[1:], [facts[0], facts[0]], [facts[0], facts[0], facts[1]]):
         with pytest.raises(UsageError, match="one session from its start"):
             await import_session(store, wrong, tmp_path)
-    wrong = changed(story.completed(use), tool_use_id="tu_of_nobody")
+    wrong = changed(builder.tool_result(use), tool_use_id="tu_of_nobody")
     with pytest.raises(InvalidMessageError, match="not the result"):
         await import_session(store, [*facts, wrong], tmp_path)
     assert await store.list() == ()
 
 
 async def test_import_replaces_future_ids_so_that_new_ids_are_greater(store, tmp_path):
-    story = Story("sess_7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
+    builder = FactBuilder("sess_7ZZZZZZZZZZZZZZZZZZZZZZZZZ")
     last = "7" + "Z" * 25
-    asked = changed(story.asked(), id=last)
-    adopted = await import_session(store, [story.created(), asked], tmp_path)
-    assert adopted != story.session_id
+    asked = changed(builder.turn_start(), id=last)
+    adopted = await import_session(store, [builder.session_start(), asked], tmp_path)
+    assert adopted != builder.session_id
     assert (await store.read(adopted))[-1].id < last

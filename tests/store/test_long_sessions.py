@@ -3,20 +3,23 @@
 import tracemalloc
 
 from tests.doubling import LINEAR, growth
-from tests.store.turns import Story
+from tests.store.turns import FactBuilder
 from yourtool.agent.history.state import State
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, Role, now
 from yourtool.providers import estimate
 
 
-def story_of(turns: int) -> tuple[Story, list]:
-    story = Story()
-    return story, [story.created(), *(fact for _ in range(turns) for fact in story.turn("x" * 500))]
+def build_facts(turns: int) -> tuple[FactBuilder, list]:
+    builder = FactBuilder()
+    return builder, [
+        builder.session_start(),
+        *(fact for _ in range(turns) for fact in builder.turn("x" * 500)),
+    ]
 
 
 async def test_replay_stores_one_fact_at_a_time_in_memory(store):
-    story, facts = story_of(300)
+    builder, facts = build_facts(300)
     await store.append(*facts)
     seen = 0
 
@@ -24,10 +27,10 @@ async def test_replay_stores_one_fact_at_a_time_in_memory(store):
         nonlocal seen
         seen += 1
 
-    await store.replay(story.session_id, count)
+    await store.replay(builder.session_id, count)
     tracemalloc.start()
     try:
-        await store.replay(story.session_id, count)
+        await store.replay(builder.session_id, count)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -36,7 +39,7 @@ async def test_replay_stores_one_fact_at_a_time_in_memory(store):
 
 
 def test_state_does_not_need_the_facts_of_finished_turns():
-    _, facts = story_of(50)
+    _, facts = build_facts(50)
     whole, lean = State(), State(keep_facts=False)
     for fact in facts:
         whole.apply(fact)
@@ -54,7 +57,7 @@ def test_folding_a_session_takes_linear_time():
         for fact in facts:
             state.apply(fact)
 
-    assert growth(fold, lambda turns: story_of(turns)[1], 50) < LINEAR
+    assert growth(fold, lambda turns: build_facts(turns)[1], 50) < LINEAR
 
 
 def test_messages_of_a_long_session_are_counted_once():

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from msgspec.structs import replace
 
-from tests.store.turns import Story, call, changed, reply_metadata
+from tests.store.turns import FactBuilder, changed, reply_metadata, tool_call
 from yourtool.errors import StoreError
 from yourtool.ids import new_id, new_tool_use_id
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, ToolUseBlock
@@ -40,7 +40,7 @@ def with_receipt(fact, **fields):
 
 
 def twice():
-    use = call()
+    use = tool_call()
     return (use, replace(use, name="other"))
 
 
@@ -76,89 +76,89 @@ REPLIES = {
 
 
 @pytest.fixture
-async def story(store):
-    story = Story()
-    await store.append(story.created(), story.asked())
-    return story
+async def builder(store):
+    builder = FactBuilder()
+    await store.append(builder.session_start(), builder.turn_start())
+    return builder
 
 
 @pytest.mark.parametrize("field", REPLIES)
-async def test_rejection_names_the_field_and_stores_nothing(store, rows, story, field):
+async def test_rejection_names_the_field_and_stores_nothing(store, rows, builder, field):
     before = rows("SELECT * FROM messages"), rows("SELECT * FROM events")
     with pytest.raises(StoreError) as raised:
-        await store.append(REPLIES[field](story.answered(TextBlock("hi"))))
+        await store.append(REPLIES[field](builder.reply(TextBlock("hi"))))
     assert field in str(raised.value)
     assert (rows("SELECT * FROM messages"), rows("SELECT * FROM events")) == before
-    await store.append(story.answered(TextBlock("hi")))
+    await store.append(builder.reply(TextBlock("hi")))
 
 
 @pytest.mark.parametrize(("field", "value"), [("input_tokens", -1), ("cost_usd", Decimal("NaN"))])
-async def test_invalid_usage_of_a_failed_request_is_rejected(store, story, field, value):
+async def test_invalid_usage_of_a_failed_request_is_rejected(store, builder, field, value):
     usage = changed(reply_metadata().usage, **{field: value})
     with pytest.raises(StoreError, match=f"`usage.{field}`"):
-        await store.append(story.broken(usage))
-    await store.append(story.broken(reply_metadata().usage))
+        await store.append(builder.broken(usage))
+    await store.append(builder.broken(reply_metadata().usage))
 
 
-async def test_image_without_dimensions_is_rejected(store, story):
-    asked = story.asked()
+async def test_image_without_dimensions_is_rejected(store, builder):
+    asked = builder.turn_start()
     with pytest.raises(StoreError, match=r"`content\[0\].pixels`"):
         await store.append(with_message(asked, content=(PICTURE,)))
 
 
-async def test_message_id_must_be_greater_than_those_in_its_session(store, story):
-    earlier = story.asked("earlier")
-    await store.append(story.answered(TextBlock("hi")))
+async def test_message_id_must_be_greater_than_those_in_its_session(store, builder):
+    earlier = builder.turn_start("earlier")
+    await store.append(builder.reply(TextBlock("hi")))
     with pytest.raises(StoreError, match=r"`id` is .* before"):
         await store.append(earlier)
 
 
 async def test_order_is_independent_of_other_sessions(store):
-    first, second = Story(), Story()
-    asked = first.asked()
-    await store.append(second.created(), second.asked())
-    await store.append(first.created(), asked)
+    first, second = FactBuilder(), FactBuilder()
+    asked = first.turn_start()
+    await store.append(second.session_start(), second.turn_start())
+    await store.append(first.session_start(), asked)
 
 
-async def test_duplicate_message_is_rejected(store, story):
-    asked = story.asked()
+async def test_duplicate_message_is_rejected(store, builder):
+    asked = builder.turn_start()
     await store.append(asked)
     with pytest.raises(StoreError, match="already used by a stored message"):
         await store.append(changed(asked, id=new_id()))
 
 
-async def test_call_id_is_unique_in_the_store(store, story):
-    use = call()
-    await store.append(story.answered(use), story.completed(use))
-    other = Story()
-    await store.append(other.created(), other.asked())
+async def test_call_id_is_unique_in_the_store(store, builder):
+    use = tool_call()
+    await store.append(builder.reply(use), builder.tool_result(use))
+    other = FactBuilder()
+    await store.append(other.session_start(), other.turn_start())
     with pytest.raises(StoreError, match=rf"T3.*{use.id}"):
-        await store.append(other.answered(use))
+        await store.append(other.reply(use))
 
 
-async def test_result_before_the_message_of_its_call_is_rejected(store, story):
-    use, early = call(), new_id()
-    await store.append(story.answered(use))
-    done = story.completed(use)
+async def test_result_before_the_message_of_its_call_is_rejected(store, builder):
+    use, early = tool_call(), new_id()
+    await store.append(builder.reply(use))
+    done = builder.tool_result(use)
     with pytest.raises(StoreError, match="contains the call"):
         await store.append(with_message(done, id=early))
-    unknown = story.completed(replace(use, id=new_tool_use_id()))
+    unknown = builder.tool_result(replace(use, id=new_tool_use_id()))
     with pytest.raises(StoreError, match="does not exist or already has a result"):
         await store.append(unknown)
     await store.append(done)
 
 
-async def test_results_can_be_stored_in_any_order(store, story):
-    first, second = call(), call()
-    await store.append(story.answered(first, second))
-    one, other = story.completed(first), story.completed(second)
+async def test_results_can_be_stored_in_any_order(store, builder):
+    first, second = tool_call(), tool_call()
+    await store.append(builder.reply(first, second))
+    one, other = builder.tool_result(first), builder.tool_result(second)
     await store.append(other)
     await store.append(one)
 
 
-async def test_partial_message_needs_only_an_id_and_a_time_zone(store, story):
+async def test_partial_message_needs_only_an_id_and_a_time_zone(store, builder):
     partial = MessageMetadata(status=MessageStatus.PARTIAL, request=RequestOptions(max_tokens=-1))
-    asked = story.asked()
+    asked = builder.turn_start()
     with pytest.raises(StoreError, match="`created_at`"):
         await store.append(with_message(asked, metadata=partial, created_at=NAIVE))
     await store.append(with_message(asked, metadata=partial))

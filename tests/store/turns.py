@@ -29,7 +29,7 @@ PRICES = "2026-05-08"
 PROMPT = "please read the secret plan"
 
 
-class Story:
+class FactBuilder:
     """Builds facts in the order of a session, with increasing ids."""
 
     def __init__(self, session_id: str = "", workspace: str = "/work") -> None:
@@ -38,11 +38,11 @@ class Story:
         self._turn: str | None = None
         self._parent: str | None = None
 
-    def created(self) -> SessionCreated:
+    def session_start(self) -> SessionCreated:
         """The start of the session."""
         return self._fact(SessionCreated, workspace_path=self._workspace, workspace_hash="h")
 
-    def asked(self, text: str = PROMPT) -> TurnStarted:
+    def turn_start(self, text: str = PROMPT) -> TurnStarted:
         """A prompt of the user."""
         self._turn, self._parent = new_id(), None
         return self._fact(
@@ -54,7 +54,7 @@ class Story:
             message=self.message(Role.USER, (TextBlock(text),)),
         )
 
-    def routed(self) -> RouteDecided:
+    def route(self) -> RouteDecided:
         """The selection of a model, without a request."""
         fact = self._fact(
             RouteDecided, chosen_model=MODEL, winner_index=6, elapsed_ms=0.1, chain=()
@@ -62,7 +62,7 @@ class Story:
         self._parent = fact.parent_event_id
         return fact
 
-    def calling(self) -> LlmCallStarted:
+    def request(self) -> LlmCallStarted:
         """The start of a request."""
         return self._fact(
             LlmCallStarted,
@@ -72,7 +72,7 @@ class Story:
             request_id="r",
         )
 
-    def answered(
+    def reply(
         self,
         *blocks: TextBlock | ToolUseBlock,
         cost: str = "0.01",
@@ -105,7 +105,7 @@ class Story:
             message=message,
         )
 
-    def started(self, call: ToolUseBlock) -> ToolCalled:
+    def tool_start(self, call: ToolUseBlock) -> ToolCalled:
         """The start of a tool call."""
         return self._fact(
             ToolCalled,
@@ -116,17 +116,17 @@ class Story:
             side_effects=SideEffects.READ,
         )
 
-    def completed(self, call: ToolUseBlock, output: str = "fine", **fields: Any) -> ToolCompleted:
+    def tool_result(self, call: ToolUseBlock, output: str = "fine", **fields: Any) -> ToolCompleted:
         """The success of a tool call."""
         return self._fact(
             ToolCompleted,
             **{"tool_use_id": call.id, "tool_name": call.name, "success": True} | fields,
             output_size_bytes=len(output),
             latency_ms=5,
-            message=self.result(call, output),
+            message=self.result_message(call, output),
         )
 
-    def failed(self, call: ToolUseBlock, error_class: str = "execution_error") -> ToolFailed:
+    def tool_failure(self, call: ToolUseBlock, error_class: str = "execution_error") -> ToolFailed:
         """The failure of a tool call."""
         return self._fact(
             ToolFailed,
@@ -135,10 +135,10 @@ class Story:
             error_class=error_class,
             error_message="no",
             latency_ms=5,
-            message=self.result(call, "no"),
+            message=self.result_message(call, "no"),
         )
 
-    def ended(self) -> TurnCompleted:
+    def turn_end(self) -> TurnCompleted:
         """The end of the turn."""
         return self._fact(
             TurnCompleted,
@@ -153,17 +153,17 @@ class Story:
 
     def turn(self, output: str = "fine") -> tuple[AnyFact, ...]:
         """A complete turn with one tool call."""
-        use = call()
+        use = tool_call()
         return (
-            self.asked(),
-            self.routed(),
-            self.calling(),
-            self.answered(TextBlock("let me see"), use),
-            self.started(use),
-            self.completed(use, output),
-            self.calling(),
-            self.answered(TextBlock("done")),
-            self.ended(),
+            self.turn_start(),
+            self.route(),
+            self.request(),
+            self.reply(TextBlock("let me see"), use),
+            self.tool_start(use),
+            self.tool_result(use, output),
+            self.request(),
+            self.reply(TextBlock("done")),
+            self.turn_end(),
         )
 
     def message(
@@ -179,7 +179,7 @@ class Story:
             created_at=datetime.now(UTC),
         )
 
-    def result(self, call: ToolUseBlock, text: str) -> Message:
+    def result_message(self, call: ToolUseBlock, text: str) -> Message:
         """The result of a tool call."""
         block = ToolResultBlock(call.id, (TextBlock(text),))
         return self.message(Role.TOOL, (block,), MessageMetadata(parent_tool_use_id=call.id))
@@ -197,7 +197,7 @@ class Story:
         return fact
 
 
-def call(name: str = "read_file", **arguments: Any) -> ToolUseBlock:
+def tool_call(name: str = "read_file", **arguments: Any) -> ToolUseBlock:
     """Return a call with one of our ids."""
     return ToolUseBlock(new_tool_use_id(), name, arguments)
 

@@ -17,7 +17,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from tests.providers.fakes import paths_in
-from tests.store.turns import Story
+from tests.store.turns import FactBuilder
 from yourtool import blobs, credentials, files
 from yourtool.providers.catalogue import discovery_cache
 from yourtool.providers.provider_specs import ProviderSpec
@@ -81,8 +81,8 @@ class Doomed(Database):
 
 async def one_turn(database: Database, *prefix: object) -> None:
     """Write a session of one turn, fact by fact."""
-    store, story = SqliteStore(database), Story()
-    for fact in (story.created(), *story.turn()):
+    store, builder = SqliteStore(database), FactBuilder()
+    for fact in (builder.session_start(), *builder.turn()):
         await store.append(fact)
         say(*prefix, fact.session_id, fact.id)
     await database.close()
@@ -90,8 +90,8 @@ async def one_turn(database: Database, *prefix: object) -> None:
 
 async def forever(path: Path) -> None:
     """Write turns until the process is killed."""
-    store, story = SqliteStore(Database(path)), Story()
-    facts = itertools.chain((story.created(),), *(story.turn() for _ in range(1000)))
+    store, builder = SqliteStore(Database(path)), FactBuilder()
+    facts = itertools.chain((builder.session_start(),), *(builder.turn() for _ in range(1000)))
     for fact in facts:
         await store.append(fact)
         say(fact.session_id, fact.id)
@@ -99,14 +99,14 @@ async def forever(path: Path) -> None:
 
 async def turns(path: Path, count: int) -> None:
     """Write a number of turns."""
-    database, story = Database(path), Story()
+    database, builder = Database(path), FactBuilder()
     store = SqliteStore(database)
-    await store.append(story.created())
+    await store.append(builder.session_start())
     for _ in range(count):
-        for fact in story.turn():
+        for fact in builder.turn():
             await store.append(fact)
     await database.close()
-    say(story.session_id)
+    say(builder.session_id)
 
 
 async def upgrade(database: Database) -> None:

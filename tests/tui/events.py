@@ -30,7 +30,7 @@ from yourtool.messages.usage import Usage, UsageExtra
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-class Session:
+class EventBuilder:
     """Makes the events of one session."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Session:
             created_at=NOON,
         )
 
-    def started(self, prompt: str = "hello") -> Event:
+    def turn_start(self, prompt: str = "hello") -> Event:
         return self._fact(
             TurnStarted,
             user_message_hash="",
@@ -60,7 +60,7 @@ class Session:
             message=self.message(Role.USER, TextBlock(prompt)),
         )
 
-    def routed(self, policy: str = "global_default", reason: str = "default") -> Event:
+    def route(self, policy: str = "global_default", reason: str = "default") -> Event:
         chose = PolicyEvaluation(
             policy=policy, verdict="chose", reason=reason, candidate_model="demo:tour"
         )
@@ -68,7 +68,7 @@ class Session:
             RouteDecided, chosen_model="demo:tour", winner_index=6, elapsed_ms=1.0, chain=(chose,)
         )
 
-    def refused(self) -> Event:
+    def no_route(self) -> Event:
         no = PolicyEvaluation(
             policy="global_default",
             verdict="rejected",
@@ -79,7 +79,7 @@ class Session:
             RouteDecided, chosen_model=None, winner_index=-1, elapsed_ms=1.0, chain=(no,)
         )
 
-    def answered(self, *content: ContentBlock, model: str = "demo:tour", unpriced=False) -> Event:
+    def reply(self, *content: ContentBlock, model: str = "demo:tour", unpriced=False) -> Event:
         usage = Usage(
             input_tokens=10,
             output_tokens=20,
@@ -98,7 +98,7 @@ class Session:
         )
         return self._fact(LlmCallCompleted, message=reply)
 
-    def call_failed(
+    def failed_request(
         self, words: str = "broken", error_class: str = "server_error", message=None, **more
     ):
         return self._fact(
@@ -115,7 +115,7 @@ class Session:
             **more,
         )
 
-    def called(self, use: ToolUseBlock, effects: SideEffects = SideEffects.EXECUTE) -> Event:
+    def tool_start(self, use: ToolUseBlock, effects: SideEffects = SideEffects.EXECUTE) -> Event:
         return self._fact(
             ToolCalled,
             tool_use_id=use.id,
@@ -125,7 +125,7 @@ class Session:
             side_effects=effects,
         )
 
-    def asked(self, use: ToolUseBlock) -> Event:
+    def approval_request(self, use: ToolUseBlock) -> Event:
         return self._fact(
             ToolConfirmationRequested,
             tool_use_id=use.id,
@@ -135,7 +135,7 @@ class Session:
             input_summary="",
         )
 
-    def completed(self, use: ToolUseBlock, output: str, success=True, **details) -> Event:
+    def tool_result(self, use: ToolUseBlock, output: str, success=True, **details) -> Event:
         result = ToolResultBlock(use.id, (TextBlock(output),))
         return self._fact(
             ToolCompleted,
@@ -147,7 +147,7 @@ class Session:
             message=self.message(Role.TOOL, result, details=details or None),
         )
 
-    def tool_failed(self, use: ToolUseBlock, error_class: str, words: str) -> Event:
+    def tool_failure(self, use: ToolUseBlock, error_class: str, words: str) -> Event:
         result = ToolResultBlock(use.id, (TextBlock(words),), is_error=True)
         return self._fact(
             ToolFailed,
@@ -159,7 +159,7 @@ class Session:
             message=self.message(Role.TOOL, result),
         )
 
-    def ended(self, stop: StopReason = StopReason.END_TURN) -> Event:
+    def turn_end(self, stop: StopReason = StopReason.END_TURN) -> Event:
         return self._fact(
             TurnCompleted,
             stop_reason=stop,
@@ -171,30 +171,30 @@ class Session:
             wall_time_seconds=3.21,
         )
 
-    def cancelled(self) -> Event:
+    def turn_stop(self) -> Event:
         return self._fact(
             TurnCancelled, reason="user_cancel", partial_llm_calls=1, partial_tool_calls=0
         )
 
-    def words(self, *pieces: str) -> list[Event]:
+    def text_deltas(self, *pieces: str) -> list[Event]:
         deltas = [TextDelta(message_id="m", content_block_index=0, text=piece) for piece in pieces]
         return [MessageStart(message_id="m", model="demo:tour"), *deltas]
 
-    def streamed(self, text: str) -> list[Event]:
-        return [self.started(), *self.words(*text)]
+    def unfinished_turn(self, text: str) -> list[Event]:
+        return [self.turn_start(), *self.text_deltas(*text)]
 
-    def thinking(self, text: str) -> list[Event]:
+    def reasoning_reply(self, text: str) -> list[Event]:
         delta = ThinkingDelta(message_id="m", content_block_index=0, text=text)
-        answer = self.answered(ThinkingBlock(text))
+        answer = self.reply(ThinkingBlock(text))
         return [MessageStart(message_id="m", model="demo:tour"), delta, answer]
 
-    def live(self, text: str) -> list[Event]:
+    def running_call(self, text: str) -> list[Event]:
         use = ToolUseBlock(f"tu_{next(self._numbers)}", "shell", {"command": "make"})
         printed = ToolOutputDelta(tool_use_id=use.id, text=text)
-        return [self.called(use), printed]
+        return [self.tool_start(use), printed]
 
-    def failure(self, words: str) -> list[Event]:
-        return [self.started(), self.call_failed(words)]
+    def failed_turn(self, words: str) -> list[Event]:
+        return [self.turn_start(), self.failed_request(words)]
 
     def turn(
         self,
@@ -209,13 +209,13 @@ class Session:
         use = ToolUseBlock(f"tu_{next(self._numbers)}", tool, {"path": path})
         details = {"diff": diff} if diff else {}
         return [
-            self.started(prompt),
-            self.routed(),
-            self.answered(TextBlock(reply), use),
-            self.called(use),
-            self.completed(use, output, **details),
-            self.ended(),
+            self.turn_start(prompt),
+            self.route(),
+            self.reply(TextBlock(reply), use),
+            self.tool_start(use),
+            self.tool_result(use, output, **details),
+            self.turn_end(),
         ]
 
 
-session = Session()
+session = EventBuilder()

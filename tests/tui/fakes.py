@@ -79,7 +79,7 @@ def message(role: Role, text: str, metadata: MessageMetadata | None = None) -> M
     )
 
 
-def started(text: str) -> TurnStarted:
+def turn_start(text: str) -> TurnStarted:
     return TurnStarted(
         user_message_hash="",
         estimated_input_tokens=1,
@@ -89,19 +89,19 @@ def started(text: str) -> TurnStarted:
     )
 
 
-def routed(model: str = SONNET.id) -> RouteDecided:
+def default_route(model: str = SONNET.id) -> RouteDecided:
     chain = (PolicyEvaluation(policy="global_default", verdict="chose", reason="the default"),)
     return RouteDecided(chosen_model=model, winner_index=6, elapsed_ms=0.1, chain=chain)
 
 
-def streamed(*pieces: str) -> list[Event]:
+def text_deltas(*pieces: str) -> list[Event]:
     """The start of a reply, without its end."""
     start = MessageStart(message_id="m1", model=SONNET.id)
     deltas = [TextDelta(message_id="m1", content_block_index=0, text=each) for each in pieces]
     return [start, *deltas]
 
 
-def replied(
+def full_reply(
     text: str,
     cost: str = "0.0123",
     model: str = SONNET.id,
@@ -125,7 +125,7 @@ def replied(
     return LlmCallCompleted(message=message(Role.ASSISTANT, text, metadata))
 
 
-def failed(text: str = "The provider is overloaded.") -> LlmCallFailed:
+def failed_request(text: str = "The provider is overloaded.") -> LlmCallFailed:
     return LlmCallFailed(
         model=SONNET.id,
         provider="anthropic",
@@ -138,7 +138,7 @@ def failed(text: str = "The provider is overloaded.") -> LlmCallFailed:
     )
 
 
-def ended(reason: StopReason = StopReason.END_TURN) -> TurnCompleted:
+def turn_end(reason: StopReason = StopReason.END_TURN) -> TurnCompleted:
     return TurnCompleted(
         stop_reason=reason,
         llm_call_count=1,
@@ -151,10 +151,12 @@ def ended(reason: StopReason = StopReason.END_TURN) -> TurnCompleted:
 
 
 def turn(text: str, reply: str) -> list[Event]:
-    return [started(text), routed(), *streamed(reply), replied(reply), ended()]
+    return [turn_start(text), default_route(), *text_deltas(reply), full_reply(reply), turn_end()]
 
 
-def question(command: str = "git push", rule: str | None = "shell(git push)") -> Confirmation:
+def approval_request(
+    command: str = "git push", rule: str | None = "shell(git push)"
+) -> Confirmation:
     return Confirmation(
         id=f"c{next(_ids)}",
         kind="tool",

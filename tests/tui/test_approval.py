@@ -7,7 +7,16 @@ from textual.widgets import Input
 
 from tests.security.corpora import payload_cases
 from tests.security.payloads import PAIR, PAYLOADS
-from tests.tui.fakes import Ask, FakeRuntime, FakeSession, ended, question, replied, routed, started
+from tests.tui.fakes import (
+    Ask,
+    FakeRuntime,
+    FakeSession,
+    approval_request,
+    default_route,
+    full_reply,
+    turn_end,
+    turn_start,
+)
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from yourtool.agent.commands.base import Choice
 from yourtool.config import UiConfig
@@ -45,7 +54,8 @@ def clock():
 
 def asking(home, clock, *asks):
     session = FakeSession(
-        [started("go"), routed(), *asks, replied("done"), ended()], workspace=home.parent / "work"
+        [turn_start("go"), default_route(), *asks, full_reply("done"), turn_end()],
+        workspace=home.parent / "work",
     )
     runtime = FakeRuntime(home, session)
 
@@ -59,7 +69,7 @@ def asking(home, clock, *asks):
 
 @pytest.mark.req("R-TUI-12")
 async def test_prompt_hint_does_not_offer_esc_to_stop_while_esc_denies(home, clock):
-    app = asking(home, clock, Ask(question()))
+    app = asking(home, clock, Ask(approval_request()))
     async with app.run_test() as pilot:
         await ask(pilot, clock)
         assert "Esc" not in app.chat.prompt.border_subtitle
@@ -101,7 +111,7 @@ async def wait(pilot, clock, seconds):
 )
 @pytest.mark.req("R-CONF-03")
 async def test_letter_answers_after_a_pause_without_other_keys(home, clock, letter, verdict, scope):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
@@ -117,7 +127,7 @@ async def test_letter_answers_after_a_pause_without_other_keys(home, clock, lett
 
 @pytest.mark.req("R-CONF-03")
 async def test_deny_is_the_default_and_esc_denies(home, clock):
-    first, second = Ask(question()), Ask(question())
+    first, second = Ask(approval_request()), Ask(approval_request())
     app = asking(home, clock, first, second)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
@@ -133,7 +143,7 @@ async def test_deny_is_the_default_and_esc_denies(home, clock):
 
 @pytest.mark.req("R-CONF-03")
 async def test_deny_with_a_note_sends_the_reason(home, clock):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock)
@@ -152,7 +162,7 @@ async def test_deny_with_a_note_sends_the_reason(home, clock):
 
 @pytest.mark.req("T20")
 async def test_keys_before_the_quiet_time_go_to_the_prompt(home, clock):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock, quiet=False)
@@ -164,7 +174,7 @@ async def test_keys_before_the_quiet_time_go_to_the_prompt(home, clock):
 
 @pytest.mark.req("T20")
 async def test_prompt_with_text_gets_every_key_until_it_is_cleared(home, clock):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock, quiet=False)
@@ -186,7 +196,7 @@ async def test_prompt_with_text_gets_every_key_until_it_is_cleared(home, clock):
 
 @pytest.mark.parametrize("words", ["add tests", "a", "what now"])
 async def test_tab_and_enter_after_a_sentence_send_it(home, clock, words):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock)
@@ -203,7 +213,7 @@ async def test_tab_and_enter_after_a_sentence_send_it(home, clock, words):
 
 
 async def test_deny_is_selected_whenever_the_approval_prompt_gets_focus(home, clock):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
@@ -217,7 +227,7 @@ async def test_deny_is_selected_whenever_the_approval_prompt_gets_focus(home, cl
 @pytest.mark.parametrize("entered", [False, True])
 @pytest.mark.parametrize("words", ["www.x ", "aardvark", "ssh ", "ww"])
 async def test_no_key_is_lost_during_an_approval_prompt(home, clock, words, entered):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
@@ -233,7 +243,7 @@ async def test_no_key_is_lost_during_an_approval_prompt(home, clock, words, ente
 
 @pytest.mark.parametrize("entered", [False, True])
 async def test_enter_right_after_a_letter_sends_the_letter(home, clock, entered):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
@@ -249,7 +259,7 @@ async def test_enter_right_after_a_letter_sends_the_letter(home, clock, entered)
 @pytest.mark.parametrize("key", ["pageup", "ctrl+e", "left", "tab", "home"])
 @pytest.mark.parametrize("entered", [False, True])
 async def test_letter_answers_only_if_no_key_follows(home, clock, key, entered):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
@@ -264,7 +274,7 @@ async def test_letter_answers_only_if_no_key_follows(home, clock, key, entered):
 
 @pytest.mark.parametrize("before", ["", "x"])
 async def test_backspace_right_after_tab_edits_the_prompt(home, clock, before):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
@@ -278,7 +288,7 @@ async def test_backspace_right_after_tab_edits_the_prompt(home, clock, before):
 
 @pytest.mark.req("T20")
 async def test_sentence_goes_completely_to_the_prompt(home, clock):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
@@ -290,7 +300,7 @@ async def test_sentence_goes_completely_to_the_prompt(home, clock):
 
 @pytest.mark.req("T20")
 async def test_paste_never_answers(home, clock):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
@@ -303,7 +313,7 @@ async def test_paste_never_answers(home, clock):
 
 @pytest.mark.req("T20")
 async def test_burst_of_keys_goes_to_the_prompt_in_order(home, clock):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
@@ -319,7 +329,7 @@ async def test_burst_of_keys_goes_to_the_prompt_in_order(home, clock):
 
 @pytest.mark.req("T20")
 async def test_keys_in_a_list_above_the_approval_prompt_do_not_answer(home, clock):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
@@ -335,7 +345,7 @@ async def test_keys_in_a_list_above_the_approval_prompt_do_not_answer(home, cloc
 
 
 async def test_space_and_y_do_not_answer(home, clock):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
@@ -347,7 +357,7 @@ async def test_space_and_y_do_not_answer(home, clock):
 
 @pytest.mark.parametrize("key", ["x", "y", "space", "1"])
 async def test_key_that_is_no_answer_goes_from_the_focused_approval_to_the_prompt(home, clock, key):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock)
@@ -361,7 +371,7 @@ async def test_key_that_is_no_answer_goes_from_the_focused_approval_to_the_promp
 
 
 async def test_text_typed_above_an_approval_prompt_closes_the_keys_and_never_answers(home, clock):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
@@ -375,7 +385,7 @@ async def test_text_typed_above_an_approval_prompt_closes_the_keys_and_never_ans
 
 
 async def test_enter_allows_only_after_tab_and_arrows_selected_it(home, clock):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
@@ -396,7 +406,7 @@ def approving(home, clock, *asks):
 @pytest.mark.parametrize("key", ["enter", "y"])
 @pytest.mark.req("R-CONF-03")
 async def test_setting_lets_enter_and_y_allow_once(home, clock, key):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = approving(home, clock, asked)
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock)
@@ -416,7 +426,7 @@ async def test_setting_lets_enter_and_y_allow_once(home, clock, key):
 )
 @pytest.mark.req("T20")
 async def test_enter_and_y_answer_only_if_no_key_follows(home, clock, keys, left):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = approving(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
@@ -428,7 +438,7 @@ async def test_enter_and_y_answer_only_if_no_key_follows(home, clock, keys, left
 
 @pytest.mark.req("T20")
 async def test_enter_typed_ahead_or_with_text_in_the_prompt_never_allows(home, clock):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = approving(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock, quiet=False)
@@ -444,7 +454,7 @@ async def test_enter_typed_ahead_or_with_text_in_the_prompt_never_allows(home, c
 
 
 async def test_setting_does_not_allow_what_was_not_read_to_the_end(home, clock):
-    asked = Ask(question("\n".join(f"step-{n:03}" for n in range(60))))
+    asked = Ask(approval_request("\n".join(f"step-{n:03}" for n in range(60))))
     app = approving(home, clock, asked)
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await ask(pilot, clock)
@@ -456,7 +466,7 @@ async def test_setting_does_not_allow_what_was_not_read_to_the_end(home, clock):
 
 @pytest.mark.req("R-TUI-12")
 async def test_esc_right_after_the_approval_prompt_opens_stops_the_turn(home, clock):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock, quiet=False)
@@ -468,10 +478,10 @@ async def test_esc_right_after_the_approval_prompt_opens_stops_the_turn(home, cl
 
 @pytest.mark.req("R-CONF-07")
 async def test_stopping_the_turn_closes_every_approval_prompt(home, clock):
-    app = asking(home, clock, Ask(question()))
+    app = asking(home, clock, Ask(approval_request()))
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock)
-        waiting = asyncio.create_task(panel.ask(question("rm -r build")))
+        waiting = asyncio.create_task(panel.ask(approval_request("rm -r build")))
         await settle(pilot)
         assert "1 more" in panel.border_subtitle
         waiting.cancel()
@@ -484,10 +494,10 @@ async def test_stopping_the_turn_closes_every_approval_prompt(home, clock):
 
 @pytest.mark.req("R-CONF-07")
 async def test_approvals_are_queued_and_answered_one_by_one(home, clock):
-    app = asking(home, clock, Ask(question("one")))
+    app = asking(home, clock, Ask(approval_request("one")))
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock)
-        second = asyncio.create_task(panel.ask(question("two")))
+        second = asyncio.create_task(panel.ask(approval_request("two")))
         await settle(pilot)
         assert "one" in screen_text(app)
         await press(pilot, "d")
@@ -506,7 +516,7 @@ async def test_approvals_are_queued_and_answered_one_by_one(home, clock):
 
 @pytest.mark.req("R-CONF-02")
 async def test_complete_command_can_be_read(home, clock):
-    app = asking(home, clock, Ask(question(LONG)))
+    app = asking(home, clock, Ask(approval_request(LONG)))
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await ask(pilot, clock)
         *rows, rule = [row.text for row in panel.preview.rows(60)]
@@ -527,7 +537,7 @@ async def test_complete_command_can_be_read(home, clock):
 
 
 async def test_ctrl_e_is_offered_only_where_it_has_an_effect(home, clock):
-    app = asking(home, clock, Ask(question("x" * 200)))
+    app = asking(home, clock, Ask(approval_request("x" * 200)))
     async with app.run_test(size=(120, 30)) as pilot:
         panel = await ask(pilot, clock)
         assert "Ctrl+E" not in screen_text(app)
@@ -566,7 +576,9 @@ async def test_change_is_shown_as_a_diff_with_visible_hidden_characters(home, cl
 
 @pytest.mark.req("T17")
 async def test_command_cannot_paint_over_its_approval_prompt(home, clock):
-    app = asking(home, clock, Ask(question("rm -rf ~ \x1b[2K\r git status \u200b [b]x[/b]")))
+    app = asking(
+        home, clock, Ask(approval_request("rm -rf ~ \x1b[2K\r git status \u200b [b]x[/b]"))
+    )
     async with app.run_test(size=(100, 30)) as pilot:
         await ask(pilot, clock)
         text = screen_text(app)
@@ -574,7 +586,7 @@ async def test_command_cannot_paint_over_its_approval_prompt(home, clock):
 
 
 async def test_approval_without_a_rule_offers_only_once(home, clock):
-    asked = Ask(question(rule=None))
+    asked = Ask(approval_request(rule=None))
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock)
@@ -600,8 +612,8 @@ async def test_limit_has_its_own_approval_text(home, clock):
 
 @pytest.mark.req("R-TUI-12")
 async def test_transcript_scrolls_during_an_approval_prompt(home, clock):
-    long_reply = replied("\n\n".join(f"paragraph {n}" for n in range(100)))
-    app = asking(home, clock, long_reply, Ask(question()))
+    long_reply = full_reply("\n\n".join(f"paragraph {n}" for n in range(100)))
+    app = asking(home, clock, long_reply, Ask(approval_request()))
     async with app.run_test(size=(80, 24)) as pilot:
         await ask(pilot, clock)
         before = app.chat.transcript.scroll_offset.y
@@ -614,7 +626,7 @@ async def test_transcript_scrolls_during_an_approval_prompt(home, clock):
 @pytest.mark.parametrize("payload", payload_cases())
 @pytest.mark.req("T17", "T19")
 async def test_payloads_look_different_in_approval_prompts_and_session_lists(home, clock, payload):
-    app = asking(home, clock, Ask(question(payload["text"], rule=None)))
+    app = asking(home, clock, Ask(approval_request(payload["text"], rule=None)))
     async with app.run_test(size=(120, 40)) as pilot:
         await ask(pilot, clock)
         shown = screen_text(app)
@@ -633,7 +645,7 @@ async def test_payloads_look_different_in_approval_prompts_and_session_lists(hom
 async def test_similar_commands_have_different_approval_prompts(home, clock):
     screens = set[str]()
     for text in (each["text"] for each in PAYLOADS if each.get("pair") == PAIR):
-        app = asking(home, clock, Ask(question(text, rule=None)))
+        app = asking(home, clock, Ask(approval_request(text, rule=None)))
         async with app.run_test(size=(120, 40)) as pilot:
             panel = await ask(pilot, clock)
             screens.add("\n".join(row.text for row in panel.preview.rows(100)))
@@ -641,7 +653,7 @@ async def test_similar_commands_have_different_approval_prompts(home, clock):
 
 
 async def test_recall_and_enter_do_not_answer_an_approval_prompt(home, clock):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
@@ -652,7 +664,7 @@ async def test_recall_and_enter_do_not_answer_an_approval_prompt(home, clock):
 
 
 async def test_editing_keys_go_to_the_prompt_and_letters_answer_again_after_a_pause(home, clock):
-    asked = Ask(question())
+    asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock)
@@ -675,7 +687,7 @@ OTHERS = ["ctrl+e", "pageup", "pagedown", "ctrl+home", "ctrl+end", "x", "y", "d"
 @pytest.mark.parametrize("seed", range(6))
 async def test_only_a_letter_or_tab_arrows_and_enter_allow(home, clock, seed):
     chance = random.Random(seed)
-    asked = [Ask(question("x\n" * chance.choice([1, 90]))) for _ in range(3)]
+    asked = [Ask(approval_request("x\n" * chance.choice([1, 90]))) for _ in range(3)]
     app = asking(home, clock, *asked)
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock)
@@ -700,7 +712,7 @@ async def test_only_a_letter_or_tab_arrows_and_enter_allow(home, clock, seed):
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 12)])
 async def test_nothing_is_allowed_before_the_end_was_on_screen(home, clock, size):
-    asked = Ask(question("\n".join(f"step-{n:03}" for n in range(60))))
+    asked = Ask(approval_request("\n".join(f"step-{n:03}" for n in range(60))))
     app = asking(home, clock, asked)
     async with app.run_test(size=size) as pilot:
         panel = await ask(pilot, clock)
@@ -725,7 +737,7 @@ async def test_nothing_is_allowed_before_the_end_was_on_screen(home, clock, size
 
 
 async def test_tab_and_enter_need_the_end_on_screen_and_denying_does_not(home, clock):
-    first, second = Ask(question(LONG * 20)), Ask(question(LONG * 20))
+    first, second = Ask(approval_request(LONG * 20)), Ask(approval_request(LONG * 20))
     app = asking(home, clock, first, second)
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await ask(pilot, clock)
@@ -780,7 +792,7 @@ async def test_long_diff_is_allowed_only_after_its_end_was_on_screen(home, clock
 async def test_approval_prompt_leaves_space_for_the_prompt_and_the_status_line(
     home, clock, size, queued
 ):
-    app = asking(home, clock, Ask(question("\n".join(f"step-{n:03}" for n in range(60)))))
+    app = asking(home, clock, Ask(approval_request("\n".join(f"step-{n:03}" for n in range(60)))))
     async with app.run_test(size=size) as pilot:
         app.chat.banner.set_notice("demo", "This is the demo. " * 12)
         await ask(pilot, clock)

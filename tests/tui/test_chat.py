@@ -13,13 +13,13 @@ from tests.tui.fakes import (
     TOUR,
     FakeRuntime,
     FakeSession,
-    ended,
-    failed,
-    replied,
-    routed,
-    started,
-    streamed,
+    default_route,
+    failed_request,
+    full_reply,
+    text_deltas,
     turn,
+    turn_end,
+    turn_start,
 )
 from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from yourtool import __version__
@@ -64,7 +64,7 @@ class Waiting:
 
     def __init__(self, *after):
         self.gate = asyncio.Event()
-        self.script = [started("hello"), routed(), *streamed("Hel"), self.gate, *after]
+        self.script = [turn_start("hello"), default_route(), *text_deltas("Hel"), self.gate, *after]
 
 
 # Opening
@@ -152,7 +152,7 @@ async def test_status_line_shows_unpriced_instead_of_zero(home, session):
     async with app.run_test(size=(120, 30)) as pilot:
         await until(pilot, lambda: app.chat.session is not None)
         for cost, shown in (("0", "unpriced"), ("0.5", "$0.5000 + unpriced")):
-            session.state.apply(replied("a", cost=cost, extra=unknown))
+            session.state.apply(full_reply("a", cost=cost, extra=unknown))
             app.chat.refresh_status()
             assert app.chat.status_line.status.cost == shown
 
@@ -266,7 +266,7 @@ async def test_unknown_alias_keeps_the_text(home, session):
 
 @pytest.mark.req("R-LOOP-10")
 async def test_message_sent_during_a_turn_is_queued(home, tmp_path):
-    waiting = Waiting(replied("Hello."), ended())
+    waiting = Waiting(full_reply("Hello."), turn_end())
     session = FakeSession(waiting.script, HELLO, workspace=tmp_path / "work")
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
@@ -323,20 +323,22 @@ async def test_queue_is_held_after_a_stop_until_enter(home, tmp_path):
 
 
 REFUSED = RouteDecided(chosen_model=None, winner_index=-1, elapsed_ms=0.1, chain=())
-REFUSAL = [Notice(level="error", text="No model can take this turn."), ended(StopReason.ERROR)]
+REFUSAL = [Notice(level="error", text="No model can take this turn."), turn_end(StopReason.ERROR)]
 
 
 @pytest.mark.parametrize(
     ("end", "why"),
     [
-        ([failed(), ended(StopReason.ERROR)], "the turn failed"),
+        ([failed_request(), turn_end(StopReason.ERROR)], "the turn failed"),
         ([REFUSED, *REFUSAL], "no model was available"),
     ],
     ids=["failed", "not routed"],
 )
 async def test_failed_turn_holds_the_queue_with_a_reason(home, tmp_path, end, why):
     waiting = Waiting(*end)
-    session = FakeSession(waiting.script, [started("x"), *end], HELLO, workspace=tmp_path / "work")
+    session = FakeSession(
+        waiting.script, [turn_start("x"), *end], HELLO, workspace=tmp_path / "work"
+    )
     app, _ = app_of(home, session)
     async with app.run_test(size=(100, 30)) as pilot:
         await settle(pilot)
@@ -418,7 +420,7 @@ async def test_swap_during_a_turn_is_shown_as_pending(home, tmp_path):
 
 @pytest.mark.req("R-TUI-17")
 async def test_ctrl_t_retries_a_failed_turn(home, tmp_path):
-    broken = [started("hello"), routed(), failed(), ended()]
+    broken = [turn_start("hello"), default_route(), failed_request(), turn_end()]
     session = FakeSession(broken, HELLO, workspace=tmp_path / "work")
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
@@ -443,7 +445,7 @@ async def test_ctrl_t_without_a_failure_does_nothing(home, session):
 
 
 async def test_internal_error_is_a_message_without_traceback(home, tmp_path):
-    session = FakeSession([started("x"), ZeroDivisionError("boom")], workspace=tmp_path / "work")
+    session = FakeSession([turn_start("x"), ZeroDivisionError("boom")], workspace=tmp_path / "work")
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
@@ -745,7 +747,7 @@ async def test_enter_accepts_the_suggestion_at_80_by_24(home, session):
 
 
 async def test_activity_line_stops_waiting_when_text_arrives(home, tmp_path):
-    script = Waiting(replied("Hello."), ended())
+    script = Waiting(full_reply("Hello."), turn_end())
     script.script.insert(
         2,
         LlmCallStarted(
@@ -775,7 +777,13 @@ async def test_no_timer_runs_while_idle(home, session):
 
 async def test_token_causes_no_query_and_no_status_update(home, tmp_path):
     words = [f"w{number} " for number in range(2_000)]
-    script = [started("go"), routed(), *streamed(*words), replied("".join(words)), ended()]
+    script = [
+        turn_start("go"),
+        default_route(),
+        *text_deltas(*words),
+        full_reply("".join(words)),
+        turn_end(),
+    ]
     app, _ = app_of(home, FakeSession(script, workspace=tmp_path / "work"))
     calls: Counter[str] = Counter()
 
@@ -824,7 +832,7 @@ async def scrolled_back(pilot, text="one"):
 @pytest.mark.req("R-TUI-09")
 @pytest.mark.parametrize("size", [(40, 12), (80, 24)])
 async def test_scrolled_back_the_place_is_kept_and_new_lines_are_counted(home, tmp_path, size):
-    waiting = Waiting(Notice(level="info", text="a notice"), replied("Hello."), ended())
+    waiting = Waiting(Notice(level="info", text="a notice"), full_reply("Hello."), turn_end())
     session = FakeSession(turn("one", LONG), waiting.script, workspace=tmp_path / "work")
     app, _ = app_of(home, session)
     async with app.run_test(size=size) as pilot:
@@ -864,7 +872,7 @@ async def test_sending_scrolls_to_the_end_where_its_effect_is(home, tmp_path, en
 
 @pytest.mark.req("R-TUI-09")
 async def test_failure_and_its_retry_are_shown_after_sending_from_further_up(home, tmp_path):
-    failure = [started("two"), routed(), failed("No room left."), ended()]
+    failure = [turn_start("two"), default_route(), failed_request("No room left."), turn_end()]
     session = FakeSession(turn("one", LONG), failure, workspace=tmp_path / "work")
     session.retry = session._play
     app, _ = app_of(home, session)
@@ -881,7 +889,7 @@ async def test_failure_and_its_retry_are_shown_after_sending_from_further_up(hom
 
 
 async def test_queued_message_that_is_sent_later_keeps_the_place(home, tmp_path):
-    waiting = Waiting(replied("Hello."), ended())
+    waiting = Waiting(full_reply("Hello."), turn_end())
     session = FakeSession(
         turn("one", LONG), waiting.script, turn("three", "Third."), workspace=tmp_path / "work"
     )

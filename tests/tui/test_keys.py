@@ -3,7 +3,15 @@
 import pytest
 from textual import events
 
-from tests.tui.fakes import FakeRuntime, FakeSession, ended, failed, routed, started, turn
+from tests.tui.fakes import (
+    FakeRuntime,
+    FakeSession,
+    default_route,
+    failed_request,
+    turn,
+    turn_end,
+    turn_start,
+)
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from yourtool.agent.commands.base import Section
 from yourtool.tui.app import YourtoolApp
@@ -82,7 +90,7 @@ async def test_keys_of_the_transcript_work_and_keep_the_focus_there(app):
 
 
 async def test_r_in_the_transcript_retries_only_a_failed_turn(home):
-    script = [started("go"), routed(), failed(), ended()]
+    script = [turn_start("go"), default_route(), failed_request(), turn_end()]
     app = app_with(home, turn("hello", "Hello to you."), script)
     async with app.run_test() as pilot:
         await sent_hello(pilot)

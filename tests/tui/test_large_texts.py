@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tui.events import Session
+from tests.tui.events import EventBuilder
 from tests.tui.transcript.test_transcript import Stage
 from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolUseBlock
 from yourtool.tui.styled_lines import wrap
@@ -58,7 +58,7 @@ ITEMS = [prompt, thought, reply, raw_reply]
 
 @pytest.fixture
 def session():
-    return Session()
+    return EventBuilder()
 
 
 @pytest.mark.parametrize("kind", TEXTS)
@@ -82,7 +82,7 @@ def test_text_is_laid_out_in_parts(make, kind):
 async def test_stored_text_does_not_block_the_loop(session, kind, part):
     text = TEXTS[kind][: int(len(TEXTS[kind]) * part)]
     blocks = (ThinkingBlock(text=text), TextBlock(text))
-    events = [session.started(text), session.answered(*blocks), session.ended()]
+    events = [session.turn_start(text), session.reply(*blocks), session.turn_end()]
     stage = Stage()
     async with stage.run_test(size=(80, 24)) as pilot:
         stage.transcript.set_timeline(await stage.transcript.build_timeline(events))
@@ -107,10 +107,10 @@ RESULTS = {"one line": "x" * 100_000_000, "lines": "a line of output\n" * 6_000_
 @pytest.mark.parametrize("kind", RESULTS)
 async def test_result_of_a_hundred_megabytes_does_not_delay_keys(session, kind):
     use = ToolUseBlock("tu_1", "shell", {"command": "make"})
-    done = session.completed(use, RESULTS[kind])
+    done = session.tool_result(use, RESULTS[kind])
     stage = Stage()
     async with stage.run_test(size=(80, 24)) as pilot:
-        for event in (session.started(), session.called(use), done, session.ended()):
+        for event in (session.turn_start(), session.tool_start(use), done, session.turn_end()):
             stage.transcript.apply(event)
         await pilot.pause()
         stage.transcript._schedule.flush()
@@ -127,8 +127,8 @@ async def test_result_of_a_hundred_megabytes_does_not_delay_keys(session, kind):
 async def test_paused_reply_is_laid_out_completely_after_a_resize(session):
     stage = Stage()
     async with stage.run_test(size=(80, 24)) as pilot:
-        stage.transcript.apply(session.started())
-        for event in session.words("word " * 10_000):
+        stage.transcript.apply(session.turn_start())
+        for event in session.text_deltas("word " * 10_000):
             stage.transcript.apply(event)
         reply = next(
             item for item in stage.transcript._timeline.items if isinstance(item, ReplyItem)

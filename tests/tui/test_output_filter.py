@@ -59,13 +59,13 @@ def surfaces_of(text: str):
         "assistant_text": session.turn(reply=text),
         "diff": session.turn(diff=f"@@ -0,0 +1 @@\n{text if text.startswith('+') else '+' + text}"),
         "file_name": session.turn(path=text),
-        "error_message": session.failure(text),
+        "error_message": session.failed_turn(text),
         "mcp_tool_name": session.turn(tool=text),
         "session_title": session.turn(prompt=text),
         "approval_command": session.turn(prompt=escape(text)),
-        "streamed": session.streamed(text),
-        "live_output": session.live(text),
-        "thinking": session.thinking(text),
+        "streamed": session.unfinished_turn(text),
+        "live_output": session.running_call(text),
+        "thinking": session.reasoning_reply(text),
     }
 
 

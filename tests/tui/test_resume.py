@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.tui.events import Session
+from tests.tui.events import EventBuilder
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from tests.tui.transcript.test_transcript import Stage
@@ -19,7 +19,7 @@ TURNS = 50
 
 
 def facts(turns):
-    made = Session()
+    made = EventBuilder()
     return [fact for n in range(turns) for fact in made.turn(prompt=f"prompt {n}", reply="Yes.")]
 
 

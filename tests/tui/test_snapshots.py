@@ -12,14 +12,14 @@ from tests.tui.fakes import (
     Ask,
     FakeRuntime,
     FakeSession,
-    ended,
-    failed,
-    question,
-    replied,
-    routed,
-    started,
-    streamed,
+    approval_request,
+    default_route,
+    failed_request,
+    full_reply,
+    text_deltas,
     turn,
+    turn_end,
+    turn_start,
 )
 from tests.tui.pilot_helpers import press, say, settle, until
 from yourtool.agent.commands import sessions
@@ -98,7 +98,7 @@ def test_start(app_of, snap_compare, size):
 @SIZES
 @pytest.mark.req("R-TUI-24")
 def test_streaming(app_of, snap_compare, size):
-    script = [started("explain"), routed(), *streamed(REPLY[:60]), asyncio.Event()]
+    script = [turn_start("explain"), default_route(), *text_deltas(REPLY[:60]), asyncio.Event()]
 
     async def play(pilot):
         await opened(pilot)
@@ -120,7 +120,14 @@ def test_tool_card(app_of, snap_compare, size):
         side_effects=SideEffects.READ,
     )
     calls = tool_call("read_file", {"path": "src/parse.py"})
-    script = [started("look"), routed(), *streamed("I look."), *calls, called, asyncio.Event()]
+    script = [
+        turn_start("look"),
+        default_route(),
+        *text_deltas("I look."),
+        *calls,
+        called,
+        asyncio.Event(),
+    ]
 
     async def play(pilot):
         await opened(pilot)
@@ -156,7 +163,7 @@ def test_approval_with_diff(app_of, snap_compare, size):
         await until(pilot, lambda: pilot.app.chat.approval_prompt.confirmation is not None)
         await settle(pilot)
 
-    app = app_of([started("edit"), routed(), Ask(asked)])
+    app = app_of([turn_start("edit"), default_route(), Ask(asked)])
     assert snap_compare(app, terminal_size=size, run_before=play)
 
 
@@ -169,7 +176,7 @@ def test_error(app_of, snap_compare, size):
         await until(pilot, lambda: not pilot.app.chat.runner.is_running)
         await settle(pilot)
 
-    app = app_of([started("hello"), routed(), failed(), ended()])
+    app = app_of([turn_start("hello"), default_route(), failed_request(), turn_end()])
     assert snap_compare(app, terminal_size=size, run_before=play)
 
 
@@ -213,7 +220,7 @@ def test_resume(app_of, snap_compare, size, monkeypatch):
 @SIZES
 @pytest.mark.req("R-TUI-24")
 def test_everything_at_once(app_of, snap_compare, size):
-    script = [started("go"), routed(), *streamed("Working."), asyncio.Event()]
+    script = [turn_start("go"), default_route(), *text_deltas("Working."), asyncio.Event()]
 
     async def play(pilot):
         await opened(pilot)
@@ -235,5 +242,7 @@ def test_approval_with_command(app_of, snap_compare, size):
         await until(pilot, lambda: pilot.app.chat.approval_prompt.confirmation is not None)
         await settle(pilot)
 
-    app = app_of([started("go"), routed(), replied("I push."), Ask(question())])
+    app = app_of(
+        [turn_start("go"), default_route(), full_reply("I push."), Ask(approval_request())]
+    )
     assert snap_compare(app, terminal_size=size, run_before=play)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.tui.fakes import FakeSession, ended, failed, started, turn
+from tests.tui.fakes import FakeSession, failed_request, turn, turn_end, turn_start
 from yourtool.agent.commands.base import Invocation
 from yourtool.errors import UsageError
 from yourtool.events.turns import TurnCompleted
@@ -100,7 +100,7 @@ async def test_messages_wait_for_the_session_and_are_sent_in_order(stage):
 
 
 async def test_stopped_turn_pauses_the_queue_until_the_user_resumes_it(stage):
-    session = stage.open([started("one"), asyncio.Event()], HELLO)
+    session = stage.open([turn_start("one"), asyncio.Event()], HELLO)
     stage.submit("one", "two")
     while not session.busy:
         await asyncio.sleep(0)
@@ -116,7 +116,7 @@ async def test_stopped_turn_pauses_the_queue_until_the_user_resumes_it(stage):
 
 
 async def test_failed_turn_can_be_retried_from_a_paused_queue(stage):
-    session = stage.open([started("one"), failed(), ended(StopReason.ERROR)], HELLO)
+    session = stage.open([turn_start("one"), failed_request(), turn_end(StopReason.ERROR)], HELLO)
     stage.submit("one", "two")
     await stage.finish()
     queue = stage.runner.queue
@@ -138,7 +138,7 @@ async def test_unsent_message_returns_to_the_prompt_or_to_the_front_of_the_queue
 
 
 async def test_fault_of_the_core_is_reported_and_pauses_the_queue(stage):
-    session = stage.open([started("one"), ZeroDivisionError("a fault")], HELLO)
+    session = stage.open([turn_start("one"), ZeroDivisionError("a fault")], HELLO)
     stage.submit("one", "two")
     await stage.finish()
     assert [str(each) for each in stage.display.faults] == ["a fault"]
@@ -168,7 +168,9 @@ async def test_failed_command_returns_to_the_prompt_and_pauses_the_queue(stage):
 
 async def test_running_turn_clears_the_reason_of_the_pause(stage):
     gate = asyncio.Event()
-    session = stage.open([started("one"), failed(), ended(StopReason.ERROR)], [gate, *HELLO], HELLO)
+    session = stage.open(
+        [turn_start("one"), failed_request(), turn_end(StopReason.ERROR)], [gate, *HELLO], HELLO
+    )
     stage.submit("one", "two")
     await stage.finish()
     assert stage.runner.queue.pause_reason
@@ -180,7 +182,7 @@ async def test_running_turn_clears_the_reason_of_the_pause(stage):
 
 
 async def test_paused_queue_waits_for_the_user_after_a_change_of_the_session(stage):
-    stage.open([started("one"), failed(), ended(StopReason.ERROR)])
+    stage.open([turn_start("one"), failed_request(), turn_end(StopReason.ERROR)])
     stage.submit("one", "two")
     await stage.finish()
     assert stage.runner.queue.can_retry

@@ -4,7 +4,16 @@ import asyncio
 
 import pytest
 
-from tests.tui.fakes import FakeRuntime, FakeSession, ended, message, replied, routed, started, turn
+from tests.tui.fakes import (
+    FakeRuntime,
+    FakeSession,
+    default_route,
+    full_reply,
+    message,
+    turn,
+    turn_end,
+    turn_start,
+)
 from tests.tui.pilot_helpers import press, say, screen_text, until
 from yourtool.agent.commands.parser import InvalidCommand, ShellLine, parse_input
 from yourtool.events.deltas import ShellStarted, ToolOutputDelta
@@ -177,7 +186,7 @@ async def test_status_line_shows_the_hint_on_a_short_screen(home, tmp_path):
 async def test_shell_command_is_queued_during_a_turn(home, tmp_path):
     gate = asyncio.Event()
     session = ShellSession(
-        [started("hello"), routed(), gate, replied("Hello to you."), ended()],
+        [turn_start("hello"), default_route(), gate, full_reply("Hello to you."), turn_end()],
         [begun("echo hi"), over("echo hi")],
         workspace=tmp_path / "work",
     )

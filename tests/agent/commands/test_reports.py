@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from tests.agent.harness import ALLOW, Checked, User, play
-from tests.tui.fakes import GPT, SONNET, replied, started
+from tests.tui.fakes import GPT, SONNET, full_reply, turn_start
 from yourtool.agent.commands.base import ShowChanges
 from yourtool.agent.commands.reports import context_report, cost_report, show_changes
 from yourtool.amounts import Spending
@@ -18,11 +18,11 @@ from yourtool.tools.edit import edit_file, write_file
 @pytest.mark.req("R-CST-02")
 def test_cost_is_the_sum_of_the_completed_requests():
     facts = [
-        started("one"),
-        replied("a", cost="0.25"),
-        started("two"),
-        replied("b", cost="0.50"),
-        replied("c", cost="1", model=GPT.id),
+        turn_start("one"),
+        full_reply("a", cost="0.25"),
+        turn_start("two"),
+        full_reply("b", cost="0.50"),
+        full_reply("c", cost="1", model=GPT.id),
     ]
     totals, models, roles = cost_report(facts, Spending(cost_usd=Decimal(3), requests=4))
     assert dict(totals.rows)["session"].startswith("$1.75 for 3 requests")
@@ -36,9 +36,9 @@ def test_cost_is_the_sum_of_the_completed_requests():
 @pytest.mark.req("R-CST-02")
 def test_reported_cost_is_listed_next_to_the_computed_cost():
     facts = [
-        started("one"),
-        replied("a", cost="0.25", extra=UsageExtra(reported_cost_usd=Decimal("0.31"))),
-        replied("b", cost="0.50"),
+        turn_start("one"),
+        full_reply("a", cost="0.25", extra=UsageExtra(reported_cost_usd=Decimal("0.31"))),
+        full_reply("b", cost="0.50"),
     ]
     totals, *_ = cost_report(facts, Spending())
     rows = dict(totals.rows)
@@ -49,11 +49,11 @@ def test_reported_cost_is_listed_next_to_the_computed_cost():
 @pytest.mark.req("R-CST-01")
 def test_session_without_prices_is_unpriced():
     unknown = UsageExtra(unpriced=True, estimated=True)
-    facts = [started("one"), replied("a", cost="0", extra=unknown)]
+    facts = [turn_start("one"), full_reply("a", cost="0", extra=unknown)]
     totals, *_ = cost_report(facts, Spending())
     words = dict(totals.rows)["session"]
     assert words.startswith("unpriced for 1 request, 1 with estimated tokens; tokens")
-    mixed, *_ = cost_report([*facts, replied("b", cost="0.5")], Spending())
+    mixed, *_ = cost_report([*facts, full_reply("b", cost="0.5")], Spending())
     assert dict(mixed.rows)["session"].startswith("$0.5000 for 2 requests, 1 unpriced")
 
 

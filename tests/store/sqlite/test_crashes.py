@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.providers.fakes import paths_in
-from tests.store.turns import Story, changed
+from tests.store.turns import FactBuilder, changed
 from tests.store.writer import FILES, LATER, PICTURE
 from yourtool.blobs import read_blob, reference_of, store_blob
 from yourtool.credentials import Credentials
@@ -111,10 +111,10 @@ async def test_crash_at_a_random_time_loses_no_acknowledged_fact(path):
 
 
 async def test_crash_before_any_statement_of_an_upgrade_leaves_the_old_or_new_version(tmp_path):
-    template, story = tmp_path / "template.db", Story()
+    template, builder = tmp_path / "template.db", FactBuilder()
     database = Database(template)
-    await SqliteStore(database).append(story.created(), *story.turn())
-    facts = await SqliteStore(database).read(story.session_id)
+    await SqliteStore(database).append(builder.session_start(), *builder.turn())
+    facts = await SqliteStore(database).read(builder.session_id)
     await database.close()
     with writer("sweep-upgrade", template, tmp_path / "swept") as process:
         process.communicate()
@@ -123,7 +123,7 @@ async def test_crash_before_any_statement_of_an_upgrade_leaves_the_old_or_new_ve
     for directory in directories:
         database = Database(directory / "sessions.db", LATER)
         await sound(database)
-        assert await SqliteStore(database).read(story.session_id) == facts
+        assert await SqliteStore(database).read(builder.session_id) == facts
         moods = await database.read(
             lambda connection: connection.execute("SELECT mood FROM sessions").fetchall()
         )
@@ -149,12 +149,12 @@ async def indexed(database: Database) -> None:
 
 async def old_database(path: Path) -> tuple[str, tuple[AnyFact, ...]]:
     """Create a database of version 1 with a session of two turns."""
-    database, story = Database(path), Story()
-    await SqliteStore(database).append(story.created(), *story.turn(), *story.turn())
-    facts = await SqliteStore(database).read(story.session_id)
+    database, builder = Database(path), FactBuilder()
+    await SqliteStore(database).append(builder.session_start(), *builder.turn(), *builder.turn())
+    facts = await SqliteStore(database).read(builder.session_id)
     await database.close()
     to_first_version(path)
-    return story.session_id, facts
+    return builder.session_id, facts
 
 
 def to_first_version(path: Path) -> None:
@@ -206,12 +206,12 @@ async def test_concurrent_processes_upgrade_once(path):
 
 @pytest.mark.req("R-PER-08")
 async def test_crash_during_a_fork_leaves_a_complete_copy_or_none(tmp_path):
-    database, story = Database(tmp_path / "template.db"), Story()
-    await SqliteStore(database).append(story.created(), *story.turn())
-    facts = await SqliteStore(database).read(story.session_id)
+    database, builder = Database(tmp_path / "template.db"), FactBuilder()
+    await SqliteStore(database).append(builder.session_start(), *builder.turn())
+    facts = await SqliteStore(database).read(builder.session_id)
     await database.close()
     template = tmp_path / "template.db"
-    with writer("sweep-copies", template, story.session_id, tmp_path / "swept") as process:
+    with writer("sweep-copies", template, builder.session_id, tmp_path / "swept") as process:
         told = dict(line.split() for line in process.communicate()[0].splitlines())
     directories = list((tmp_path / "swept").iterdir())
     assert len(directories) > 30
@@ -220,11 +220,11 @@ async def test_crash_during_a_fork_leaves_a_complete_copy_or_none(tmp_path):
         database = Database(directory / "sessions.db")
         await sound(database)
         await indexed(database)
-        assert await SqliteStore(database).read(story.session_id) == facts
+        assert await SqliteStore(database).read(builder.session_id) == facts
         sessions = await database.read(
             lambda connection: connection.execute("SELECT id FROM sessions").fetchall()
         )
-        copies = [each for (each,) in sessions if each != story.session_id]
+        copies = [each for (each,) in sessions if each != builder.session_id]
         assert len(copies) <= 1 and told.get(directory.name) in (None, *copies)
         for fork_id in copies:
             assert len(await SqliteStore(database).read(fork_id)) == len(facts) + 1
@@ -233,8 +233,8 @@ async def test_crash_during_a_fork_leaves_a_complete_copy_or_none(tmp_path):
 
 @pytest.mark.req("D14")
 async def test_crash_during_an_import_leaves_no_message_without_its_attachment(tmp_path):
-    story, here = Story(), tmp_path / "blobs"
-    created, asked = story.created(), story.asked()
+    builder, here = FactBuilder(), tmp_path / "blobs"
+    created, asked = builder.session_start(), builder.turn_start()
     source = ImageSource("file_ref", store_blob(here, PICTURE))
     content = (TextBlock("look"), ImageBlock(source, "image/png"))
     asked = changed(asked, message=changed(asked.message, content=content))
@@ -245,7 +245,7 @@ async def test_crash_during_an_import_leaves_no_message_without_its_attachment(t
         told = dict(line.split() for line in process.communicate()[0].splitlines())
     directories = list(swept.iterdir())
     assert len(directories) > 60
-    assert list(told.values()) == [story.session_id]
+    assert list(told.values()) == [builder.session_id]
     whole = 0
     for directory in directories:
         database = Database(directory / "sessions.db")
@@ -291,7 +291,7 @@ def test_crash_at_any_line_of_a_file_write_leaves_the_old_or_new_file(tmp_path, 
 @pytest.mark.req("R-PER-06")
 async def test_processes_write_their_sessions_concurrently(path):
     database = Database(path)
-    await SqliteStore(database).append(Story().created())
+    await SqliteStore(database).append(FactBuilder().session_start())
     processes = [writer("turns", path, 15) for _ in range(3)]
     while any(process.poll() is None for process in processes):
         await sound(database)
@@ -343,10 +343,10 @@ async def test_full_disk_is_reported_and_loses_no_stored_data(small_disk):
     failures = 0
     for pages in range(0, 48, 3):
         directory = small_disk / str(pages)
-        database, story = Database(directory / "sessions.db"), Story()
+        database, builder = Database(directory / "sessions.db"), FactBuilder()
         store = SqliteStore(database)
-        await store.append(story.created())
-        ballast, stored, facts = fill(small_disk, pages * 4096), 1, story.turn("x" * 9000)
+        await store.append(builder.session_start())
+        ballast, stored, facts = fill(small_disk, pages * 4096), 1, builder.turn("x" * 9000)
         try:
             for fact in facts:
                 await store.append(fact)
@@ -354,10 +354,10 @@ async def test_full_disk_is_reported_and_loses_no_stored_data(small_disk):
         except StoreError as error:
             failures += 1
             assert "the disk is full" in str(error)
-        assert len(await store.read(story.session_id)) == stored
+        assert len(await store.read(builder.session_id)) == stored
         ballast.unlink()
         await store.append(*facts[stored - 1 :])
-        assert len(await store.read(story.session_id)) == 1 + len(facts)
+        assert len(await store.read(builder.session_id)) == 1 + len(facts)
         await sound(database)
         await database.close()
         shutil.rmtree(directory)
@@ -369,11 +369,11 @@ async def test_new_database_on_a_full_disk_is_reported_and_works_once_there_is_s
     small_disk, pages
 ):
     ballast = fill(small_disk, pages * 4096)
-    database, story = Database(small_disk / "sessions.db"), Story()
+    database, builder = Database(small_disk / "sessions.db"), FactBuilder()
     with pytest.raises(StoreError, match=r"disk|space"):
-        await SqliteStore(database).append(story.created())
+        await SqliteStore(database).append(builder.session_start())
     ballast.unlink()
-    await SqliteStore(database).append(story.created())
+    await SqliteStore(database).append(builder.session_start())
     await sound(database)
     await database.close()
 

@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from tests.store.turns import Story
+from tests.store.turns import FactBuilder
 from yourtool.messages.blocks import TextBlock
 
 DEEP = "[" * 10_000 + "]" * 10_000
@@ -35,26 +35,26 @@ VALUES = {
 @pytest.mark.parametrize("column", ["content_json", "metadata_json", "created_at"])
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
 async def test_only_the_damaged_message_is_skipped(store, rows, column, value):
-    story = Story()
-    await store.append(story.created(), *story.turn(), *story.turn("second"))
+    builder = FactBuilder()
+    await store.append(builder.session_start(), *builder.turn(), *builder.turn("second"))
     [first], *_, [last] = rows("SELECT id FROM messages ORDER BY id")
     for message_id in (first, last):
         try:
             rows(f"UPDATE messages SET {column} = ? WHERE id = ?", value, message_id)
         except sqlite3.IntegrityError as error:  # the schema rejects some values
             pytest.skip(str(error))
-    facts = await store.read(story.session_id)
+    facts = await store.read(builder.session_id)
     assert sum(getattr(fact, "message", None) is not None for fact in facts) >= 6
     [listed] = await store.list()
-    assert listed.id == story.session_id
+    assert listed.id == builder.session_id
     assert await store.search("secret")
 
 
 @pytest.mark.parametrize("column", ["workspace_path", "active_model"])
 @pytest.mark.parametrize("value", ["X'2F61FF'", "CAST(X'2F61FF' AS TEXT)", "X''", "7"])
 async def test_damaged_columns_of_a_session_are_listed_as_text(store, rows, column, value):
-    story = Story()
-    await store.append(story.created(), *story.turn())
+    builder = FactBuilder()
+    await store.append(builder.session_start(), *builder.turn())
     rows(f"UPDATE sessions SET {column} = {value}")
     [listed] = await store.list()
     assert getattr(listed, column) in ("/a\N{REPLACEMENT CHARACTER}", "", "7")
@@ -67,9 +67,9 @@ async def test_damaged_columns_of_a_session_are_listed_as_text(store, rows, colu
 async def test_session_with_damaged_times_is_skipped_with_a_warning(
     store, rows, column, value, caplog
 ):
-    damaged, intact = Story(), Story()
-    for story in (damaged, intact):
-        await store.append(story.created(), *story.turn())
+    damaged, intact = FactBuilder(), FactBuilder()
+    for builder in (damaged, intact):
+        await store.append(builder.session_start(), *builder.turn())
     rows(f"UPDATE sessions SET {column} = {value} WHERE id = ?", damaged.session_id)
     assert [listed.id for listed in await store.list()] == [intact.session_id]
     assert f"skipped session `{damaged.session_id}`" in caplog.text
@@ -77,23 +77,25 @@ async def test_session_with_damaged_times_is_skipped_with_a_warning(
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
 async def test_only_the_damaged_event_is_skipped(store, rows, value):
-    story = Story()
-    await store.append(story.created(), *story.turn(), *story.turn("second"))
+    builder = FactBuilder()
+    await store.append(builder.session_start(), *builder.turn(), *builder.turn("second"))
     [last] = rows("SELECT max(id) FROM events WHERE type = 'llm.call_completed'")[0]
     try:
         rows("UPDATE events SET payload_json = ? WHERE id = ?", value, last)
     except sqlite3.IntegrityError as error:
         pytest.skip(str(error))
-    facts = await store.read(story.session_id)
+    facts = await store.read(builder.session_id)
     assert len(facts) == 18
     [listed] = await store.list()
     assert listed.cost_usd > 0
-    assert sum(cost.calls for cost in await store.cost_report(story.session_id)) == 3
+    assert sum(cost.calls for cost in await store.cost_report(builder.session_id)) == 3
 
 
 async def test_brackets_in_text_do_not_count_as_nesting(store):
-    story = Story()
+    builder = FactBuilder()
     text = '{"[' * 5_000 + "\\" * 3
-    await store.append(story.created(), story.asked(text), story.answered(TextBlock(text)))
-    *_, asked, answered = await store.read(story.session_id)
+    await store.append(
+        builder.session_start(), builder.turn_start(text), builder.reply(TextBlock(text))
+    )
+    *_, asked, answered = await store.read(builder.session_id)
     assert asked.message.text == answered.message.text == text

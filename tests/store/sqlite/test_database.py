@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.store.turns import Story
+from tests.store.turns import FactBuilder
 from yourtool.errors import StoreError
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.row_codec import INSERT_MESSAGE, message_row
@@ -27,7 +27,7 @@ async def pragma(database: Database, name: str) -> object:
 
 @pytest.mark.req("R-PER-01")
 async def test_tables_have_the_columns_and_indexes_of_the_schema(database, store, rows):
-    await store.append(Story().created())
+    await store.append(FactBuilder().session_start())
     columns = {
         table: " ".join(row[1] for row in rows(f"PRAGMA table_info({table})"))
         for table in ("sessions", "messages", "tool_calls", "events")
@@ -74,7 +74,7 @@ async def test_commits_are_durable_and_foreign_keys_are_enforced(database):
 async def test_files_are_private_to_their_owner(database, store, path):
     before = os.umask(0)
     try:
-        await store.append(Story().created())
+        await store.append(FactBuilder().session_start())
     finally:
         os.umask(before)
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
@@ -115,9 +115,9 @@ async def test_change_that_raises_is_rolled_back(database, rows):
 
 
 async def test_cancelled_append_ends_before_the_cancellation_is_raised(store, database, rows):
-    story = Story()
-    await store.append(story.created())
-    task = asyncio.create_task(store.append(story.asked()))
+    builder = FactBuilder()
+    await store.append(builder.session_start())
+    task = asyncio.create_task(store.append(builder.turn_start()))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -140,37 +140,37 @@ async def test_newer_file_is_rejected_and_unchanged(path):
 
 
 async def test_upgrade_preserves_all_data_and_a_backup_of_the_old_file(path, tmp_path):
-    story = Story()
+    builder = FactBuilder()
     first = Database(path)
-    await SqliteStore(first).append(story.created(), *story.turn())
-    facts = await SqliteStore(first).read(story.session_id)
+    await SqliteStore(first).append(builder.session_start(), *builder.turn())
+    facts = await SqliteStore(first).read(builder.session_id)
     await first.close()
 
     later = Database(path, LATER)
     assert await pragma(later, "user_version") == 3
-    assert await SqliteStore(later).read(story.session_id) == facts
+    assert await SqliteStore(later).read(builder.session_id) == facts
     await later.close()
 
     backup = path.with_name("sessions.db.v2")
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     restored = Database(backup)
     assert await pragma(restored, "user_version") == 2
-    assert await SqliteStore(restored).read(story.session_id) == facts
+    assert await SqliteStore(restored).read(builder.session_id) == facts
     await restored.close()
 
 
 @pytest.mark.req("R-PER-09")
 async def test_messages_of_an_older_file_are_searchable_after_the_upgrade(path):
     old = Database(path, MIGRATIONS[:1])
-    story = Story()
-    asked = story.asked("wo steht der Schlüssel?")
+    builder = FactBuilder()
+    asked = builder.turn_start("wo steht der Schlüssel?")
     message = message_row(asked.message)
     await old.write(
         lambda connection: (
             connection.execute(
                 "INSERT INTO sessions (id, workspace_path, schema_version, created_at, updated_at)"
                 " VALUES (?, '/w', 1, 0, 0)",
-                (story.session_id,),
+                (builder.session_id,),
             ),
             connection.execute(INSERT_MESSAGE, message),
             connection.execute(INSERT_MESSAGE, ("broken", *message[1:3], "[{", *message[4:])),
@@ -179,14 +179,14 @@ async def test_messages_of_an_older_file_are_searchable_after_the_upgrade(path):
     await old.close()
     later = Database(path)
     [hit] = await SqliteStore(later).search("schlussel")
-    assert (hit.session_id, hit.message_id) == (story.session_id, asked.message.id)
+    assert (hit.session_id, hit.message_id) == (builder.session_id, asked.message.id)
     await later.close()
     assert path.with_name("sessions.db.v1").exists()
 
 
 async def test_failed_upgrade_changes_nothing(path):
     first = Database(path)
-    await SqliteStore(first).append(Story().created())
+    await SqliteStore(first).append(FactBuilder().session_start())
     await first.close()
     broken = Database(path, (*MIGRATIONS, ("CREATE TABLE extra (id TEXT)", "nonsense")))
     with pytest.raises(StoreError, match="syntax error"):
@@ -229,31 +229,31 @@ async def test_database_of_another_program_is_rejected(path):
 
 
 async def test_long_database_lock_is_reported(database, store, path):
-    story = Story()
-    await store.append(story.created())
+    builder = FactBuilder()
+    await store.append(builder.session_start())
     with path.with_name("sessions.db.lock").open() as holder:
         fcntl.flock(holder, fcntl.LOCK_EX)
         impatient = Database(path, lock_timeout=0.01)
         with pytest.raises(StoreError, match="locked by another yourtool"):
-            await SqliteStore(impatient).append(story.asked())
-    await SqliteStore(impatient).append(story.asked())
+            await SqliteStore(impatient).append(builder.turn_start())
+    await SqliteStore(impatient).append(builder.turn_start())
     await impatient.close()
 
 
 async def test_full_database_is_reported_and_works_once_there_is_space(database, store):
-    story = Story()
-    await store.append(story.created())
+    builder = FactBuilder()
+    await store.append(builder.session_start())
     [pages] = await database.read(lambda db: db.execute("PRAGMA page_count").fetchone())
     await database.write(lambda db: db.execute(f"PRAGMA max_page_count = {pages + 5}"))
-    facts, stored = story.turn("x" * 90_000), 1
+    facts, stored = builder.turn("x" * 90_000), 1
     with pytest.raises(StoreError, match="the disk is full"):
         for fact in facts:
             await store.append(fact)
             stored += 1
-    assert len(await store.read(story.session_id)) == stored
+    assert len(await store.read(builder.session_id)) == stored
     await database.write(lambda db: db.execute("PRAGMA max_page_count = 100000"))
     await store.append(*facts[stored - 1 :])
-    assert len(await store.read(story.session_id)) == 1 + len(facts)
+    assert len(await store.read(builder.session_id)) == 1 + len(facts)
 
 
 async def test_unwritable_directory_is_named(tmp_path):

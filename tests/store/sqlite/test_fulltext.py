@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.store.sqlite.test_crashes import indexed, sound, to_first_version, writer
-from tests.store.turns import Story, call
+from tests.store.turns import FactBuilder, tool_call
 from tests.strategies import few
 from yourtool.errors import StoreError
 from yourtool.events.catalog import message_of
@@ -23,21 +23,21 @@ from yourtool.store.texts import search_terms, snippet
 
 
 async def said(store, *prompts, workspace="/work"):
-    story = Story(workspace=workspace)
-    await store.append(story.created(), *(story.asked(prompt) for prompt in prompts))
-    return story.session_id
+    builder = FactBuilder(workspace=workspace)
+    await store.append(builder.session_start(), *(builder.turn_start(prompt) for prompt in prompts))
+    return builder.session_id
 
 
 @pytest.mark.req("R-PER-09")
 async def test_hit_contains_session_message_and_snippet(store):
-    story = Story(workspace="/work/here")
-    asked = story.asked("why is the\nfrobnicator slow?")
-    use = call()
-    answered = story.answered(TextBlock("It blocks: the Frobnicator waits for a lock."), use)
-    await store.append(story.created(), asked, answered, story.started(use))
-    await store.append(story.completed(use, "frobnicator.py: 1 match"))
+    builder = FactBuilder(workspace="/work/here")
+    asked = builder.turn_start("why is the\nfrobnicator slow?")
+    use = tool_call()
+    answered = builder.reply(TextBlock("It blocks: the Frobnicator waits for a lock."), use)
+    await store.append(builder.session_start(), asked, answered, builder.tool_start(use))
+    await store.append(builder.tool_result(use, "frobnicator.py: 1 match"))
     latest, first = await store.search("frobnicator")
-    assert (first.session_id, first.message_id) == (story.session_id, asked.message.id)
+    assert (first.session_id, first.message_id) == (builder.session_id, asked.message.id)
     assert (first.role, first.snippet) == (Role.USER, "why is the frobnicator slow?")
     assert (first.title, first.workspace_path) == ("why is the", "/work/here")
     assert first.created_at == asked.message.created_at
@@ -79,13 +79,13 @@ async def test_hits_are_sorted_newest_first_and_filtered_by_workspace_and_limit(
 
 
 async def test_messages_copied_by_a_fork_are_found_once(store):
-    story = Story()
-    await store.append(story.created(), *story.turn())
-    fork_id = await fork(store, story.session_id)
-    assert {hit.session_id for hit in await store.search("secret plan")} == {story.session_id}
-    await store.append(Story(fork_id).asked("another secret plan"))
+    builder = FactBuilder()
+    await store.append(builder.session_start(), *builder.turn())
+    fork_id = await fork(store, builder.session_id)
+    assert {hit.session_id for hit in await store.search("secret plan")} == {builder.session_id}
+    await store.append(FactBuilder(fork_id).turn_start("another secret plan"))
     found = [hit.session_id for hit in await store.search("secret plan")]
-    assert found == [fork_id, story.session_id]
+    assert found == [fork_id, builder.session_id]
 
 
 DEEDS = st.lists(
@@ -105,11 +105,13 @@ async def done(path, deeds):
         chosen = ids[which % len(ids)] if ids else ""
         match deed:
             case "say":
-                await store.append(Story(chosen).asked(text))
+                await store.append(FactBuilder(chosen).turn_start(text))
             case "answer":
-                use, story = call(), Story(chosen)
-                await store.append(story.answered(TextBlock(f"re {text}"), use), story.started(use))
-                await store.append(story.completed(use, text))
+                use, builder = tool_call(), FactBuilder(chosen)
+                await store.append(
+                    builder.reply(TextBlock(f"re {text}"), use), builder.tool_start(use)
+                )
+                await store.append(builder.tool_result(use, text))
             case "fork":
                 ids.append(await fork(store, chosen))
             case "import":
@@ -125,13 +127,13 @@ async def done(path, deeds):
                 store = SqliteStore(Database(path))
                 await store.read(chosen)
             case "fail":
-                story = Story(chosen)
+                builder = FactBuilder(chosen)
                 with pytest.raises(StoreError):
-                    await store.append(story.asked(text), story.completed(call()))
+                    await store.append(builder.turn_start(text), builder.tool_result(tool_call()))
             case _:
-                story = Story()
-                await store.append(story.created())
-                ids.append(story.session_id)
+                builder = FactBuilder()
+                await store.append(builder.session_start())
+                ids.append(builder.session_id)
     return store.database
 
 
@@ -149,18 +151,18 @@ def test_index_matches_the_messages_after_any_operations(tmp_path_factory, deeds
 
 @pytest.mark.req("R-PER-06")
 async def test_fork_search_and_read_work_during_writes(path):
-    database, story = Database(path), Story()
+    database, builder = Database(path), FactBuilder()
     store = SqliteStore(database)
-    await store.append(story.created(), *story.turn())
+    await store.append(builder.session_start(), *builder.turn())
     processes = [writer("turns", path, 15) for _ in range(2)]
     forks = 0
     while any(process.poll() is None for process in processes):
-        await fork(store, story.session_id)
+        await fork(store, builder.session_id)
         forks += 1
         found = await store.search("secret plan", limit=10_000)
         originals = {hit.session_id for hit in found}
-        assert story.session_id in originals and len(originals) <= 3
-        assert len(await store.read(story.session_id)) == 10
+        assert builder.session_id in originals and len(originals) <= 3
+        assert len(await store.read(builder.session_id)) == 10
     assert [process.communicate()[0] != "" for process in processes] == [True, True]
     assert forks > 0
     assert len(await store.search("secret plan", limit=10_000)) == 31

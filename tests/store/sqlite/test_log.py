@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.store.turns import MODEL, PROMPT, Story, call, changed
+from tests.store.turns import MODEL, PROMPT, FactBuilder, changed, tool_call
 from tests.strategies import histories
 from yourtool.errors import InvalidMessageError, SessionNotFoundError, StoreError
 from yourtool.events.catalog import FACT_TYPES
@@ -25,13 +25,13 @@ from yourtool.store.sqlite.store import SqliteStore
 
 @pytest.mark.req("R-PER-04")
 async def test_appended_facts_are_read_back_equal_by_another_process(path, store):
-    story = Story()
-    facts = (story.created(), *story.turn(), *story.turn())
+    builder = FactBuilder()
+    facts = (builder.session_start(), *builder.turn(), *builder.turn())
     for fact in facts:
         await store.append(fact)
     await store.database.close()
     again = Database(path)
-    assert await SqliteStore(again).read(story.session_id) == facts
+    assert await SqliteStore(again).read(builder.session_id) == facts
     await again.close()
 
 
@@ -40,44 +40,46 @@ async def test_appended_facts_are_read_back_equal_by_another_process(path, store
 @pytest.mark.req("R-CAN-01")
 async def test_any_valid_conversation_is_read_back_equal_and_in_order(tmp_path_factory, history):
     database = Database(tmp_path_factory.mktemp("db") / "sessions.db")
-    store, story = SqliteStore(database), Story(history[0].session_id)
-    await store.append(story.created())
+    store, builder = SqliteStore(database), FactBuilder(history[0].session_id)
+    await store.append(builder.session_start())
     for message in history:
-        await store.append(_bringing(story, message))
-    read = [fact.message for fact in await store.read(story.session_id) if hasattr(fact, "message")]
+        await store.append(_bringing(builder, message))
+    read = [
+        fact.message for fact in await store.read(builder.session_id) if hasattr(fact, "message")
+    ]
     assert tuple(read) == history
     assert [message.metadata.provider_raw for message in read] == [
         message.metadata.provider_raw for message in history
     ]
     assert validate_session(read) == []
-    assert await store.pending_call_ids(story.session_id) == ()
+    assert await store.pending_call_ids(builder.session_id) == ()
     await database.close()
 
 
-def _bringing(story, message):
+def _bringing(builder, message):
     """Return the fact that adds a message to a session."""
     match message.role:
         case Role.USER:
-            return changed(story.asked(), message=message)
+            return changed(builder.turn_start(), message=message)
         case Role.ASSISTANT:
-            return changed(story.answered(), message=message)
+            return changed(builder.reply(), message=message)
         case _:
-            use = call()
-            done = story.completed(use)
+            use = tool_call()
+            done = builder.tool_result(use)
             return changed(done, tool_use_id=message.result.tool_use_id, message=message)
 
 
-def _broken(story):
+def _broken(builder):
     """Return one invalid complete message for each rule that a message can violate."""
-    said, use = story.answered(TextBlock("hello")), call()
+    said, use = builder.reply(TextBlock("hello")), tool_call()
     metadata = said.message.metadata
 
     def reply(**fields):
         lacking = changed(metadata, **fields)
         return changed(said, message=changed(said.message, metadata=lacking))
 
-    asked = story.asked()
-    result = story.completed(use)
+    asked = builder.turn_start()
+    result = builder.tool_result(use)
     return {
         "M1": changed(asked, message=changed(asked.message, content=())),
         "M3": changed(asked, message=changed(asked.message, content=(use,))),
@@ -92,50 +94,56 @@ def _broken(story):
 @pytest.mark.parametrize("code", ["M1", "M3", "D1", "D2", "D3", "D4", "T2"])
 @pytest.mark.req("R-CAN-04")
 async def test_invalid_complete_message_is_rejected_and_nothing_is_written(store, rows, code):
-    story = Story()
-    await store.append(story.created())
+    builder = FactBuilder()
+    await store.append(builder.session_start())
     before = rows("SELECT * FROM sessions"), rows("SELECT * FROM events")
     with pytest.raises(InvalidMessageError, match=code):
-        await store.append(story.routed(), _broken(story)[code])
+        await store.append(builder.route(), _broken(builder)[code])
     assert (rows("SELECT * FROM sessions"), rows("SELECT * FROM events")) == before
     assert rows("SELECT count(*) FROM messages") == [(0,)]
 
 
 @pytest.mark.req("R-CAN-04")
 async def test_partial_message_is_not_validated(store, rows):
-    story = Story()
-    asked = story.asked()
+    builder = FactBuilder()
+    asked = builder.turn_start()
     empty = changed(
         asked.message, content=(), metadata=MessageMetadata(status=MessageStatus.PARTIAL)
     )
-    await store.append(story.created(), changed(asked, message=empty))
+    await store.append(builder.session_start(), changed(asked, message=empty))
     assert rows("SELECT count(*) FROM messages") == [(1,)]
 
 
 async def test_result_of_an_unknown_call_is_rejected(store):
-    story, first, second = Story(), call(), call()
-    await store.append(story.created(), story.asked(), story.answered(first, second))
-    swapped = changed(story.completed(first), message=story.result(second, "fine"))
+    builder, first, second = FactBuilder(), tool_call(), tool_call()
+    await store.append(builder.session_start(), builder.turn_start(), builder.reply(first, second))
+    swapped = changed(builder.tool_result(first), message=builder.result_message(second, "fine"))
     with pytest.raises(InvalidMessageError, match=f"not the result of `{first.id}`"):
         await store.append(swapped)
 
 
 @pytest.mark.req("R-PER-03")
 async def test_call_is_pending_until_its_result_is_stored(store, rows):
-    story = Story()
-    uses = [call("shell"), call("read_file"), call("edit_file"), call("glob"), call("grep")]
+    builder = FactBuilder()
+    uses = [
+        tool_call("shell"),
+        tool_call("read_file"),
+        tool_call("edit_file"),
+        tool_call("glob"),
+        tool_call("grep"),
+    ]
     good, bad, failing, stopped, open_ = uses
-    await store.append(story.created(), story.asked())
-    reply = story.answered(*uses)
+    await store.append(builder.session_start(), builder.turn_start())
+    reply = builder.reply(*uses)
     await store.append(reply)
     assert rows("SELECT DISTINCT status, completed_at, result_message_id FROM tool_calls") == [
         ("pending", None, None)
     ]
     results = (
-        story.completed(good),
-        story.completed(bad, success=False),
-        story.failed(failing),
-        story.failed(stopped, "cancelled"),
+        builder.tool_result(good),
+        builder.tool_result(bad, success=False),
+        builder.tool_failure(failing),
+        builder.tool_failure(stopped, "cancelled"),
     )
     await store.append(*results)
     assert rows("SELECT name, status, result_message_id FROM tool_calls ORDER BY id") == [
@@ -146,66 +154,70 @@ async def test_call_is_pending_until_its_result_is_stored(store, rows):
         ("grep", "pending", None),
     ]
     assert rows("SELECT DISTINCT message_id FROM tool_calls") == [(reply.message.id,)]
-    assert await store.pending_call_ids(story.session_id) == (open_.id,)
+    assert await store.pending_call_ids(builder.session_id) == (open_.id,)
 
 
-@pytest.mark.parametrize("again", ["completed", "failed"])
+@pytest.mark.parametrize("again", ["tool_result", "tool_failure"])
 @pytest.mark.req("R-PER-03")
 async def test_second_result_is_rejected_and_nothing_is_written(store, rows, again):
-    story, use = Story(), call()
-    await store.append(story.created(), story.asked(), story.answered(use), story.completed(use))
+    builder, use = FactBuilder(), tool_call()
+    await store.append(
+        builder.session_start(), builder.turn_start(), builder.reply(use), builder.tool_result(use)
+    )
     tables = ("events", "messages", "tool_calls", "sessions")
     before = [rows(f"SELECT * FROM {table}") for table in tables]
     with pytest.raises(StoreError, match=f"`{use.id}` was not stored"):
-        await store.append(story.routed(), getattr(story, again)(use))
+        await store.append(builder.route(), getattr(builder, again)(use))
     assert [rows(f"SELECT * FROM {table}") for table in tables] == before
 
 
 @pytest.mark.req("R-PER-03")
 async def test_result_for_a_call_of_another_session_is_rejected(store):
-    mine, theirs, use = Story(), Story(), call()
-    await store.append(mine.created(), theirs.created(), theirs.asked(), theirs.answered(use))
+    mine, theirs, use = FactBuilder(), FactBuilder(), tool_call()
+    await store.append(
+        mine.session_start(), theirs.session_start(), theirs.turn_start(), theirs.reply(use)
+    )
     with pytest.raises(StoreError, match="was not stored"):
-        await store.append(mine.completed(use))
+        await store.append(mine.tool_result(use))
 
 
 async def test_failed_request_stores_the_partial_reply(store, rows):
-    story, use = Story(), call()
-    begin = story.created(), story.asked()
-    message = story.message(
+    builder, use = FactBuilder(), tool_call()
+    begin = builder.session_start(), builder.turn_start()
+    message = builder.message(
         Role.ASSISTANT, (TextBlock("half a"), use), MessageMetadata(status=MessageStatus.CANCELLED)
     )
-    fact = story.broken(message=message)
+    fact = builder.broken(message=message)
     await store.append(*begin, fact)
-    assert (await store.read(story.session_id))[-1] == fact
-    assert await store.pending_call_ids(story.session_id) == (use.id,)
+    assert (await store.read(builder.session_id))[-1] == fact
+    assert await store.pending_call_ids(builder.session_id) == (use.id,)
 
 
 async def test_provider_ids_are_stored(store):
-    story, named, unnamed = Story(), call(), call()
+    builder, named, unnamed = FactBuilder(), tool_call(), tool_call()
     await store.append(
-        story.created(),
-        story.asked(),
-        story.answered(named),
-        story.completed(named),
-        story.answered(unnamed, wire_ids=False),
+        builder.session_start(),
+        builder.turn_start(),
+        builder.reply(named),
+        builder.tool_result(named),
+        builder.reply(unnamed, wire_ids=False),
     )
-    assert await store.provider_call_ids(story.session_id) == (
+    assert await store.provider_call_ids(builder.session_id) == (
         (named.id, "anthropic", f"toolu_{named.id[-6:]}"),
     )
 
 
 async def test_selected_model_is_that_of_the_last_selection(store, rows):
-    story = Story()
-    await store.append(changed(story.created(), initial_active_model="demo:tour"))
+    builder = FactBuilder()
+    await store.append(changed(builder.session_start(), initial_active_model="demo:tour"))
     for model in ("openai:gpt-5", None, MODEL):
-        await store.append(story._fact(SessionModelSelected, model=model))
+        await store.append(builder._fact(SessionModelSelected, model=model))
         assert rows("SELECT active_model FROM sessions") == [(model,)]
 
 
 async def test_facts_of_a_session_that_was_not_created_are_rejected(store, rows):
     with pytest.raises(SessionNotFoundError, match="no session `sess_"):
-        await store.append(Story().asked())
+        await store.append(FactBuilder().turn_start())
     assert rows("SELECT count(*) FROM messages") == [(0,)]
 
 
@@ -216,20 +228,20 @@ async def test_reading_an_unknown_session_raises(store):
 
 async def test_fact_without_an_id_is_rejected(store):
     with pytest.raises(StoreError, match="without an id"):
-        await store.append(changed(Story().created(), id=""))
+        await store.append(changed(FactBuilder().session_start(), id=""))
 
 
 async def test_duplicate_fact_id_is_rejected(store):
-    story = Story()
-    created = story.created()
+    builder = FactBuilder()
+    created = builder.session_start()
     await store.append(created)
     with pytest.raises(StoreError, match=r"UNIQUE constraint failed: events\.id"):
-        await store.append(changed(story.routed(), id=created.id))
+        await store.append(changed(builder.route(), id=created.id))
 
 
 async def test_message_content_is_stored_once_and_not_in_events(store, rows):
-    story = Story()
-    await store.append(story.created(), *story.turn(output="contents of a file"))
+    builder = FactBuilder()
+    await store.append(builder.session_start(), *builder.turn(output="contents of a file"))
     payloads = [row[0] for row in rows("SELECT payload_json FROM events")]
     for text in (PROMPT, "let me see", "contents of a file", "done"):
         assert not any(text in payload for payload in payloads)
@@ -241,10 +253,14 @@ async def test_message_content_is_stored_once_and_not_in_events(store, rows):
 
 @pytest.mark.req("R-EVT-04")
 async def test_events_are_stored_with_the_privacy_of_their_type(store, rows):
-    story, use = Story(), call()
-    other = call()
-    await store.append(story.created(), *story.turn(), story.asked(), story.answered(use, other))
-    await store.append(story.started(use), story.failed(use), story.failed(other))
+    builder, use = FactBuilder(), tool_call()
+    other = tool_call()
+    await store.append(
+        builder.session_start(), *builder.turn(), builder.turn_start(), builder.reply(use, other)
+    )
+    await store.append(
+        builder.tool_start(use), builder.tool_failure(use), builder.tool_failure(other)
+    )
     recorded = rows("SELECT DISTINCT type, actor, sensitivity FROM events")
     assert len(recorded) > 8
     for name, actor, sensitivity in recorded:
@@ -253,9 +269,9 @@ async def test_events_are_stored_with_the_privacy_of_their_type(store, rows):
 
 @pytest.mark.req("R-EVT-02")
 async def test_parent_ids_lead_from_every_event_to_the_start_of_its_turn(store):
-    story = Story()
-    await store.append(story.created(), *story.turn(), *story.turn())
-    facts = {fact.id: fact for fact in await store.read(story.session_id)}
+    builder = FactBuilder()
+    await store.append(builder.session_start(), *builder.turn(), *builder.turn())
+    facts = {fact.id: fact for fact in await store.read(builder.session_id)}
     turns = [fact for fact in facts.values() if fact.turn_id is not None]
     for fact in turns:
         root = fact
@@ -268,10 +284,10 @@ async def test_parent_ids_lead_from_every_event_to_the_start_of_its_turn(store):
 
 @pytest.mark.req("R-CAN-11")
 async def test_rows_of_a_later_version_do_not_affect_other_rows(store, rows, caplog):
-    story = Story()
-    await store.append(story.created(), story.asked())
-    answered = story.answered(TextBlock("hello"))
-    await store.append(answered, story.ended())
+    builder = FactBuilder()
+    await store.append(builder.session_start(), builder.turn_start())
+    answered = builder.reply(TextBlock("hello"))
+    await store.append(answered, builder.turn_end())
     content = [{"type": "hologram", "data": 1}, {"type": "text", "text": "hello"}]
     rows(
         "UPDATE messages SET content_json = ?, metadata_json = json_set(metadata_json,"
@@ -280,7 +296,7 @@ async def test_rows_of_a_later_version_do_not_affect_other_rows(store, rows, cap
         answered.message.id,
     )
     caplog.clear()
-    facts = await store.read(story.session_id)
+    facts = await store.read(builder.session_id)
     assert [type(fact).__name__ for fact in facts] == [
         "SessionCreated",
         "TurnStarted",
@@ -305,11 +321,11 @@ async def test_rows_of_a_later_version_do_not_affect_other_rows(store, rows, cap
 )
 @pytest.mark.req("R-CAN-11")
 async def test_unknown_event_is_skipped_with_one_warning(store, rows, caplog, damage):
-    story = Story()
-    facts = (story.created(), *story.turn())
+    builder = FactBuilder()
+    facts = (builder.session_start(), *builder.turn())
     await store.append(*facts)
     rows(damage)
-    assert await store.read(story.session_id) == tuple(
+    assert await store.read(builder.session_id) == tuple(
         fact for fact in facts if type(fact).__name__ != "RouteDecided"
     )
     assert len(caplog.records) == 1
@@ -320,11 +336,11 @@ async def test_unknown_event_is_skipped_with_one_warning(store, rows, caplog, da
 )
 @pytest.mark.req("R-CAN-11")
 async def test_only_the_unreadable_message_is_skipped(store, rows, caplog, damage):
-    story = Story()
-    await store.append(story.created(), *story.turn())
+    builder = FactBuilder()
+    await store.append(builder.session_start(), *builder.turn())
     [last] = rows("SELECT max(id) FROM messages")
     rows(f"UPDATE messages SET {damage} WHERE id = ?", *last)
-    facts = await store.read(story.session_id)
+    facts = await store.read(builder.session_id)
     assert len(facts) == 9
     assert sum(isinstance(fact, LlmCallCompleted) for fact in facts) == 1
     assert "skipped message" in caplog.text
@@ -332,11 +348,11 @@ async def test_only_the_unreadable_message_is_skipped(store, rows, caplog, damag
 
 @pytest.mark.req("R-CAN-12")
 async def test_old_row_is_rewritten_only_by_an_explicit_save(store, rows):
-    story = Story()
-    created, asked = story.created(), story.asked()
+    builder = FactBuilder()
+    created, asked = builder.session_start(), builder.turn_start()
     await store.append(created, asked)
     rows("UPDATE messages SET schema_version = 0")
-    message = (await store.read(story.session_id))[-1].message
+    message = (await store.read(builder.session_id))[-1].message
     assert message == asked.message
     assert message.schema_version == 1
     assert rows("SELECT schema_version FROM messages") == [(0,)]
@@ -345,25 +361,25 @@ async def test_old_row_is_rewritten_only_by_an_explicit_save(store, rows):
 
 
 async def test_save_validates_like_append(store, rows):
-    story = Story()
-    asked = story.asked()
-    await store.append(story.created(), asked)
+    builder = FactBuilder()
+    asked = builder.turn_start()
+    await store.append(builder.session_start(), asked)
     before = rows("SELECT * FROM messages")
     with pytest.raises(InvalidMessageError, match="M1"):
         await store.update_messages(changed(asked.message, content=()))
     with pytest.raises(StoreError, match="no message"):
-        await store.update_messages(asked.message, story.message(Role.USER, (TextBlock("new"),)))
+        await store.update_messages(asked.message, builder.message(Role.USER, (TextBlock("new"),)))
     assert rows("SELECT * FROM messages") == before
 
 
 async def test_characters_that_utf_8_cannot_encode_are_replaced(store):
-    story = Story()
-    use = call("shell", command="ls \udcff", flags={"\ud800": ["a\udfffb", 2**70]})
+    builder = FactBuilder()
+    use = tool_call("shell", command="ls \udcff", flags={"\ud800": ["a\udfffb", 2**70]})
     await store.append(
-        story.created(), story.asked("caf\udce9 \0 \N{SNOWMAN}"), story.answered(use)
+        builder.session_start(), builder.turn_start("caf\udce9 \0 \N{SNOWMAN}"), builder.reply(use)
     )
-    await store.append(story.completed(use, "out \ud83d put", files_modified=("a\udcffb",)))
-    _, asked, answered, done = await store.read(story.session_id)
+    await store.append(builder.tool_result(use, "out \ud83d put", files_modified=("a\udcffb",)))
+    _, asked, answered, done = await store.read(builder.session_id)
     assert asked.message.text == "caf\N{REPLACEMENT CHARACTER}  \N{SNOWMAN}"
     assert answered.message.tool_uses[0].input == {
         "command": "ls \N{REPLACEMENT CHARACTER}",
@@ -376,9 +392,9 @@ async def test_characters_that_utf_8_cannot_encode_are_replaced(store):
 @settings(max_examples=15, suppress_health_check=list(HealthCheck), deadline=None)
 @given(text=st.text(min_size=1))
 async def test_any_text_can_be_stored(store, text):
-    story = Story()
-    await store.append(story.created(), story.asked(text))
-    [_, asked] = await store.read(story.session_id)
+    builder = FactBuilder()
+    await store.append(builder.session_start(), builder.turn_start(text))
+    [_, asked] = await store.read(builder.session_id)
     safe = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
     assert asked.message.text.replace("\0", "") == safe.replace("\0", "")
 
@@ -389,17 +405,17 @@ async def test_ids_after_a_resume_are_greater_than_all_stored_ids(store):
     clock = int(ahead.timestamp() * 1000)
     future = "".join(alphabet[clock >> shift & 31] for shift in range(45, -1, -5)) + "0" * 16
     assert is_ulid(future)
-    story = Story()
-    await store.append(story.created(), changed(story.routed(), id=future))
+    builder = FactBuilder()
+    await store.append(builder.session_start(), changed(builder.route(), id=future))
     assert new_id() < future
-    await store.read(story.session_id)
+    await store.read(builder.session_id)
     assert new_id() > future
 
 
 @pytest.mark.req("R-PER-06")
 async def test_facts_of_two_sessions_are_separate(store):
-    first, second = Story(), Story()
-    one, two = (first.created(), *first.turn()), (second.created(), *second.turn())
+    first, second = FactBuilder(), FactBuilder()
+    one, two = (first.session_start(), *first.turn()), (second.session_start(), *second.turn())
     for pair in zip(one, two, strict=True):
         await store.append(*pair)
     assert await store.read(first.session_id) == one
@@ -407,9 +423,12 @@ async def test_facts_of_two_sessions_are_separate(store):
 
 
 async def test_call_that_never_ran_has_a_result(store):
-    story, use = Story(), call()
+    builder, use = FactBuilder(), tool_call()
     await store.append(
-        story.created(), story.asked(), story.answered(use), story.failed(use, "user_denied")
+        builder.session_start(),
+        builder.turn_start(),
+        builder.reply(use),
+        builder.tool_failure(use, "user_denied"),
     )
-    assert isinstance((await store.read(story.session_id))[-1], ToolFailed)
-    assert await store.pending_call_ids(story.session_id) == ()
+    assert isinstance((await store.read(builder.session_id))[-1], ToolFailed)
+    assert await store.pending_call_ids(builder.session_id) == ()

@@ -6,7 +6,7 @@ from operator import add
 
 import pytest
 
-from tests.store.turns import MODEL, Story, changed, reply_metadata
+from tests.store.turns import MODEL, FactBuilder, changed, reply_metadata
 from yourtool.amounts import Spending
 from yourtool.errors import SessionBusyError, SessionNotFoundError, StoreError
 from yourtool.events.sessions import SessionModelSelected
@@ -20,12 +20,12 @@ IMAGE = ImageBlock(ImageSource("base64", "aGk="), "image/png")
 
 
 async def test_summary_describes_a_session(store):
-    story = Story(workspace="/work/here")
-    facts = (story.created(), *story.turn(), *story.turn())
-    chosen = story._fact(SessionModelSelected, model="openai:gpt-5")
+    builder = FactBuilder(workspace="/work/here")
+    facts = (builder.session_start(), *builder.turn(), *builder.turn())
+    chosen = builder._fact(SessionModelSelected, model="openai:gpt-5")
     await store.append(*facts, chosen)
     [summary] = await store.list()
-    assert summary.id == story.session_id
+    assert summary.id == builder.session_id
     assert summary.title == "please read the secret plan"
     assert summary.workspace_path == "/work/here"
     assert summary.active_model == "openai:gpt-5"
@@ -47,21 +47,21 @@ async def test_summary_describes_a_session(store):
     ],
 )
 async def test_title_is_one_line_of_the_first_message(store, content, title):
-    story = Story()
-    await store.append(story.created())
-    asked = story.asked()
+    builder = FactBuilder()
+    await store.append(builder.session_start())
+    asked = builder.turn_start()
     await store.append(changed(asked, message=changed(asked.message, content=content)))
-    await store.append(story.asked("something else"))
+    await store.append(builder.turn_start("something else"))
     [summary] = await store.list()
     assert summary.title == title
 
 
 async def test_sessions_are_listed_by_last_use_and_filtered_by_workspace_and_limit(store):
-    stories = [Story(workspace=place) for place in ("/a", "/b", "/a")]
-    for story in stories:
-        await store.append(story.created(), story.asked())
-    await store.append(stories[0].asked("again"))
-    first, second, third = (story.session_id for story in stories)
+    stories = [FactBuilder(workspace=place) for place in ("/a", "/b", "/a")]
+    for builder in stories:
+        await store.append(builder.session_start(), builder.turn_start())
+    await store.append(stories[0].turn_start("again"))
+    first, second, third = (builder.session_id for builder in stories)
     assert [each.id for each in await store.list()] == [first, third, second]
     assert [each.id for each in await store.list("/a")] == [first, third]
     assert [each.id for each in await store.list(limit=2)] == [first, third]
@@ -69,9 +69,9 @@ async def test_sessions_are_listed_by_last_use_and_filtered_by_workspace_and_lim
 
 
 async def test_session_without_messages_is_not_listed(store):
-    spoken, silent = Story(), Story()
-    await store.append(spoken.created(), spoken.asked())
-    await store.append(silent.created())
+    spoken, silent = FactBuilder(), FactBuilder()
+    await store.append(spoken.session_start(), spoken.turn_start())
+    await store.append(silent.session_start())
     assert await store.last_used("/work") == spoken.session_id
     assert [each.id for each in await store.list()] == [spoken.session_id]
     assert await resolve_id(store, silent.session_id) == silent.session_id
@@ -85,7 +85,7 @@ async def test_session_is_found_by_a_prefix_of_its_id(store):
         "sess_01BAAAAAAAAAAAAAAAAAAAAAAA",
     ]
     for session_id in ids:
-        await store.append(Story(session_id).created())
+        await store.append(FactBuilder(session_id).session_start())
     assert await resolve_id(store, "sess_01B") == ids[2]
     assert await resolve_id(store, "01b") == ids[2]
     assert await resolve_id(store, ids[0]) == ids[0]
@@ -101,11 +101,11 @@ async def test_session_is_found_by_a_prefix_of_its_id(store):
 @pytest.mark.blocks_loop("ten thousand facts are made in one go")
 @pytest.mark.req("R-PER-05")
 async def test_ten_thousand_random_costs_are_summed_exactly(store):
-    story, chance = Story(), random.Random(7)
+    builder, chance = FactBuilder(), random.Random(7)
     costs = [Decimal(chance.randrange(10**12)).scaleb(-12) for _ in range(10_000)]
     assert reduce(add, map(float, costs)) != float(sum(costs)), "floats would not do"
-    await store.append(story.created(), story.asked())
-    await store.append(*(story.answered(TextBlock("a"), cost=str(cost)) for cost in costs))
+    await store.append(builder.session_start(), builder.turn_start())
+    await store.append(*(builder.reply(TextBlock("a"), cost=str(cost)) for cost in costs))
     assert (await store.list())[0].cost_usd == sum(costs)
     assert await store.spending_since(datetime(2000, 1, 1, tzinfo=UTC)) == Spending(
         cost_usd=sum(costs), requests=len(costs)
@@ -113,13 +113,13 @@ async def test_ten_thousand_random_costs_are_summed_exactly(store):
 
 
 async def test_costs_since_a_time_include_every_session(store):
-    first, second = Story(), Story()
-    old = first.answered(TextBlock("a"), cost="5")
+    first, second = FactBuilder(), FactBuilder()
+    old = first.reply(TextBlock("a"), cost="5")
     await store.append(
-        first.created(), changed(old, timestamp=datetime.now(UTC) - timedelta(days=2))
+        first.session_start(), changed(old, timestamp=datetime.now(UTC) - timedelta(days=2))
     )
-    await store.append(first.answered(TextBlock("b"), cost="0.1"))
-    await store.append(second.created(), second.answered(TextBlock("c"), cost="0.2"))
+    await store.append(first.reply(TextBlock("b"), cost="0.1"))
+    await store.append(second.session_start(), second.reply(TextBlock("c"), cost="0.2"))
     assert await store.spending_since(datetime.now(UTC) - timedelta(days=1)) == Spending(
         cost_usd=Decimal("0.3"), requests=2
     )
@@ -128,15 +128,15 @@ async def test_costs_since_a_time_include_every_session(store):
 
 @pytest.mark.req("R-CST-02")
 async def test_report_counts_the_answered_requests_of_each_model(store):
-    story = Story()
-    await store.append(story.created(), *story.turn())
-    dear = story.answered(TextBlock("a"), cost="2.5", model="openai:gpt-5")
-    free = story.answered(TextBlock("b"), cost="0", model="ollama:qwen3:8b", pricing_version="")
+    builder = FactBuilder()
+    await store.append(builder.session_start(), *builder.turn())
+    dear = builder.reply(TextBlock("a"), cost="2.5", model="openai:gpt-5")
+    free = builder.reply(TextBlock("b"), cost="0", model="ollama:qwen3:8b", pricing_version="")
     await store.append(dear, free)
     stopped = changed(reply_metadata(MODEL, "0.005"), status=MessageStatus.CANCELLED)
-    for message in (story.message(Role.ASSISTANT, (TextBlock("half"),), stopped), None):
-        await store.append(story.broken(message=message))
-    assert await store.cost_report(story.session_id) == (
+    for message in (builder.message(Role.ASSISTANT, (TextBlock("half"),), stopped), None):
+        await store.append(builder.broken(message=message))
+    assert await store.cost_report(builder.session_id) == (
         ModelCost(
             model="openai:gpt-5",
             calls=1,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from rich.cells import cell_len
 
-from tests.tui.events import Session
+from tests.tui.events import EventBuilder
 from tests.tui.pilot_helpers import paint
 from tests.tui.transcript.test_transcript import Stage, play
 from yourtool.effects import SideEffects
@@ -27,7 +27,7 @@ from yourtool.tui.transcript.transcript import Transcript
 SHELL = ToolUseBlock("tu_1", "shell", {"command": "make test\nmake lint"})
 READ = ToolUseBlock("tu_2", "read_file", {"path": "a.py"})
 ids = {"message_id": "m", "content_block_index": 0}
-session = Session()
+session = EventBuilder()
 
 
 class Clock:
@@ -71,29 +71,34 @@ def line(timeline, *, clock=None, seconds=0, width=80, **flags):
     return activity.line.text
 
 
-STARTED = (session.started("go"), sent())
-ANSWERED = (*STARTED, session.answered(SHELL, READ))
+STARTED = (session.turn_start("go"), sent())
+ANSWERED = (*STARTED, session.reply(SHELL, READ))
 
 
 @pytest.mark.parametrize(
     ("events", "words"),
     [
-        ([session.started("go")], "working"),
+        ([session.turn_start("go")], "working"),
         ([*STARTED], "waiting for acme"),
-        ([session.started("go"), sent("ev\x1bil")], "waiting for ev␛il"),
+        ([session.turn_start("go"), sent("ev\x1bil")], "waiting for ev␛il"),
         ([*STARTED, ThinkingDelta(text="Hm", **ids)], "thinking"),
         ([*STARTED, TextDelta(text="Hm", **ids)], "writing"),
         (
             [*STARTED, ToolUseStart(tool_use_id="tu_1", tool_name="shell", **ids)],
             "preparing shell",
         ),
-        ([*STARTED, session.call_failed(), retry(9)], "waiting to retry"),
-        ([*STARTED, session.call_failed(), retry(0)], "waiting for acme"),
-        ([*ANSWERED, session.called(SHELL)], "running `make test …`"),
-        ([*ANSWERED, session.called(READ, SideEffects.READ)], "running read_file a.py"),
-        ([*ANSWERED, session.called(SHELL), session.called(READ)], "running 2 tools"),
+        ([*STARTED, session.failed_request(), retry(9)], "waiting to retry"),
+        ([*STARTED, session.failed_request(), retry(0)], "waiting for acme"),
+        ([*ANSWERED, session.tool_start(SHELL)], "running `make test …`"),
+        ([*ANSWERED, session.tool_start(READ, SideEffects.READ)], "running read_file a.py"),
+        ([*ANSWERED, session.tool_start(SHELL), session.tool_start(READ)], "running 2 tools"),
         (
-            [*ANSWERED, session.called(SHELL), session.completed(SHELL, ""), session.called(READ)],
+            [
+                *ANSWERED,
+                session.tool_start(SHELL),
+                session.tool_result(SHELL, ""),
+                session.tool_start(READ),
+            ],
             "running read_file a.py",
         ),
     ],
@@ -126,7 +131,7 @@ def test_tokens_of_all_requests_of_a_turn_are_counted():
     ):
         timeline.apply(event)
     assert str(timeline.tokens) == "~30 tokens"
-    timeline.apply(session.started("again"))
+    timeline.apply(session.turn_start("again"))
     assert str(timeline.tokens) == ""
 
 
@@ -141,22 +146,22 @@ def test_line_of_a_stopping_turn_names_no_key():
 
 
 def test_nothing_is_shown_while_only_the_user_is_awaited():
-    assert line(story(*ANSWERED, session.asked(SHELL)), is_asking=True) == ""
-    busy = story(*ANSWERED, session.called(READ), session.asked(SHELL))
+    assert line(story(*ANSWERED, session.approval_request(SHELL)), is_asking=True) == ""
+    busy = story(*ANSWERED, session.tool_start(READ), session.approval_request(SHELL))
     assert line(busy, is_asking=True).startswith("Running read_file a.py")
 
 
 @given(st.integers(1, 130), st.text(max_size=60), st.integers(0, 10**6))
 def test_line_fits_into_every_width(width, command, seconds):
     call = ToolUseBlock("tu_1", "shell", {"command": command})
-    timeline = story(*STARTED, session.answered(call), session.called(call))
+    timeline = story(*STARTED, session.reply(call), session.tool_start(call))
     shown = line(timeline, width=width, seconds=seconds)
     assert cell_len(shown) <= max(2, width)
     assert "\n" not in shown and "\x1b" not in shown
 
 
 def test_narrow_line_drops_the_tokens_first_and_keeps_the_time():
-    timeline = story(session.started("go"), sent("anthropic"))
+    timeline = story(session.turn_start("go"), sent("anthropic"))
     timeline.tokens.set_reported(1_234)
     assert line(timeline, width=47, seconds=12) == "Waiting for anthropic · 12 s · Esc to interrupt"
     assert line(timeline, width=38, seconds=12) == "Waiting for anthropic · 12 s"
@@ -195,7 +200,7 @@ async def test_line_is_below_the_last_message_and_disappears_after_the_turn():
         *above, last = [row for row in stage.rows() if row]
         assert above[-1].strip() == "So."
         assert last.endswith("Writing · 0 s · Esc to interrupt")
-        await play(stage, pilot, session.answered(TextBlock("So.")), session.ended())
+        await play(stage, pilot, session.reply(TextBlock("So.")), session.turn_end())
         stage.transcript.activity.end()
         stage.transcript.update_activity()
         await paint(pilot)

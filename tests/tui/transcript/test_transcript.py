@@ -7,7 +7,7 @@ from textual.geometry import Offset
 from textual.selection import Selection
 from textual.widgets import Input
 
-from tests.tui.events import Session
+from tests.tui.events import EventBuilder
 from tests.tui.pilot_helpers import paint, settle
 from yourtool.effects import SideEffects
 from yourtool.events.catalog import Event
@@ -43,7 +43,7 @@ DIFF = "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
 
 @pytest.fixture
 def session():
-    return Session()
+    return EventBuilder()
 
 
 class Stage(App[None]):
@@ -124,22 +124,22 @@ async def test_turn_is_shown_at_every_size(session, size):
 async def test_resumed_session_looks_as_it_did_live(session):
     events = [
         *session.turn(prompt="one", reply="# A\n\n- b\n- c", diff=DIFF),
-        session.started("two"),
-        session.routed(),
-        session.call_failed("try later"),
-        session.answered(TextBlock("There."), unpriced=True),
-        session.ended(),
-        session.started("three"),
-        *session.words("half an ans"),
-        session.call_failed(
+        session.turn_start("two"),
+        session.route(),
+        session.failed_request("try later"),
+        session.reply(TextBlock("There."), unpriced=True),
+        session.turn_end(),
+        session.turn_start("three"),
+        *session.text_deltas("half an ans"),
+        session.failed_request(
             "stopped", "cancelled", session.message(Role.ASSISTANT, TextBlock("half an ans"))
         ),
-        session.cancelled(),
-        session.started("four"),
+        session.turn_stop(),
+        session.turn_start("four"),
         ToolUseStart(message_id="m", content_block_index=0, tool_use_id="tu_9", tool_name="glob"),
         ToolUseEnd(message_id="m", content_block_index=0, tool_use_id="tu_9", final_input={}),
-        session.call_failed("cut", "network", cut_calls={"tu_9": "glob"}),
-        session.cancelled(),
+        session.failed_request("cut", "network", cut_calls={"tu_9": "glob"}),
+        session.turn_stop(),
     ]
     live, resumed = Stage(), Stage()
     async with live.run_test(size=(70, 60)) as pilot:
@@ -262,7 +262,7 @@ async def test_opening_a_card_is_not_new_output(session):
     async with stage.run_test(size=(60, 12)) as pilot:
         transcript = stage.transcript
         output = "\n".join(map(str, range(90)))
-        call = [session.answered(SHELL), session.called(SHELL), session.completed(SHELL, output)]
+        call = [session.reply(SHELL), session.tool_start(SHELL), session.tool_result(SHELL, output)]
         await play(stage, pilot, *call)
         transcript.focus()
         await settle(pilot)
@@ -291,10 +291,10 @@ async def test_everything_is_wrapped_again_on_resize(session):
 
 @pytest.mark.req("R-TUI-10")
 def test_reasoning_is_folded_and_redacted_reasoning_is_labelled(session):
-    assert told(*session.thinking("one two three")) == ["Reasoning, 3 words"]
-    hidden = told(session.answered(RedactedThinkingBlock("xx")))
+    assert told(*session.reasoning_reply("one two three")) == ["Reasoning, 3 words"]
+    hidden = told(session.reply(RedactedThinkingBlock("xx")))
     assert hidden == ["Reasoning hidden by the provider"]
-    sealed = told(session.answered(ThinkingBlock("", signature="xx")))
+    sealed = told(session.reply(ThinkingBlock("", signature="xx")))
     assert sealed == ["Reasoning hidden by the provider"]
 
 
@@ -312,7 +312,7 @@ def test_reasoning_without_events_is_placed_as_after_a_resume(session, hidden):
         call,
     )
     content = (hidden, ThinkingBlock("so and so"), TextBlock("I look."), hidden, SHELL)
-    stored = session.answered(*content)
+    stored = session.reply(*content)
     shown = told(*streamed, stored)
     assert shown == told(stored)
     assert [line for line in shown if "easoning" in line] == [
@@ -326,7 +326,7 @@ def test_reasoning_without_events_is_placed_as_after_a_resume(session, hidden):
 async def test_reasoning_can_be_unfolded(session):
     stage = Stage()
     async with stage.run_test(size=(60, 12)) as pilot:
-        await play(stage, pilot, *session.thinking("because of this"))
+        await play(stage, pilot, *session.reasoning_reply("because of this"))
         stage.transcript.focus()
         await pilot.press("up", "enter")
         assert "because of this" in stage.shown()
@@ -361,12 +361,12 @@ def test_card_passes_through_all_states(session):
             message_id="m", content_block_index=0, tool_use_id="tu_1", final_input=SHELL.input
         )
     )
-    asked = session.asked(SHELL)
+    asked = session.approval_request(SHELL)
     story.apply(asked)
     assert head() == "? shell make test · waiting for you"
-    story.apply(session.called(SHELL))
+    story.apply(session.tool_start(SHELL))
     assert head() == "● shell make test · running 7 s"
-    story.apply(session.completed(SHELL, "all good"))
+    story.apply(session.tool_result(SHELL, "all good"))
     assert head() == "✓ shell make test · 1.2 s"
 
 
@@ -382,8 +382,8 @@ def test_card_passes_through_all_states(session):
 @pytest.mark.req("R-TUI-11")
 def test_failed_call_shows_the_reason(session, error_class, mark, word):
     story = Timeline()
-    story.apply(session.answered(SHELL))
-    story.apply(session.tool_failed(SHELL, error_class, "the reason"))
+    story.apply(session.reply(SHELL))
+    story.apply(session.tool_failure(SHELL, error_class, "the reason"))
     [card] = story.items
     card.lay_out(60)
     assert card.mark[0] == mark and word in card.rows[0].text
@@ -415,10 +415,10 @@ def test_edit_card_shows_the_diff_and_plan_card_shows_the_steps(session):
     )
     steps = [{"step": "look", "status": "done"}, {"step": "leap", "status": "in_progress"}]
     rows = told(
-        session.called(edit, SideEffects.WRITE),
-        session.completed(edit, "ok", diff=DIFF),
-        session.called(plan, SideEffects.NONE),
-        session.completed(plan, "ok", plan=steps),
+        session.tool_start(edit, SideEffects.WRITE),
+        session.tool_result(edit, "ok", diff=DIFF),
+        session.tool_start(plan, SideEffects.NONE),
+        session.tool_result(plan, "ok", plan=steps),
     )
     assert rows == [
         "edit_file · +1 −1 · 1.2 s",
@@ -434,7 +434,7 @@ def test_edit_card_shows_the_diff_and_plan_card_shows_the_steps(session):
 @pytest.mark.req("R-TUI-13")
 def test_running_shell_command_shows_its_last_lines(session):
     printed = [ToolOutputDelta(tool_use_id="tu_1", text=f"line {n}\n") for n in range(3000)]
-    rows = told(session.called(SHELL), *printed)
+    rows = told(session.tool_start(SHELL), *printed)
     assert rows == ["shell · running", *(f"│ line {n}" for n in range(2995, 3000))]
 
 
@@ -442,10 +442,10 @@ def test_running_shell_command_shows_its_last_lines(session):
 def test_stopped_items_are_marked(session):
     story = Timeline()
     for event in [
-        session.started(),
-        *session.words("half an "),
-        session.called(SHELL),
-        session.cancelled(),
+        session.turn_start(),
+        *session.text_deltas("half an "),
+        session.tool_start(SHELL),
+        session.turn_stop(),
         *session.turn(prompt="next", reply="works"),
     ]:
         story.apply(event)
@@ -460,7 +460,7 @@ def test_stopped_items_are_marked(session):
 
 @pytest.mark.req("R-TUI-17")
 def test_failure_shows_class_provider_cause_and_remedies(session):
-    rows = told(*session.failure("The server is on fire"), width=70)[1:]
+    rows = told(*session.failed_turn("The server is on fire"), width=70)[1:]
     assert rows == [
         "The provider failed · server_error · acme, HTTP 500",
         "The server is on fire",
@@ -473,11 +473,11 @@ def test_failure_shows_class_provider_cause_and_remedies(session):
 def test_partial_text_stays_and_a_recovered_failure_is_shortened(session):
     partial = session.message(Role.ASSISTANT, TextBlock("so far"))
     rows = told(
-        session.started(),
-        *session.words("so far"),
-        session.call_failed("cut", message=partial),
-        *session.words("whole"),
-        session.answered(TextBlock("whole")),
+        session.turn_start(),
+        *session.text_deltas("so far"),
+        session.failed_request("cut", message=partial),
+        *session.text_deltas("whole"),
+        session.reply(TextBlock("whole")),
     )
     assert rows == [
         "hello",
@@ -494,13 +494,13 @@ async def test_one_key_requests_a_retry(session):
         stage.transcript.focus()
         await pilot.press("r")
         assert stage.asked == 0
-        await play(stage, pilot, *session.failure("no"))
+        await play(stage, pilot, *session.failed_turn("no"))
         await pilot.press("r")
         assert stage.asked == 1
 
 
 def test_turn_without_an_available_model_fails_with_reasons(session):
-    rows = told(session.started(), session.refused())
+    rows = told(session.turn_start(), session.no_route())
     assert rows[1:3] == ["No available model for this message", "acme:big: no key for it"]
 
 
@@ -509,17 +509,22 @@ def test_turn_without_an_available_model_fails_with_reasons(session):
     [("per_message_override", "`@model` in this message"), ("manual_sticky", "chosen with /model")],
 )
 def test_footer_explains_an_explicit_model_selection(session, policy, said):
-    rows = told(session.routed(policy), session.answered(TextBlock("a")), session.ended(), width=90)
+    rows = told(session.route(policy), session.reply(TextBlock("a")), session.turn_end(), width=90)
     assert rows[-1] == f"demo:tour · {said} · 1,234 in, 567 out · $0.0123 · 3.2 s"
 
 
 def test_footer_explains_a_model_change(session):
-    first = [session.started(), session.routed(), session.answered(TextBlock("a")), session.ended()]
+    first = [
+        session.turn_start(),
+        session.route(),
+        session.reply(TextBlock("a")),
+        session.turn_end(),
+    ]
     second = [
-        session.started(),
-        session.routed(reason="now the default"),
-        session.answered(TextBlock("b"), model="acme:big"),
-        session.ended(StopReason.MAX_TOKENS),
+        session.turn_start(),
+        session.route(reason="now the default"),
+        session.reply(TextBlock("b"), model="acme:big"),
+        session.turn_end(StopReason.MAX_TOKENS),
     ]
     rows = told(*first, *second, width=90)
     assert (
@@ -536,7 +541,7 @@ WAITING = RetryScheduled(
 def test_wait_before_a_retry_counts_down_and_offers_no_manual_retry(session):
     moment = [10.0]
     story = Timeline(retry_key="Ctrl+T", clock=lambda: moment[0])
-    for event in (session.started(), session.call_failed(), WAITING):
+    for event in (session.turn_start(), session.failed_request(), WAITING):
         story.apply(event)
     [failure] = story.ticking_items
     assert story.active_item is failure
@@ -553,7 +558,9 @@ def test_wait_before_a_retry_counts_down_and_offers_no_manual_retry(session):
 
 
 def test_failure_before_a_successful_retry_is_one_line(session):
-    rows = told(session.started(), session.call_failed(), WAITING, session.call_failed("again"))
+    rows = told(
+        session.turn_start(), session.failed_request(), WAITING, session.failed_request("again")
+    )
     assert rows[1] == "The provider failed · server_error · acme, HTTP 500: broken"
     assert "Ctrl+T retries." in rows[-1]
     assert not any("Retrying" in row for row in rows)
@@ -561,12 +568,12 @@ def test_failure_before_a_successful_retry_is_one_line(session):
 
 def test_input_that_no_model_accepts_is_reported_once(session):
     notices = [Notice(level="error", text=text) for text in ("No model can", "Configured: x")]
-    events = session.started(), session.refused()
+    events = session.turn_start(), session.no_route()
     assert told(*events, *notices) == told(*events)
 
 
 def test_finished_message_replaces_the_streamed_text(session):
-    rows = told(*session.words("wrong"), session.answered(TextBlock("right")))
+    rows = told(*session.text_deltas("wrong"), session.reply(TextBlock("right")))
     assert rows == ["right"]
 
 
@@ -593,7 +600,7 @@ async def test_selection_copies_the_source(session):
     )
     stage = Stage()
     async with stage.run_test(size=(50, 30)) as pilot:
-        await play(stage, pilot, session.started(), session.answered(TextBlock(source)))
+        await play(stage, pilot, session.turn_start(), session.reply(TextBlock(source)))
         rows = stage.rows()
         first = next(y for y, row in enumerate(rows) if "Some" in row)
         last = next(y for y, row in enumerate(rows) if "1" in row and "│" in row)
@@ -633,7 +640,9 @@ async def test_only_changed_rows_are_painted_while_a_reply_grows(session):
     stage = Stage()
     async with stage.run_test(size=(60, 30)) as pilot:
         transcript = stage.transcript
-        await play(stage, pilot, session.started(), *session.words("para one\n\n", "para two"))
+        await play(
+            stage, pilot, session.turn_start(), *session.text_deltas("para one\n\n", "para two")
+        )
         painted: list[int] = []
         refresh = transcript.refresh
 
@@ -642,7 +651,7 @@ async def test_only_changed_rows_are_painted_while_a_reply_grows(session):
             return refresh(*regions, **options)
 
         transcript.refresh = noting
-        await play(stage, pilot, session.words(" goes on")[1])
+        await play(stage, pilot, session.text_deltas(" goes on")[1])
         assert painted == [4]
 
 
@@ -652,9 +661,9 @@ async def test_timer_runs_only_while_a_tool_runs(session):
         transcript = stage.transcript
         await play(stage, pilot, *session.turn())
         assert not transcript._ticker.is_running and not transcript._schedule.is_waiting
-        await play(stage, pilot, session.called(SHELL))
+        await play(stage, pilot, session.tool_start(SHELL))
         assert transcript._ticker.is_running
-        await play(stage, pilot, session.completed(SHELL, "done"))
+        await play(stage, pilot, session.tool_result(SHELL, "done"))
         assert not transcript._ticker.is_running
 
 
@@ -672,7 +681,9 @@ async def test_long_reply_does_not_block_the_loop_and_is_shown_completely(sessio
     stage = Stage()
     text = "word **bold** and `code`\n\n" * 4000
     async with stage.run_test(size=(80, 24)) as pilot:
-        for event in session.words(*(text[at : at + 5000] for at in range(0, len(text), 5000))):
+        for event in session.text_deltas(
+            *(text[at : at + 5000] for at in range(0, len(text), 5000))
+        ):
             stage.transcript.apply(event)
         usage = TokenUsage(input_tokens=1, output_tokens=1)
         stage.transcript.apply(
@@ -749,10 +760,10 @@ async def test_long_stored_reply_is_laid_out_completely_in_parts(session):
 
 
 def test_silent_calls_are_not_displayed(session):
-    visible = [session.started(), session.answered(TextBlock("hello")), session.ended()]
+    visible = [session.turn_start(), session.reply(TextBlock("hello")), session.turn_end()]
     silent = [
-        replace(session.answered(TextBlock("A title")), purpose="title"),
-        replace(session.call_failed("no title"), purpose="title"),
+        replace(session.reply(TextBlock("A title")), purpose="title"),
+        replace(session.failed_request("no title"), purpose="title"),
     ]
     timeline, expected = Timeline(), Timeline()
     for event in (visible[0], *silent, *visible[1:]):

@@ -1,7 +1,7 @@
 import pytest
 from msgspec.structs import replace
 
-from tests.tui.events import Session
+from tests.tui.events import EventBuilder
 from yourtool.errors import ErrorClass
 from yourtool.events.model_calls import LlmCallFailed
 from yourtool.messages.blocks import TextBlock
@@ -105,12 +105,12 @@ def test_error_inside_a_stream_has_no_success_status():
     ],
 )
 def test_empty_reply_is_reported_below_it(content, stop, detail, said):
-    session = Session()
-    reply = session.answered(TextBlock(content))
+    session = EventBuilder()
+    reply = session.reply(TextBlock(content))
     metadata = replace(reply.message.metadata, stop_reason=stop, stop_detail=detail)
     message = replace(reply.message, metadata=metadata)
     summary = TurnSummary()
     summary.add_request(replace(reply, message=message))
-    footer = summary.footer(session.ended(stop))
+    footer = summary.footer(session.turn_end(stop))
     assert footer.source.endswith(said or " s")
     assert ("again" in footer.source) == ("again" in said)
