@@ -123,6 +123,9 @@ class UiConfig(Struct, frozen=True):
         bool,
         Meta(description="`Enter` and `y` allow the call in an approval prompt once."),
     ] = False
+    scrollback_on_exit: Annotated[
+        bool, Meta(description="Print the end of the conversation in the terminal on exit.")
+    ] = True
 
 
 class Config(Struct, frozen=True):

@@ -123,9 +123,8 @@ def _run_interface(arguments: Arguments, paths: Paths) -> int:
             _runtime_opener(arguments, paths),
             load_highlight=lambda: import_module("yourtool.tui.highlight").get_highlighter,
             theme=config.theme,
-            resume=arguments.resume or None,
+            resume=arguments.resume,
             continue_last=arguments.continue_last,
-            pick_session=arguments.resume == "",
         )
         app.first_prompt = arguments.first_prompt
         app.typed_ahead = typed_ahead
@@ -133,7 +132,14 @@ def _run_interface(arguments: Arguments, paths: Paths) -> int:
         app.run()
     if app.failed:
         os._exit(ExitCode.FAILED)  # skip cleanup: the parent process restores the terminal
+    _print_last_words(app.last_words)
     return app.return_code or ExitCode.ANSWERED
+
+
+def _print_last_words(text: str) -> None:
+    """Print what stays in the terminal; it may be closed."""
+    with suppress(OSError), os.fdopen(1, "w", encoding="utf-8", closefd=False) as terminal:
+        terminal.write(text)
 
 
 def _import_interface() -> Any:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import signal
+import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -17,10 +18,9 @@ from textual.screen import Screen
 
 from yourtool.agent.commands.models import swap_alternatives
 from yourtool.config import UiConfig
-from yourtool.errors import ConfigError, SwapRefusedError, YourtoolError
+from yourtool.errors import ConfigError, YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.paths import resolve_paths, shipped_directory
-from yourtool.store.base import resolve_id
 from yourtool.text import encodable
 from yourtool.tui.display_filters import AsciiFilter, NoColorFilter
 from yourtool.tui.output_filter import SanitizeFilter
@@ -29,8 +29,8 @@ from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import run_command, show_result
 from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.sessions import (
-    open_stored_session,
-    pick_session,
+    build_last_words,
+    open_earlier_session,
     queue_first_prompt,
     require_session,
     show_session,
@@ -46,15 +46,25 @@ from yourtool.tui.terminal import (
     restore_title_sequence,
     set_title_sequence,
 )
-from yourtool.tui.themes import DEFAULT, ThemeFile, load_theme, load_themes, register_themes
+from yourtool.tui.themes import (
+    DEFAULT,
+    ThemeFile,
+    load_theme,
+    load_themes,
+    register_themes,
+)
+from yourtool.tui.transcript.scrollback import render_transcript
 
 if TYPE_CHECKING:  # opened after the first paint, and so are its imports
     from yourtool.agent.runtime import Runtime
-    from yourtool.agent.session.session import Session
 
 STOP_SECONDS = 1.4
 """Time that a running turn has to end when the program quits."""
 CLOSE_SECONDS = 0.5
+RENDER_SECONDS = 0.4
+"""Time to render the conversation when the program quits."""
+PAGE_SECONDS = 2
+"""Time to render it while the program continues to run."""
 
 _log = logging.getLogger(__name__)
 
@@ -75,9 +85,11 @@ class YourtoolApp(App[None]):
         theme: str = "dark",
         resume: str | None = None,
         continue_last: bool = False,
-        pick_session: bool = False,
     ) -> None:
-        """`open_runtime` is called after the first paint, then `load_highlight` in a thread."""
+        """`open_runtime` is called after the first paint, then `load_highlight` in a thread.
+
+        `resume` is the id of the first session; empty: the user picks one.
+        """
         super().__init__(driver_class=OutputDriver)
         self._open_runtime = open_runtime
         self._load_highlight = load_highlight
@@ -86,7 +98,6 @@ class YourtoolApp(App[None]):
         self._use_theme(theme)
         self._resume = resume
         self._continue_last = continue_last
-        self._pick_session = pick_session
         self._output_filters: list[LineFilter] = [SanitizeFilter()]
         if self.no_color:
             self._output_filters.append(NoColorFilter())
@@ -94,6 +105,9 @@ class YourtoolApp(App[None]):
         """Bytes typed before the app started; set before `run`."""
         self.first_prompt = ""
         """Sent when the session has opened; set before `run`."""
+        self._leaves_scrollback = True
+        self.last_words = ""
+        """What remains to be printed after `run`."""
         self._is_quitting = False
         self._exit_code = 0
         self.runtime: Runtime | None = None
@@ -115,6 +129,7 @@ class YourtoolApp(App[None]):
         if settings.reduced_motion:
             self.animation_level = "none"
         self.chat.approval_prompt.enter_approves = settings.enter_approves
+        self._leaves_scrollback = settings.scrollback_on_exit
 
     def get_default_screen(self) -> Screen[None]:
         """Return the chat as the first screen."""
@@ -143,6 +158,8 @@ class YourtoolApp(App[None]):
 
     async def on_event(self, event: events.Event) -> None:
         """Pass keys to an open approval prompt first, then to the prompt."""
+        if isinstance(event, events.Key | events.Paste) and self._leave_page():
+            return
         if (
             isinstance(event, events.Key | events.Paste)
             and not event.is_forwarded
@@ -162,6 +179,15 @@ class YourtoolApp(App[None]):
                 self._type(event)
                 return
         await super().on_event(event)
+
+    def _leave_page(self) -> bool:
+        """Return from `action_show_scrollback`; return False if no page is shown."""
+        driver = self._driver
+        if not isinstance(driver, OutputDriver) or not driver.shows_page:
+            return False
+        driver.hide_page()
+        self.refresh(layout=True)
+        return True
 
     async def _handle_prompt_key(self, event: events.Key | events.Paste) -> None:
         """Handle a key in the prompt completely before the next one.
@@ -231,15 +257,20 @@ class YourtoolApp(App[None]):
         if self._is_quitting:
             return
         self._is_quitting = True
-        exit_message = None
+        started_at = time.monotonic()
         try:
-            exit_message = await self._close(hung_up=code == 128 + signal.SIGHUP)
+            await self._close()
+            if code != 128 + signal.SIGHUP:
+                seconds = max(0.1, min(RENDER_SECONDS, started_at + 2 - time.monotonic()))
+                self.last_words = await build_last_words(
+                    self.chat, seconds, with_transcript=self._leaves_scrollback
+                )
         except Exception:  # noqa: BLE001 - the program exits even if closing fails
             _log.exception("closing failed")
-        self.exit(return_code=self._exit_code if code is None else code, message=exit_message)
+        self.exit(return_code=self._exit_code if code is None else code)
 
-    async def _close(self, *, hung_up: bool) -> str | None:
-        """Stop the turn, close the session and the runtime, and return the exit message."""
+    async def _close(self) -> None:
+        """Stop the turn, and close the session and the runtime."""
         chat = self.chat
         chat.save_draft()
         chat.runner.stop()
@@ -249,7 +280,6 @@ class YourtoolApp(App[None]):
         with suppress(TimeoutError):
             await asyncio.wait_for(chat.runner.wait_for_turn(), STOP_SECONDS)
         self._write_to_terminal(restore_title_sequence(os.environ))
-        exit_message = None if hung_up else self._exit_message()
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
                 if chat.session is not None:
@@ -260,7 +290,6 @@ class YourtoolApp(App[None]):
             _log.warning("closing timed out")
         except YourtoolError as error:
             _log.warning("closing failed: %s", error)
-        return exit_message
 
     def _fatal_error(self) -> None:
         """Exit without a traceback on the screen; the log contains it."""
@@ -293,8 +322,12 @@ class YourtoolApp(App[None]):
 
     async def _open_first_session(self, runtime: "Runtime") -> None:
         self._show_warnings(runtime)
-        session, refused = await self._open_earlier_session(runtime)
-        is_as_requested = session is not None or not self._wants_earlier_session
+        session, refused = await open_earlier_session(
+            self.chat, runtime, self._resume, continue_last=self._continue_last
+        )
+        is_as_requested = session is not None or not (
+            self._continue_last or self._resume is not None
+        )
         if session is None:
             session = await runtime.new_session(self.chat.confirm)
         themes = await asyncio.to_thread(load_themes, _theme_directories())
@@ -313,38 +346,9 @@ class YourtoolApp(App[None]):
             _, session = require_session(self.chat)  # the user may have opened another one
             await show_result(self.chat, swap_alternatives(session, runtime, refused))
 
-    @property
-    def _wants_earlier_session(self) -> bool:
-        return self._resume is not None or self._continue_last or self._pick_session
-
     def _show_warnings(self, runtime: "Runtime") -> None:
         for warning in runtime.take_warnings():
             self.chat.note("warning", warning)
-
-    async def _open_earlier_session(
-        self, runtime: "Runtime"
-    ) -> "tuple[Session | None, SwapRefusedError | None]":
-        try:
-            if self._resume is not None:
-                session_id = await resolve_id(runtime.store, self._resume)
-            elif self._continue_last:
-                session_id = await runtime.find_last_session()
-                if session_id is None:
-                    self.chat.note(
-                        "info", "No earlier session in this directory; started a new one."
-                    )
-            elif self._pick_session:
-                session_id = await pick_session(self.chat, runtime)
-            else:
-                return None, None
-            return (
-                await open_stored_session(self.chat, runtime, session_id)
-                if session_id
-                else (None, None)
-            )
-        except YourtoolError as error:
-            self.chat.note("error", f"{error}\nStarted a new session.")
-            return None, None
 
     def _use_theme(self, name: str) -> None:
         fallback = load_theme(shipped_directory("themes") / f"{DEFAULT}.toml")
@@ -375,11 +379,12 @@ class YourtoolApp(App[None]):
         if self._driver is not None and not self.is_headless:
             self._driver.write(sequence)
 
-    def _exit_message(self) -> str | None:
-        session = self.chat.session
-        if session is None or not session.state.messages:
-            return None
-        return f"To continue this session: yourtool --resume {session.id}"
+    @work(group="scrollback", exclusive=True)
+    async def action_show_scrollback(self) -> None:
+        """`[` in the transcript: print it on the screen of the shell until a key is pressed."""
+        text = await render_transcript(self.chat.transcript, PAGE_SECONDS)
+        if isinstance(self._driver, OutputDriver):
+            self._driver.show_page(f"{text}\nPress any key to return to yourtool.")
 
 
 def _theme_directories() -> list[Path]:

@@ -245,6 +245,15 @@ KEYS: tuple[KeyBinding, ...] = (
         hint="source",
     ),
     KeyBinding(
+        id="transcript.scrollback",
+        place="transcript",
+        keys="left_square_bracket",
+        label="[",
+        action="app.show_scrollback",
+        description="print the conversation in the terminal's scrollback; any key returns",
+        hint="scrollback",
+    ),
+    KeyBinding(
         id="transcript.retry",
         place="transcript",
         keys="r",

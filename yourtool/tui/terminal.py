@@ -33,6 +33,8 @@ class OutputDriver(LinuxDriver):
         self._is_suspended = False
         self._can_read = threading.Event()
         self._typed_ahead = b""
+        self.shows_page = False
+        """Whether the screen of the shell is visible; any key ends it."""
 
     def start_reading(self, typed_ahead: bytes) -> None:
         """Start to read keys, beginning with those typed ahead, when a widget has the focus."""
@@ -54,6 +56,29 @@ class OutputDriver(LinuxDriver):
         is_done = self.exit_event.is_set
         for event in read_keys(self.fileno, parser.feed, parser.tick, is_done, typed_ahead):
             self.process_message(event)
+
+    def write(self, data: str) -> None:
+        """Write to the terminal; discard frames while it shows a page."""
+        if not self.shows_page:
+            super().write(data)
+
+    def show_page(self, text: str) -> None:
+        """Print a text on the screen of the shell, with its scrollback, until `hide_page`."""
+        self._disable_mouse_support()
+        self.write(f"\x1b[?1049l\x1b[?25h{text}")
+        self.flush()
+        self.shows_page = True
+
+    def hide_page(self) -> None:
+        """Return to the alternate screen, which has to be painted again."""
+        self.shows_page = False
+        self.write("\x1b[?1049h\x1b[?25l")
+        self._enable_mouse_support()
+
+    def stop_application_mode(self) -> None:
+        """Restore the terminal, also while it shows a page."""
+        self.shows_page = False
+        super().stop_application_mode()
 
     def _sigtstp_application(self, *arguments: Any) -> None:
         self._is_suspended = True

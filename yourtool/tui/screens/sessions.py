@@ -4,13 +4,15 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from yourtool.agent.commands.sessions import session_choices
-from yourtool.errors import SwapRefusedError, UsageError
+from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
 from yourtool.messages.message import now
 from yourtool.models import DEMO
+from yourtool.store.base import resolve_id
 from yourtool.text import storable
 from yourtool.tui.drafts import fold_text, normalize_newlines
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.picker import Picker
+from yourtool.tui.transcript.scrollback import render_transcript
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.runtime import Runtime
@@ -77,6 +79,30 @@ async def show_session(chat: ChatScreen, runtime: "Runtime", session: "Session")
     chat.set_session(runtime, session, timeline)
 
 
+async def open_earlier_session(
+    chat: ChatScreen, runtime: "Runtime", session_id: str | None, *, continue_last: bool
+) -> "tuple[Session | None, SwapRefusedError | None]":
+    """Open the session of the command line; without one, or if it cannot be opened, None.
+
+    `session_id` can be a prefix; if it is empty, the user picks a session.
+    """
+    try:
+        if session_id:
+            session_id = await resolve_id(runtime.store, session_id)
+        elif continue_last:
+            session_id = await runtime.find_last_session()
+            if session_id is None:
+                chat.note("info", "No earlier session in this directory; started a new one.")
+        elif session_id is not None:
+            session_id = await pick_session(chat, runtime)
+        if not session_id:
+            return None, None
+        return await open_stored_session(chat, runtime, session_id)
+    except YourtoolError as error:
+        chat.note("error", f"{error}\nStarted a new session.")
+        return None, None
+
+
 async def open_stored_session(
     chat: ChatScreen, runtime: "Runtime", session_id: str
 ) -> "tuple[Session, SwapRefusedError | None]":
@@ -129,3 +155,15 @@ async def suggest_local_servers(chat: ChatScreen) -> None:
             name = server.models[0].id
             chat.note("info", f"{server.spec.label} is running on this machine: try /model {name}")
     chat.completer.load_values(runtime)
+
+
+async def build_last_words(chat: ChatScreen, seconds: float, *, with_transcript: bool) -> str:
+    """Return what is printed after exit; nothing for a session without messages."""
+    session = chat.session
+    if session is None or not session.state.messages:
+        return ""
+    line = f"To continue this session: yourtool --resume {session.id}\n"
+    if not with_transcript:
+        return line
+    text = await render_transcript(chat.transcript, seconds)
+    return f"{text}\n{line}"

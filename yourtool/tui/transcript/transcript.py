@@ -6,7 +6,7 @@ timer runs.
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Literal
 
@@ -193,6 +193,11 @@ class Transcript(ScrollView, can_focus=True):
                 item.highlight = highlight
                 item.invalidate()
         self._relayout()
+
+    @property
+    def items(self) -> Sequence[Item]:
+        """The items, oldest first."""
+        return self._timeline.items
 
     @property
     def hidden_activity(self) -> str:

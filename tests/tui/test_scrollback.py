@@ -1,0 +1,65 @@
+"""What stays in the terminal after exit."""
+
+import signal
+
+import pytest
+
+from tests.tui.fakes import FakeRuntime, FakeSession, turn
+from tests.tui.pilot_helpers import say, settle, until
+from yourtool.config import UiConfig
+from yourtool.tui.app import YourtoolApp
+
+
+@pytest.fixture
+def app(tmp_path, monkeypatch):
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
+    (tmp_path / "work").mkdir()
+    session = FakeSession(turn("hello", "Hello to you."), workspace=tmp_path / "work")
+
+    async def opens():
+        return FakeRuntime(tmp_path / "home", session)
+
+    return YourtoolApp(opens)
+
+
+async def talk(pilot):
+    await until(pilot, lambda: pilot.app.chat.session is not None)
+    await say(pilot, "hello")
+    await until(pilot, lambda: pilot.app.chat.session.state.messages)
+    await until(pilot, lambda: not pilot.app.chat.runner.is_running)
+    await settle(pilot)
+
+
+RESUME = "To continue this session: yourtool --resume sess_1\n"
+
+
+@pytest.mark.parametrize("code", [None, 128 + signal.SIGTERM])
+async def test_conversation_and_the_way_back_are_printed_on_exit(app, code):
+    async with app.run_test() as pilot:
+        await talk(pilot)
+        await app.shut_down(code)
+    assert "hello" in app.last_words
+    assert "Hello to you." in app.last_words
+    assert app.last_words.endswith(f"\n\n{RESUME}")
+
+
+async def test_setting_leaves_only_the_way_back(app):
+    app.apply_settings(UiConfig(scrollback_on_exit=False))
+    async with app.run_test() as pilot:
+        await talk(pilot)
+        await app.shut_down()
+    assert app.last_words == RESUME
+
+
+async def test_nothing_is_printed_after_a_hangup(app):
+    async with app.run_test() as pilot:
+        await talk(pilot)
+        await app.shut_down(128 + signal.SIGHUP)
+    assert app.last_words == ""
+
+
+async def test_nothing_is_printed_for_a_session_without_messages(app):
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await app.shut_down()
+    assert app.last_words == ""
