@@ -190,8 +190,11 @@ def _is_in_a_call(tid: int) -> bool:
 
 
 def _stack_of(frame: FrameType) -> str:
-    """Return the stack below the loop's own code."""
-    frames = traceback.extract_stack(frame)
+    """Return the stack below the loop's own code; empty if it changed while it was read."""
+    try:
+        frames = traceback.extract_stack(frame)
+    except AttributeError:  # the thread runs on, and its finished frames can be used again
+        return ""
     own = [at for at, one in enumerate(frames) if one.name == "_run_once"]
     return "".join(traceback.format_list(frames[own[-1] + 1 if own else 0 :]))
 
