@@ -13,7 +13,7 @@
     │   ├── InvalidRequestError    other 4xx
     │   └── OtherAdapterError      anything else
     ├── ToolError                  a tool failed; the model gets the text
-    ├── ToolRegistrationError      a tool with an invalid schema or name
+    ├── ToolRegistrationError      a tool with an invalid schema
     └── StoreError
         ├── BlobError              an attachment cannot be stored or read
         ├── InvalidMessageError    a complete message breaks an invariant

@@ -4,7 +4,7 @@ import pytest
 from msgspec import Meta, Struct
 
 from yourtool.effects import SideEffects
-from yourtool.errors import ToolError, ToolFailure, ToolRegistrationError, UsageError
+from yourtool.errors import ToolError, ToolFailure, UsageError
 from yourtool.permissions.gate import parse_rules
 from yourtool.tools.base import Args, ToolContext, tool
 from yourtool.tools.builtin import default_toolbox
@@ -51,9 +51,10 @@ def test_toolbox_finds_tools_by_name():
     assert [definition.name for definition in box.definitions] == ["sample", "loose"]
 
 
-def test_duplicate_tool_name_is_rejected():
-    with pytest.raises(ToolRegistrationError, match="two tools are named `sample`"):
-        Toolbox([sample, sample])
+def test_first_of_two_tools_with_one_name_is_used():
+    box = Toolbox([sample, loose, sample])
+    assert [definition.name for definition in box.definitions] == ["sample", "loose"]
+    assert box.problems == ("Two tools are named `sample`; only the first can be called.",)
 
 
 def test_only_tools_with_paths_have_paths_as_their_subject():

@@ -5,12 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from yourtool.effects import Preview, SideEffects, Subject, SubjectKind, ToolDefinition
-from yourtool.errors import ToolRegistrationError
 from yourtool.permissions.gate import CallSubjects
 from yourtool.tools.base import ToolContext, ToolOutput
 from yourtool.tools.workspace import Workspace
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_MAX_SHOWN = 64
+"""Characters of an invalid name in a message."""
 
 
 class Tool(Protocol):
@@ -66,17 +67,26 @@ class Toolset(Protocol):
 class Toolbox:
     """Tools by name; as a source, tools that never change.
 
-    Raises:
-        ToolRegistrationError: a name is duplicate or malformed.
+    Tools with an invalid name are omitted; of tools with the same name, the first is used.
     """
 
     def __init__(self, tools: Iterable[Tool], problems: Iterable[str] = ()) -> None:
         """`problems`: which tools are missing and why, for the user."""
-        self.problems = tuple(problems)
         self._tools: dict[str, Tool] = {}
+        found = list(problems)
         for tool in tools:
-            self._register(tool)
-        self.definitions = tuple(tool.definition for tool in self._tools.values())
+            name = tool.definition.name
+            if not _NAME.fullmatch(name):
+                found.append(
+                    f"The tool {name[:_MAX_SHOWN]!r} cannot be called: a name has up to 64 letters,"
+                    " digits, `_` and `-`, and starts with a letter."
+                )
+            elif name in self._tools:
+                found.append(f"Two tools are named `{name}`; only the first can be called.")
+            else:
+                self._tools[name] = tool
+        self.problems = tuple(found)
+        self.definitions = tuple(tool.definition for tool in self)
 
     def current(self) -> "Toolbox":
         """Return the toolbox itself."""
@@ -94,17 +104,6 @@ class Toolbox:
         """What the calls of each tool are about, by its name."""
         return {each.name: each.subject_kind for each in self.definitions}
 
-    def _register(self, tool: Tool) -> None:
-        name = tool.definition.name
-        if not _NAME.fullmatch(name):
-            raise ToolRegistrationError(
-                f"`{name}` is not a valid tool name: use up to 64 letters, digits, `_` and `-`,"
-                " and start with a letter"
-            )
-        if name in self._tools:
-            raise ToolRegistrationError(f"two tools are named `{name}`: rename one of them")
-        self._tools[name] = tool
-
 
 class JoinedToolset:
     """The tools of several toolsets; of tools with the same name, the first is used."""
@@ -114,16 +113,9 @@ class JoinedToolset:
 
     def current(self) -> Toolbox:
         """Return the present tools of all toolsets that have no error."""
-        tools, problems = dict[str, Tool](), list[str]()
-        for toolbox in map(_get_toolbox, self._toolsets):
-            problems += toolbox.problems
-            for tool in toolbox:
-                name = tool.definition.name
-                if name in tools:
-                    problems.append(f"Two tools are named `{name}`; only the first can be called.")
-                else:
-                    tools[name] = tool
-        return Toolbox(tools.values(), problems)
+        toolboxes = [_get_toolbox(each) for each in self._toolsets]
+        problems = [problem for each in toolboxes for problem in each.problems]
+        return Toolbox((tool for each in toolboxes for tool in each), problems)
 
 
 class ToolSnapshot:

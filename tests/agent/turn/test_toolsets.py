@@ -105,6 +105,18 @@ async def test_turn_continues_without_the_tools_of_a_source_with_an_error(bench)
     await session.close()
 
 
+async def test_tool_with_an_invalid_name_is_omitted_and_the_others_stay(bench):
+    server = Server(server_tool("no good\x1b[2J"), server_tool("srv__get-sum"))
+    script = Scripted([calls("srv__get-sum", count=1), says("x")])
+    session = await bench.session(script, confirm=User(), toolset=server)
+    events = await play(session.send("go"))
+    assert results(session) == ["srv__get-sum 1"]
+    assert [each.name for each in script.requests[0].tools] == ["srv__get-sum"]
+    [notice] = [each.text for each in events if isinstance(each, Notice)]
+    assert notice.startswith(r"The tool 'no good\x1b[2J' cannot be called: a name has")
+    await session.close()
+
+
 async def test_built_in_tools_are_joined_with_those_of_a_server(bench):
     (bench.workspace / "a.txt").write_text("a cat")
     server = Server(server_tool("read_file"), server_tool("srv__get-sum"))
