@@ -292,7 +292,7 @@ def test_hosts_are_compared_completely():
         ("edit_file", "src/a.py", "edit_file(src/a.py)"),
         ("edit_file", "src/*.py", None),
         ("fetch_url", "example.org", "fetch_url(example.org)"),
-        ("update_plan", None, None),
+        ("update_plan", None, "update_plan"),
     ],
 )
 @pytest.mark.req("R-CONF-04")

@@ -97,8 +97,11 @@ class RuleSet(Struct, frozen=True):
 def propose_rule(tool: str, subject: Subject) -> Rule | None:
     """Return the narrowest rule that covers this call; None if it always needs an approval.
 
-    The caller does not propose rules for protected places.
+    The rule for an opaque subject covers every call of the tool. The caller does not propose rules
+    for protected places.
     """
+    if subject.kind == "opaque":
+        return Rule(tool)
     spec: str | None = subject.text
     if subject.kind == "command":
         spec = propose_command_spec(subject.text)

@@ -129,13 +129,23 @@ async def test_built_in_tools_are_joined_with_those_of_a_server(bench):
     await session.close()
 
 
-async def test_foreign_tool_needs_an_approval_that_cannot_become_a_rule(bench):
-    user = User(Decision(verdict=Verdict.ALLOW, scope=Scope.ALWAYS))
-    script = Scripted([calls("srv__get-sum", count=1), says("x")])
-    session = await bench.session(script, confirm=user, tools=[server_tool("srv__get-sum")])
+async def test_approval_of_a_foreign_tool_can_cover_all_its_later_calls(bench):
+    user = User(Decision(verdict=Verdict.ALLOW, scope=Scope.SESSION))
+    script = Scripted(
+        [
+            calls("srv__get-sum", count=1),
+            calls("srv__get-sum", count=2),
+            calls("srv__other", count=3),
+            says("x"),
+        ]
+    )
+    tools = [server_tool("srv__get-sum"), server_tool("srv__other")]
+    session = await bench.session(script, confirm=user, tools=tools)
     await play(session.send("go"))
-    assert [asked.input for asked in user.asked] == [{"count": 1}]
-    assert user.asked[0].rule is None
+    assert [(asked.input, asked.rule) for asked in user.asked] == [
+        ({"count": 1}, "srv__get-sum"),
+        ({"count": 3}, "srv__other"),
+    ]
     await session.close()
 
 
