@@ -31,13 +31,15 @@ MOST_IN_A_CELL = 20
 
 
 def prompt(text):
-    return UserMessageItem(text)
+    item = UserMessageItem(text)
+    item.expand(True)
+    return item
 
 
 def thought(text):
     item = ThinkingItem()
     item.finish(text)
-    item.toggle()
+    item.expand(True)
     return item
 
 
@@ -114,7 +116,7 @@ async def test_result_of_a_hundred_megabytes_does_not_delay_keys(session, kind):
             stage.transcript.apply(event)
         await pilot.pause()
         stage.transcript._schedule.flush()
-        assert "more rows" in stage.shown()
+        assert "more lines (Ctrl+O)" in stage.shown()
         stage.transcript.focus()
         await pilot.press("up", "enter")
         await pilot.resize_terminal(61, 24)

@@ -317,6 +317,6 @@ def test_long_output_is_folded_to_its_end():
     story = Timeline()
     story.apply(over("seq 100", "".join(f"{n}\n" for n in range(100))))
     [card] = story.items
-    assert rows(card)[1:3] == ["│ … 80 more rows", "│ 80"]
-    card.toggle()
+    assert rows(card)[1:3] == ["│ … 80 more lines (Ctrl+O)", "│ 80"]
+    card.expand(True)
     assert "│ 0" in rows(card)

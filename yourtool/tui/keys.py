@@ -127,6 +127,14 @@ KEYS: tuple[KeyBinding, ...] = (
         description="next approval mode: ask, accept edits, plan",
     ),
     KeyBinding(
+        id="chat.folds",
+        place="chat",
+        keys="ctrl+o",
+        label="Ctrl+O",
+        action="toggle_folds",
+        description="open everything that is folded in the transcript, or fold it again",
+    ),
+    KeyBinding(
         id="chat.retry",
         place="chat",
         keys="ctrl+t",
@@ -354,6 +362,11 @@ def describe_keys() -> tuple[Section, ...]:
         Section(title, tuple((key.label, key.description) for key in KEYS if key.place == place))
         for place, title in PLACE_TITLES.items()
     )
+
+
+def get_label(key_id: str) -> str:
+    """Return the label of a key."""
+    return next(key.label for key in KEYS if key.id == key_id)
 
 
 def transcript_hints() -> tuple[str, ...]:

@@ -291,7 +291,7 @@ async def test_everything_is_wrapped_again_on_resize(session):
 
 @pytest.mark.req("R-TUI-10")
 def test_reasoning_is_folded_and_redacted_reasoning_is_labelled(session):
-    assert told(*session.reasoning_reply("one two three")) == ["Reasoning, 3 words"]
+    assert told(*session.reasoning_reply("one two three")) == ["Reasoning, 3 words (Ctrl+O)"]
     hidden = told(session.reply(RedactedThinkingBlock("xx")))
     assert hidden == ["Reasoning hidden by the provider"]
     sealed = told(session.reply(ThinkingBlock("", signature="xx")))
@@ -317,7 +317,7 @@ def test_reasoning_without_events_is_placed_as_after_a_resume(session, hidden):
     assert shown == told(stored)
     assert [line for line in shown if "easoning" in line] == [
         "Reasoning hidden by the provider",
-        "Reasoning, 3 words",
+        "Reasoning, 3 words (Ctrl+O)",
         "Reasoning hidden by the provider",
     ]
 
@@ -399,9 +399,9 @@ def test_unfolded_card_shows_all_input_and_output(session):
     card.finish("failed", output, 1.0, {"exit_code": 2})
     card.lay_out(60)
     folded = [line.text for line in card.rows]
-    assert folded[0] == "shell make … · failed · exit 2 · 1 s"
-    assert "line 39" in folded[-1] and "32 more rows" in folded[1]
-    card.toggle()
+    assert folded[0] == "shell make … · failed · exit 2 · 1 s (Ctrl+O)"
+    assert folded[1] == "│ … 32 more lines (Ctrl+O)" and "line 39" in folded[-1]
+    card.expand(True)
     card.lay_out(60)
     text = "\n".join(line.text for line in card.rows)
     assert all(words in text for words in ("install", "timeout: 5", "line 0", "line 39"))
@@ -435,7 +435,8 @@ def test_edit_card_shows_the_diff_and_plan_card_shows_the_steps(session):
 def test_running_shell_command_shows_its_last_lines(session):
     printed = [ToolOutputDelta(tool_use_id="tu_1", text=f"line {n}\n") for n in range(3000)]
     rows = told(session.tool_start(SHELL), *printed)
-    assert rows == ["shell · running", *(f"│ line {n}" for n in range(2995, 3000))]
+    hidden = "│ … 2,995 more lines (Ctrl+O)"
+    assert rows == ["shell · running", hidden, *(f"│ line {n}" for n in range(2995, 3000))]
 
 
 @pytest.mark.req("R-TUI-15")

@@ -348,6 +348,10 @@ class ChatScreen(Screen[None]):
             raise SkipAction
         self.app.run_worker(self.app.action_quit())
 
+    def action_toggle_folds(self) -> None:
+        """Ctrl+O: open or fold everything in the transcript."""
+        self.transcript.toggle_folds()
+
     @on(Transcript.RetryRequested)
     def action_retry(self) -> None:
         """Ctrl+T, or `r` in the transcript: retry the failed turn."""
@@ -369,15 +373,13 @@ class ChatScreen(Screen[None]):
         """Scroll the transcript, or the approval prompt if it is expanded."""
         panel = self.approval_prompt
         view = panel.pane if panel.handles_page_keys else self.transcript
-        match where:
-            case "page_up":
-                view.scroll_page_up(animate=False)
-            case "page_down":
-                view.scroll_page_down(animate=False)
-            case "home":
-                view.scroll_home(animate=False)
-            case _:
-                view.scroll_end(animate=False)
+        scroll = {
+            "page_up": view.scroll_page_up,
+            "page_down": view.scroll_page_down,
+            "home": view.scroll_home,
+            "end": view.scroll_end,
+        }[where]
+        scroll(animate=False)
 
     @work(group="history", exclusive=True)
     async def action_search_history(self) -> None:

@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 from yourtool.amounts import format_duration
 from yourtool.text import printable
 from yourtool.tui.styled_lines import Span, StyledLine
+from yourtool.tui.transcript.excerpts import add_fold_hint
 from yourtool.tui.verbatim import plain_lines
 
 _MAX_CHARACTERS = 10_000
@@ -25,6 +26,8 @@ class Item(ABC):
     compact: ClassVar[bool] = False
     """Whether there is no blank row between this item and a compact neighbour."""
     focusable: ClassVar[bool] = True
+    foldable: ClassVar[bool] = False
+    """Whether `expanded` changes the rows."""
 
     expanded = False
     mark: Span = ("", "")
@@ -59,10 +62,11 @@ class Item(ABC):
         """Mark the rows as outdated; the next `lay_out` compares them with the new ones."""
         self._width = 0
 
-    def toggle(self) -> None:
-        """Expand or fold the item."""
-        self.expanded = not self.expanded
-        self.invalidate()
+    def expand(self, expanded: bool) -> None:
+        """Expand or fold the item, if it can be folded."""
+        if self.foldable and self.expanded != expanded:
+            self.expanded = expanded
+            self.invalidate()
 
     def estimate(self, width: int) -> int:
         """Guess the height without a layout."""
@@ -121,6 +125,7 @@ class NoticeItem(Item):
 class ErrorItem(Item):
     """A failed model request: what failed, where, why, and what to do."""
 
+    foldable = True
     mark = ("✗", "error")
 
     def __init__(
@@ -164,7 +169,8 @@ class ErrorItem(Item):
         """Build head, cause and advice; a resolved failure is one line."""
         if self.is_resolved and not self.expanded:
             text = f"{self._head}: {self._cause}".partition("\n")[0]
-            return _message_rows(text, "muted", width)
+            *rows, last = _message_rows(text, "muted", width)
+            return [*rows, add_fold_hint(last, width)]
         return [
             *_message_rows(self._head, "warning" if self.is_waiting else "error", width),
             *_message_rows(self._cause, "", width),

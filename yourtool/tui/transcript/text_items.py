@@ -5,11 +5,18 @@ from typing import Protocol
 
 from yourtool.tui.markdown.stream import MarkdownStream
 from yourtool.tui.styled_lines import HighlighterFactory, StyledLine
+from yourtool.tui.transcript.excerpts import add_fold_hint, fold_note
 from yourtool.tui.transcript.items import Item, first_difference
-from yourtool.tui.verbatim import VerbatimStream
+from yourtool.tui.verbatim import VerbatimStream, plain_lines
 
 STREAMING_SLICE = 4000
 """Characters of a streaming text that are laid out at once; the rest waits for a timer."""
+_LONG_PROMPT_LINES = 12
+_LONG_PROMPT_CHARACTERS = 2_000
+_FOLDED_HEAD_LINES = 6
+_FOLDED_HEAD_CHARACTERS = 800
+_FOLDED_END_LINES = 3
+_FOLDED_END_CHARACTERS = 300
 COMPLETE_SLICE = 8_000
 """Characters of a complete text that are laid out at once."""
 
@@ -137,8 +144,9 @@ class TextItem(Item):
 
 
 class UserMessageItem(TextItem):
-    """A prompt of the user."""
+    """A prompt of the user; a long one is folded to its beginning and its end."""
 
+    foldable = True
     mark = ("❯", "prompt")
 
     def __init__(self, text: str, attached: str = "") -> None:
@@ -146,12 +154,29 @@ class UserMessageItem(TextItem):
         super().__init__()
         self.finish(text)
         self._attachments = attached
+        self._head, self._hidden_lines, self._end = _fold(text)
+
+    def estimate(self, width: int) -> int:
+        """Guess the height; a folded prompt has few rows."""
+        if self.expanded or not self._hidden_lines:
+            return super().estimate(width)
+        return _FOLDED_HEAD_LINES + 1 + _FOLDED_END_LINES
+
+    @property
+    def _visible_text(self) -> str:
+        return self.source if self.expanded else self._head
 
     def _new_stream(self, width: int) -> VerbatimStream:
         return VerbatimStream(width, "user")
 
     def _foot_rows(self) -> list[StyledLine]:
-        return [StyledLine(((f"[{self._attachments}]", "muted"),))] if self._attachments else []
+        rows: list[StyledLine] = []
+        if self._hidden_lines and not self.expanded:
+            rows.append(fold_note(self._hidden_lines, self._width))
+            rows += plain_lines(self._end, "user", self._width)
+        if self._attachments:
+            rows.append(StyledLine(((f"[{self._attachments}]", "muted"),)))
+        return rows
 
 
 class ReplyItem(TextItem):
@@ -184,6 +209,7 @@ class ThinkingItem(TextItem):
     """Reasoning, folded to one line until it is expanded."""
 
     compact = True
+    foldable = True
     mark = ("✻", "muted")
 
     def __init__(self, *, redacted: bool = False) -> None:
@@ -224,4 +250,19 @@ class ThinkingItem(TextItem):
             head = "Thinking…"
         else:
             head = f"Reasoning, {self._word_count:,} {'word' if self._word_count == 1 else 'words'}"
-        return [StyledLine(((head, "thinking"),))]
+        line = StyledLine(((head, "thinking"),))
+        return [line if self.expanded or self._is_hidden else add_fold_hint(line, self._width)]
+
+
+def _fold(text: str) -> tuple[str, int, str]:
+    """Return the beginning of a long prompt, the number of hidden lines, and its end.
+
+    A paste is usually long, and the request before or after it is what the user looks for.
+    """
+    lines = text.count("\n") + 1
+    if lines <= _LONG_PROMPT_LINES and len(text) <= _LONG_PROMPT_CHARACTERS:
+        return text, 0, ""
+    head = "\n".join(text[:_FOLDED_HEAD_CHARACTERS].split("\n")[:_FOLDED_HEAD_LINES])
+    end = "\n".join(text[-_FOLDED_END_CHARACTERS:].split("\n")[-_FOLDED_END_LINES:])
+    shown = head.count("\n") + end.count("\n") + 2
+    return head, max(1, lines - shown), end

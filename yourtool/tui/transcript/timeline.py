@@ -79,6 +79,8 @@ class Timeline:
         self.provider = ""
         """The provider of the last request; empty after its reply."""
         self.tokens = TokenCount()
+        self.expands = False
+        """Whether new items are expanded."""
         self._retry_key = retry_key
         self._clock = clock
         self._cards: dict[str, ToolCard] = {}
@@ -121,6 +123,12 @@ class Timeline:
         """The Markdown source of the last reply."""
         replies = (item for item in reversed(self.items) if isinstance(item, ReplyItem))
         return next((reply.source for reply in replies if reply.source), "")
+
+    def expand_all(self, expanded: bool) -> None:
+        """Expand or fold all items, also those that are added later."""
+        self.expands = expanded
+        for item in self.items:
+            item.expand(expanded)
 
     def add_notice(self, level: Literal["info", "warning", "error"], text: str) -> None:
         """Add a message of the program."""
@@ -229,6 +237,7 @@ class Timeline:
     def _add(self, item: Item) -> None:
         if isinstance(item, ReplyItem | ToolCard):
             item.highlight = self.highlight
+        item.expand(self.expands)
         self.items.append(item)
         self.changed_items.add(item)
 

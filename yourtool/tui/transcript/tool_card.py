@@ -1,7 +1,5 @@
 """The card of one tool call."""
 
-import itertools
-import json
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +8,6 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from yourtool.amounts import format_duration
 from yourtool.effects import SideEffects, ToolHints
 from yourtool.text import printable
-from yourtool.tui.ansi import AnsiParser
 from yourtool.tui.diff.rows import Diff
 from yourtool.tui.styled_lines import (
     BLANK,
@@ -22,6 +19,15 @@ from yourtool.tui.styled_lines import (
     truncate,
     wrap,
 )
+from yourtool.tui.transcript.excerpts import (
+    MAX_CHARACTERS,
+    MAX_ROWS,
+    add_fold_hint,
+    excerpt,
+    format_json,
+    limit_rows,
+    output_rows,
+)
 from yourtool.tui.transcript.items import Item
 from yourtool.tui.verbatim import plain_lines
 
@@ -32,10 +38,7 @@ CardStatus: TypeAlias = Literal[
 _KEY_ARGUMENTS = ("command", "pattern", "path", "url", "query", "file", "name")
 _LIVE_ROWS = 5
 _DIFF_ROWS = 24
-_MAX_ROWS = 5000
 _LIVE_CHARACTERS = 20_000
-_MAX_CHARACTERS = 50_000
-"""Characters of the arguments, a diff or the output that are laid out."""
 _MAX_NAME = 200
 """Characters of an argument name that are shown."""
 _MAX_HEAD = 4_000
@@ -54,6 +57,7 @@ class ToolCard(Item):
     """Name, key argument, status and output of a tool call; expands to all details."""
 
     compact = True
+    foldable = True
     folded_rows: ClassVar[tuple[int, int]] = (5, 8)
     """Rows of output while folded: after a success, and after a failure."""
 
@@ -78,6 +82,7 @@ class ToolCard(Item):
         self._seconds: float | None = None
         self._live_output: deque[str] = deque()
         self._live_length = 0
+        self._dropped_line_breaks = 0
         self._output = ""
         self._line_breaks = 0
         """Line breaks of the output, counted once: it may have 100 MB."""
@@ -130,13 +135,15 @@ class ToolCard(Item):
 
     def append_output(self, text: str) -> None:
         """Append live output; only the last `_LIVE_CHARACTERS` are stored."""
+        if len(text) > _LIVE_CHARACTERS:
+            self._dropped_line_breaks += text.count("\n", 0, len(text) - _LIVE_CHARACTERS)
+            text = text[-_LIVE_CHARACTERS:]
         self._live_output.append(text)
         self._live_length += len(text)
         while self._live_length > _LIVE_CHARACTERS and len(self._live_output) > 1:
-            self._live_length -= len(self._live_output.popleft())
-        if len(text) > _LIVE_CHARACTERS:
-            self._live_output[0] = text[-_LIVE_CHARACTERS:]
-            self._live_length = _LIVE_CHARACTERS
+            dropped = self._live_output.popleft()
+            self._live_length -= len(dropped)
+            self._dropped_line_breaks += dropped.count("\n")
         self.invalidate()
 
     def finish(
@@ -163,7 +170,7 @@ class ToolCard(Item):
     def estimate(self, width: int) -> int:
         """Guess the height; a folded card has few rows."""
         if self.expanded:
-            return min(_MAX_ROWS, self._line_breaks + 5 + len(self._output) // max(1, width))
+            return min(MAX_ROWS, self._line_breaks + 5 + len(self._output) // max(1, width))
         if self._diff:
             return 2 + min(_DIFF_ROWS, self._diff.count("\n"))
         return 1 if self._is_read_only and self.status == "ok" else 4
@@ -202,10 +209,19 @@ class ToolCard(Item):
             spans += [(" ", ""), (truncate(argument, room), style.strip())]
         if facts:
             spans += [(f" · {facts}", "muted")]
-        return StyledLine(
+        line = StyledLine(
             wrap(spans, width)[0],
             Source(f"{self.name} {self._key_argument}".partition("\n")[0].strip()),
         )
+        return add_fold_hint(line, width) if self._hides_lines else line
+
+    @property
+    def _hides_lines(self) -> bool:
+        """Whether output or lines of the key argument are folded without a note in the body."""
+        if self.expanded:
+            return False
+        has_quiet_output = self.status == "ok" and self._is_read_only and bool(self._output)
+        return (has_quiet_output and not self._plan) or "\n" in self._key_argument.strip()
 
     @property
     def _status_text(self) -> str:
@@ -249,15 +265,18 @@ class ToolCard(Item):
     def _folded_body(self, width: int) -> list[StyledLine]:
         success_rows, failure_rows = self.folded_rows
         if self._problem:
-            return plain_lines(self._problem[:_MAX_CHARACTERS], "error", width)[:failure_rows]
+            rows = plain_lines(self._problem[:MAX_CHARACTERS], "error", width)
+            return limit_rows(rows, failure_rows, width)
         if self._plan:
             return self._plan_rows(width)
         if self._diff and self.status == "ok":
-            part, omitted = _excerpt(self._diff)
-            return _limit_rows(self._diff_rows(part, width), _DIFF_ROWS, width, omitted=omitted)
+            part, omitted = excerpt(self._diff)
+            return limit_rows(self._diff_rows(part, width), _DIFF_ROWS, width, omitted=omitted)
         if self.status == "running":
-            lines = _output_rows("".join(self._live_output), width)
-            return lines[-_LIVE_ROWS:]
+            lines = output_rows("".join(self._live_output), width)
+            return limit_rows(
+                lines, _LIVE_ROWS, width, keep_end=True, omitted=self._dropped_line_breaks
+            )
         if self.status in ("failed", "denied", "cancelled"):
             return self._last_output_rows(failure_rows, width)
         if self.status == "ok" and not self._is_read_only:
@@ -268,34 +287,34 @@ class ToolCard(Item):
         return list(Diff(diff, highlight=self.highlight).rows(width))
 
     def _last_output_rows(self, rows: int, width: int) -> list[StyledLine]:
-        part, omitted = _excerpt(self._output, end=True, line_breaks=self._line_breaks)
-        lines = _output_rows(part, width)
-        return _limit_rows(lines, rows, width, keep_end=True, omitted=omitted)
+        part, omitted = excerpt(self._output, end=True, line_breaks=self._line_breaks)
+        lines = output_rows(part, width)
+        return limit_rows(lines, rows, width, keep_end=True, omitted=omitted)
 
     def _expanded_body(self, width: int) -> list[StyledLine]:
         lines, omitted = self._argument_rows(width)
         body = self._plan_rows(width) if self._plan else []
         if self._diff:
-            text, more = _excerpt(self._diff)
+            text, more = excerpt(self._diff)
             omitted += more
             body = self._diff_rows(text, width)
         if self._output and not self._problem:
-            text, more = _excerpt(self._output, line_breaks=self._line_breaks)
+            text, more = excerpt(self._output, line_breaks=self._line_breaks)
         else:
-            text, more = _excerpt(self._problem or "".join(self._live_output))
+            text, more = excerpt(self._problem or "".join(self._live_output))
         omitted += more
         if text:
-            body = [*body, *([BLANK] if body else []), *_output_rows(text, width)]
+            body = [*body, *([BLANK] if body else []), *output_rows(text, width)]
         if lines and body:
             lines.append(StyledLine((("─" * min(width, 20), "muted"),)))
-        return _limit_rows([*lines, *body], _MAX_ROWS, width, omitted=omitted, hint=_COPY_HINT)
+        return limit_rows([*lines, *body], MAX_ROWS, width, omitted=omitted, hint=_COPY_HINT)
 
     def _argument_rows(self, width: int) -> tuple[list[StyledLine], int]:
         """Return the rows of the arguments and the least number of omitted lines."""
         lines: list[StyledLine] = []
-        omitted, room = 0, _MAX_CHARACTERS
+        omitted, room = 0, MAX_CHARACTERS
         for key, value in self._input.items():
-            text, more = _excerpt(value if isinstance(value, str) else _json(value), room)
+            text, more = excerpt(value if isinstance(value, str) else format_json(value), room)
             if room <= 0:
                 omitted += 1
                 continue
@@ -308,10 +327,10 @@ class ToolCard(Item):
 
     def _plan_rows(self, width: int) -> list[StyledLine]:
         lines: list[StyledLine] = []
-        room = _MAX_CHARACTERS
+        room = MAX_CHARACTERS
         for number, step in enumerate(self._plan):
             if room <= 0:
-                return _limit_rows(lines, len(lines), width, omitted=len(self._plan) - number)
+                return limit_rows(lines, len(lines), width, omitted=len(self._plan) - number)
             status = str(step.get("status", ""))
             text = str(step.get("step") or step.get("text") or step.get("content") or "")
             words = printable(text if len(text) <= room else f"{text[:room]}…")
@@ -340,57 +359,3 @@ class CommandCard(ToolCard):
         super().__init__("!" if shared else "!!", clock)
         self.set_arguments({"command": command})
         self.start(SideEffects.EXECUTE)
-
-
-def _output_rows(text: str, width: int) -> list[StyledLine]:
-    lines: list[StyledLine] = []
-    for spans in AnsiParser().parse(text.rstrip("\r\n")) if text.strip() else []:
-        source = Source("".join(part for part, _ in spans))
-        shown = [(part, f"muted {style}".strip()) for part, style in spans]
-        for at, row in enumerate(wrap(shown, width, words=False)):
-            lines.append(StyledLine(row, source, separator="" if at else "\n"))
-    return lines
-
-
-def _json(value: object) -> str:
-    """Return a value as JSON, cut after more than is laid out."""
-    pieces = json.JSONEncoder(ensure_ascii=False).iterencode(value)
-    return "".join(itertools.islice(pieces, _MAX_CHARACTERS))
-
-
-def _excerpt(
-    text: str, room: int = _MAX_CHARACTERS, *, end: bool = False, line_breaks: int | None = None
-) -> tuple[str, int]:
-    """Return the part of a text that is laid out and the least number of omitted lines.
-
-    `line_breaks` of the text are counted if not given.
-    """
-    part = (text[-room:] if end else text[:room]) if len(text) > room else text
-    if part.count("\n") >= _MAX_ROWS:
-        lines = part.rsplit("\n", _MAX_ROWS)[1:] if end else part.split("\n", _MAX_ROWS)[:-1]
-        part = "\n".join(lines)
-    if len(part) == len(text):
-        return text, 0
-    breaks = text.count("\n") if line_breaks is None else line_breaks
-    return part, max(1, breaks - part.count("\n"))
-
-
-def _limit_rows(
-    lines: list[StyledLine],
-    limit: int,
-    width: int,
-    *,
-    keep_end: bool = False,
-    omitted: int = 0,
-    hint: str = "",
-) -> list[StyledLine]:
-    """Return at most `limit` rows, with a note about the omitted ones.
-
-    `omitted` counts lines that are already missing; `hint` names where to find them.
-    """
-    if len(lines) <= limit + 1 and not omitted:
-        return lines
-    hidden = max(0, len(lines) - limit) + omitted
-    words = f"… {'at least ' if omitted else ''}{hidden:,} more rows{hint}"
-    note = StyledLine(((truncate(words, width), "muted"),))
-    return [note, *lines[-limit:]] if keep_end else [*lines[:limit], note]

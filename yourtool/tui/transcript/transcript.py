@@ -25,16 +25,16 @@ from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.deltas import MessageComplete
 from yourtool.events.model_calls import LlmCallFailed
 from yourtool.events.turns import TurnCancelled, TurnCompleted
-from yourtool.tui.keys import KEYS, bindings
+from yourtool.tui.keys import bindings, get_label
 from yourtool.tui.slices import PAUSE_SECONDS, SLICE_SECONDS, Slices
 from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.terminal import MAX_COPIED_CHARACTERS
 from yourtool.tui.transcript.activity import FRAMES_PER_SECOND, ActivityLine
-from yourtool.tui.transcript.items import ErrorItem, Item
+from yourtool.tui.transcript.items import Item
 from yourtool.tui.transcript.layout import ItemLayout
 from yourtool.tui.transcript.painting import GUTTER, Painter
 from yourtool.tui.transcript.selection import is_long, read_selection, selected_lines
-from yourtool.tui.transcript.text_items import ReplyItem, ThinkingItem
+from yourtool.tui.transcript.text_items import ReplyItem
 from yourtool.tui.transcript.timeline import Timeline
 from yourtool.tui.transcript.tool_card import ToolCard
 from yourtool.tui.transcript.update_schedule import Ticker, UpdateSchedule
@@ -74,7 +74,7 @@ class Transcript(ScrollView, can_focus=True):
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._clock = clock
-        self._timeline = Timeline(retry_key=_key_label("chat.retry"), clock=clock)
+        self._timeline = Timeline(retry_key=get_label("chat.retry"), clock=clock)
         self.activity = ActivityLine(clock)
         """The line below the last item; `update_activity` shows changes of it."""
         self._layout = ItemLayout(self._timeline.items)
@@ -123,7 +123,7 @@ class Transcript(ScrollView, can_focus=True):
             return
         self._selected = item
         head = row - layout.top(index) == layout.gap(index)
-        if isinstance(item, ToolCard | ThinkingItem | ErrorItem) and (head or not item.expanded):
+        if item.foldable and (head or not item.expanded):
             self.action_toggle_item()
         self._repaint()
 
@@ -261,8 +261,13 @@ class Transcript(ScrollView, can_focus=True):
     def action_toggle_item(self) -> None:
         """Fold or expand the selected item; its first row stays in place."""
         if self._selected is not None:
-            self._selected.toggle()
+            self._selected.expand(not self._selected.expanded)
             self._redraw_item(self._selected)
+
+    def toggle_folds(self) -> None:
+        """Expand everything that is folded, or fold it again; later items follow."""
+        self._timeline.expand_all(not self._timeline.expands)
+        self._relayout()
 
     def action_toggle_raw(self) -> None:
         """Switch the selected or last reply between Markdown source and rendered text."""
@@ -287,7 +292,7 @@ class Transcript(ScrollView, can_focus=True):
     # Screen updates
 
     def _new_timeline(self) -> Timeline:
-        timeline = Timeline(retry_key=_key_label("chat.retry"), clock=self._clock)
+        timeline = Timeline(retry_key=get_label("chat.retry"), clock=self._clock)
         timeline.highlight = self._timeline.highlight
         return timeline
 
@@ -393,9 +398,10 @@ class Transcript(ScrollView, can_focus=True):
         self._painter = None  # a painter has a fixed width
         if not self._following and len(layout):
             layout.lay_out(first)
+            y = layout.top(first) + row * layout.height(first) // max(1, height)
+            self._move_to(min(y, round(self.scroll_y)))  # a lower height moves the view to the end
             self._update_scroll_height()
-            row = row * layout.height(first) // max(1, height)
-            self._move_to(min(layout.top(first) + row, self.max_scroll_y))
+            self._move_to(min(y, self.max_scroll_y))
         self._lay_out_visible()
         self._repaint()
 
@@ -508,7 +514,3 @@ class Transcript(ScrollView, can_focus=True):
     def selection_updated(self, selection: Selection | None) -> None:
         """Paint the selection."""
         self._repaint()
-
-
-def _key_label(key_id: str) -> str:
-    return next((key.label for key in KEYS if key.id == key_id), "")
