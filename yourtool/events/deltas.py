@@ -38,6 +38,13 @@ class Delta(Struct, frozen=True, kw_only=True, tag_field="type"):
     """A display-only event."""
 
 
+class BlockDelta(Delta, frozen=True, kw_only=True):
+    """A change of one content block of a reply."""
+
+    message_id: str
+    content_block_index: int
+
+
 class MessageStart(Delta, frozen=True, kw_only=True, tag="message_start"):
     """The start of a reply."""
 
@@ -46,78 +53,58 @@ class MessageStart(Delta, frozen=True, kw_only=True, tag="message_start"):
     role: Literal["assistant"] = "assistant"
 
 
-class TextStart(Delta, frozen=True, kw_only=True, tag="text_start"):
+class TextStart(BlockDelta, frozen=True, kw_only=True, tag="text_start"):
     """The start of a text block."""
 
-    message_id: str
-    content_block_index: int
 
-
-class TextDelta(Delta, frozen=True, kw_only=True, tag="text_delta"):
+class TextDelta(BlockDelta, frozen=True, kw_only=True, tag="text_delta"):
     """More text."""
 
-    message_id: str
-    content_block_index: int
     text: str
 
 
-class TextEnd(Delta, frozen=True, kw_only=True, tag="text_end"):
+class TextEnd(BlockDelta, frozen=True, kw_only=True, tag="text_end"):
     """The end of a text block; text that a provider adds later is not displayed."""
 
-    message_id: str
-    content_block_index: int
     text: str
     """The full text."""
 
 
-class ThinkingStart(Delta, frozen=True, kw_only=True, tag="thinking_start"):
+class ThinkingStart(BlockDelta, frozen=True, kw_only=True, tag="thinking_start"):
     """The start of a reasoning block."""
 
-    message_id: str
-    content_block_index: int
 
-
-class ThinkingDelta(Delta, frozen=True, kw_only=True, tag="thinking_delta"):
+class ThinkingDelta(BlockDelta, frozen=True, kw_only=True, tag="thinking_delta"):
     """More reasoning; `signature` only on the last one of a block."""
 
-    message_id: str
-    content_block_index: int
     text: str
     signature: str | None = None
 
 
-class ThinkingEnd(Delta, frozen=True, kw_only=True, tag="thinking_end"):
+class ThinkingEnd(BlockDelta, frozen=True, kw_only=True, tag="thinking_end"):
     """The end of a reasoning block."""
 
-    message_id: str
-    content_block_index: int
     text: str
     """The full text; empty if the provider hides it."""
 
 
-class ToolUseStart(Delta, frozen=True, kw_only=True, tag="tool_use_start"):
+class ToolUseStart(BlockDelta, frozen=True, kw_only=True, tag="tool_use_start"):
     """The start of a tool call."""
 
-    message_id: str
-    content_block_index: int
     tool_use_id: str
     tool_name: str
 
 
-class ToolUseInputDelta(Delta, frozen=True, kw_only=True, tag="tool_use_input_delta"):
+class ToolUseInputDelta(BlockDelta, frozen=True, kw_only=True, tag="tool_use_input_delta"):
     """A raw fragment of the arguments, not valid JSON alone."""
 
-    message_id: str
-    content_block_index: int
     tool_use_id: str
     partial_json: str
 
 
-class ToolUseEnd(Delta, frozen=True, kw_only=True, tag="tool_use_end"):
+class ToolUseEnd(BlockDelta, frozen=True, kw_only=True, tag="tool_use_end"):
     """The parsed arguments; `{}` if they are not a JSON object."""
 
-    message_id: str
-    content_block_index: int
     tool_use_id: str
     final_input: dict[str, Any]
 
