@@ -11,6 +11,7 @@ from yourtool.events.deltas import Notice, TextDelta, ThinkingDelta, ToolUseStar
 from yourtool.events.facts import Fact
 from yourtool.tui.keys import fit_hints, transcript_hints
 from yourtool.tui.transcript.transcript import Transcript
+from yourtool.tui.transcript.update_schedule import UpdateSchedule
 from yourtool.tui.turn_runner import TurnRunner
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.status import StatusFields, StatusLine, find_branch
@@ -54,6 +55,10 @@ class SessionStatus:
         self._hint = ""
         self._branch = ""
         self._last_kind: type[Event] | None = None  # of the events that changed the activity
+        self._is_outdated = False
+        self._schedule = UpdateSchedule(
+            line, has_changes=lambda: self._is_outdated, lay_out=lambda _: None, paint=self.refresh
+        )
 
     def set_asking(self, is_asking: bool) -> None:
         """Show that the turn waits for an answer of the user, or no longer."""
@@ -124,11 +129,12 @@ class SessionStatus:
         self.refresh()
 
     def apply(self, event: Event) -> None:
-        """Update the status if an event changed it; a piece of a reply seldom does."""
+        """Update the status soon if an event changed it; a piece of a reply seldom does."""
         kind = type(event)
         if isinstance(event, _STATUS_EVENTS) or (kind is not self._last_kind and kind in _DELTAS):
             self._last_kind = kind
-            self.refresh()
+            self._is_outdated = True
+            self._schedule.request()
 
     def update_branch(self) -> None:
         """Read which branch is checked out in the workspace."""
@@ -137,6 +143,7 @@ class SessionStatus:
 
     def refresh(self) -> None:
         """Update the status line."""
+        self._is_outdated = False
         runner, alert = self._runner, self._urgent_hint
         self._prompt.placeholder = self._placeholder
         self._transcript.activity.is_stopping = runner.is_stopping

@@ -22,7 +22,6 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from yourtool.events.catalog import AnyFact, Event
-from yourtool.events.deltas import MessageComplete
 from yourtool.events.model_calls import LlmCallFailed
 from yourtool.events.turns import TurnCancelled, TurnCompleted
 from yourtool.tui.keys import bindings, get_label
@@ -41,7 +40,7 @@ from yourtool.tui.transcript.update_schedule import Ticker, UpdateSchedule
 
 _RESERVED_ROWS = 3
 """Blank rows reserved below a streaming reply, so that not every new row scrolls the text."""
-_FINAL_EVENTS = (MessageComplete, LlmCallFailed, TurnCompleted, TurnCancelled)
+_FINAL_EVENTS = (LlmCallFailed, TurnCompleted, TurnCancelled)
 
 
 class Transcript(ScrollView, can_focus=True):
