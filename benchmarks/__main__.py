@@ -19,8 +19,10 @@ from typing import Any
 
 from benchmarks import (
     cases,
+    completion_growth,
     decode_stream,
     imports,
+    request_growth,
     routing_latency,
     search_growth,
     store_latency,
@@ -31,11 +33,15 @@ from benchmarks.report import LIMIT, OURS, imports_table, results, table
 from benchmarks.terminal import raise_priority
 
 MODULES = {OURS: "yourtool", LIMIT: "benchmarks.limit"}
-SCREEN = ("start", "request", "idle", "keys", "stream", "paced", "tools")
+BEFORE = ("start", "request", "print", "ahead")
+RUNNING = ("idle", "keys", "stream", "paced", "tools", "output")
+SCREEN = (*BEFORE, *RUNNING)
 ALONE: dict[str, Callable[[bool], dict[str, Any]]] = {
     "imports": lambda quick: imports.measure(3 if quick else 5),
     "store": lambda quick: store_latency.measure(100 if quick else 300, 1_000 if quick else 10_000),
     "routing": lambda _: routing_latency.measure(),
+    "messages": lambda quick: request_growth.measure(request_growth.SIZES[: 3 if quick else 4]),
+    "files": lambda quick: completion_growth.measure(completion_growth.SIZES[: 2 if quick else 3]),
     "search": lambda quick: search_growth.measure(search_growth.SIZES[: 2 if quick else 3]),
     "decode": lambda _: decode_stream.measure(),
 }
@@ -59,7 +65,11 @@ class Bench:
 
         if "request" in self._chosen:
             note("first_request", cases.first_request(program, self._provider))
-        if self._chosen & {"idle", "keys", "stream", "paced", "tools"}:
+        if program.name == OURS and "print" in self._chosen:
+            note("print", cases.print_mode(program, self._provider))
+        if program.name == OURS and "ahead" in self._chosen:
+            note("ahead", cases.typed_ahead(program, self._provider))
+        if self._chosen & set(RUNNING):
             terminal, _ = program.start()
             try:
                 self._session(program, terminal, number, note)
@@ -82,6 +92,9 @@ class Bench:
             note("keys_stream", cases.keys_while_streaming(terminal, provider))
         if "tools" in chosen and program.name == OURS:
             note("tools", cases.tools(terminal, provider))
+        if "output" in chosen and program.name == OURS and number == 0:
+            for megabytes in (1, 10) if quick else (1, 10, 100):
+                note(f"output_{megabytes}", cases.output(terminal, megabytes))
         if "stream" in chosen:
             note("stream_20k", cases.stream(terminal, provider, 20_000))
             if "keys" in chosen:

@@ -12,6 +12,8 @@ from benchmarks.terminal import Terminal
 
 Figures = dict[str, float]
 MIB = 1 << 20
+TYPED = "abcdefghijklmnopqrst"
+"""Letters that no key of the interface uses."""
 
 
 def start(program: Program) -> Figures:
@@ -33,6 +35,43 @@ def first_request(program: Program, provider: Provider) -> Figures:
     turn.over.wait(PATIENCE)
     terminal.close()
     return {"first_request_s": turn.asked - terminal.began - (sent - began)}
+
+
+def print_mode(program: Program, provider: Provider) -> Figures:
+    """From the start of `-p` to its request."""
+    turn = Turn(["Yes."])
+    provider.will_say(turn)
+    began = program.answer("go")
+    return {"first_request_s": turn.asked - began}
+
+
+def typed_ahead(program: Program, provider: Provider) -> Figures:
+    """Letters that are typed from the start on, and how many of them are lost."""
+    turn, letters = Turn(["Yes."]), TYPED * 2
+    provider.will_say(turn)
+    terminal = program.spawn()
+    for letter in letters:
+        terminal.send(letter)
+        time.sleep(0.015)
+    terminal.wait_for_paint(PATIENCE)
+    terminal.settle(0.5, 4)
+    terminal.send("\r")
+    turn.over.wait(PATIENCE)
+    terminal.close()
+    return {"lost": len(letters) - len(turn.prompt)}
+
+
+def output(terminal: Terminal, megabytes: int) -> Figures:
+    """A command of the user that writes many lines, until the screen is quiet."""
+    end = _sign()
+    terminal.settle(0.3, 2)
+    mark, cpu = terminal.mark, terminal.cpu()
+    line = "x" * 99
+    command = f"!!yes {line} | head -c {megabytes}000000; echo {end[:4]}''{end[4:]}"
+    sent = submit(terminal, command, gap=0.002)
+    shown = _shown(terminal, end, mark)
+    terminal.settle(0.5, 3)
+    return {"cpu_s": terminal.cpu() - cpu, "wall_s": shown - sent}
 
 
 def idle(terminal: Terminal, seconds: float) -> Figures:

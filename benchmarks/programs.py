@@ -55,13 +55,30 @@ class Program:
             "LIMIT_URL": provider.url,
         }
 
+    def spawn(self) -> Terminal:
+        """Start it and do not wait."""
+        return Terminal(self._command, cwd=self.work, env=self._environ)
+
+    def answer(self, prompt: str) -> float:
+        """Answer one prompt without an interface (`-p`); return when it was started."""
+        began = time.monotonic()
+        subprocess.run(
+            [*self._command, "-p", prompt],
+            cwd=self.work,
+            env=self._environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=True,
+        )
+        return began
+
     def start(self) -> tuple[Terminal, dict[str, float]]:
         """Start it, type until a letter is echoed, and return the time.
 
         Raises:
             RuntimeError: it never echoed one.
         """
-        terminal = Terminal(self._command, cwd=self.work, env=self._environ)
+        terminal = self.spawn()
         painted = terminal.wait_for_paint(PATIENCE)
         echoed, typed = None, 0
         while painted and echoed is None and typed < len(PROBES):
@@ -88,10 +105,10 @@ def erase(terminal: Terminal, letters: int) -> None:
         time.sleep(0.004)
 
 
-def submit(terminal: Terminal, text: str = "go") -> float:
+def submit(terminal: Terminal, text: str = "go", gap: float = 0.03) -> float:
     """Type a line and send it; return when Enter was pressed."""
     for letter in text:
         terminal.send(letter)
-        time.sleep(0.03)
+        time.sleep(gap)
     time.sleep(0.1)  # Enter right after a key would be part of a paste
     return terminal.send("\r")

@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-BURST = 1 << 16
-"""Bytes per write without a rate."""
-
 
 @dataclass
 class Turn:
@@ -20,6 +17,8 @@ class Turn:
     rate: float = 0
     """Pieces per second; 0: as fast as they are read."""
     call: tuple[str, dict[str, Any]] | None = None
+    prompt: str = ""
+    """The last message of the request."""
     asked: float = 0.0
     first_sent: float = 0.0
     last_sent: float = 0.0
@@ -65,9 +64,10 @@ class Provider:
         self._thread.join()
 
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:
-        handler.rfile.read(int(handler.headers["content-length"]))
+        body = handler.rfile.read(int(handler.headers["content-length"]))
+        asked = time.monotonic()
         turn = self._waiting.pop(0) if self._waiting else Turn(["Nothing is left to say."])
-        turn.asked = time.monotonic()
+        turn.asked, turn.prompt = asked, str(json.loads(body)["messages"][-1].get("content"))
         handler.send_response(200)
         handler.send_header("content-type", "text/event-stream")
         handler.send_header("transfer-encoding", "chunked")
@@ -90,14 +90,10 @@ def _play(turn: Turn, handler: BaseHTTPRequestHandler) -> None:
     events = [_text(piece) for piece in turn.pieces]
     ending = b"".join(_ending(turn))
     turn.first_sent = time.monotonic()
-    if turn.rate:
-        for number, event in enumerate(events, 1):
-            _chunk(handler, event)
+    for number, event in enumerate(events, 1):
+        _chunk(handler, event)  # one chunk for each event, as servers send them
+        if turn.rate:
             time.sleep(max(0.0, turn.first_sent + number / turn.rate - time.monotonic()))
-    else:
-        body = b"".join(events)
-        for at in range(0, len(body), BURST):
-            _chunk(handler, body[at : at + BURST])
     turn.last_sent = time.monotonic()
     _chunk(handler, ending)
     handler.wfile.write(b"0\r\n\r\n")

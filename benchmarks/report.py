@@ -28,6 +28,8 @@ ROWS = (
     Row("start.usable_cpu_s", "start to the first echoed key, CPU s"),
     Row("start.quiet_cpu_s", "start until quiet, CPU s", 1.5),
     Row("first_request.first_request_s", "start to the first request, s", 1.5),
+    Row("print.first_request_s", "`-p`: start to the request, s"),
+    Row("ahead.lost", "of 40 letters typed during the start, lost", 0, "value", 0),
     Row("idle.memory_mib", "idle, MiB", 60, "value", 0),
     Row("idle.cpu_percent", "idle, % CPU", 0.3, "value"),
     Row("idle.tty_bytes", "idle, bytes to the terminal", 0, "value", 0),
@@ -46,9 +48,13 @@ ROWS = (
     Row("paced_2k.cpu_s", "2,000 tokens at 200/s, CPU s", 1.0),
     Row("paced_2k.lag_s", "2,000 tokens at 200/s, lag s", 0.06, "value", 3),
     Row("paced_2k.tty_kib", "2,000 tokens at 200/s, KiB to the terminal", 1434, "value", 0),
-    Row("tools.p50_ms", "tool round trip, p50 ms", digits=1),
+    Row("tools.p50_ms", "tool round trip, p50 ms", 13, "value", 1),
     Row("tools.p95_ms", "tool round trip, p95 ms", digits=1),
     Row("tools.cpu_ms", "tool round trip, CPU ms", digits=1),
+    Row("output_1.cpu_s", "1 MB of output, CPU s"),
+    Row("output_10.cpu_s", "10 MB of output, CPU s"),
+    Row("output_100.cpu_s", "100 MB of output, CPU s"),
+    Row("output_100.wall_s", "100 MB of output, s", 2, "value"),
 )
 
 
