@@ -1,6 +1,7 @@
 import asyncio
 import re
 import sys
+import time
 from collections import Counter
 
 import pytest
@@ -905,3 +906,22 @@ async def test_queued_message_that_is_sent_later_keeps_the_place(home, tmp_path)
         await until(pilot, lambda: not app.chat.runner.is_running)
         await settle(pilot)
         assert app.chat.transcript.scroll_offset.y == top
+
+
+async def test_status_line_changes_with_frames_during_a_turn_and_at_once_at_its_end(home, tmp_path):
+    waiting = Waiting(turn_end())
+    session = FakeSession(waiting.script, workspace=tmp_path / "work")
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await say(pilot, "hello")
+        await until(pilot, lambda: "Hel" in screen_text(app))
+        status = app.chat.status
+        status._schedule._painted_at = time.monotonic() + 3600
+        for _ in range(20):
+            app.chat.show_event(session._applied(full_reply("more")))
+            await pilot.pause()
+        assert status._schedule.is_waiting
+        assert status._line.status.cost == "$0.00"
+        waiting.gate.set()
+        await until(pilot, lambda: not app.chat.runner.is_running)
+        assert status._line.status.cost == "$0.25"

@@ -1,3 +1,4 @@
+import time
 import typing
 
 import pytest
@@ -774,3 +775,19 @@ def test_silent_calls_are_not_displayed(session):
     assert [type(item) for item in timeline.items] == [type(item) for item in expected.items]
     assert timeline.last_reply == "hello"
     assert not timeline.has_failed
+
+
+async def test_steps_of_a_turn_wait_for_the_next_frame_and_its_end_does_not(session):
+    stage = Stage()
+    async with stage.run_test(size=(60, 20)) as pilot:
+        await play(stage, pilot, *session.turn())
+        schedule = stage.transcript._schedule
+        schedule._painted_at = time.monotonic() + 3600
+        shown = [*session.text_deltas("Step."), session.reply(TextBlock("Step."), SHELL)]
+        for event in (*shown, session.tool_start(SHELL), session.tool_result(SHELL, "done")):
+            stage.transcript.apply(event)
+            await paint(pilot)
+        assert schedule.is_waiting and "Step." not in stage.shown()
+        stage.transcript.apply(session.turn_end())
+        await paint(pilot)
+        assert not schedule.is_waiting and "Step." in stage.shown()
