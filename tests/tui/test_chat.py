@@ -924,4 +924,4 @@ async def test_status_line_changes_with_frames_during_a_turn_and_at_once_at_its_
         assert status._line.status.cost == "$0.00"
         waiting.gate.set()
         await until(pilot, lambda: not app.chat.runner.is_running)
-        assert status._line.status.cost == "$0.25"
+        assert status._line.status.cost == "$0.2460"
