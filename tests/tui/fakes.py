@@ -222,8 +222,8 @@ class FakeSession:
     async def context_parts(self) -> list[tuple[str, int]]:
         return [("system prompt", 900), ("tools", 1_400), ("user messages", 12)]
 
-    async def send(self, content: str) -> AsyncGenerator[Event, None]:
-        if content.startswith("@nobody"):
+    async def send(self, content: str | tuple[ContentBlock, ...]) -> AsyncGenerator[Event, None]:
+        if isinstance(content, str) and content.startswith("@nobody"):
             raise UsageError("`@nobody` is neither a model nor a file here.")
         self.sent.append(content)
         async for event in self._play():

@@ -24,11 +24,13 @@ from tests.tui.fakes import (
 )
 from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from yourtool import __version__
+from yourtool.agent.input.attachments import Attachment
 from yourtool.config import Mode
 from yourtool.errors import ConfigError, SessionBusyError
 from yourtool.events.deltas import Notice
 from yourtool.events.model_calls import LlmCallStarted
-from yourtool.events.turns import RouteDecided
+from yourtool.events.turns import RouteDecided, TurnCancelled
+from yourtool.messages.blocks import TextBlock
 from yourtool.messages.metadata import StopReason
 from yourtool.messages.usage import UsageExtra
 from yourtool.tui.app import YourtoolApp
@@ -307,6 +309,38 @@ async def test_esc_stops_the_turn_and_the_next_message_works(home, tmp_path):
         await until(
             pilot, lambda: session.sent == ["one", "two"] and not app.chat.runner.is_running
         )
+
+
+@pytest.mark.req("R-TUI-14")
+async def test_esc_before_the_reply_gives_the_prompt_and_its_attachments_back(home, tmp_path):
+    waiting = [turn_start("hello"), default_route(), asyncio.Event()]
+    session = FakeSession(waiting, HELLO, workspace=tmp_path / "work")
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        app.chat.attachments.add(Attachment(TextBlock("x"), "notes.txt"))
+        await say(pilot, "fix the tset")
+        assert not app.chat.attachments.pending
+        await press(pilot, "escape")
+        await until(pilot, lambda: not app.chat.runner.is_running)
+        assert app.chat.prompt.text == "fix the tset"
+        assert app.chat.attachments.names == ("notes.txt",)
+        assert type(session.state.facts[-1]) is TurnCancelled
+        await press(pilot, *"!", "enter")
+        await until(pilot, lambda: not app.chat.runner.is_running and len(session.sent) == 2)
+        assert session.sent[1][0] == TextBlock("fix the tset!")
+
+
+async def test_esc_keeps_what_was_typed_after_sending(home, tmp_path):
+    waiting = [turn_start("hello"), default_route(), asyncio.Event()]
+    session = FakeSession(waiting, HELLO, workspace=tmp_path / "work")
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "one")
+        await press(pilot, *"two", "escape")
+        await until(pilot, lambda: not app.chat.runner.is_running)
+        assert app.chat.prompt.text == "two"
 
 
 async def test_queue_is_held_after_a_stop_until_enter(home, tmp_path):

@@ -94,7 +94,64 @@ async def test_fork_before_a_prompt_loads_it_for_editing(work):
         assert app.chat.prompt.text == "two, please"
 
 
-@pytest.mark.parametrize("command", ["/fork", "/export", "/search"])
+@pytest.mark.req("R-UNDO-01")
+async def test_esc_twice_goes_back_to_a_prompt_in_a_fork(work):
+    async with talking(work, "one", "two, please", "three") as (app, pilot):
+        first = app.chat.session
+        await press(pilot, "escape")
+        assert "Esc again: go back to a prompt" in screen_text(app)
+        assert app.screen is app.chat
+        await press(pilot, "escape")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await settle(pilot)
+        rows = [row for row in screen_text(app).splitlines() if "before prompt" in row]
+        assert [re.search(r"before prompt \d", row)[0] for row in rows] == [
+            "before prompt 3",
+            "before prompt 2",
+            "before prompt 1",
+        ]
+        await press(pilot, "down", "enter")
+        await until(pilot, lambda: app.chat.session is not first)
+        await until(pilot, lambda: app.chat.prompt.text == "two, please")
+        assert prompts_of(app.chat.session) == ["one"]
+        assert prompts_of(first) == ["one", "two, please", "three"]
+        assert app.focused is app.chat.prompt
+        await press(pilot, *" and soon", "enter")
+        await until(pilot, lambda: app.chat.session.state.turn_count == 2)
+        assert prompts_of(app.chat.session) == ["one", "two, please and soon"]
+
+
+@pytest.mark.req("R-UNDO-01")
+async def test_first_prompt_can_be_gone_back_to_and_esc_closes_the_list(work):
+    async with talking(work, "one") as (app, pilot):
+        first = app.chat.session
+        for key in ("escape", "enter"):
+            await press(pilot, "escape", "escape")
+            await until(pilot, lambda: isinstance(app.screen, Picker))
+            await settle(pilot)
+            await press(pilot, key)
+            await until(pilot, lambda: app.screen is app.chat)
+            if key == "escape":
+                assert app.chat.session is first
+        await until(pilot, lambda: app.chat.session is not first)
+        await until(pilot, lambda: app.chat.prompt.text == "one")
+        assert prompts_of(app.chat.session) == []
+
+
+async def test_esc_goes_back_only_from_an_empty_prompt_after_a_message(work):
+    async with talking(work) as (app, pilot):
+        await press(pilot, "escape", "escape")
+        assert "Esc again" not in screen_text(app)
+        await send(pilot, "one")
+        await press(pilot, "x", "escape", "escape")
+        assert "Esc again" not in screen_text(app)
+        await press(pilot, "backspace", "tab", "escape")
+        assert app.focused is app.chat.prompt
+        assert "Esc again" not in screen_text(app)
+        assert app.screen is app.chat
+
+
+@pytest.mark.parametrize("command", ["/fork", "/rewind", "/export", "/search"])
 @pytest.mark.req("R-TUI-20")
 async def test_command_without_effect_reports_it_and_keeps_the_text(work, command):
     async with talking(work) as (app, pilot):

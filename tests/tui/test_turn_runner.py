@@ -4,10 +4,11 @@ import asyncio
 
 import pytest
 
-from tests.tui.fakes import FakeSession, failed_request, turn, turn_end, turn_start
+from tests.tui.fakes import FakeSession, default_route, failed_request, turn, turn_end, turn_start
 from yourtool.agent.commands.base import Invocation
 from yourtool.errors import UsageError
-from yourtool.events.turns import TurnCompleted
+from yourtool.events.deltas import MessageStart, TextDelta, ThinkingDelta, ToolUseStart
+from yourtool.events.turns import TurnCancelled, TurnCompleted
 from yourtool.messages.metadata import StopReason
 from yourtool.tui.drafts import Draft
 from yourtool.tui.pending_attachments import PendingAttachments
@@ -49,7 +50,7 @@ class FakeDisplay:
     def report_exception(self, error):
         self.faults.append(error)
 
-    def restore_draft(self, draft):
+    def restore_draft(self, draft, *, selected):
         if not self.prompt:
             self.restored.append(draft)
         return not self.prompt
@@ -113,6 +114,47 @@ async def test_stopped_turn_pauses_the_queue_until_the_user_resumes_it(stage):
     stage.runner.resume()
     await stage.finish()
     assert session.sent == ["one", "two"]
+
+
+async def stop_after(stage, *before):
+    """Send a message and stop its turn after some events."""
+    session = stage.open([turn_start("hello"), default_route(), *before, asyncio.Event()])
+    stage.submit("hello")
+    shown = stage.display.shown
+    task = asyncio.create_task(stage.finish())
+    while len(shown) < 2 + len(before):
+        await asyncio.sleep(0)
+    stage.runner.stop()
+    await task
+    assert isinstance(session.state.facts[-1], TurnCancelled)
+    return session
+
+
+async def test_prompt_returns_if_its_turn_is_stopped_before_the_reply(stage):
+    await stop_after(stage, MessageStart(message_id="m", model="demo:tour"))
+    assert stage.display.restored == [Draft("hello")]
+    assert stage.queued == []
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        TextDelta(message_id="m", content_block_index=0, text="H"),
+        ThinkingDelta(message_id="m", content_block_index=0, text="H"),
+        ToolUseStart(message_id="m", content_block_index=0, tool_use_id="t", tool_name="shell"),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+async def test_prompt_does_not_return_once_a_part_of_the_reply_arrived(stage, part):
+    await stop_after(stage, part)
+    assert stage.display.restored == []
+
+
+async def test_prompt_does_not_return_over_text_that_the_user_types(stage):
+    stage.display.prompt = "next"
+    await stop_after(stage)
+    assert stage.display.restored == []
+    assert stage.queued == []
 
 
 async def test_failed_turn_can_be_retried_from_a_paused_queue(stage):

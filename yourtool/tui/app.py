@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual import events, on, work
+from textual.actions import SkipAction
 from textual.app import App
 from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
@@ -238,6 +239,12 @@ class YourtoolApp(App[None]):
                 f"Only the first {MAX_COPIED_CHARACTERS:,} characters were copied;"
                 " `/export FILE.jsonl` writes the complete session.",
             )
+
+    def action_leave(self) -> None:
+        """Ctrl+D: quit if the prompt is empty, else delete a character."""
+        if self.chat.prompt.text:
+            raise SkipAction
+        self.run_worker(self.action_quit())
 
     def action_suspend(self) -> None:
         """Ctrl+Z: suspend to the shell that started the program."""

@@ -92,7 +92,8 @@ KEYS: tuple[KeyBinding, ...] = (
         keys="escape",
         label="Esc",
         action="stop",
-        description="close a list, decline a tool call, or stop the turn",
+        description="close a list, decline a tool call, or stop the turn; twice in an empty prompt:"
+        " go back to an earlier prompt",
     ),
     KeyBinding(
         id="chat.interrupt",
@@ -107,7 +108,7 @@ KEYS: tuple[KeyBinding, ...] = (
         place="chat",
         keys="ctrl+d",
         label="Ctrl+D",
-        action="leave",
+        action="app.leave",
         description="quit when the prompt is empty",
     ),
     KeyBinding(

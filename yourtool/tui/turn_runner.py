@@ -10,7 +10,8 @@ from yourtool.agent.commands.base import Invocation
 from yourtool.agent.commands.parser import ShellLine, parse_input
 from yourtool.errors import YourtoolError
 from yourtool.events.catalog import Event
-from yourtool.events.deltas import ShellStarted
+from yourtool.events.deltas import ShellStarted, TextDelta, ThinkingDelta, ToolUseStart
+from yourtool.events.model_calls import LlmCallCompleted
 from yourtool.events.tools import ShellRan
 from yourtool.events.turns import TurnCancelled, TurnStarted
 from yourtool.models import TOUR_ID
@@ -23,6 +24,7 @@ if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.session.session import Session
 
 _START_EVENTS = (TurnStarted, ShellStarted)  # the message was accepted
+_REPLY_EVENTS = (TextDelta, ThinkingDelta, ToolUseStart, LlmCallCompleted)
 
 # Reasons to pause the queue
 _NOT_SENT = "the message could not be sent"
@@ -66,8 +68,8 @@ class TurnDisplay(Protocol):
         """Log an unexpected exception and show a notice."""
         ...
 
-    def restore_draft(self, draft: Draft) -> bool:
-        """Put a draft that was not sent into the prompt; return False if the prompt has text."""
+    def restore_draft(self, draft: Draft, *, selected: bool) -> bool:
+        """Put a draft back into the prompt; return False if the prompt has text."""
         ...
 
     async def run_command(self, invocation: Invocation) -> None:
@@ -162,9 +164,14 @@ class TurnRunner:
 
     def _restore(self, draft: Draft) -> None:
         """Put a draft back into the prompt, or to the front of the queue."""
-        if not self._display.restore_draft(draft):
+        if not self._display.restore_draft(draft, selected=True):
             self.queue.add(draft, first=True)
             self.queue.pause(_NOT_SENT)
+
+    def _give_back(self, draft: Draft | None) -> None:
+        """Put the prompt of a turn that was stopped before its reply into an empty prompt."""
+        if draft is not None and self._display.restore_draft(draft, selected=False):
+            self._attachments.restore()
 
     # ── turns ───────────────────────────────────────────────────────────────────────────────────
 
@@ -201,15 +208,18 @@ class TurnRunner:
 
     async def _show_events(self, events: AsyncGenerator[Event, None], draft: Draft | None) -> str:
         """Show the events of a turn; return a reason to pause the queue or an empty string."""
-        reason, is_accepted = "", False
+        reason, is_accepted, has_reply = "", False, False
         show, slices = self._display.show_event, Slices(0)
         try:
             async with aclosing(events):
                 async for event in events:
                     if isinstance(event, _START_EVENTS):  # earlier events end an earlier turn
                         is_accepted, reason = True, ""
+                    has_reply = has_reply or isinstance(event, _REPLY_EVENTS)
                     reason = _stop_reason(event) or reason
                     show(event)
+                    if isinstance(event, TurnCancelled) and not has_reply:
+                        self._give_back(draft)
                     if slices.is_over:
                         await slices.pause()
         except YourtoolError as error:

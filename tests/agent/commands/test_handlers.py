@@ -84,6 +84,7 @@ EXPECTED = {
     "new": StartSession,
     "resume": Choose,
     "fork": Choose,
+    "rewind": Choose,
     "search": Choose,
     "export": Notice,
     "cost": Report,
@@ -162,6 +163,15 @@ async def test_fork_opens_a_copy_with_the_prompt_for_editing(talk):
     assert opened.session_id != talk.session.id
     assert edit == EditPrompt("hello")
     assert len(await collect(choose.then(""))) == 1
+
+
+async def test_rewind_goes_back_to_a_prompt_in_a_copy(talk):
+    [choose] = await talk.run("/rewind")
+    prompts = [prompt.id for prompt in talk.session.state.prompts]
+    assert names(choose) == prompts[::-1]
+    opened, edit = await collect(choose.then(prompts[0]))
+    assert opened.session_id != talk.session.id
+    assert edit == EditPrompt("hello")
 
 
 async def test_search_shows_a_message_of_the_open_session_without_opening_it(talk):

@@ -1,4 +1,4 @@
-"""`/new`, `/resume`, `/fork`, `/search` and `/export`: the sessions of the store."""
+"""`/new`, `/resume`, `/fork`, `/rewind`, `/search` and `/export`: the sessions of the store."""
 
 import asyncio
 import re
@@ -56,8 +56,21 @@ async def fork_session(session: "Session", runtime: "Runtime", _argument: str) -
     """`/fork`: copy the session, in full or up to a prompt, which can then be edited."""
     if not session.state.prompts:
         raise UsageError("Nothing to fork yet; send a message first.")
-    choices = fork_choices(session.state.prompts, now())
+    everything = Choice("", "Entire session", "copy everything so far")
+    choices = (everything, *prompt_choices(session.state.prompts, now()))
     yield Choose("Fork from where?", choices, then=partial(fork_before, session, runtime))
+
+
+async def rewind_session(session: "Session", runtime: "Runtime", _argument: str) -> CommandResults:
+    """`/rewind`: continue from before a prompt, in a copy of the session."""
+    if not session.state.prompts:
+        raise UsageError("Nothing to go back to yet; send a message first.")
+    yield Choose(
+        "Go back to before which prompt?",
+        prompt_choices(session.state.prompts, now()),
+        then=partial(fork_before, session, runtime),
+        hint="Enter continues in a copy; files stay as they are",
+    )
 
 
 async def fork_before(session: "Session", runtime: "Runtime", at: str) -> CommandResults:
@@ -136,9 +149,9 @@ def session_choices(
     return tuple(choice for *_, choice in sorted(rows, key=lambda row: row[:2]))
 
 
-def fork_choices(prompts: Sequence[Message], now: datetime) -> tuple[Choice, ...]:
-    """Return a choice for the entire session, then one per prompt, latest first."""
-    rows = [Choice("", "Entire session", "copy everything so far")]
+def prompt_choices(prompts: Sequence[Message], now: datetime) -> tuple[Choice, ...]:
+    """Return a choice per prompt, latest first."""
+    rows: list[Choice] = []
     for number, each in reversed(list(enumerate(prompts, 1))):
         age = format_age(now - each.created_at)
         title = " ".join(each.text[:_LONGEST_TITLE].split()) or "(no text)"
@@ -186,6 +199,12 @@ COMMANDS = (
         name="fork",
         run=fork_session,
         summary="copy the session, in full or up to a prompt, and continue in the copy",
+        during_turn=False,
+    ),
+    SlashCommand(
+        name="rewind",
+        run=rewind_session,
+        summary="go back to before a prompt and edit it, in a copy of the session",
         during_turn=False,
     ),
     SlashCommand(

@@ -28,7 +28,12 @@ from yourtool.tui.prompt_history import history_choices
 from yourtool.tui.prompt_input import PromptInput
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen
-from yourtool.tui.screens.session_status import HINT_APPROVAL, HINT_QUIT, SessionStatus
+from yourtool.tui.screens.session_status import (
+    HINT_APPROVAL,
+    HINT_GO_BACK,
+    HINT_QUIT,
+    SessionStatus,
+)
 from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.transcript.timeline import Timeline
 from yourtool.tui.transcript.transcript import Transcript
@@ -45,9 +50,6 @@ if TYPE_CHECKING:  # the core opens after the first paint, and so do its imports
     from yourtool.agent.session.session import Session
 
 CommandRunner: TypeAlias = "Callable[[ChatScreen, Invocation], Awaitable[None]]"
-
-QUIT_SECONDS = 2
-"""Maximum time between two presses of Ctrl+C that quit."""
 
 _log = logging.getLogger(__name__)
 
@@ -109,8 +111,6 @@ class ChatScreen(Screen[None]):
             self, self.status_line, self.prompt, self.transcript, self.runner
         )
         self._run_command = run_command
-        self._clock = clock
-        self._last_interrupt = -float(QUIT_SECONDS)
         self._listing_files = False
 
     def compose(self) -> ComposeResult:
@@ -160,7 +160,7 @@ class ChatScreen(Screen[None]):
     async def confirm(self, confirmation: Confirmation) -> Decision:
         """Return the user's answer to an approval prompt; the agent calls this during a turn."""
         self.post_message(self.AttentionNeeded("approval needed"))
-        self.status.set_hint(HINT_APPROVAL)  # Esc belongs to the approval prompt
+        self.status.show_hint(HINT_APPROVAL)  # Esc belongs to the approval prompt
         self.status.set_asking(True)
         self._shrink_other_widgets(for_approval=True)
         panel = self.approval_prompt
@@ -169,9 +169,9 @@ class ChatScreen(Screen[None]):
         finally:
             if panel.is_running and panel.is_attached:  # the screen may be closing
                 self._shrink_other_widgets(for_approval=panel.confirmation is not None)
-        if panel.confirmation is None:
-            self.status.set_asking(False)
-            self.status.set_hint()
+            if panel.confirmation is None:
+                self.status.set_asking(False)
+                self.status.clear_hint(HINT_APPROVAL)
         return decision
 
     def _shrink_other_widgets(self, *, for_approval: bool) -> None:
@@ -226,11 +226,11 @@ class ChatScreen(Screen[None]):
         message = f"Failed: {SHORTAGE}." if is_shortage(error) else f"Internal error.{details}"
         self.note("error", message)
 
-    def restore_draft(self, draft: Draft) -> bool:
-        """Put a draft that was not sent into the prompt; return False if the prompt has text."""
+    def restore_draft(self, draft: Draft, *, selected: bool) -> bool:
+        """Put a draft back into the prompt; return False if the prompt has text."""
         if self.prompt.text:
             return False
-        self.prompt.load(draft, selected=True)
+        self.prompt.load(draft, selected=selected)
         return True
 
     async def run_command(self, invocation: Invocation) -> None:
@@ -304,10 +304,20 @@ class ChatScreen(Screen[None]):
     # ── keys ────────────────────────────────────────────────────────────────────────────────────
 
     def action_stop(self) -> None:
-        """Esc: close a list, decline a tool call, or stop the turn."""
-        if not self.prompt.close_completions() and not self.approval_prompt.handle_escape():
-            self.prompt.focus()
+        """Esc: close a list, decline a tool call, or stop the turn; twice: go back to a prompt."""
+        if self.prompt.close_completions() or self.approval_prompt.handle_escape():
+            return
+        was_in_prompt = self.focused is self.prompt
+        self.set_focus(self.prompt)
+        if self.runner.is_running or not was_in_prompt:
             self.runner.stop()
+        elif self._can_go_back and self.status.confirm_press(HINT_GO_BACK):
+            self.runner.submit(Draft("/rewind"))
+
+    @property
+    def _can_go_back(self) -> bool:
+        session = self.session
+        return bool(session and session.state.prompts and not self.prompt.text and not self.opening)
 
     def action_focus_prompt(self) -> None:
         """Tab in the transcript: go back to the prompt."""
@@ -329,24 +339,15 @@ class ChatScreen(Screen[None]):
         elif self.prompt.text:
             self.input.add_to_history(self.prompt.draft)
             self.prompt.load(Draft())
-        elif self._clock() - self._last_interrupt < QUIT_SECONDS:
+        elif self.status.confirm_press(HINT_QUIT):
             self.app.run_worker(self.app.action_quit())
         else:
-            self._last_interrupt = self._clock()
             self.runner.stop()
-            self.status.set_hint(HINT_QUIT)
-            self.set_timer(QUIT_SECONDS, self.status.set_hint)
 
     def action_copy_text(self) -> None:
         """Copy the selection, for the keys of Textual."""
         if not self.transcript.copy_long_selection():
             super().action_copy_text()
-
-    def action_leave(self) -> None:
-        """Ctrl+D: quit if the prompt is empty, else delete a character."""
-        if self.prompt.text:
-            raise SkipAction
-        self.app.run_worker(self.app.action_quit())
 
     def action_toggle_folds(self) -> None:
         """Ctrl+O: open or fold everything in the transcript."""

@@ -21,7 +21,10 @@ PLACEHOLDER_EXAMPLE = 'Say what to do: "fix the failing test"'
 PLACEHOLDER_TOUR = "Press Enter to start the two-minute tour"
 HINT_BUSY = "Esc stops · Enter queues"
 HINT_APPROVAL = "Enter queues"
+HINT_GO_BACK = "Esc again: go back to a prompt"
 HINT_QUIT = "press Ctrl+C again to quit"
+TWICE_SECONDS = 2
+"""Maximum time between two presses of a key that have an effect together."""
 _IDLE_HINTS = ("? keys", "/ commands", "@ files", "Shift+Tab mode")
 _BORDER_COLUMNS = 4
 _HINT_SHARED_COMMAND = "command · the model sees its output"
@@ -67,10 +70,24 @@ class SessionStatus:
 
     # ── hints ───────────────────────────────────────────────────────────────────────────────────
 
-    def set_hint(self, hint: str = "") -> None:
-        """Show a hint; without one, the keys of the focused widget."""
+    def show_hint(self, hint: str) -> None:
+        """Show a hint instead of the keys of the focused widget."""
         self._hint = hint
         self.update_hint()
+
+    def clear_hint(self, hint: str) -> None:
+        """Remove a hint unless another one has replaced it."""
+        if self._hint == hint:
+            self.show_hint("")
+
+    def confirm_press(self, hint: str) -> bool:
+        """Return whether a key was just pressed before; if not, show what a second press does."""
+        if self._hint == hint:
+            self.clear_hint(hint)
+            return True
+        self.show_hint(hint)
+        self._screen.set_timer(TWICE_SECONDS, lambda: self.clear_hint(hint))
+        return False
 
     def update_hint(self) -> None:
         """Show the hint that was set, or the keys of what has the focus."""
@@ -118,14 +135,14 @@ class SessionStatus:
         """Show that a turn runs."""
         self._last_kind = None
         self._transcript.activity.start()
-        self.set_hint()
+        self.update_hint()
         self.refresh()
 
     def end_turn(self) -> None:
         """Show that no turn runs."""
         self._transcript.activity.end()
         self.update_branch()
-        self.set_hint()
+        self.update_hint()
         self.refresh()
 
     def apply(self, event: Event) -> None:
