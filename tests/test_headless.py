@@ -95,7 +95,7 @@ async def test_a_signal_stops_the_turn_and_exits_130(number):
     assert result.error is not None and result.error.error_class == "cancelled"
 
 
-async def test_a_reader_who_leaves_stops_the_turn():
+async def test_a_consumer_that_stops_reading_stops_the_turn():
     printer = Printer("stream-json", Closed(), io.StringIO())
     result = await run_turn(Talk(delta("a"), lambda: None), "go", printer)
     assert printer.output_closed
@@ -103,7 +103,7 @@ async def test_a_reader_who_leaves_stops_the_turn():
     printer.finish(result)
 
 
-async def test_a_limit_that_was_reached_is_told():
+async def test_a_reached_limit_is_reported():
     talk = Talk(delta("a"))
     talk.limit_reached = "The limit of 3 model requests is reached."
     err = io.StringIO()
@@ -114,7 +114,7 @@ async def test_a_limit_that_was_reached_is_told():
     assert err.getvalue() == "yourtool: The limit of 3 model requests is reached.\n"
 
 
-async def test_a_terminal_is_shown_nothing_that_it_would_obey():
+async def test_no_control_sequence_reaches_a_terminal():
     out, err = Terminal(), io.StringIO()
     printer = Printer("stream-json", out, err)
     events = delta("\x9b31m\u202e"), Notice(level="warning", text="\x1b]0;x\x07")
@@ -122,7 +122,7 @@ async def test_a_terminal_is_shown_nothing_that_it_would_obey():
     assert not set("\x1b\x9b\u202e\x07") & set(out.getvalue() + err.getvalue())
 
 
-async def test_a_pipe_is_given_the_text_as_it_is():
+async def test_a_pipe_gets_the_text_unchanged():
     out = io.StringIO()
     await run_turn(Talk(delta("\u202e")), "go", Printer("stream-json", out, io.StringIO()))
     assert json.loads(out.getvalue().splitlines()[0])["text"] == "\u202e"
@@ -147,7 +147,7 @@ def raising(fault: BaseException) -> Callable[[], None]:
     "fault", [RuntimeError("x"), RecursionError("x"), KeyError("x")], ids=lambda fault: repr(fault)
 )
 @pytest.mark.parametrize("output", ["text", "json", "stream-json"])
-async def test_a_bug_within_a_turn_leaves_a_whole_result_and_its_traceback_in_the_log(
+async def test_a_bug_in_a_turn_prints_a_complete_result_and_logs_the_traceback(
     output, fault, caplog
 ):
     out, err = io.StringIO(), io.StringIO()
@@ -167,7 +167,7 @@ async def test_a_bug_within_a_turn_leaves_a_whole_result_and_its_traceback_in_th
 
 @pytest.mark.parametrize("fault", [SystemExit(7), KeyboardInterrupt(), RuntimeError("x")], ids=repr)
 @pytest.mark.parametrize("output", ["json", "stream-json"])
-def test_whatever_ends_a_run_before_its_turn_leaves_a_result(output, fault, capsys):
+def test_a_run_that_ends_before_its_turn_prints_a_result(output, fault, capsys):
     class Broken(type(Path())):
         def read_bytes(self) -> bytes:
             raise fault
@@ -183,7 +183,7 @@ def test_whatever_ends_a_run_before_its_turn_leaves_a_result(output, fault, caps
 
 @pytest.mark.parametrize("output", ["text", "json", "stream-json"])
 @pytest.mark.req("R-ADP-08")
-async def test_a_wait_for_another_attempt_is_told_on_standard_error(output):
+async def test_a_wait_before_a_retry_is_reported_on_standard_error(output):
     err = io.StringIO()
     wait = RetryScheduled(
         attempt=2, max_attempts=3, delay_seconds=7.6, error_class="server_error", message="broken"
@@ -193,7 +193,7 @@ async def test_a_wait_for_another_attempt_is_told_on_standard_error(output):
 
 
 @pytest.mark.req("R-CLI-03")
-async def test_every_question_is_answered_with_no():
+async def test_every_approval_request_is_declined():
     decision = await deny(Confirmation(id="c", kind="tool", title="shell"))
     assert decision.verdict is Verdict.DENY
 
@@ -216,7 +216,7 @@ def start(tmp_path: Path, *argv: str, replies: list[Any]) -> "subprocess.Popen[s
 
 
 @pytest.mark.req("R-CLI-01")
-def test_interrupting_the_process_leaves_a_whole_result_and_exits_130(tmp_path):
+def test_an_interrupted_process_prints_a_complete_result_and_exits_130(tmp_path):
     slow = [[{"say": "Wait."}, {"pause": 60}]]
     with start(tmp_path, "--output-format", "stream-json", replies=slow) as process:
         assert process.stdout is not None

@@ -66,7 +66,7 @@ def test_a_turn_that_never_ended_is_a_failure():
     ],
 )
 @pytest.mark.req("R-CST-01")
-def test_a_request_without_a_price_is_said_to_be_so_and_is_not_free(extras, unpriced, reported):
+def test_a_request_without_a_price_is_reported_as_unpriced(extras, unpriced, reported):
     outcome = Outcome()
     for extra in extras:
         outcome.apply(full_reply("yes", cost="0", extra=extra))

@@ -336,7 +336,7 @@ async def test_details_have_a_size_limit_and_are_sent_to_no_model(bench, details
 
 
 @pytest.mark.req("D5")
-async def test_a_text_that_is_too_long_is_cut_at_a_line_with_the_missing_amount(bench):
+async def test_a_too_long_text_is_cut_at_a_line_and_names_the_missing_amount(bench):
     @tool(SideEffects.READ)
     async def tell(args: Nothing, context: object) -> ToolOutput:
         """Print a long text."""
@@ -617,7 +617,7 @@ def test_messages_of_other_origins_are_sent_as_user_text(origin, dialect):
 
 @pytest.mark.parametrize("origin", [*Origin, "custom:note"])
 @pytest.mark.req("D13")
-def test_an_origin_is_stored_as_it_is(origin):
+def test_an_origin_is_stored_unchanged(origin):
     metadata = MessageMetadata(origin=origin)
     assert decode_metadata(encode_metadata(metadata), where="here") == metadata
 

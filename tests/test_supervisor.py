@@ -316,7 +316,7 @@ def piped(life):
         ("os.kill(os.getpid(), signal.SIGSEGV)", -signal.SIGSEGV),
     ],
 )
-def test_without_a_terminal_the_program_ends_as_it_would_without_parents(life, code):
+def test_without_a_terminal_the_exit_code_is_that_of_the_program(life, code):
     done = piped(life)
     assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
 
@@ -326,7 +326,7 @@ def test_without_a_terminal_the_streams_are_those_of_the_program():
     assert (done.returncode, done.stdout, done.stderr) == (0, "typed", "said")
 
 
-def test_the_reader_of_a_pipe_sees_the_end_when_the_program_closes_it():
+def test_a_pipe_ends_for_its_reader_when_the_program_closes_it():
     life = "os.write(1, b'x'); os.close(1); os.write(2, b'y'); time.sleep(60); return 0"
     code = WITHOUT_TERMINAL.format(life=life)
     with subprocess.Popen([sys.executable, "-c", code], stdout=-1, stderr=-1) as process:

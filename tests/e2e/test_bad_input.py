@@ -157,7 +157,7 @@ def test_a_paste_of_ten_thousand_lines_is_complete(work, home):
         assert pasted in text
 
 
-def test_a_pasted_log_with_colours_presses_no_key_and_is_sent_in_full(work, home):
+def test_a_pasted_log_with_escape_sequences_triggers_no_key_and_is_sent_in_full(work, home):
     """R-TUI-01: the content of a paste is never a key, even if it starts like one."""
     pasted = "one\x1b[31mred\ntwo\x1b[0m\x1b\nthree\x1b[A"
     with ProviderServer([Reply("A colourful log.")]) as server:

@@ -48,7 +48,7 @@ def stored(home):
     return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
 
 
-def test_a_command_of_the_model_finds_no_key_in_any_process_above_it(place):
+def test_command_of_the_model_finds_no_key_in_any_parent_process(place):
     work, home = place
     done = subprocess.run(
         [*YOURTOOL, "-p", "go", "--output-format", "stream-json"],
@@ -65,7 +65,7 @@ def test_a_command_of_the_model_finds_no_key_in_any_process_above_it(place):
     assert b"canary" not in stored(home)
 
 
-def test_a_command_of_the_user_finds_no_key_in_any_process_above_it(place):
+def test_command_of_the_user_finds_no_key_in_any_parent_process(place):
     work, home = place
     with Terminal(YOURTOOL, cwd=work, env=environ(home), rows=60) as terminal:
         terminal.wait("demo:file")

@@ -67,7 +67,7 @@ def test_without_colours_no_colour_is_sent(work, home, variables, arguments):
     ],
     ids=["truecolor", "256", "16"],
 )
-def test_a_terminal_gets_no_more_colours_than_it_has(work, home, variables, depths):
+def test_a_terminal_gets_no_more_colours_than_it_supports(work, home, variables, depths):
     with ProviderServer([Reply("First.", [EDIT]), Reply(REPLY)]) as server:
         env = {**home, **server.environment, **variables}
         with Terminal(YOURTOOL, cwd=work, env=env) as terminal:

@@ -21,7 +21,7 @@ sys.addaudithook(_watch)
 
 
 @pytest.mark.req("R-QLT-01")
-def test_the_prompt_is_usable_without_the_network(home, tmp_path):
+def test_prompt_is_usable_without_the_network(home, tmp_path):
     hook, log, work = tmp_path / "hook", tmp_path / "calls", tmp_path / "work"
     hook.mkdir()
     work.mkdir()

@@ -115,7 +115,7 @@ async def test_llama_server_is_found_with_its_real_window_and_tools(llama):
 
 
 @needs_llama
-def test_llama_server_s_refusal_of_a_long_conversation_is_a_context_overflow(tmp_path):
+def test_long_conversation_rejected_by_llama_server_is_a_context_overflow(tmp_path):
     with llama_server(tmp_path, window=4_096) as url:
         config = f'[providers.real]\napi = "chat"\nbase_url = "{url}/v1"\n'
         code, result = ran(tmp_path, "real:scripted", config)

@@ -50,7 +50,7 @@ def wheels(tmp_path):
     return directory
 
 
-def test_without_ensurepip_an_existing_pip_fills_the_environment(tmp_path, wheels):
+def test_without_ensurepip_an_existing_pip_installs_the_packages(tmp_path, wheels):
     work = tmp_path / "work"
     work.mkdir()
     done = make_environment(work, tmp_path, "ensurepip", PIP_FIND_LINKS=str(wheels))
@@ -104,7 +104,7 @@ def test_a_missing_recorded_set_is_an_error_that_names_its_variable(tmp_path):
     assert "YOURTOOL_SHARED" in done.stderr
 
 
-def test_without_any_way_to_pip_the_missing_package_is_named(tmp_path):
+def test_without_any_pip_the_error_names_the_missing_package(tmp_path):
     work = tmp_path / "work"
     work.mkdir()
     done = make_environment(work, tmp_path, "ensurepip", "pip", "virtualenv", "uv")

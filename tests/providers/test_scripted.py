@@ -41,7 +41,7 @@ async def final(adapter, outgoing=None) -> MessageComplete:
     return events[-1]
 
 
-async def test_words_are_streamed_one_by_one_and_complete():
+async def test_words_are_streamed_one_by_one_and_completely():
     text = "I look.\n\n- a\n-  b\n"
     events, _ = await events_of(Scripted([says(text)]), request())
     deltas = [event.text for event in events if isinstance(event, TextDelta)]

@@ -79,7 +79,7 @@ def _quiet():
     logging.disable(logging.NOTSET)
 
 
-def test_every_dialect_of_the_registry_is_a_station():
+def test_every_dialect_of_the_registry_takes_part_in_the_swaps():
     providers = {station.model.provider for station in STATIONS.values()}
     assert providers == {row.name for row in BUILT_IN if row.api != "scripted"}
 

@@ -52,7 +52,7 @@ def test_five_failures_over_more_than_two_minutes_disable_nothing(availability, 
 
 @pytest.mark.parametrize(("seconds", "out"), [(120, 1), (120.5, 0)])
 @pytest.mark.req("R-RTE-05")
-def test_two_minutes_are_measured_to_the_fifth_failure(availability, clock, seconds, out):
+def test_two_minutes_end_at_the_fifth_failure(availability, clock, seconds, out):
     fail(availability, "a:1")
     clock.now += seconds
     assert len(fail(availability, "a:1", 4)) == out

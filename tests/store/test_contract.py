@@ -121,7 +121,7 @@ async def test_message_with_every_word_is_found_newest_first(store):
     assert len(await store.search("cafe", limit=1)) == 1
 
 
-async def test_silent_reply_is_read_and_paid_but_not_found(store):
+async def test_silent_reply_is_stored_and_counted_but_not_searched(store):
     builder = FactBuilder()
     created, asked = builder.session_start(), builder.turn_start("hello")
     reply = builder.reply(TextBlock("greetings"))
@@ -182,7 +182,7 @@ async def test_session_has_one_lease_at_a_time(store):
         store.lease("../sess_1")
 
 
-async def test_session_runs_is_resumed_and_forked(store, tmp_path):
+async def test_session_can_be_run_resumed_and_forked(store, tmp_path):
     bench = Bench(tmp_path, store)
     (bench.workspace / "a.txt").write_text("a cat\n")
     read, replies = calls("read_file", path="a.txt"), [says("A cat."), says("Still a cat.")]

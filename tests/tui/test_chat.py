@@ -866,7 +866,7 @@ async def scrolled_back(pilot, text="one"):
 
 @pytest.mark.req("R-TUI-09")
 @pytest.mark.parametrize("size", [(40, 12), (80, 24)])
-async def test_scrolled_back_the_place_is_kept_and_new_lines_are_counted(home, tmp_path, size):
+async def test_position_is_preserved_and_new_lines_counted_when_scrolled_back(home, tmp_path, size):
     waiting = Waiting(Notice(level="info", text="a notice"), full_reply("Hello."), turn_end())
     session = FakeSession(turn("one", LONG), waiting.script, workspace=tmp_path / "work")
     app, _ = app_of(home, session)
@@ -923,7 +923,7 @@ async def test_failure_and_its_retry_are_shown_after_sending_from_further_up(hom
         await until(pilot, lambda: "No room left." in screen_text(app))
 
 
-async def test_queued_message_that_is_sent_later_keeps_the_place(home, tmp_path):
+async def test_queued_message_that_is_sent_later_preserves_the_position(home, tmp_path):
     waiting = Waiting(full_reply("Hello."), turn_end())
     session = FakeSession(
         turn("one", LONG), waiting.script, turn("three", "Third."), workspace=tmp_path / "work"

@@ -86,7 +86,7 @@ async def test_tool_round_trip_sends_two_requests_with_one_turn_id(bench):
     await session.close()
 
 
-async def test_parents_of_any_event_of_a_turn_lead_to_its_start(bench):
+async def test_parent_ids_of_every_event_of_a_turn_lead_to_its_start(bench):
     """R-EVT-02."""
     (bench.workspace / "a.txt").write_text("x")
     script = [READ + calls("write_file", path="b.txt", content="y"), READ, says("done")]

@@ -219,7 +219,7 @@ async def test_transcript_follows_the_end_only_while_it_is_in_view(session):
         assert "Followed." in stage.shown()
 
 
-async def test_place_in_a_long_reply_is_kept_on_resize(session):
+async def test_position_in_a_long_reply_is_preserved_on_resize(session):
     stage = Stage()
     reply = "\n\n".join(f"line {number} " + "word " * 12 for number in range(60))
     async with stage.run_test(size=(80, 24)) as pilot:
