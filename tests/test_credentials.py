@@ -4,7 +4,7 @@ import stat
 
 import pytest
 
-from tests.providers.fakes import paths_in
+from tests.providers.fakes import build_paths
 from yourtool.credentials import Credentials, FoundKey, Secret
 from yourtool.errors import ConfigError, UsageError
 
@@ -15,7 +15,7 @@ ENV = ("P_API_KEY", "P_TOKEN")
 @pytest.fixture
 def open_credentials(tmp_path):
     def opener(environ=None, explicit=None):
-        return Credentials(paths_in(tmp_path), environ or {}, explicit)
+        return Credentials(build_paths(tmp_path), environ or {}, explicit)
 
     return opener
 
@@ -113,7 +113,7 @@ def test_a_saved_key_is_found_again_in_a_private_file(open_credentials, tmp_path
     home = tmp_path / "new" / "home"
     umask = os.umask(0)
     try:
-        credentials = Credentials(paths_in(home), {})
+        credentials = Credentials(build_paths(home), {})
         credentials.save("p", f"  {CANARY}\n")
         credentials.save("odd name.é", 'a"b\\c')
         credentials.save("p", CANARY + "2")
@@ -122,7 +122,7 @@ def test_a_saved_key_is_found_again_in_a_private_file(open_credentials, tmp_path
     assert stat.S_IMODE(credentials.path.stat().st_mode) == 0o600
     assert stat.S_IMODE(home.stat().st_mode) == 0o700
     assert [path.name for path in home.iterdir()] == ["credentials.toml"]
-    again = Credentials(paths_in(home), {})
+    again = Credentials(build_paths(home), {})
     assert again.get("p") == Secret(CANARY + "2")
     assert again.get("odd name.é") == Secret('a"b\\c')
 
@@ -137,7 +137,7 @@ def test_an_invalid_key_is_not_saved(open_credentials, key):
 
 def test_a_directory_that_cannot_be_written_is_named(open_credentials, tmp_path):
     (tmp_path / "file").write_text("")
-    credentials = Credentials(paths_in(tmp_path / "file"), {})
+    credentials = Credentials(build_paths(tmp_path / "file"), {})
     with pytest.raises(ConfigError, match="cannot be"):
         credentials.save("p", CANARY)
     assert credentials.get("p") is None

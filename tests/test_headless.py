@@ -28,7 +28,7 @@ ROOT = str(Path(__file__).parents[1])
 ENVELOPE: dict[str, Any] = {"id": "e", "timestamp": now(), "session_id": "sess_1"}
 
 
-def completed(reason: StopReason = StopReason.END_TURN) -> TurnCompleted:
+def turn_end(reason: StopReason = StopReason.END_TURN) -> TurnCompleted:
     return TurnCompleted(
         **ENVELOPE,
         stop_reason=reason,
@@ -41,7 +41,7 @@ def completed(reason: StopReason = StopReason.END_TURN) -> TurnCompleted:
     )
 
 
-def cancelled() -> TurnCancelled:
+def turn_stop() -> TurnCancelled:
     return TurnCancelled(
         **ENVELOPE, reason="user_cancel", partial_llm_calls=0, partial_tool_calls=0
     )
@@ -69,7 +69,7 @@ class Talk:
                 continue
             event()
             await self._stopped.wait()
-        yield cancelled() if self._stopped.is_set() else completed()
+        yield turn_stop() if self._stopped.is_set() else turn_end()
 
     def cancel(self) -> bool:
         self._stopped.set()

@@ -5,7 +5,7 @@ import pytest
 from yourtool.memory import is_shortage
 
 
-def raised(error, *, cause=None, context=None):
+def build_error(error, *, cause=None, context=None):
     error.__cause__, error.__context__ = cause, context
     return error
 
@@ -20,10 +20,10 @@ def raised(error, *, cause=None, context=None):
         ImportError("libssl.so.3: failed to map segment from shared object"),
         SystemError("error return without exception set"),
         SystemError("<function f at 0x7f> returned NULL without setting an exception"),
-        raised(ValueError("x"), cause=KeyError("y"), context=MemoryError()),
-        raised(ValueError("x"), cause=raised(KeyError("y"), context=MemoryError())),
+        build_error(ValueError("x"), cause=KeyError("y"), context=MemoryError()),
+        build_error(ValueError("x"), cause=build_error(KeyError("y"), context=MemoryError())),
         BaseExceptionGroup("two", [ValueError("x"), BaseExceptionGroup("one", [MemoryError()])]),
-        ExceptionGroup("one", [raised(ValueError("x"), cause=MemoryError())]),
+        ExceptionGroup("one", [build_error(ValueError("x"), cause=MemoryError())]),
     ],
 )
 @pytest.mark.req("D16")
@@ -37,7 +37,7 @@ def test_a_lack_of_memory_is_recognised_wherever_it_is_in_the_error(error):
         None,
         ValueError("x"),
         OSError(errno.ENOSPC, "No space left on device"),
-        raised(ValueError("x"), context=KeyError("y")),
+        build_error(ValueError("x"), context=KeyError("y")),
         ExceptionGroup("one", [ValueError("x")]),
     ],
 )

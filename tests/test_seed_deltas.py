@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from tests.agent.harness import Bench, Checked, play
 from tests.providers.dialect_cases import DIALECTS, EACH, sse
-from tests.providers.histories import full, reply_metadata
+from tests.providers.histories import build_full_history, reply_metadata
 from tests.providers.recorded_exchanges import (
     READ,
     Playback,
+    collect_events,
     complete,
-    events_of,
     model,
     problems,
     request,
@@ -113,7 +113,7 @@ async def read(dialect, stream, headers=None):
     speaks, provider, _ = DIALECTS[dialect]
     transport = Playback([stream], headers=headers)
     adapter = WireAdapter(speaks, transport, provider, timeouts=StreamTimeouts(linger=0.001))
-    events, error = await events_of(adapter, request(model(provider)))
+    events, error = await collect_events(adapter, request(model(provider)))
     assert error is None
     return events
 
@@ -571,7 +571,7 @@ def test_ids_of_nine_characters_are_unique_in_a_long_session():
 def test_a_history_that_starts_with_a_reply_is_a_valid_request(dialect):
     speaks, provider, api = DIALECTS[dialect]
     target = model(provider)
-    history = [*full(target)[3:], full(target)[2]]
+    history = [*build_full_history(target)[3:], build_full_history(target)[2]]
     shown = build_request_view(history, target)
     assert [message.role for message in shown[:2]] == [Role.USER, Role.ASSISTANT]
     assert build_request_view(shown, target) == shown

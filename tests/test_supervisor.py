@@ -295,7 +295,7 @@ sys.exit(run_supervised(run))
 """
 
 
-def piped(life):
+def run_piped(life):
     return subprocess.run(
         [sys.executable, "-c", WITHOUT_TERMINAL.format(life=life)],
         input="typed",
@@ -317,12 +317,12 @@ def piped(life):
     ],
 )
 def test_without_a_terminal_the_exit_code_is_that_of_the_program(life, code):
-    done = piped(life)
+    done = run_piped(life)
     assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
 
 
 def test_without_a_terminal_the_streams_are_those_of_the_program():
-    done = piped("sys.stdout.write(sys.stdin.read()); sys.stderr.write('said'); return 0")
+    done = run_piped("sys.stdout.write(sys.stdin.read()); sys.stderr.write('said'); return 0")
     assert (done.returncode, done.stdout, done.stderr) == (0, "typed", "said")
 
 

@@ -20,8 +20,8 @@ from tests.providers.dialect_cases import DIALECTS, EACH, sse
 from tests.providers.histories import reply_metadata
 from tests.providers.recorded_exchanges import (
     Playback,
+    collect_events,
     complete,
-    events_of,
     model,
     problems,
     request,
@@ -127,7 +127,7 @@ async def read(dialect, stream):
     adapter = WireAdapter(
         speaks, Playback([stream]), provider, timeouts=StreamTimeouts(linger=0.001)
     )
-    return await events_of(adapter, request(model(provider)))
+    return await collect_events(adapter, request(model(provider)))
 
 
 def blocks_of(events):

@@ -20,9 +20,9 @@ from tests.cassettes.script import (
     Text,
     Thinking,
     Usage,
-    halves,
+    build_opaque_text,
     in_pieces,
-    sealed,
+    split_in_half,
 )
 
 CALLS = (
@@ -43,7 +43,7 @@ FOUND = {
             "type": "web_search_result",
             "url": "https://ferry.example/times",
             "title": "Times",
-            "encrypted_content": sealed("anthropic page"),
+            "encrypted_content": build_opaque_text("anthropic page"),
             "page_age": None,
         }
     ],
@@ -57,10 +57,10 @@ class Anthropic:
 
     def replies(self) -> Iterator[Reply]:
         thinking = (
-            scenarios.thought(sealed("anthropic thinking")),
-            Redacted(sealed("anthropic redacted")),
+            scenarios.thought(build_opaque_text("anthropic thinking")),
+            Redacted(build_opaque_text("anthropic redacted")),
         )
-        closing = (Thinking(scenarios.LONG_THOUGHT, sealed("anthropic closing")),)
+        closing = (Thinking(scenarios.LONG_THOUGHT, build_opaque_text("anthropic closing")),)
         yield from scenarios.usual("Aarhus", CALLS, thinking, closing)
         yield from scenarios.cut_calls(CALLS[0])
         usage = Usage(fresh=7, output=25, cached=2048, created=512)
@@ -238,7 +238,7 @@ def _deltas(item: Item) -> Iterator[dict[str, Any]]:
         case Call() as call:
             yield {"type": "input_json_delta", "partial_json": ""}
             arguments = json.dumps(call.input) if call.raw is None else call.raw
-            first, second = halves(arguments if call.input or call.raw else "")
+            first, second = split_in_half(arguments if call.input or call.raw else "")
             pieces = (first,) if call.is_open else (first, second)
             yield from (
                 {"type": "input_json_delta", "partial_json": piece} for piece in pieces if piece

@@ -18,12 +18,17 @@ from tests.cassettes.script import (
     Text,
     Thinking,
     Usage,
+    build_opaque_text,
     in_pieces,
-    sealed,
 )
 
 CALLS = (
-    Call("fc7tide1", "read_file", {"path": "notes/tide.txt"}, signature=sealed("gemini call")),
+    Call(
+        "fc7tide1",
+        "read_file",
+        {"path": "notes/tide.txt"},
+        signature=build_opaque_text("gemini call"),
+    ),
     Call("fc7list2", "list_files"),
 )
 STOPS = {
@@ -190,7 +195,7 @@ def _part(item: Item, reply: Reply | None = None) -> dict[str, Any]:
     match item:
         case Text(text):
             is_signed = reply is not None and reply.name == "signed-text"
-            signed = {"thoughtSignature": sealed("gemini text")} if is_signed else {}
+            signed = {"thoughtSignature": build_opaque_text("gemini text")} if is_signed else {}
             return {"text": text, **signed}
         case Thinking(text):
             return {"text": text, "thought": True}

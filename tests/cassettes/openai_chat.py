@@ -22,9 +22,9 @@ from tests.cassettes.script import (
     Text,
     Thinking,
     Usage,
-    halves,
+    build_opaque_text,
     in_pieces,
-    sealed,
+    split_in_half,
 )
 
 CALLS = (
@@ -252,7 +252,7 @@ class OpenAIChat:
                 function = {"name": call.name, "arguments": ""}
                 opened = {"index": place, "id": call.id, "type": "function", "function": function}
                 yield {"tool_calls": [opened]}
-                first, second = halves(_arguments(call))
+                first, second = split_in_half(_arguments(call))
                 for piece in (first,) if call.is_open else (first, second):
                     yield {"tool_calls": [{"index": place, "function": {"arguments": piece}}]}
             case _:
@@ -313,8 +313,8 @@ class OpenRouter(OpenAIChat):
     path = "/api/v1/chat/completions"
     harbour = "Calais"
     thinking = (
-        scenarios.thought(sealed("openrouter thinking")),
-        Redacted(sealed("openrouter redacted")),
+        scenarios.thought(build_opaque_text("openrouter thinking")),
+        Redacted(build_opaque_text("openrouter redacted")),
     )
     comment = ": OPENROUTER PROCESSING\n\n"
 

@@ -22,9 +22,9 @@ from tests.cassettes.script import (
     Text,
     Thinking,
     Usage,
-    halves,
+    build_opaque_text,
     in_pieces,
-    sealed,
+    split_in_half,
 )
 
 STATUSES = {
@@ -38,8 +38,8 @@ class OpenAIResponses:
     model = "gpt-5.6-2026-06-01"
     stream_type = "text/event-stream; charset=utf-8"
     harbour = "Esbjerg"
-    thinking = (scenarios.thought(sealed("responses reasoning")),)
-    closing = (Thinking("", sealed("responses closing")),)
+    thinking = (scenarios.thought(build_opaque_text("responses reasoning")),)
+    closing = (Thinking("", build_opaque_text("responses closing")),)
 
     def replies(self) -> Iterator[Reply]:
         yield from scenarios.usual(self.harbour, openai_chat.CALLS, self.thinking, self.closing)
@@ -216,7 +216,7 @@ class OpenAIResponses:
                 yield from self.thinking_deltas(item, at)
             case Call() as call:
                 kind = "response.function_call_arguments"
-                first, second = halves(whole["arguments"])
+                first, second = split_in_half(whole["arguments"])
                 yield {"type": f"{kind}.delta", **at, "delta": first}
                 if call.is_open:
                     return

@@ -124,7 +124,7 @@ class Reply:
 
     @property
     def id(self) -> str:
-        return sealed(self.name, 18).translate(str.maketrans("+/=", "xyz"))
+        return build_opaque_text(self.name, 18).translate(str.maketrans("+/=", "xyz"))
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class Dialect(Protocol):
     def reading(self, reply: Reply) -> Reading: ...
 
 
-def sealed(seed: str, size: int = 90) -> str:
+def build_opaque_text(seed: str, size: int = 90) -> str:
     """Return base64 that looks like a signature and is the same every time."""
     digest = b"".join(
         hashlib.sha256(f"{seed} {n}".encode()).digest() for n in range(size // 32 + 1)
@@ -188,7 +188,7 @@ def in_pieces(text: str, words: int = 2) -> Iterator[str]:
         yield " ".join(parts[start:end]) + (" " if end < len(parts) else "")
 
 
-def halves(text: str) -> tuple[str, str]:
+def split_in_half(text: str) -> tuple[str, str]:
     middle = len(text) // 2
     return text[:middle], text[middle:]
 
@@ -218,7 +218,7 @@ def expected(dialect: Dialect, name: str, reply: Reply) -> dict[str, Any]:
             if not call.is_open
         ],
         "unfinished_tool_calls": [
-            {"id": call.id, "name": call.name, "input_raw": halves(call.raw or "")[0]}
+            {"id": call.id, "name": call.name, "input_raw": split_in_half(call.raw or "")[0]}
             for call in reply.calls
             if call.is_open
         ],

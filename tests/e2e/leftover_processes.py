@@ -28,7 +28,7 @@ def prepare(workspace: Path, home: Path) -> None:
     )
 
 
-def started(home: Path, seconds: float = 20) -> dict[str, int]:
+def wait_until_started(home: Path, seconds: float = 20) -> dict[str, int]:
     """Wait until all of them run in the demo's copy of the workspace; return their ids."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
@@ -39,7 +39,7 @@ def started(home: Path, seconds: float = 20) -> dict[str, int]:
     raise AssertionError(f"not started: {[kind for kind, found in files.items() if not found]}")
 
 
-def alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     """Return whether a process runs and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
@@ -47,10 +47,10 @@ def alive(pid: int) -> bool:
         return False
 
 
-def survivors(processes: dict[str, int], seconds: float = 15) -> list[str]:
+def find_survivors(processes: dict[str, int], seconds: float = 15) -> list[str]:
     """Return the processes that still run after a while, or an empty list as soon as none does."""
     deadline = time.monotonic() + seconds
-    while left := [kind for kind, pid in processes.items() if alive(pid)]:
+    while left := [kind for kind, pid in processes.items() if is_alive(pid)]:
         if time.monotonic() > deadline:
             for kind in left:
                 os.kill(processes[kind], 9)

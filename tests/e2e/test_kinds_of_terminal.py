@@ -24,7 +24,7 @@ def colours(output):
     return {n for n in numbers(output) if 30 <= n <= 49 or 90 <= n <= 107}
 
 
-def converse(terminal):
+def show_all_colours(terminal):
     """Show everything with colours: completion, an approval prompt, a card, a reply."""
     terminal.wait(READY)
     terminal.send("/mo")
@@ -53,7 +53,7 @@ def test_without_colours_no_colour_is_sent(work, home, variables, arguments):
     with ProviderServer([Reply("First.", [EDIT]), Reply(REPLY)]) as server:
         env = {**home, **server.environment, **variables}
         with Terminal((*YOURTOOL, *arguments), cwd=work, env=env) as terminal:
-            converse(terminal)
+            show_all_colours(terminal)
             assert colours(terminal.output) == set()
             assert {1, 7} <= numbers(terminal.output), "bold and reverse tell what colours told"
 
@@ -71,7 +71,7 @@ def test_a_terminal_gets_no_more_colours_than_it_supports(work, home, variables,
     with ProviderServer([Reply("First.", [EDIT]), Reply(REPLY)]) as server:
         env = {**home, **server.environment, **variables}
         with Terminal(YOURTOOL, cwd=work, env=env) as terminal:
-            converse(terminal)
+            show_all_colours(terminal)
             extended = re.findall(rb"[34]8[;:]([25])[;:]", bytes(terminal.output))
             assert set(map(int, extended)) == depths
             assert colours(terminal.output)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.leftover_processes import alive, prepare, started, survivors
+from tests.e2e.leftover_processes import find_survivors, is_alive, prepare, wait_until_started
 from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
@@ -50,9 +50,9 @@ def below(pid):
 
 def gone(pid, seconds=15):
     deadline = time.monotonic() + seconds
-    while alive(pid) and time.monotonic() < deadline:
+    while is_alive(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
-    return not alive(pid)
+    return not is_alive(pid)
 
 
 @pytest.mark.parametrize(
@@ -68,32 +68,32 @@ def gone(pid, seconds=15):
 def test_nothing_survives_a_headless_run_that_was_ended_by(place, number, code):
     work, home = place
     with headless(work, home) as run:
-        processes = started(home)
+        processes = wait_until_started(home)
         run.send_signal(number)
         run.communicate(timeout=30)
-        assert survivors(processes) == []
+        assert find_survivors(processes) == []
         assert run.returncode == code
 
 
 def test_nothing_survives_when_the_whole_process_group_is_killed(place):
     work, home = place
     with headless(work, home) as run:
-        processes = started(home)
+        processes = wait_until_started(home)
         os.killpg(run.pid, signal.SIGKILL)
         run.communicate(timeout=30)
-        assert survivors(processes) == []
+        assert find_survivors(processes) == []
 
 
 @pytest.mark.parametrize("steps", [1, pytest.param(2, marks=soak)], ids=["guardian", "program"])
 def test_nothing_survives_when_a_process_below_is_killed(place, steps):
     work, home = place
     with headless(work, home) as run:
-        processes = started(home)
+        processes = wait_until_started(home)
         guardian = below(run.pid)
         program = below(guardian) if steps == 2 else guardian
         os.kill(program, signal.SIGKILL)
         run.communicate(timeout=30)
-        assert survivors(processes) == []
+        assert find_survivors(processes) == []
         assert run.returncode == -signal.SIGKILL
         assert gone(guardian)
 
@@ -102,7 +102,7 @@ def test_nothing_survives_when_a_process_below_is_killed(place, steps):
 def test_only_hidden_daemons_survive_when_both_parents_are_killed(place):
     work, home = place
     with headless(work, home) as run:
-        processes = started(home)
+        processes = wait_until_started(home)
         guardian = below(run.pid)
         program = below(guardian)
         os.kill(run.pid, signal.SIGKILL)
@@ -110,7 +110,7 @@ def test_only_hidden_daemons_survive_when_both_parents_are_killed(place):
         run.communicate(timeout=30)
         assert gone(program)
         hidden = {"own_session", "double_fork"}
-        assert set(survivors(processes, seconds=3)) <= hidden
+        assert set(find_survivors(processes, seconds=3)) <= hidden
 
 
 def open_interface(work, home):
@@ -131,10 +131,10 @@ def test_nothing_survives_an_interface_that_was_ended_by(place, number, code):
     with open_interface(work, home) as terminal:
         terminal.wait("demo:file")
         terminal.say("go")
-        processes = started(home)
+        processes = wait_until_started(home)
         os.kill(terminal.process.pid, number)
         assert terminal.end() == code
-        assert survivors(processes) == []
+        assert find_survivors(processes) == []
 
 
 def test_nothing_survives_an_interface_whose_program_was_killed(place):
@@ -142,10 +142,10 @@ def test_nothing_survives_an_interface_whose_program_was_killed(place):
     with open_interface(work, home) as terminal:
         terminal.wait("demo:file")
         terminal.say("go")
-        processes = started(home)
+        processes = wait_until_started(home)
         os.kill(below(below(terminal.process.pid)), signal.SIGKILL)
         assert terminal.end() == 128 + signal.SIGKILL
-        assert survivors(processes) == []
+        assert find_survivors(processes) == []
 
 
 def test_quitting_ends_a_command_that_ignores_the_request_to_end(place):
@@ -153,9 +153,9 @@ def test_quitting_ends_a_command_that_ignores_the_request_to_end(place):
     with open_interface(work, home) as terminal:
         terminal.wait("demo:file")
         terminal.say("!sh start.sh")
-        processes = started(home)
+        processes = wait_until_started(home)
         terminal.send("\x04")
         terminal.read(0.3)
         terminal.send("\x04")
         terminal.end()
-        assert survivors(processes) == []
+        assert find_survivors(processes) == []

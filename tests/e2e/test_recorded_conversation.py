@@ -116,7 +116,7 @@ def set_up(home, program, server):
     program.chmod(0o755)
 
 
-def converse(terminal, script, turns):
+def run_turns(terminal, script, turns):
     """Run the turns, each with its model, and check that every answer is shown in full."""
     for model, names in turns:
         if f"{model}  ask" not in terminal.text:
@@ -126,11 +126,11 @@ def converse(terminal, script, turns):
         if script.calls_shell in names:
             terminal.wait("Run this command")
             terminal.answer("a")
-        terminal.wait(lambda screen, names=names: shows(screen, names))
+        terminal.wait(lambda screen, names=names: is_shown(screen, names))
         terminal.wait(f"{re.escape(model)} · chosen with /model")
 
 
-def shows(screen, names):
+def is_shown(screen, names):
     """Return whether the texts of recorded replies are on the screen, word for word."""
     seen = words(screen)
     return all(words(expected(name)["text"]) in seen for name in names)
@@ -141,7 +141,7 @@ def words(text):
     return " ".join(text.replace("*", "").split())
 
 
-def told(screen):
+def get_conversation(screen):
     """Return the conversation, without the prompt and the rows below it."""
     return screen[screen.index("❯ What") : screen.rindex("╭")].rstrip()
 
@@ -171,15 +171,15 @@ def test_each_provider_gets_only_its_own_encrypted_reasoning_back(script, work, 
         env = {**home, **server.environment, "PATH": path}
         with Terminal((*YOURTOOL, "-m", ANTHROPIC), cwd=work, env=env, **SIZE) as terminal:
             terminal.wait(f"{ANTHROPIC}  ask")
-            converse(terminal, script, script.first)
-            before = told(terminal.text)
+            run_turns(terminal, script, script.first)
+            before = get_conversation(terminal.text)
             terminal.say("/quit")
             assert terminal.end() == 0
         with Terminal((*YOURTOOL, "--continue"), cwd=work, env=env, **SIZE) as terminal:
             terminal.wait(f"{OPENROUTER}  ask")
             terminal.wait("❯ What")
-            terminal.wait(lambda screen: told(screen) == before)
-            converse(terminal, script, script.resumed)
+            terminal.wait(lambda screen: get_conversation(screen) == before)
+            run_turns(terminal, script, script.resumed)
             terminal.say("/quit")
             assert terminal.end() == 0
         assert [path for path, _ in server.requests] == [PATHS[model] for model, _ in script.asked]

@@ -14,8 +14,8 @@ from tests.providers.histories import PNG, as_message, image
 from tests.providers.recorded_exchanges import (
     READ,
     Playback,
+    collect_events,
     complete,
-    events_of,
     exchange,
     expected,
     model,
@@ -58,7 +58,7 @@ _SCHEMA = {
 _ROUTED = find_quirks("https://openrouter.ai/api/v1")
 
 
-class Station(Struct, frozen=True):
+class SwapTarget(Struct, frozen=True):
     """One dialect, a model with it, and recorded replies, of which the first calls tools."""
 
     model: Model
@@ -80,16 +80,16 @@ class Station(Struct, frozen=True):
         return [secret for secret in found if secret]
 
 
-def _able(provider: str, name: str, *, with_audio: bool = True) -> Model:
+def _build_capable_model(provider: str, name: str, *, with_audio: bool = True) -> Model:
     """Return a model that supports everything that its wire format can represent."""
     plain = model(provider, name)
     can = replace(plain.capabilities, supports_documents=True, supports_audio=with_audio)
     return replace(plain, capabilities=can)
 
 
-STATIONS = {
-    "anthropic": Station(
-        _able("anthropic", "claude-sonnet-4-6"),
+SWAP_TARGETS = {
+    "anthropic": SwapTarget(
+        _build_capable_model("anthropic", "claude-sonnet-4-6"),
         ("anthropic", "messages"),
         MessagesDialect,
         "messages",
@@ -99,22 +99,22 @@ STATIONS = {
             "anthropic-messages-after-calls-stream",
         ),
     ),
-    "openai chat": Station(
-        _able("openai", "gpt-4o", with_audio=False),
+    "openai chat": SwapTarget(
+        _build_capable_model("openai", "gpt-4o", with_audio=False),
         ("openai", "chat"),
         lambda: ChatDialect(find_quirks("https://api.openai.com/v1")),
         "messages",
         ("openai-chat-parallel-calls-stream", "openai-chat-after-calls"),
     ),
-    "openai responses": Station(
-        _able("openai", "gpt-5"),
+    "openai responses": SwapTarget(
+        _build_capable_model("openai", "gpt-5"),
         ("openai", "responses"),
         ResponsesDialect,
         "input",
         ("openai-responses-parallel-calls", "openai-responses-after-calls-stream"),
     ),
-    "google": Station(
-        _able("google", "gemini-3.5-flash"),
+    "google": SwapTarget(
+        _build_capable_model("google", "gemini-3.5-flash"),
         ("gemini", "generateContent"),
         GenerateContentDialect,
         "contents",
@@ -124,15 +124,15 @@ STATIONS = {
             "gemini-generate-signed-text",
         ),
     ),
-    "ollama": Station(
-        _able("ollama", "qwen3:8b"),
+    "ollama": SwapTarget(
+        _build_capable_model("ollama", "qwen3:8b"),
         ("ollama", "chat"),
         OllamaDialect,
         "messages",
         ("ollama-chat-parallel-calls-stream", "ollama-chat-after-calls"),
     ),
-    "openrouter": Station(
-        _able("openrouter", "a/b"),
+    "openrouter": SwapTarget(
+        _build_capable_model("openrouter", "a/b"),
         ("openrouter", "chat"),
         lambda: ChatDialect(_ROUTED),
         "messages",
@@ -151,8 +151,9 @@ _RECORDED_REPLIES = {
     "ollama": ("ollama-chat-681d9b76", "ollama-chat-bba8570d"),
     "openrouter": ("openrouter-chat-0f9001b4", "openrouter-chat-570055f8"),
 }
-RECORDED_STATIONS = {
-    name: replace(station, replies=_RECORDED_REPLIES[name]) for name, station in STATIONS.items()
+RECORDED_SWAP_TARGETS = {
+    name: replace(station, replies=_RECORDED_REPLIES[name])
+    for name, station in SWAP_TARGETS.items()
 }
 """The same with replies of the recorded set."""
 
@@ -168,7 +169,7 @@ class Session:
         self._blobs = blobs
         self._writer = Writer()
 
-    async def stay(self, station: Station) -> None:
+    async def run_turns(self, station: SwapTarget) -> None:
         """Run a turn with images, calls and failures, one that is stopped, and one cut short."""
         self._user("What is this?", image(), *self._files())
         for name in station.replies:
@@ -187,7 +188,7 @@ class Session:
         self._user("Go on.")
         self._answer((await self._reply(station, station.replies[0])).tool_uses[1:])
 
-    def body(self, station: Station, messages: Sequence[Message]) -> dict[str, Any]:
+    def body(self, station: SwapTarget, messages: Sequence[Message]) -> dict[str, Any]:
         """Return the next request after `messages`, without cache breakpoints.
 
         It is tried with a level of thinking, a forced call and a schema too.
@@ -196,10 +197,10 @@ class Session:
         forced = replace(outgoing, effort="high", tool_choice=ForcedTool("read_file"))
         for each in (forced, replace(outgoing, effort="high", output_schema=_SCHEMA), outgoing):
             raw = json.loads(station.dialect().to_wire(each).body)
-            self.problems += problems(station, raw)
-        return without_marks(raw)
+            self.problems += find_problems(station, raw)
+        return without_cache_breakpoints(raw)
 
-    async def _reply(self, station: Station, name: str) -> Message:
+    async def _reply(self, station: SwapTarget, name: str) -> Message:
         transport = Playback([exchange(name)["response"]["body"].encode()])
         speaker = WireAdapter(
             station.dialect(),
@@ -207,14 +208,14 @@ class Session:
             station.model.provider,
             timeouts=StreamTimeouts(linger=0.001),
         )
-        events, error = await events_of(speaker, self._request(station, self.history))
+        events, error = await collect_events(speaker, self._request(station, self.history))
         assert error is None, error
-        self.problems += problems(station, json.loads(transport.posted[0][1]))
+        self.problems += find_problems(station, json.loads(transport.posted[0][1]))
         reply = as_message(complete(events), station.model, self._writer)
         self.history.append(reply)
         return reply
 
-    def _request(self, station: Station, messages: Sequence[Message]) -> Any:
+    def _request(self, station: SwapTarget, messages: Sequence[Message]) -> Any:
         system = (
             self._writer.message(Role.SYSTEM, [TextBlock("Be brief.")]),
             self._writer.message(Role.SYSTEM, [TextBlock("It is Friday.")]),
@@ -249,18 +250,22 @@ class Session:
             self.history.append(self._writer.message(Role.TOOL, [result], metadata))
 
 
-def problems(station: Station, body: dict[str, Any]) -> list[Any]:
+def find_problems(station: SwapTarget, body: dict[str, Any]) -> list[Any]:
     """What the provider would refuse the body for."""
     return errors(validate(*station.api, body, model=station.model.wire_name))
 
 
-def without_marks(body: Any) -> Any:
+def without_cache_breakpoints(body: Any) -> Any:
     """Return the body without cache breakpoints."""
     if isinstance(body, dict):
-        return {key: without_marks(part) for key, part in body.items() if key != "cache_control"}
-    return [without_marks(part) for part in body] if isinstance(body, list) else body
+        return {
+            key: without_cache_breakpoints(part)
+            for key, part in body.items()
+            if key != "cache_control"
+        }
+    return [without_cache_breakpoints(part) for part in body] if isinstance(body, list) else body
 
 
-def encoded(body: Any) -> str:
+def to_json(body: Any) -> str:
     """Return a body as text with unescaped strings."""
     return msgspec.json.encode(body).decode()

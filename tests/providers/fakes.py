@@ -22,11 +22,11 @@ from yourtool.providers.tool_ids import ToolIdMap
 MODEL = Model(id="demo:x", wire_name="x", capabilities=AdapterCapabilities())
 
 
-def paths_in(root: Path) -> Paths:
+def build_paths(root: Path) -> Paths:
     return Paths(root, root / "data", root / "state", root / "cache")
 
 
-def catalogue_of(*ids: str, aliases: dict[str, tuple[str, ...]] | None = None) -> Catalogue:
+def build_catalogue(*ids: str, aliases: dict[str, tuple[str, ...]] | None = None) -> Catalogue:
     return Catalogue(
         (
             Model(
@@ -80,7 +80,7 @@ def request(
     )
 
 
-async def events_of(
+async def collect_events(
     adapter: Adapter, outgoing: Request
 ) -> tuple[list[StreamEvent], AdapterError | None]:
     """Return what an adapter yields and the error it ends with.
@@ -98,5 +98,5 @@ async def events_of(
     return events, None
 
 
-async def all_of(chunks: AsyncIterator[bytes]) -> bytes:
+async def join_chunks(chunks: AsyncIterator[bytes]) -> bytes:
     return b"".join([chunk async for chunk in chunks])

@@ -55,7 +55,7 @@ def reply_metadata(model: str) -> MessageMetadata:
     )
 
 
-def full(model: Model) -> tuple[Message, ...]:
+def build_full_history(model: Model) -> tuple[Message, ...]:
     """Return a conversation with one of everything, as `model` would have had it."""
     writer, own = Writer(), reply_metadata(model.id)
     first, second = writer.tool_use_id(), writer.tool_use_id()

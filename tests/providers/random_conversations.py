@@ -49,7 +49,9 @@ _MARK = re.compile(r"#[0-9a-f]{10}")
 _STATUSES = (MessageStatus.COMPLETE,) * 4 + tuple(MessageStatus)
 
 
-def legal(seed: int, models: Sequence[str], writer: Writer | None = None) -> tuple[Message, ...]:
+def build_legal_history(
+    seed: int, models: Sequence[str], writer: Writer | None = None
+) -> tuple[Message, ...]:
     """Return a conversation in which every call is answered once, directly after its message."""
     draw, writer = random.Random(seed), writer or Writer()
     messages: list[Message] = []
@@ -69,7 +71,7 @@ def legal(seed: int, models: Sequence[str], writer: Writer | None = None) -> tup
     return tuple(messages)
 
 
-def damaged(seed: int, history: Sequence[Message]) -> list[Message]:
+def damage_history(seed: int, history: Sequence[Message]) -> list[Message]:
     """Return what is left of the conversation after at most two accidents, such as a crash."""
     draw, left = random.Random(f"accidents of {seed}"), list(history)
     for accident in draw.choices(ACCIDENTS, k=draw.randint(0, 2)):
@@ -125,7 +127,7 @@ ACCIDENTS = (_cut, _shuffled, _exchanged, _repeated, _without_some, _unanswered,
 KINDS_OF_DAMAGE = ("prefix", "duplicates", "reordered", "lost", "whole")
 
 
-def kinds_of_damage(history: Sequence[Message], left: Sequence[Message]) -> set[str]:
+def find_damage_kinds(history: Sequence[Message], left: Sequence[Message]) -> set[str]:
     """Print how the rest differs from the conversation."""
     before, after = ([message.id for message in each] for each in (history, left))
     remaining = dict.fromkeys(after)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.providers.fakes import events_of
+from tests.providers.fakes import collect_events
 from tests.shared import SHARED
 from tests.validator.report import Problem
 from tests.validator.validate import errors, validate
@@ -309,7 +309,7 @@ async def play(
         pieces(body, 4096) if chunks is None else chunks, response["status"], response["headers"]
     )
     outgoing = outgoing or request(model(exchange(name)["provider"]))
-    return await events_of(adapter(name, transport), outgoing)
+    return await collect_events(adapter(name, transport), outgoing)
 
 
 def complete(events: Iterable[StreamEvent]) -> MessageComplete:

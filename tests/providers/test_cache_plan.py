@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from msgspec.structs import replace
 
-from tests.providers.dialect_journeys import STATIONS, without_marks
-from tests.providers.histories import full
+from tests.providers.dialect_journeys import SWAP_TARGETS, without_cache_breakpoints
+from tests.providers.histories import build_full_history
 from tests.providers.recorded_exchanges import READ, model, problems, request
 from tests.strategies import Writer, histories
 from yourtool.messages.blocks import TextBlock, ThinkingBlock, canonical_json
@@ -30,7 +30,7 @@ from yourtool.providers.tool_ids import ToolIdMap
 
 SONNET = model("anthropic", "claude-sonnet-4-6")
 CLAUDE = model("openrouter", "anthropic/claude-sonnet-4.6")
-DIALECTS = {**STATIONS, "openrouter claude": replace(STATIONS["openrouter"], model=CLAUDE)}
+DIALECTS = {**SWAP_TARGETS, "openrouter claude": replace(SWAP_TARGETS["openrouter"], model=CLAUDE)}
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def marked(body):
 
 @pytest.mark.req("R-ADP-18")
 def test_breakpoints_follow_tools_stable_prompt_last_request_and_end():
-    history = full(SONNET)
+    history = build_full_history(SONNET)
     stable, volatile, _, _, _, result, reply, last = history
     plan = plan_cache(history, (READ,), SONNET, "short")
     assert plan.breakpoints == (
@@ -65,7 +65,7 @@ def test_breakpoints_follow_tools_stable_prompt_last_request_and_end():
 
 @pytest.mark.req("R-ADP-18")
 def test_end_of_a_request_has_a_breakpoint_in_the_next_longer_one():
-    history = full(SONNET)
+    history = build_full_history(SONNET)
     first = plan_cache(history[:3], (READ,), SONNET, "short")
     second = plan_cache(history[:6], (READ,), SONNET, "short")
     assert first.breakpoints[-1] in second.breakpoints
@@ -105,7 +105,9 @@ def test_prefix_length_is_counted_like_the_vendor_on_any_host():
 @pytest.mark.parametrize("target", [SONNET, replace(SONNET, capabilities=AdapterCapabilities())])
 def test_model_without_cache_gets_no_breakpoints(target):
     expected_retention = "none" if target is SONNET else "short"
-    assert plan_cache(full(SONNET), (READ,), target, expected_retention) == CachePlan()
+    assert (
+        plan_cache(build_full_history(SONNET), (READ,), target, expected_retention) == CachePlan()
+    )
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -131,7 +133,7 @@ def _check_growth(station, history):
         assert problems(*station.api, wire) == []
         body = json.loads(wire)
         assert marked(body) <= 4
-        now = without_marks(body)
+        now = without_cache_breakpoints(body)
         turns = canonical_json(now.pop(station.turns)).removesuffix(b"]")
         turns = turns.removesuffix(b'],"role":"user"}')  # the next text may join this turn
         if before is not None:
@@ -142,7 +144,7 @@ def _check_growth(station, history):
 
 @pytest.mark.req("D2")
 def test_openrouter_gets_breakpoints_on_entire_messages():
-    outgoing = request(CLAUDE, build_request_view(full(CLAUDE), CLAUDE), (READ,))
+    outgoing = request(CLAUDE, build_request_view(build_full_history(CLAUDE), CLAUDE), (READ,))
     body = json.loads(DIALECTS["openrouter claude"].dialect().to_wire(outgoing).body)
     assert marked(body["tools"]) == 0
     ends = [turn for turn in body["messages"] if marked(turn)]
@@ -153,8 +155,8 @@ def test_openrouter_gets_breakpoints_on_entire_messages():
 @pytest.mark.parametrize(("keeps_long", "mark"), [(True, "1h"), (False, None)])
 @pytest.mark.req("D2")
 def test_cache_of_an_hour_is_requested_on_the_host_of_the_vendor_only(keeps_long, mark):
-    plan = plan_cache(full(SONNET), (READ,), SONNET, "long")
-    outgoing = request(SONNET, full(SONNET), (READ,), cache=plan)
+    plan = plan_cache(build_full_history(SONNET), (READ,), SONNET, "long")
+    outgoing = request(SONNET, build_full_history(SONNET), (READ,), cache=plan)
     body = json.loads(MessagesDialect(supports_long_cache=keeps_long).to_wire(outgoing).body)
     assert body["tools"][-1]["cache_control"].get("ttl") == mark
 
@@ -178,7 +180,9 @@ def test_cache_of_a_day_is_requested_only_from_models_documented_to_support_it(
     gpt = catalogue.get(f"openai:{name}")
     can = replace(gpt.capabilities, supports_prompt_caching=True)
     gpt = replace(gpt, capabilities=can)
-    outgoing = request(gpt, full(gpt), cache=plan_cache(full(gpt), (), gpt, "long"))
+    outgoing = request(
+        gpt, build_full_history(gpt), cache=plan_cache(build_full_history(gpt), (), gpt, "long")
+    )
     body = json.loads(ResponsesDialect(supports_long_cache=keeps_long).to_wire(outgoing).body)
     assert body["prompt_cache_key"] == outgoing.session_id
     assert body.get("prompt_cache_retention") == retention
@@ -193,15 +197,15 @@ def test_cache_of_a_day_is_requested_only_from_models_documented_to_support_it(
 def test_registry_identifies_the_host_of_the_vendor(name, url, mark):
     row = next(each for each in BUILT_IN if each.name == name)
     target = replace(model(name, "claude-sonnet-4-6"), caches_for_a_day=True)
-    plan = plan_cache(full(target), (READ,), target, "long")
+    plan = plan_cache(build_full_history(target), (READ,), target, "long")
     dialect = load_dialect(replace(row, base_url=url or row.base_url))
-    body = dialect.to_wire(request(target, full(target), (READ,), cache=plan)).body
+    body = dialect.to_wire(request(target, build_full_history(target), (READ,), cache=plan)).body
     assert (mark in body) if mark else not (b'"1h"' in body or b'"24h"' in body)
 
 
 def test_session_without_storage_sends_no_cache_key():
     gpt = model("openai", "gpt-5.6-terra")
-    body = ResponsesDialect().to_wire(request(gpt, full(gpt), cache=CachePlan())).body
+    body = ResponsesDialect().to_wire(request(gpt, build_full_history(gpt), cache=CachePlan())).body
     assert b"prompt_cache" not in body
 
 
@@ -211,7 +215,9 @@ def digest() -> str:
     found = hashlib.sha256()
     for station in DIALECTS.values():
         bodies = {
-            station.dialect().to_wire(request(station.model, full(station.model), (tool,))).body
+            station.dialect()
+            .to_wire(request(station.model, build_full_history(station.model), (tool,)))
+            .body
             for tool in (READ, turned)
         }
         assert len(bodies) == 1

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.providers.dialect_journeys import STATIONS
-from tests.providers.histories import full, image
+from tests.providers.dialect_journeys import SWAP_TARGETS
+from tests.providers.histories import build_full_history, image
 from tests.providers.recorded_exchanges import READ, complete, problems, request
 from tests.strategies import Writer
 from yourtool.messages.blocks import TextBlock, ToolResultBlock, ToolUseBlock
@@ -24,7 +24,7 @@ from yourtool.providers.wire import WireAdapter
 from yourtool.routing.router import Needs, find_rejection
 
 PACKAGE = Path(__file__).parents[2] / "yourtool"
-EACH = pytest.mark.parametrize("station", STATIONS.values(), ids=STATIONS)
+EACH = pytest.mark.parametrize("station", SWAP_TARGETS.values(), ids=SWAP_TARGETS)
 
 
 def _without(model: Model, **flags: bool) -> Model:
@@ -32,7 +32,7 @@ def _without(model: Model, **flags: bool) -> Model:
 
 
 def _encode(station, target, history=None, tools=(READ,), **options):
-    history = full(target) if history is None else history
+    history = build_full_history(target) if history is None else history
     wire = station.dialect().to_wire(request(target, history, tools, **options))
     assert problems(*station.api, wire.body) == []
     return wire.path, json.loads(wire.body)
@@ -102,11 +102,11 @@ class _Late:
 
 @pytest.mark.parametrize("name", DOCUMENT)
 async def test_document_is_read_without_the_timeout_of_the_first_event(name):
-    station = STATIONS[name]
+    station = SWAP_TARGETS[name]
     target = _without(station.model, supports_streaming=False)
     patience = StreamTimeouts(first_event=0.01, document=5)
     adapter = WireAdapter(station.dialect(), _Late(DOCUMENT[name]), "x", timeouts=patience)
-    events = [event async for event in adapter.stream(request(target, full(target)))]
+    events = [event async for event in adapter.stream(request(target, build_full_history(target)))]
     reply = complete(events)
     assert reply.final_content == (TextBlock("Whole."),)
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (3, 2)
@@ -122,7 +122,7 @@ ONE_CALL = {
 
 @pytest.mark.parametrize("name", ONE_CALL)
 def test_single_calls_are_requested_if_the_provider_has_an_option(name):
-    station, (field, value) = STATIONS[name], ONE_CALL[name]
+    station, (field, value) = SWAP_TARGETS[name], ONE_CALL[name]
     assert field not in _encode(station, station.model)[1]
     target = _without(station.model, supports_parallel_tool_calls=False)
     assert _encode(station, target)[1][field] == value
@@ -140,7 +140,7 @@ def test_single_calls_are_requested_if_the_provider_has_an_option(name):
     ],
 )  # fmt: skip
 def test_single_calls_combine_with_every_tool_choice(choice, sent):
-    station = STATIONS["anthropic"]
+    station = SWAP_TARGETS["anthropic"]
     target = _without(station.model, supports_parallel_tool_calls=False)
     assert _encode(station, target, tool_choice=choice)[1]["tool_choice"] == sent
 
@@ -187,7 +187,7 @@ def test_earlier_parallel_calls_are_sent_one_by_one(station):
 
 @pytest.mark.parametrize("name", ["openai chat", "openrouter", "ollama"])
 def test_system_prompt_starts_the_first_prompt_if_system_messages_are_unsupported(name):
-    station, writer = STATIONS[name], Writer()
+    station, writer = SWAP_TARGETS[name], Writer()
     history = [
         writer.message(Role.SYSTEM, [TextBlock("Be brief.")]),
         writer.message(Role.SYSTEM, [TextBlock("It is Friday.")]),
@@ -207,7 +207,7 @@ def test_system_prompt_starts_the_first_prompt_if_system_messages_are_unsupporte
 
 @pytest.mark.parametrize("name", ["anthropic", "google", "openai responses"])
 def test_dialect_with_a_system_prompt_field_always_uses_it(name):
-    station, writer = STATIONS[name], Writer()
+    station, writer = SWAP_TARGETS[name], Writer()
     history = [
         writer.message(Role.SYSTEM, [TextBlock("Be brief.")]),
         writer.message(Role.USER, [TextBlock("hello")]),
@@ -245,14 +245,16 @@ def test_turn_is_not_sent_to_a_model_without_the_required_capability(flag):
 
 
 def test_reasoning_and_cache_breakpoints_are_requested_only_if_supported():
-    station = STATIONS["anthropic"]
+    station = SWAP_TARGETS["anthropic"]
     body = _encode(station, station.model, effort="high")[1]
     plain = _encode(station, _without(station.model, supports_thinking=False), effort="high")[1]
     assert ("thinking" in body, "thinking" in plain) == (True, False)
     target = replace(station.model, least_cached_tokens=0)
     for flag in (True, False):
         able = _without(target, supports_prompt_caching=flag)
-        assert bool(plan_cache(full(target), (READ,), able, "short").breakpoints) is flag
+        assert (
+            bool(plan_cache(build_full_history(target), (READ,), able, "short").breakpoints) is flag
+        )
 
 
 def test_only_accepted_image_types_are_sent():

@@ -5,7 +5,7 @@ from contextlib import aclosing
 import pytest
 
 from tests.providers.dialect_cases import sse
-from tests.providers.recorded_exchanges import Playback, events_of, model, request
+from tests.providers.recorded_exchanges import Playback, collect_events, model, request
 from tests.strategies import Writer
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Role
@@ -153,6 +153,6 @@ async def test_arguments_of_a_tool_call_are_not_delayed():
     adapter = WireAdapter(ChatDialect(), Paced([]), "openai")
     prompt = Writer().message(Role.USER, [TextBlock("Read it.")])
     async with asyncio.timeout(60):
-        events, error = await events_of(adapter, request(model("openai"), [prompt]))
+        events, error = await collect_events(adapter, request(model("openai"), [prompt]))
     assert error is None
     assert events[-1].final_content[0].input == {"path": "a" * 60}

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.providers.fakes import definition, events_of, make_message, paths_in, request
+from tests.providers.fakes import build_paths, collect_events, definition, make_message, request
 from yourtool.errors import ConfigError
 from yourtool.events.deltas import MessageComplete
 from yourtool.messages.blocks import TextBlock, ToolResultBlock, ToolUseBlock
@@ -47,7 +47,7 @@ class Conversation:
                 ),
                 tools=self._tools,
             )
-            events, error = await events_of(adapter, outgoing)
+            events, error = await collect_events(adapter, outgoing)
             assert error is None
             complete = events[-1]
             assert isinstance(complete, MessageComplete)
@@ -187,4 +187,4 @@ async def test_default_pace_is_that_of_a_real_stream(tmp_path, pace, expected):
 
 def test_error_names_the_missing_script(tmp_path):
     with pytest.raises(ConfigError, match=r"s\.json` cannot be read"):
-        demo("file", home=paths_in(tmp_path).home, script="s.json")
+        demo("file", home=build_paths(tmp_path).home, script="s.json")

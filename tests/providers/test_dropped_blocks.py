@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from tests.providers.fakes import MODEL, catalogue_of, make_message
+from tests.providers.fakes import MODEL, build_catalogue, make_message
 from yourtool.errors import InvalidRequestError
 from yourtool.messages.blocks import (
     ImageBlock,
@@ -18,7 +18,7 @@ from yourtool.messages.metadata import MessageMetadata
 from yourtool.providers.dropped_blocks import DropLog
 from yourtool.providers.requests.request_view import build_request_view
 
-OTHER = catalogue_of("demo:other").get("demo:other")
+OTHER = build_catalogue("demo:other").get("demo:other")
 HISTORY = (
     make_message(Role.USER, "hello"),
     make_message(

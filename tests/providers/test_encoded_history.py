@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from tests.doubling import steps
-from tests.providers.dialect_journeys import STATIONS
+from tests.providers.dialect_journeys import SWAP_TARGETS
 from tests.providers.histories import PNG, image
-from tests.providers.random_conversations import damaged, legal, wire_ids
+from tests.providers.random_conversations import build_legal_history, damage_history, wire_ids
 from tests.providers.recorded_exchanges import READ, model, request
 from tests.strategies import Writer
 from yourtool.agent.history.elision import elide_tool_outputs
@@ -38,11 +38,11 @@ SONNET = model("anthropic", "claude-sonnet-4-6", thinking="budget")
 CLAUDE = model("openrouter", "anthropic/claude-sonnet-4.6")
 BARE = model("openai", "bare")
 MODELS = {
-    **{name: (station.model, station.dialect()) for name, station in STATIONS.items()},
-    "budget": (SONNET, STATIONS["anthropic"].dialect()),
+    **{name: (station.model, station.dialect()) for name, station in SWAP_TARGETS.items()},
+    "budget": (SONNET, SWAP_TARGETS["anthropic"].dialect()),
     "several breakpoints": (
         model("openrouter", "anthropic/claude"),
-        STATIONS["openrouter"].dialect(),
+        SWAP_TARGETS["openrouter"].dialect(),
     ),
     "short ids": (model("ollama", "mistral-large"), ChatDialect({"reply_after_tools": True})),
     "numbered ids": (model("openrouter", "kimi-k2.5"), ChatDialect()),
@@ -114,9 +114,9 @@ class Journey:
 @pytest.mark.parametrize("seed", range(24))
 def test_growing_conversation_is_encoded_as_if_built_in_full(seed, tmp_path):
     draw, writer = random.Random(seed), Writer()
-    messages = sum((legal(seed * 100 + part, NAMES, writer) for part in range(5)), ())
+    messages = sum((build_legal_history(seed * 100 + part, NAMES, writer) for part in range(5)), ())
     if seed % 3 == 0:
-        messages = tuple(damaged(seed, messages))
+        messages = tuple(damage_history(seed, messages))
     journey, name = Journey(seed, messages, tmp_path), draw.choice(sorted(MODELS))
     end = 1
     while end <= len(messages):

@@ -11,8 +11,8 @@ from tests.providers.recorded_exchanges import (
     OURS,
     OWN,
     Playback,
+    collect_events,
     complete,
-    events_of,
     exchange,
     model,
     request,
@@ -90,7 +90,7 @@ async def test_bug_in_a_dialect_is_a_typed_error_with_its_traceback_in_the_log(
 ):
     body = b'{"choices": [{"message": {"content": "a"}}]}' if where == "whole" else FIRST + REST
     _, adapter = speaker(where, fault, body)
-    events, error = await events_of(adapter, request(model("acme")))
+    events, error = await collect_events(adapter, request(model("acme")))
     assert type(error) is OtherAdapterError
     assert not error.retryable
     assert error.__cause__ is fault
@@ -105,7 +105,7 @@ async def test_bug_in_a_dialect_is_a_typed_error_with_its_traceback_in_the_log(
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: type(fault).__name__)
 async def test_bug_while_encoding_a_request_is_an_invalid_request_error(fault, caplog):
     transport, adapter = speaker("to_wire", fault, FIRST + REST)
-    events, error = await events_of(adapter, request(model("acme")))
+    events, error = await collect_events(adapter, request(model("acme")))
     assert events == []
     assert type(error) is InvalidRequestError
     assert error.__cause__ is fault
@@ -115,7 +115,7 @@ async def test_bug_while_encoding_a_request_is_an_invalid_request_error(fault, c
 
 async def test_bug_in_a_dialect_is_not_retried():
     transport, adapter = speaker("is_complete", TypeError("x"), FIRST + REST)
-    await events_of(RetryingAdapter(adapter), request(model("acme")))
+    await collect_events(RetryingAdapter(adapter), request(model("acme")))
     assert len(transport.posted) == 1
 
 
@@ -164,7 +164,7 @@ async def problems_of(place: Place, faults: list[BaseException]) -> list[str]:
         adapter = WireAdapter(
             dialect, Playback([body], recording.status), recording.provider, timeouts=QUICK
         )
-        events, _ = await events_of(adapter, outgoing)
+        events, _ = await collect_events(adapter, outgoing)
         await asyncio.sleep(0)  # so that the loop watchdog measures each reply
         problems = [each for each in broken_rules(events) if each != CONTRADICTION]
         problems += map(repr, faults)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.providers.fakes import events_of, request
+from tests.providers.fakes import collect_events, request
 from tests.providers.recorded_exchanges import Playback
 from yourtool.errors import OtherAdapterError
 from yourtool.events.deltas import MessageComplete, StreamError, TextDelta
@@ -62,7 +62,7 @@ REPLIES = {
 async def play_body(body, dialect=None):
     pieces = [body[at : at + PIECE] for at in range(0, len(body), PIECE)]
     adapter = WireAdapter(dialect or ChatDialect(), Playback(pieces), "acme")
-    return await events_of(adapter, request())
+    return await collect_events(adapter, request())
 
 
 @pytest.mark.parametrize("name", REPLIES)
@@ -139,7 +139,9 @@ class Endless(Playback):
 )
 async def test_endless_reply_is_cut_off_with_an_error(monkeypatch, event):
     monkeypatch.setattr(block_builders, "MAX_CHARACTERS", 100_000)
-    events, error = await events_of(WireAdapter(ChatDialect(), Endless([event]), "acme"), request())
+    events, error = await collect_events(
+        WireAdapter(ChatDialect(), Endless([event]), "acme"), request()
+    )
     assert isinstance(error, OtherAdapterError) and not error.retryable
     assert str(error) == "the reply is longer than 100,000 characters; it was cut off"
     assert isinstance(events[-1], StreamError)
@@ -152,7 +154,7 @@ async def test_endless_response_without_content_is_cut_off_with_an_error(monkeyp
     monkeypatch.setattr(wire, "STREAM_LIMIT", 2**20)
     ping = b": ping\n\n" * 1_000
     adapter = WireAdapter(ChatDialect(), Endless([ping]), "acme")
-    events, error = await events_of(adapter, request())
+    events, error = await collect_events(adapter, request())
     assert isinstance(error, OtherAdapterError)
     assert not events
     assert str(error) == "the response is larger than 1 MiB; it was cut off"
@@ -175,6 +177,8 @@ def many_calls():
 )
 async def test_reply_with_too_many_parts_is_cut_off_with_an_error(pieces):
     some = itertools.islice(pieces(), MAX_BLOCKS + 1)
-    events, error = await events_of(WireAdapter(ChatDialect(), Playback(some), "acme"), request())
+    events, error = await collect_events(
+        WireAdapter(ChatDialect(), Playback(some), "acme"), request()
+    )
     assert str(error) == "the reply has more than 10,000 parts; it was cut off"
     assert isinstance(events[-2], MessageComplete)

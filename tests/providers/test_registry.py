@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.providers.fakes import events_of, paths_in, request
+from tests.providers.fakes import build_paths, collect_events, request
 from tests.providers.local_server import LocalServer, head
 from yourtool.config import Config, Limits, ProviderConfig
 from yourtool.credentials import Credentials
@@ -27,7 +27,7 @@ async def open_registry(tmp_path):
 
     def opener(environ=None, explicit=None, **config):
         environ = environ or {}
-        credentials = Credentials(paths_in(tmp_path), environ, explicit)
+        credentials = Credentials(build_paths(tmp_path), environ, explicit)
         registry = Registry(Config(**config), credentials, environ)
         registries.append(registry)
         return registry
@@ -141,7 +141,9 @@ async def test_saved_key_is_bound_to_the_address_of_the_provider(open_registry):
     )
     with LocalServer(lambda *_: [head(200, 2), b"{}"]) as server:
         here = open_registry({"ANTHROPIC_BASE_URL": server.url}, limits=Limits(max_retries=0))
-        await events_of(here.adapter(model("anthropic:m")), request(model=model("anthropic:m")))
+        await collect_events(
+            here.adapter(model("anthropic:m")), request(model=model("anthropic:m"))
+        )
     [(_, headers, _)] = server.requests
     assert CANARY not in str(headers)
 
@@ -154,7 +156,7 @@ def test_key_is_rejected_for_a_keyless_or_unknown_provider(open_registry, provid
 
 async def sent_by(registry, model_id, server):
     outgoing = request(model=model(model_id))
-    await events_of(registry.adapter(outgoing.model), outgoing)
+    await collect_events(registry.adapter(outgoing.model), outgoing)
     return server.requests[-1]
 
 
@@ -216,7 +218,7 @@ async def test_error_for_stopped_ollama_explains_how_to_start_it(open_registry):
         port = server.port
     registry = open_registry({"OLLAMA_HOST": f"0.0.0.0:{port}"}, limits=Limits(max_retries=0))
     outgoing = request(model=model("ollama:qwen3:8b"))
-    _, error = await events_of(registry.adapter(outgoing.model), outgoing)
+    _, error = await collect_events(registry.adapter(outgoing.model), outgoing)
     assert error is not None
     assert error.error_class == "network"
     assert f"`127.0.0.1:{port}` could not be reached" in str(error)
@@ -289,7 +291,7 @@ async def test_number_of_retries_is_configurable(open_registry):
             limits=Limits(max_retries=0),
         )
         outgoing = request(model=model("anthropic:a"))
-        events, error = await events_of(registry.adapter(outgoing.model), outgoing)
+        events, error = await collect_events(registry.adapter(outgoing.model), outgoing)
     assert not any(isinstance(event, AttemptFailed) for event in events)
     assert error is not None
     assert len(server.requests) == 1
@@ -311,7 +313,7 @@ async def test_unusable_provider_fails_each_request_with_the_reason(
     odd = {"odd": ProviderConfig(base_url="http://127.0.0.1:1", quirks={"wrong": True})}
     registry = open_registry(providers=odd)
     outgoing = request(model=model(model_id))
-    events, error = await events_of(registry.adapter(outgoing.model), outgoing)
+    events, error = await collect_events(registry.adapter(outgoing.model), outgoing)
     assert events == []
     assert isinstance(error, kind)
     assert words in str(error)
@@ -323,7 +325,7 @@ async def test_script_file_is_a_model(open_registry, tmp_path):
         {"YOURTOOL_DEMO_PACE": "0"}, providers={"demo": ProviderConfig(quirks={"script": "s.json"})}
     )
     outgoing = request(model=model("demo:file"))
-    events, _ = await events_of(registry.adapter(outgoing.model), outgoing)
+    events, _ = await collect_events(registry.adapter(outgoing.model), outgoing)
     assert isinstance(events[-1], MessageComplete)
     assert events[-1].final_content == (TextBlock("from the file"),)
 
@@ -349,9 +351,9 @@ async def test_canary_key_is_in_no_reason_error_or_log(open_registry, caplog):
                 registry.configuration_problem("x"),
             ]
         outgoing = request(model=model("anthropic:a"))
-        texts.append(await events_of(registry.adapter(outgoing.model), outgoing))
+        texts.append(await collect_events(registry.adapter(outgoing.model), outgoing))
     unreachable = open_registry(environ, limits=Limits(max_retries=0))
-    texts.append(await events_of(unreachable.adapter(outgoing.model), outgoing))
+    texts.append(await collect_events(unreachable.adapter(outgoing.model), outgoing))
     assert len(server.requests) == 1
     assert CANARY not in f"{texts} {LlmCallFailed.__name__}"
     assert CANARY not in "".join(

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.providers.fakes import events_of, request
+from tests.providers.fakes import collect_events, request
 from tests.providers.recorded_exchanges import exchange, recorded
 from yourtool.errors import (
     AdapterError,
@@ -68,7 +68,7 @@ def retrying(script, clock, jitter=0.0, **policy):
 async def test_failed_attempt_is_reported_and_the_next_one_replies():
     clock = Clock()
     adapter, wrapped = retrying([fails(ServerError("oops", status=500)), says("fine")], clock)
-    events, error = await events_of(wrapped, request())
+    events, error = await collect_events(wrapped, request())
     assert error is None
     assert events[0] == AttemptFailed(
         attempt=0,
@@ -91,7 +91,7 @@ async def test_last_error_is_raised_after_one_attempt_plus_the_retries():
     clock = Clock()
     errors = [ServerError(str(number)) for number in range(5)]
     adapter, wrapped = retrying([fails(error) for error in errors], clock)
-    events, error = await events_of(wrapped, request())
+    events, error = await collect_events(wrapped, request())
     assert error is errors[2]
     assert error.retryable
     assert len(adapter.requests) == 3
@@ -103,7 +103,7 @@ async def test_last_error_is_raised_after_one_attempt_plus_the_retries():
 async def test_wait_doubles_up_to_its_maximum():
     clock = Clock()
     _, wrapped = retrying([fails(NetworkError("x"))] * 9, clock, max_retries=7)
-    await events_of(wrapped, request())
+    await collect_events(wrapped, request())
     assert clock.naps == [1, 2, 4, 8, 16, 30, 30]
 
 
@@ -113,7 +113,7 @@ async def test_waits_of_a_request_total_at_most_two_minutes():
     clock = Clock()
     demand = [fails(rate_limited(seconds)) for seconds in (50, 50, 40, 1)]
     adapter, wrapped = retrying(demand, clock, max_retries=10)
-    _, error = await events_of(wrapped, request())
+    _, error = await collect_events(wrapped, request())
     assert isinstance(error, RateLimitError)
     assert (clock.naps, len(adapter.requests)) == ([50, 50], 3)
 
@@ -131,7 +131,7 @@ def test_attempts_and_waits_are_bounded_for_any_provider_demands(demand, retries
     adapter, wrapped = retrying(
         [fails(each) for each in errors], clock, jitter, max_retries=retries
     )
-    _, error = asyncio.run(events_of(wrapped, request()))
+    _, error = asyncio.run(collect_events(wrapped, request()))
     assert error is not None
     assert len(adapter.requests) == len(clock.naps) + 1 <= retries + 1
     assert clock.now <= 120
@@ -152,7 +152,7 @@ def test_jitter_is_at_most_a_quarter_and_never_exceeds_the_maximum(failures, jit
 async def test_wait_is_at_least_what_the_provider_demands(kind, demand, waited):
     clock = Clock()
     _, wrapped = retrying([fails(rate_limited(demand, kind)), says("fine")], clock)
-    await events_of(wrapped, request())
+    await collect_events(wrapped, request())
     assert clock.naps == [waited]
 
 
@@ -172,7 +172,7 @@ class Approver:
 async def test_demand_for_more_than_a_minute_needs_approval_and_is_not_shortened(kind):
     clock = Clock()
     adapter, wrapped = retrying([fails(rate_limited(61, kind)), says("never")], clock)
-    _, error = await events_of(wrapped, request())
+    _, error = await collect_events(wrapped, request())
     assert error.retry_after == 61
     assert error.retryable
     assert (clock.naps, len(adapter.requests)) == ([], 1)
@@ -182,7 +182,7 @@ async def test_approved_long_wait_is_complete_and_exempt_from_other_limits():
     clock, user = Clock(), Approver(True, True, True, True)
     script = [*(fails(rate_limited(3_600)) for _ in range(4)), says("fine")]
     _, wrapped = retrying(script, clock)
-    events, error = await events_of(wrapped, replace(request(), confirm_wait=user))
+    events, error = await collect_events(wrapped, replace(request(), confirm_wait=user))
     assert error is None
     assert clock.naps == user.waits == [3_600] * 4
     waits = [event for event in events if isinstance(event, RetryScheduled)]
@@ -193,7 +193,7 @@ async def test_declined_long_wait_raises_the_error():
     clock, user = Clock(), Approver(True, False)
     script = [fails(rate_limited(90)), fails(rate_limited(80)), says("never")]
     _, wrapped = retrying(script, clock)
-    _, error = await events_of(wrapped, replace(request(), confirm_wait=user))
+    _, error = await collect_events(wrapped, replace(request(), confirm_wait=user))
     assert error.retry_after == 80
     assert (clock.naps, user.waits) == ([90], [90, 80])
 
@@ -208,7 +208,7 @@ async def test_stop_during_the_approval_of_a_wait_ends_the_request():
         return True
 
     async with asyncio.timeout(1):
-        _, error = await events_of(wrapped, replace(demand, confirm_wait=stop))
+        _, error = await collect_events(wrapped, replace(demand, confirm_wait=stop))
     assert error.retry_after == 90
     assert clock.naps == []
 
@@ -227,7 +227,7 @@ async def test_stop_during_the_approval_of_a_wait_ends_the_request():
 async def test_permanent_error_is_raised_immediately(error):
     clock = Clock()
     adapter, wrapped = retrying([fails(error), says("never")], clock)
-    assert await events_of(wrapped, request()) == ([], error)
+    assert await collect_events(wrapped, request()) == ([], error)
     assert len(adapter.requests) == 1
 
 
@@ -260,7 +260,7 @@ def recorded_error(name: str):
 async def test_recorded_errors_are_retried_only_if_waiting_helps(name, attempts):
     clock = Clock()
     adapter, wrapped = retrying([fails(recorded_error(name)), says("fine")], clock)
-    await events_of(wrapped, request())
+    await collect_events(wrapped, request())
     assert len(adapter.requests) == attempts
 
 
@@ -271,7 +271,7 @@ async def test_exhausted_quota_is_not_retried():
     adapter, wrapped = retrying(
         [fails(error_from_response("openai", 429, body)), says("no")], clock
     )
-    await events_of(wrapped, request())
+    await collect_events(wrapped, request())
     assert len(adapter.requests) == 1
 
 
@@ -280,7 +280,7 @@ async def test_request_is_not_retried_after_the_first_text():
     clock = Clock()
     broken = NetworkError("cut")
     adapter, wrapped = retrying([says("half") + fails(broken), says("never")], clock)
-    events, error = await events_of(wrapped, request())
+    events, error = await collect_events(wrapped, request())
     assert error is broken
     assert len(adapter.requests) == 1
     assert [type(event) for event in events] == [
@@ -316,7 +316,7 @@ async def test_reply_without_content_is_retried_and_starts_once():
     clock = Clock()
     adapter = StartsThenFails()
     wrapped = RetryingAdapter(adapter, sleep=clock.sleep, clock=clock)  # pyright: ignore[reportArgumentType] - only streams
-    events, error = await events_of(wrapped, request())
+    events, error = await collect_events(wrapped, request())
     assert error is None
     assert [type(event) for event in events] == [
         AttemptFailed,
@@ -334,7 +334,7 @@ async def test_stop_ends_the_wait_immediately_with_an_empty_cancelled_reply():
         await asyncio.Event().wait()
 
     wrapped = RetryingAdapter(Scripted([fails(ServerError("x")), says("never")]), sleep=forever)
-    events, error = await events_of(wrapped, request(interrupt=interrupt))
+    events, error = await collect_events(wrapped, request(interrupt=interrupt))
     assert error is None
     assert isinstance(events[-2], MessageStart)
     assert isinstance(events[-1], MessageComplete)
@@ -355,5 +355,5 @@ async def test_each_failed_attempt_has_its_own_latency():
     wrapped = RetryingAdapter(
         Slow([fails(ServerError("x"))] * 2 + [says("fine")]), sleep=clock.sleep, clock=clock
     )
-    events, _ = await events_of(wrapped, request())
+    events, _ = await collect_events(wrapped, request())
     assert [e.latency_ms for e in events if isinstance(e, AttemptFailed)] == [500, 500]

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from tests.providers.fakes import events_of, make_message, request
+from tests.providers.fakes import collect_events, make_message, request
 from tests.scripts import calls_badly, pauses
 from yourtool.errors import ConfigError, InvalidRequestError, NetworkError, RateLimitError
 from yourtool.events.deltas import (
@@ -35,7 +35,7 @@ from yourtool.providers.scripted import (
 
 
 async def final(adapter, outgoing=None) -> MessageComplete:
-    events, error = await events_of(adapter, outgoing or request())
+    events, error = await collect_events(adapter, outgoing or request())
     assert error is None
     assert isinstance(events[-1], MessageComplete)
     return events[-1]
@@ -43,7 +43,7 @@ async def final(adapter, outgoing=None) -> MessageComplete:
 
 async def test_words_are_streamed_one_by_one_and_completely():
     text = "I look.\n\n- a\n-  b\n"
-    events, _ = await events_of(Scripted([says(text)]), request())
+    events, _ = await collect_events(Scripted([says(text)]), request())
     deltas = [event.text for event in events if isinstance(event, TextDelta)]
     assert len(deltas) > 4
     assert "".join(deltas) == text
@@ -52,7 +52,7 @@ async def test_words_are_streamed_one_by_one_and_completely():
 
 async def test_reply_with_every_kind_of_step_follows_the_stream_rules():
     line = thinks("Hm, so.", "sig") + says("I look.") + calls("read_file", path="a.txt")
-    events, _ = await events_of(Scripted([line]), request())
+    events, _ = await collect_events(Scripted([line]), request())
     kinds = [type(event) for event in events]
     assert kinds[0] is MessageStart
     assert kinds[-1] is MessageComplete
@@ -76,7 +76,7 @@ async def test_each_request_gets_the_next_reply_and_each_session_starts_over():
     assert (await final(adapter)).final_content == (TextBlock("one"),)
     assert (await final(adapter)).final_content == (TextBlock("two"),)
     assert (await final(adapter, request(session_id="other"))).final_content == (TextBlock("one"),)
-    _, error = await events_of(adapter, request())
+    _, error = await collect_events(adapter, request())
     assert isinstance(error, InvalidRequestError)
     assert str(error) == "the script of `demo:x` ends after 2 replies"
     assert len(adapter.requests) == 4
@@ -90,13 +90,13 @@ async def test_function_can_be_the_script():
 
 async def test_failure_before_the_first_word_emits_nothing():
     error = RateLimitError("slow down")
-    assert await events_of(Scripted([fails(error)]), request()) == ([], error)
+    assert await collect_events(Scripted([fails(error)]), request()) == ([], error)
 
 
 async def test_failure_after_some_content_emits_it_and_then_raises_the_error():
     broken = NetworkError("cut")
     line = says("half") + calls("read_file", path="a") + fails(broken)
-    events, error = await events_of(Scripted([line]), request())
+    events, error = await collect_events(Scripted([line]), request())
     assert error is broken
     complete, last = events[-2:]
     assert isinstance(complete, MessageComplete)
@@ -121,7 +121,7 @@ async def test_counters_and_stop_reason_can_be_set():
 
 
 async def test_unset_counters_are_estimated_from_the_texts():
-    events, _ = await events_of(Scripted([says("some words")]), request())
+    events, _ = await collect_events(Scripted([says("some words")]), request())
     [update] = [event for event in events if isinstance(event, UsageUpdate)]
     assert update.usage.input_tokens > 0
     assert update.usage.output_tokens > 0

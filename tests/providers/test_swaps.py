@@ -7,8 +7,8 @@ from tests.providers.recorded_exchanges import (
     READ,
     Playback,
     adapter,
+    collect_events,
     complete,
-    events_of,
     exchange,
     expected,
     model,
@@ -49,7 +49,7 @@ async def test_six_turns_with_three_providers_are_all_accepted(turns):
             transport = Playback([body])
             speaker = model(exchange(name)["provider"])
             outgoing = request(speaker, build_request_view(history, speaker), (READ,), tool_ids=ids)
-            events, error = await events_of(adapter(name, transport), outgoing)
+            events, error = await collect_events(adapter(name, transport), outgoing)
             assert error is None
             posted = transport.posted[0][1]
             assert problems(speaker.provider, APIS[speaker.provider], posted) == []

@@ -9,22 +9,28 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.providers.dialect_journeys import RECORDED_STATIONS, STATIONS, Session, encoded, problems
+from tests.providers.dialect_journeys import (
+    RECORDED_SWAP_TARGETS,
+    SWAP_TARGETS,
+    Session,
+    find_problems,
+    to_json,
+)
 from tests.providers.histories import as_message
 from tests.providers.random_conversations import (
     KINDS_OF_DAMAGE,
     SEALED,
-    damaged,
-    kinds_of_damage,
-    legal,
+    build_legal_history,
+    damage_history,
+    find_damage_kinds,
     marks,
     wire_ids,
 )
 from tests.providers.recorded_exchanges import (
     READ,
     Playback,
+    collect_events,
     complete,
-    events_of,
     exchange,
     recorded,
     request,
@@ -46,9 +52,10 @@ from yourtool.providers.wire import WireAdapter
 from yourtool.store.forks import with_new_ids
 
 EITHER_SET = pytest.mark.parametrize(
-    "stations", [pytest.param(STATIONS, id="own"), recorded(RECORDED_STATIONS, id="recorded")]
+    "stations",
+    [pytest.param(SWAP_TARGETS, id="own"), recorded(RECORDED_SWAP_TARGETS, id="recorded")],
 )
-MODELS = [station.model.id for station in STATIONS.values()]
+MODELS = [station.model.id for station in SWAP_TARGETS.values()]
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string", "minLength": 2}}}
 OWN_ONLY = {
     "anthropic-messages-93c7092e": "a server tool's result has a key newer than the types",
@@ -80,35 +87,35 @@ def _quiet():
 
 
 def test_every_dialect_of_the_registry_takes_part_in_the_swaps():
-    providers = {station.model.provider for station in STATIONS.values()}
+    providers = {station.model.provider for station in SWAP_TARGETS.values()}
     assert providers == {row.name for row in BUILT_IN if row.api != "scripted"}
 
 
 @EITHER_SET
-@pytest.mark.parametrize("there", STATIONS)
-@pytest.mark.parametrize("here", STATIONS)
+@pytest.mark.parametrize("there", SWAP_TARGETS)
+@pytest.mark.parametrize("here", SWAP_TARGETS)
 @pytest.mark.req("R-SWP-01", "R-SWP-03", "R-CAN-07")
 async def test_session_with_all_content_swaps_to_any_dialect_and_back(
     here, there, stations, tmp_path
 ):
     session, first, second = Session(tmp_path), stations[here], stations[there]
-    await session.stay(first)
+    await session.run_turns(first)
     before = session.body(first, session.history)
-    await session.stay(second)
+    await session.run_turns(second)
     away = session.body(second, session.history)
     back = session.body(first, session.history)
-    await session.stay(first)
+    await session.run_turns(first)
     assert session.problems == []
     turns = before[first.turns][:-1]
     assert len(turns) > 5
     assert back[first.turns][: len(turns)] == turns
     for secret in first.secrets():
-        assert secret in encoded(back)
-        assert (secret in encoded(away)) is (first is second)
+        assert secret in to_json(back)
+        assert (secret in to_json(away)) is (first is second)
 
 
 @pytest.mark.parametrize("names", sets())
-@pytest.mark.parametrize("author", STATIONS)
+@pytest.mark.parametrize("author", SWAP_TARGETS)
 @pytest.mark.req("R-SWP-01")
 async def test_every_recorded_reply_can_be_followed_in_every_dialect(author, names):
     for name in (name for name in names if author_of(name) == author and name not in OWN_ONLY):
@@ -121,15 +128,15 @@ async def test_every_recorded_reply_can_be_followed_in_every_dialect(author, nam
             timeouts=StreamTimeouts(linger=0.001),
         )
         outgoing = request(speaker.model)
-        events, error = await events_of(adapter, outgoing)
+        events, error = await collect_events(adapter, outgoing)
         if error is not None or exchange(name)["response"]["status"] != 200:
             continue
         history = _continue_from(complete(events), speaker.model)
-        for station in (speaker, *(each for each in STATIONS.values() if each is not speaker)):
+        for station in (speaker, *(each for each in SWAP_TARGETS.values() if each is not speaker)):
             view = build_request_view(history, station.model)
             later = request(station.model, view, (READ,), tool_ids=outgoing.tool_ids, effort="high")
             posted = station.dialect().to_wire(later).body
-            assert problems(station, msgspec.json.decode(posted)) == [], (name, station.api)
+            assert find_problems(station, msgspec.json.decode(posted)) == [], (name, station.api)
 
 
 def author_of(name):
@@ -142,7 +149,7 @@ def author_of(name):
 
 def speaker_of(name):
     """That station; a server like OpenAI's accepts fields that OpenAI does not have."""
-    station, provider = STATIONS[author_of(name)], exchange(name)["provider"]
+    station, provider = SWAP_TARGETS[author_of(name)], exchange(name)["provider"]
     if provider != "openai-compat":
         return station
     own = replace(station.model, id=f"{provider}:{station.model.wire_name}")
@@ -165,11 +172,11 @@ def _continue_from(whole, model):
 
 
 @EITHER_SET
-@pytest.mark.parametrize("name", STATIONS)
+@pytest.mark.parametrize("name", SWAP_TARGETS)
 @pytest.mark.req("D4")
 async def test_message_stored_without_a_wire_format_is_replayed(name, stations, tmp_path):
     session, station = Session(tmp_path), stations[name]
-    await session.stay(station)
+    await session.run_turns(station)
     assert session.body(station, [_unnamed(each) for each in session.history]) == session.body(
         station, session.history
     )
@@ -188,13 +195,13 @@ def _unnamed(message):
 
 
 @EITHER_SET
-@pytest.mark.parametrize("forked", STATIONS)
+@pytest.mark.parametrize("forked", SWAP_TARGETS)
 @pytest.mark.req("R-PER-08")
 async def test_request_of_a_fork_equals_that_of_its_original_in_every_dialect(
     forked, stations, tmp_path
 ):
     session, station = Session(tmp_path), stations[forked]
-    await session.stay(station)
+    await session.run_turns(station)
     fork = Session(tmp_path)
     fork.history, fork.ids = _copied(session)
     assert {call.id for each in fork.history for call in each.tool_uses}.isdisjoint(
@@ -207,8 +214,8 @@ async def test_request_of_a_fork_equals_that_of_its_original_in_every_dialect(
                 original, session
             )
         for secret in station.secrets():
-            assert (secret in encoded(outgoing)) is (other is station)
-    await fork.stay(station)
+            assert (secret in to_json(outgoing)) is (other is station)
+    await fork.run_turns(station)
     assert fork.problems == session.problems == []
 
 
@@ -239,7 +246,7 @@ def _copied(session):
 
 
 def _without_generated_ids(body, session):
-    text = encoded(body)
+    text = to_json(body)
     for number, call in enumerate(call for each in session.history for call in each.tool_uses):
         text = text.replace(f"call_{call.id.removeprefix('tu_')}", f"call {number}")
     return text.replace(session.history[0].session_id, "session")
@@ -262,18 +269,18 @@ def _try_histories(first, examples):
     damages = Counter()
     for seed in range(first, first + examples):
         draw = random.Random(f"request of {seed}")
-        station = draw.choice([*STATIONS.values()])
+        station = draw.choice([*SWAP_TARGETS.values()])
         authors = draw.choice((MODELS, [station.model.id]))
-        history = legal(seed, authors)
-        left = damaged(seed, history)
+        history = build_legal_history(seed, authors)
+        left = damage_history(seed, history)
         _check(
             left,
             _minimal_station(draw, station),
             draw.choice(("drop", "text")),
             draw.choice(OPTIONS),
         )
-        damages.update({station.api, *kinds_of_damage(history, left)})
-    assert len(damages) == len(STATIONS) + len(KINDS_OF_DAMAGE)
+        damages.update({station.api, *find_damage_kinds(history, left)})
+    assert len(damages) == len(SWAP_TARGETS) + len(KINDS_OF_DAMAGE)
     assert min(damages.values()) > examples / 20
 
 
@@ -288,9 +295,9 @@ def _minimal_station(draw, station):
 @given(history=histories(max_turns=2), seed=st.integers(0, 2**32))
 @pytest.mark.req("R-SWP-02")
 def test_any_generated_history_gives_a_valid_request_in_every_dialect(history, seed):
-    for station in STATIONS.values():
+    for station in SWAP_TARGETS.values():
         for aloud in ("drop", "text"):
-            _check(damaged(seed, history), station, aloud, OPTIONS[seed % len(OPTIONS)])
+            _check(damage_history(seed, history), station, aloud, OPTIONS[seed % len(OPTIONS)])
 
 
 def _check(messages, station, aloud, options):
@@ -305,7 +312,7 @@ def _check(messages, station, aloud, options):
     assert station.dialect().to_wire(outgoing).body == posted
     body = msgspec.json.decode(posted)
     if spoken:  # else nothing is sent: the loop refuses
-        assert problems(station, body) == []
+        assert find_problems(station, body) == []
     sent_text = "".join(_words(body))
     assert [mark for mark in marks(messages) if mark not in sent_text] == []
     if station.model.id not in {message.metadata.model for message in messages}:

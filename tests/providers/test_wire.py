@@ -11,8 +11,8 @@ from tests.providers.recorded_exchanges import (
     Playback,
     adapter,
     cases,
+    collect_events,
     complete,
-    events_of,
     exchange,
     model,
     pieces,
@@ -108,7 +108,7 @@ async def reset_at_every(step, name):
     for offset in range(0, len(body), step):
         failure = RESETS[offset % len(RESETS)]
         transport = Playback([body[:offset]], failure=failure)
-        events, error = await events_of(adapter(name, transport), request_for(name))
+        events, error = await collect_events(adapter(name, transport), request_for(name))
         assert broken_rules(events) == []
         assert transport.open == 0
         if error is None:  # all that matters had arrived
@@ -161,7 +161,7 @@ async def test_stop_during_network_silence_ends_the_reply_immediately(size):
     transport = Playback([body], pause=forever)
     asyncio.get_running_loop().call_later(0.01, outgoing.interrupt.request)
     async with asyncio.timeout(1):
-        events, error = await events_of(adapter(TWO_CALLS, transport), outgoing)
+        events, error = await collect_events(adapter(TWO_CALLS, transport), outgoing)
     assert error is None
     assert complete(events).stop_reason is StopReason.CANCELLED
     assert broken_rules(events) == []
@@ -170,7 +170,7 @@ async def test_stop_during_network_silence_ends_the_reply_immediately(size):
 async def test_stop_before_the_response_gives_an_empty_reply():
     outgoing = request_for(CHAT_TEXT)
     outgoing.interrupt.request()
-    events, error = await events_of(adapter(CHAT_TEXT, Playback([])), outgoing)
+    events, error = await collect_events(adapter(CHAT_TEXT, Playback([])), outgoing)
     assert error is None
     complete_events = complete(events)
     assert complete_events.final_content == ()
@@ -194,7 +194,7 @@ async def test_open_calls_of_a_stopped_reply_end_once_and_never_run():
 
 async def test_silence_before_the_first_event_is_a_network_error():
     speaker = adapter(CHAT_TEXT, Playback([], pause=forever), timeouts=IMPATIENT)
-    events, error = await events_of(speaker, request_for(CHAT_TEXT))
+    events, error = await collect_events(speaker, request_for(CHAT_TEXT))
     assert events == []
     assert isinstance(error, NetworkError)
     assert str(error) == "`openai` sent nothing of a reply for 0.02 seconds"
@@ -217,7 +217,7 @@ async def test_pings_do_not_count_as_content(ping):
 
     speaker = adapter(THINKING_AND_CALL, Pinging([]), timeouts=IMPATIENT)
     async with asyncio.timeout(1):
-        events, error = await events_of(speaker, request_for(THINKING_AND_CALL))
+        events, error = await collect_events(speaker, request_for(THINKING_AND_CALL))
     assert isinstance(error, NetworkError)
     assert "sent nothing" in str(error)
     assert complete(events).stop_reason is StopReason.ERROR
@@ -241,7 +241,7 @@ async def test_flood_of_pings_does_not_extend_the_idle_timeout(ping):
     provider = exchange(THINKING_AND_CALL)["provider"]
     dialect = MessagesDialect()
     speaker = WireAdapter(dialect, Flooding([]), provider, clock=lambda: now)
-    _, error = await events_of(speaker, request_for(THINKING_AND_CALL))
+    _, error = await collect_events(speaker, request_for(THINKING_AND_CALL))
     assert isinstance(error, NetworkError)
     assert error.code is ErrorCode.STALLED
     assert 0 <= pings - StreamTimeouts().content <= 3  # one each second, a few are read ahead
@@ -291,7 +291,7 @@ async def test_empty_events_do_not_count_as_content_in_any_dialect(name):
 
     speaker = adapter(name, Stalling([]), timeouts=IMPATIENT)
     async with asyncio.timeout(1):
-        events, error = await events_of(speaker, request_for(name))
+        events, error = await collect_events(speaker, request_for(name))
     assert isinstance(error, NetworkError)
     assert "sent nothing" in str(error)
     assert not events or complete(events).stop_reason is StopReason.ERROR
@@ -311,7 +311,7 @@ async def test_slow_consumer_does_not_cause_a_timeout():
 async def test_server_that_never_closes_does_not_delay_the_end_of_the_reply():
     transport = Playback([body_of(CHAT_TEXT)], pause=forever)
     async with asyncio.timeout(1):
-        events, error = await events_of(adapter(CHAT_TEXT, transport), request_for(CHAT_TEXT))
+        events, error = await collect_events(adapter(CHAT_TEXT, transport), request_for(CHAT_TEXT))
     assert error is None
     assert complete(events).stop_reason is StopReason.END_TURN
 
@@ -335,7 +335,7 @@ async def test_json_document_is_accepted_instead_of_a_stream(padding):
     body = padding + json.dumps(document).encode()
     for size in (1, 7, len(body)):
         speaker = WireAdapter(ChatDialect(), Playback(pieces(body, size)), "openai")
-        events, error = await events_of(speaker, request(model("openai")))
+        events, error = await collect_events(speaker, request(model("openai")))
         assert error is None
         assert broken_rules(events) == []
         assert complete(events).stop_reason is StopReason.TOOL_USE
@@ -359,7 +359,7 @@ async def test_json_document_is_accepted_instead_of_a_stream(padding):
 )
 async def test_body_that_is_not_a_reply_is_a_typed_error(dialect, body):
     speaker = WireAdapter(dialect, Playback([body]), "openai")
-    events, error = await events_of(speaker, request(model("openai")))
+    events, error = await collect_events(speaker, request(model("openai")))
     assert events == []
     assert error is not None
     assert "`openai`" in str(error) or "the stream" in str(error)
@@ -381,7 +381,9 @@ async def test_failure_to_connect_is_a_network_error(failure):
             raise failure
             yield
 
-    events, error = await events_of(adapter(CHAT_TEXT, Unreachable([])), request_for(CHAT_TEXT))
+    events, error = await collect_events(
+        adapter(CHAT_TEXT, Unreachable([])), request_for(CHAT_TEXT)
+    )
     assert events == []
     assert isinstance(error, NetworkError)
     assert error.retryable
@@ -392,7 +394,7 @@ async def test_failure_to_connect_is_a_network_error(failure):
 async def test_conversation_that_cannot_be_encoded_is_a_typed_error(text):
     history = [Writer().message(Role.USER, [TextBlock(text)])]
     for name in (CHAT_TEXT, TWO_CALLS):
-        events, error = await events_of(
+        events, error = await collect_events(
             adapter(name, Playback([])), request(model(exchange(name)["provider"]), history)
         )
         assert events == []
@@ -402,7 +404,7 @@ async def test_conversation_that_cannot_be_encoded_is_a_typed_error(text):
 
 async def test_rejected_request_yields_nothing_and_names_the_provider():
     transport = Playback([b'{"error": {"message": "slow down"}}'], 429, {"retry-after": "2"})
-    events, error = await events_of(adapter(CHAT_TEXT, transport), request_for(CHAT_TEXT))
+    events, error = await collect_events(adapter(CHAT_TEXT, transport), request_for(CHAT_TEXT))
     assert events == []
     assert isinstance(error, RateLimitError)
     assert error.retry_after == 2
@@ -462,7 +464,7 @@ async def test_latency_is_measured_with_the_given_clock():
             yield body_of(CHAT_TEXT)
 
     speaker = adapter(CHAT_TEXT, Late([]), clock=lambda: now)
-    events, _ = await events_of(speaker, request_for(CHAT_TEXT))
+    events, _ = await collect_events(speaker, request_for(CHAT_TEXT))
     assert complete(events).latency_ms == 2500
 
 

@@ -13,7 +13,7 @@ from tests.shared import SHARED
 _RECORDED = SHARED / "security"
 
 
-def recorded(name: str) -> Any:
+def load_recorded(name: str) -> Any:
     """Return a corpus of the larger set, or an empty one without the set."""
     path = _RECORDED / f"{name}.json"
     return json.loads(path.read_text("utf-8")) if path.exists() else []
@@ -25,23 +25,23 @@ def _cases(own: list[dict[str, Any]], larger: list[dict[str, Any]]) -> list[Any]
 
 
 def command_cases() -> list[Any]:
-    return _cases(COMMANDS, recorded("shell_commands"))
+    return _cases(COMMANDS, load_recorded("shell_commands"))
 
 
 def path_cases() -> list[Any]:
     """Return the cases with the common fixture in `base`."""
     ours = [{**case, "base": FIXTURE} for case in PATHS]
-    base = recorded("fixture")
-    return _cases(ours, [{**case, "base": base} for case in recorded("path_cases")])
+    base = load_recorded("fixture")
+    return _cases(ours, [{**case, "base": base} for case in load_recorded("path_cases")])
 
 
 def payload_cases() -> list[Any]:
-    return _cases(PAYLOADS, recorded("terminal_payloads"))
+    return _cases(PAYLOADS, load_recorded("terminal_payloads"))
 
 
 def payload_sets() -> list[Any]:
     """Return both sets as parameters of a test that shows a full case."""
-    larger = recorded("terminal_payloads")
+    larger = load_recorded("terminal_payloads")
     return [
         pytest.param(PAYLOADS, id="own"),
         pytest.param(larger, id="recorded", marks=pytest.mark.recorded),

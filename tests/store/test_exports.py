@@ -6,7 +6,7 @@ import stat
 import pytest
 from hypothesis import given
 
-from tests.store.test_forks import every_string, messages_of, texts, told
+from tests.store.test_forks import every_string, messages_of, store_conversation, texts
 from tests.store.turns import FactBuilder, changed, tool_call
 from tests.strategies import few, histories
 from yourtool.blobs import read_blob, store_blob
@@ -30,7 +30,7 @@ def markdown(facts, mask=plain):
 
 @pytest.mark.req("R-PER-08")
 async def test_import_into_another_store_reproduces_equal_messages(store, tmp_path):
-    session_id, facts = await told(store, "one", "two")
+    session_id, facts = await store_conversation(store, "one", "two")
     blobs = tmp_path / "blobs"
     lines = list(to_jsonl(await store.read(session_id), plain, blobs))
     elsewhere = Database(tmp_path / "elsewhere" / "sessions.db")
@@ -47,7 +47,7 @@ async def test_import_into_another_store_reproduces_equal_messages(store, tmp_pa
 
 @pytest.mark.req("R-PER-08")
 async def test_import_into_the_same_store_has_new_ids(store, tmp_path):
-    session_id, facts = await told(store, "one")
+    session_id, facts = await store_conversation(store, "one")
     lines = list(to_jsonl(facts, plain, tmp_path))
     first, second = [
         await import_session(store, from_jsonl(lines, tmp_path), tmp_path) for _ in range(2)
@@ -58,7 +58,7 @@ async def test_import_into_the_same_store_has_new_ids(store, tmp_path):
 
 
 async def test_unknown_metadata_is_imported_and_exported_unchanged(store, tmp_path):
-    _, facts = await told(store, "one")
+    _, facts = await store_conversation(store, "one")
     lines = [json.loads(line) for line in to_jsonl(facts, plain, tmp_path)]
     [asked, *_] = [line["message"] for line in lines if line.get("message")]
     asked["metadata"] = {"compaction_hint": {"keep": [1, True, None]}, "note": "mine"}
@@ -132,7 +132,7 @@ def test_reasoning_with_a_removed_key_loses_its_signature():
 
 @pytest.mark.req("R-PER-08")
 async def test_markdown_labels_the_author_of_each_message(store):
-    _, facts = await told(store, "what is `x`?")
+    _, facts = await store_conversation(store, "what is `x`?")
     text = markdown(facts)
     assert text.startswith("# what is `x`?\n")
     assert "## You · " in text and "## Assistant · `anthropic:claude-sonnet-4-6` · " in text

@@ -35,7 +35,7 @@ def every_string(value):
                 yield from every_string(entry)
 
 
-async def told(store, *prompts):
+async def store_conversation(store, *prompts):
     """Store a session with one turn and one tool call for each prompt."""
     builder = FactBuilder()
     facts = [builder.session_start()]
@@ -56,7 +56,7 @@ async def told(store, *prompts):
 
 @pytest.mark.req("R-PER-08")
 async def test_complete_fork_has_the_same_conversation_with_new_ids(store, rows):
-    session_id, facts = await told(store, "one", "two")
+    session_id, facts = await store_conversation(store, "one", "two")
     before = rows("SELECT * FROM events ORDER BY id"), rows("SELECT * FROM messages ORDER BY id")
     copy = await store.read(await fork(store, session_id))
     assert [type(fact) for fact in copy] == [*map(type, facts), SessionForked]
@@ -72,7 +72,7 @@ async def test_complete_fork_has_the_same_conversation_with_new_ids(store, rows)
 
 
 async def test_fork_refers_to_its_parent_and_has_a_result_for_every_copied_call(store, rows):
-    session_id, _ = await told(store, "one", "two")
+    session_id, _ = await store_conversation(store, "one", "two")
     fork_id = await fork(store, session_id)
     [(parent,)] = rows("SELECT parent_session_id FROM sessions WHERE id = ?", fork_id)
     assert parent == session_id
@@ -82,7 +82,7 @@ async def test_fork_refers_to_its_parent_and_has_a_result_for_every_copied_call(
 
 
 async def test_fork_preserves_signatures_and_provider_ids(store):
-    session_id, _ = await told(store, "one", "two")
+    session_id, _ = await store_conversation(store, "one", "two")
     fork_id = await fork(store, session_id)
     wires = [wire for _, _, wire in await store.provider_call_ids(session_id)]
     assert [wire for _, _, wire in await store.provider_call_ids(fork_id)] == wires
@@ -99,7 +99,7 @@ async def test_fork_preserves_signatures_and_provider_ids(store):
 
 @pytest.mark.req("R-PER-08")
 async def test_fork_at_a_prompt_ends_before_it_and_fork_at_a_reply_ends_after_its_turn(store):
-    session_id, facts = await told(store, "one", "two", "three")
+    session_id, facts = await store_conversation(store, "one", "two", "three")
     second = next(fact.message for fact in facts if texts([fact]) == ["two"])
     reply = next(fact.message for fact in facts if texts([fact]) == ["re two"])
     first = next(fact.message for fact in facts if texts([fact]) == ["one"])
@@ -111,7 +111,7 @@ async def test_fork_at_a_prompt_ends_before_it_and_fork_at_a_reply_ends_after_it
 
 
 async def test_unfinished_turn_is_not_copied_into_a_fork(store):
-    session_id, facts = await told(store, "one")
+    session_id, facts = await store_conversation(store, "one")
     builder = FactBuilder(session_id)
     use = tool_call()
     asked, answered = builder.turn_start("two"), builder.reply(TextBlock("let me"), use)
@@ -123,7 +123,7 @@ async def test_unfinished_turn_is_not_copied_into_a_fork(store):
 
 
 async def test_fork_copies_the_model_chosen_before_the_fork_point_only(store):
-    session_id, facts = await told(store, "one", "two")
+    session_id, facts = await store_conversation(store, "one", "two")
     builder = FactBuilder(session_id)
     await store.append(builder._fact(SessionModelSelected, model="openai:gpt-5"))
     second = next(fact.message for fact in facts if texts([fact]) == ["two"])
@@ -139,7 +139,7 @@ async def test_fork_copies_the_model_chosen_before_the_fork_point_only(store):
 
 @pytest.mark.req("R-CST-02")
 async def test_costs_of_copied_turns_are_counted_once(store):
-    session_id, _ = await told(store, "one", "two")
+    session_id, _ = await store_conversation(store, "one", "two")
     spent = (await store.list())[0].cost_usd
     fork_id = await fork(store, session_id)
     costs = {each.id: each.cost_usd for each in await store.list()}
@@ -152,7 +152,7 @@ async def test_costs_of_copied_turns_are_counted_once(store):
 
 
 async def test_original_and_fork_continue_independently(store):
-    session_id, facts = await told(store, "one")
+    session_id, facts = await store_conversation(store, "one")
     fork_id = await fork(store, session_id)
     for each, word in ((session_id, "left"), (fork_id, "right")):
         builder = FactBuilder(each)
@@ -166,7 +166,7 @@ async def test_original_and_fork_continue_independently(store):
 
 
 async def test_fork_error_names_what_cannot_be_forked(store):
-    session_id, _ = await told(store, "one")
+    session_id, _ = await store_conversation(store, "one")
     with pytest.raises(UsageError, match="no message `01NOTHING`"):
         await fork(store, session_id, "01NOTHING")
     with pytest.raises(SessionNotFoundError):

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
-from tests.providers.fakes import paths_in
+from tests.providers.fakes import build_paths
 from tests.store.turns import FactBuilder
 from yourtool import blobs, credentials, files
 from yourtool.providers.catalogue import discovery_cache
@@ -39,7 +39,7 @@ LATER: Migrations = (
 )
 
 
-def say(*words: object) -> None:
+def print_line(*words: object) -> None:
     os.write(1, f"{' '.join(map(str, words))}\n".encode())
 
 
@@ -84,17 +84,17 @@ async def one_turn(database: Database, *prefix: object) -> None:
     store, builder = SqliteStore(database), FactBuilder()
     for fact in (builder.session_start(), *builder.turn()):
         await store.append(fact)
-        say(*prefix, fact.session_id, fact.id)
+        print_line(*prefix, fact.session_id, fact.id)
     await database.close()
 
 
-async def forever(path: Path) -> None:
+async def write_forever(path: Path) -> None:
     """Write turns until the process is killed."""
     store, builder = SqliteStore(Database(path)), FactBuilder()
     facts = itertools.chain((builder.session_start(),), *(builder.turn() for _ in range(1000)))
     for fact in facts:
         await store.append(fact)
-        say(fact.session_id, fact.id)
+        print_line(fact.session_id, fact.id)
 
 
 async def turns(path: Path, count: int) -> None:
@@ -106,7 +106,7 @@ async def turns(path: Path, count: int) -> None:
         for fact in builder.turn():
             await store.append(fact)
     await database.close()
-    say(builder.session_id)
+    print_line(builder.session_id)
 
 
 async def upgrade(database: Database) -> None:
@@ -115,7 +115,7 @@ async def upgrade(database: Database) -> None:
     await database.close()
 
 
-def killed(work: Callable[[], Coroutine[Any, Any, None]]) -> bool:
+def run_until_killed(work: Callable[[], Coroutine[Any, Any, None]]) -> bool:
     """Return whether `work` kills its process."""
     if (child := os.fork()) == 0:
         asyncio.run(work())
@@ -127,7 +127,7 @@ def sweep(directory: Path) -> None:
     """Crash before every statement of a turn, each time in a new database."""
     for statement in itertools.count(1):
         doomed = Doomed(directory / str(statement) / "sessions.db", Death(statement))
-        if not killed(lambda doomed=doomed, number=statement: one_turn(doomed, number)):
+        if not run_until_killed(lambda doomed=doomed, number=statement: one_turn(doomed, number)):
             return
 
 
@@ -138,7 +138,7 @@ def sweep_upgrade(template: Path, directory: Path, steps: Migrations) -> None:
         path.parent.mkdir(parents=True)
         shutil.copy(template, path)
         doomed = Doomed(path, Death(statement), steps)
-        if not killed(lambda doomed=doomed: upgrade(doomed)):
+        if not run_until_killed(lambda doomed=doomed: upgrade(doomed)):
             return
 
 
@@ -146,7 +146,7 @@ def sweep_copies(template: Path, session_id: str, directory: Path) -> None:
     """Crash before every statement of a fork of a session."""
 
     async def forking(database: Database) -> None:
-        say(database.path.parent.name, await fork(SqliteStore(database), session_id))
+        print_line(database.path.parent.name, await fork(SqliteStore(database), session_id))
         await database.close()
 
     for statement in itertools.count(1):
@@ -154,7 +154,7 @@ def sweep_copies(template: Path, session_id: str, directory: Path) -> None:
         path.parent.mkdir(parents=True)
         shutil.copy(template, path)
         doomed = Doomed(path, Death(statement))
-        if not killed(lambda doomed=doomed: forking(doomed)):
+        if not run_until_killed(lambda doomed=doomed: forking(doomed)):
             return
 
 
@@ -166,13 +166,13 @@ def sweep_imports(export: Path, directory: Path) -> None:
         death.watch(blobs, files)
         with export.open("rb") as file:
             facts = from_jsonl(read_lines(file), place / "blobs")
-        say(place.name, await import_session(SqliteStore(database), facts, place))
+        print_line(place.name, await import_session(SqliteStore(database), facts, place))
         await database.close()
 
     for step in itertools.count(1):
         place = directory / str(step)
         place.mkdir()
-        if not killed(partial(importing, place, Death(step))):
+        if not run_until_killed(partial(importing, place, Death(step))):
             return
 
 
@@ -181,7 +181,7 @@ def keep_blob(place: Path) -> None:
 
 
 def save_key(place: Path) -> None:
-    credentials.Credentials(paths_in(place), {}).save("p", place.name)
+    credentials.Credentials(build_paths(place), {}).save("p", place.name)
 
 
 def remember_models(place: Path) -> None:
@@ -212,21 +212,21 @@ def sweep_files(name: str, directory: Path) -> None:
     for step in itertools.count(1):
         place = directory / str(step)
         shutil.copytree(directory / "first", place)
-        if not killed(partial(writing, place, Death(step))):
+        if not run_until_killed(partial(writing, place, Death(step))):
             return
 
 
-def hold(directory: Path, session_id: str) -> None:
+def hold_lease(directory: Path, session_id: str) -> None:
     """Acquire a lease and release it at the end of standard input."""
     with FileLease(directory, session_id):
-        say("held")
+        print_line("held")
         sys.stdin.read()
 
 
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["forever", path]:
-            asyncio.run(forever(Path(path)))
+            asyncio.run(write_forever(Path(path)))
         case ["turns", path, count]:
             asyncio.run(turns(Path(path), int(count)))
         case ["sweep", directory]:
@@ -244,6 +244,6 @@ if __name__ == "__main__":
         case ["sweep-files", name, directory]:
             sweep_files(name, Path(directory))
         case ["hold", directory, session_id]:
-            hold(Path(directory), session_id)
+            hold_lease(Path(directory), session_id)
         case other:
             raise SystemExit(f"unknown: {other}")

@@ -38,7 +38,7 @@ async def answer(tool, context, **arguments):
     return "".join(block.text for block in output.content if hasattr(block, "text"))
 
 
-async def refusal(tool, context, *said, failure=ToolFailure.EXECUTION_ERROR, **arguments):
+async def get_refusal(tool, context, *said, failure=ToolFailure.EXECUTION_ERROR, **arguments):
     with pytest.raises(ToolError) as caught:
         await call(tool, context, **arguments)
     for text in said:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.doubling import LINEAR, growth
-from tests.tools.contexts import Contexts, answer, call, refusal
+from tests.tools.contexts import Contexts, answer, call, get_refusal
 from yourtool.effects import Preview
 from yourtool.errors import ToolFailure
 from yourtool.tools.edit import MAX_EDITABLE_BYTES, edit_file, write_file
@@ -117,7 +117,7 @@ async def test_binary_file_can_be_replaced_completely(context, root):
 @pytest.mark.req("R-TOOL-09")
 async def test_ambiguous_edit_reports_the_count_and_lines_of_matches(context, root):
     (root / "file").write_bytes(b"x\ny\nx\n")
-    await refusal(
+    await get_refusal(
         edit_file, context, "occurs 2 times in `file` (lines 1, 3)", "`replace_all`",
         path="file", edits=edits(("x", "z")),
     )  # fmt: skip
@@ -129,24 +129,24 @@ async def test_ambiguous_edit_reports_the_count_and_lines_of_matches(context, ro
 @pytest.mark.req("R-TOOL-09")
 async def test_overlapping_occurrences_are_ambiguous(context, root):
     (root / "file").write_bytes(b"aaa")
-    await refusal(edit_file, context, "2 times", path="file", edits=edits(("aa", "b")))
+    await get_refusal(edit_file, context, "2 times", path="file", edits=edits(("aa", "b")))
 
 
 @pytest.mark.req("R-TOOL-09")
 async def test_missing_text_error_suggests_similar_lines(context, root):
     (root / "file").write_bytes(b"def one():\n    return 1\n")
-    said = await refusal(
+    said = await get_refusal(
         edit_file, context, "does not occur in `file`", path="file",
         edits=edits(("def  one():\n  return 1", "x")),
     )  # fmt: skip
     assert "     1\tdef one():" in said
-    await refusal(edit_file, context, "read_file", path="file", edits=edits(("@@@@@", "x")))
+    await get_refusal(edit_file, context, "read_file", path="file", edits=edits(("@@@@@", "x")))
 
 
 @pytest.mark.req("R-TOOL-09")
 async def test_multiple_edits_are_atomic(context, root):
     (root / "file").write_bytes(b"a b c")
-    await refusal(
+    await get_refusal(
         edit_file, context, "edit 2 of 2", path="file", edits=edits(("a", "A"), ("x", "X"))
     )
     assert (root / "file").read_bytes() == b"a b c"
@@ -160,7 +160,7 @@ async def test_file_changed_since_it_was_read_is_not_edited(context, root):
     await call(read_file, context, path="file")
     (root / "file").write_bytes(b"a and more")
     for tool, more in ((edit_file, {"edits": edits(("a", "b"))}), (write_file, {"content": "b"})):
-        await refusal(tool, context, "changed since you last read it", "read_file", path="file",
+        await get_refusal(tool, context, "changed since you last read it", "read_file", path="file",
                       **more)  # fmt: skip
     await call(read_file, context, path="file")
     await call(edit_file, context, path="file", edits=edits(("more", "less")))
@@ -171,22 +171,24 @@ async def test_file_changed_since_it_was_read_is_not_edited(context, root):
 @pytest.mark.req("R-TOOL-02")
 async def test_failed_edit_reports_the_reason(context, root, tmp_path):
     (root / "same").write_bytes(b"a")
-    await refusal(edit_file, context, "do not change `same`", path="same", edits=edits(("a", "a")))
-    await refusal(edit_file, context, "does not exist", path="none", edits=edits(("a", "b")))
+    await get_refusal(
+        edit_file, context, "do not change `same`", path="same", edits=edits(("a", "a"))
+    )
+    await get_refusal(edit_file, context, "does not exist", path="none", edits=edits(("a", "b")))
     (root / "latin").write_bytes(b"caf\xe9")
-    await refusal(edit_file, context, "UTF-8 or UTF-16", path="latin", edits=edits(("c", "b")))
-    await refusal(
+    await get_refusal(edit_file, context, "UTF-8 or UTF-16", path="latin", edits=edits(("c", "b")))
+    await get_refusal(
         edit_file, context, "unpaired surrogate", path="same", edits=edits(("a", "\ud800"))
     )
-    await refusal(edit_file, context, "is a directory", path=".", edits=edits(("a", "b")))
-    await refusal(write_file, context, "is a directory", path=".", content="")
-    await refusal(
+    await get_refusal(edit_file, context, "is a directory", path=".", edits=edits(("a", "b")))
+    await get_refusal(write_file, context, "is a directory", path=".", content="")
+    await get_refusal(
         write_file, context, "outside the workspace", path=str(tmp_path / "x"), content="",
         failure=ToolFailure.PERMISSION_DENIED,
     )  # fmt: skip
     with (root / "huge").open("wb") as file:
         file.truncate(MAX_EDITABLE_BYTES + 1)
-    await refusal(edit_file, context, "larger than", path="huge", edits=edits(("a", "b")))
+    await get_refusal(edit_file, context, "larger than", path="huge", edits=edits(("a", "b")))
 
 
 async def preview_of(tool, context, **arguments):
@@ -225,9 +227,11 @@ async def test_approved_content_is_what_is_written(contexts, root):
     arguments = {"path": "file", "edits": edits(("a", "b"))}
     preview = await preview_of(edit_file, contexts(), **arguments)
     other = {"path": "file", "edits": edits(("a", "c"))}
-    await refusal(edit_file, contexts(approved=preview), "changed after the user approved", **other)
+    await get_refusal(
+        edit_file, contexts(approved=preview), "changed after the user approved", **other
+    )
     (root / "file").write_bytes(b"a!")
-    await refusal(edit_file, contexts(approved=preview), "read_file", **arguments)
+    await get_refusal(edit_file, contexts(approved=preview), "read_file", **arguments)
     assert (root / "file").read_bytes() == b"a!"
     (root / "file").write_bytes(b"a")
     await call(edit_file, contexts(approved=preview), **arguments)
@@ -236,7 +240,7 @@ async def test_approved_content_is_what_is_written(contexts, root):
 
 async def test_approval_without_a_guard_covers_nothing(contexts):
     empty = Preview(kind="diff", body="")
-    await refusal(write_file, contexts(approved=empty), "nothing was", path="x", content="")
+    await get_refusal(write_file, contexts(approved=empty), "nothing was", path="x", content="")
 
 
 @pytest.mark.req("R-TOOL-13")
@@ -276,7 +280,7 @@ def test_search_for_the_old_text_takes_linear_time(contexts, root, end):
     def edit(size):
         (root / "file").write_text("a" * size)
         pairs = edits(("a" * (size // 2) + end, "x"))
-        return asyncio.run(refusal(edit_file, contexts(), "changed", path="file", edits=pairs))
+        return asyncio.run(get_refusal(edit_file, contexts(), "changed", path="file", edits=pairs))
 
     assert growth(edit, lambda size: size, 50_000) < LINEAR
 

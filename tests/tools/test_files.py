@@ -3,7 +3,7 @@ import os
 
 import pytest
 
-from tests.tools.contexts import answer, call, refusal
+from tests.tools.contexts import answer, call, get_refusal
 from yourtool.messages.blocks import ImageBlock
 from yourtool.tools import files
 from yourtool.tools.files import list_dir, read_file
@@ -86,13 +86,15 @@ async def test_file_too_large_to_edit_is_read_by_range(context, root, monkeypatc
     )
     assert "has 1,500 lines" in await answer(read_file, context, path="file", offset=2000)
     (root / "file").write_bytes(b"\0" * 10_000)
-    await refusal(read_file, context, "binary", path="file")
+    await get_refusal(read_file, context, "binary", path="file")
 
 
 @pytest.mark.req("R-TOOL-10")
 async def test_binary_file_is_rejected_with_its_size(context, root):
     (root / "file").write_bytes(b"\x7fELF\0\xff" * 10)
-    await refusal(read_file, context, "`file` is a binary file (60 bytes)", "`shell`", path="file")
+    await get_refusal(
+        read_file, context, "`file` is a binary file (60 bytes)", "`shell`", path="file"
+    )
 
 
 @pytest.mark.req("R-TOOL-10")
@@ -102,7 +104,9 @@ async def test_image_is_an_image_block_for_models_with_image_input(contexts, roo
     [image] = [block for block in output.content if isinstance(block, ImageBlock)]
     assert image.media_type == "image/png"
     assert base64.b64decode(image.source.data) == PNG
-    await refusal(read_file, contexts(), "image/png", "switch to a model that does", path="a.txt")
+    await get_refusal(
+        read_file, contexts(), "image/png", "switch to a model that does", path="a.txt"
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,17 +128,17 @@ async def test_images_are_recognized_by_their_bytes(contexts, root, data, media_
 async def test_image_too_large_for_the_model_is_rejected(contexts, root):
     (root / "a.png").write_bytes(PNG + b"\0" * 2**18)
     said = ("more than 0.25 MiB, the limit of this model", "smaller copy")
-    await refusal(read_file, contexts(image_limit=2**18), *said, path="a.png")
+    await get_refusal(read_file, contexts(image_limit=2**18), *said, path="a.png")
 
 
 @pytest.mark.req("R-TOOL-02")
 async def test_unreadable_file_error_suggests_a_fix(context, root):
     (root / "src").mkdir()
     (root / "src" / "main.py").write_text("x")
-    await refusal(read_file, context, "is a directory", "`list_dir`", path="src")
-    await refusal(read_file, context, "similar names: `src/main.py`", path="src/mian.py")
+    await get_refusal(read_file, context, "is a directory", "`list_dir`", path="src")
+    await get_refusal(read_file, context, "similar names: `src/main.py`", path="src/mian.py")
     os.mkfifo(root / "pipe")
-    await refusal(read_file, context, "named pipe", path="pipe")
+    await get_refusal(read_file, context, "named pipe", path="pipe")
 
 
 async def test_listing_has_directories_first(context, root):
@@ -158,8 +162,8 @@ async def test_long_listing_reports_the_total(context, root, monkeypatch):
 @pytest.mark.req("R-TOOL-02")
 async def test_unlistable_directory_error_suggests_a_fix(context, root):
     (root / "file").write_text("")
-    await refusal(list_dir, context, "`file` is a file", "`read_file`", path="file")
-    await refusal(list_dir, context, "does not exist", path="nowhere")
+    await get_refusal(list_dir, context, "`file` is a file", "`read_file`", path="file")
+    await get_refusal(list_dir, context, "does not exist", path="nowhere")
 
 
 async def test_plan_is_stored_for_the_interface(context):

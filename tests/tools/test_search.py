@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.contexts import Contexts, answer, refusal
+from tests.tools.contexts import Contexts, answer, get_refusal
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.masking import Mask
 from yourtool.tools import search as searching
@@ -138,16 +138,18 @@ async def test_search_does_not_follow_links(context, tree, tmp_path):
 @pytest.mark.parametrize("pattern", ["../*", "/etc/*", "~/*", "a/../../*"])
 @pytest.mark.req("R-TOOL-02")
 async def test_pattern_that_leaves_the_workspace_is_rejected(context, pattern):
-    await refusal(glob, context, pattern, "`path`", pattern=pattern,
+    await get_refusal(glob, context, pattern, "`path`", pattern=pattern,
                   failure=ToolFailure.PERMISSION_DENIED)  # fmt: skip
 
 
 @pytest.mark.req("R-TOOL-02")
 async def test_invalid_search_reports_the_reason(context, root):
-    await refusal(glob, context, "alternatives", pattern="{a,b}" * 8)
-    await refusal(glob, context, "does not exist", pattern="*", path="none")
-    await refusal(grep, context, "`(` is not a valid regular expression", "backslash", pattern="(")
-    await refusal(grep, context, "does not exist", pattern="x", path="none")
+    await get_refusal(glob, context, "alternatives", pattern="{a,b}" * 8)
+    await get_refusal(glob, context, "does not exist", pattern="*", path="none")
+    await get_refusal(
+        grep, context, "`(` is not a valid regular expression", "backslash", pattern="("
+    )
+    await get_refusal(grep, context, "does not exist", pattern="x", path="none")
 
 
 @pytest.mark.req("R-TOOL-11")
@@ -311,13 +313,13 @@ async def test_hostile_glob_is_matched_quickly(context, root, pattern):
 
 async def test_glob_with_too_many_alternatives_is_rejected_immediately(context):
     pattern = "{" + "," * 500_000 + "}" + "x" * 500_000
-    await refusal(glob, context, "use at most 1,000", pattern=pattern)
+    await get_refusal(glob, context, "use at most 1,000", pattern=pattern)
 
 
 async def test_matching_directory_lists_its_content(context, tree):
     assert await answer(glob, context, pattern="deep") == "src/deep/c.py"
     assert await answer(glob, context, pattern="src/deep/") == "src/deep/c.py"
-    await refusal(glob, context, "is not a valid glob", pattern="[a")
+    await get_refusal(glob, context, "is not a valid glob", pattern="[a")
 
 
 @pytest.mark.parametrize(

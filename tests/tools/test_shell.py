@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.contexts import answer, call, refusal
+from tests.tools.contexts import answer, call, get_refusal
 from yourtool.effects import Preview
 from yourtool.masking import Mask
 from yourtool.tools import output as outputs
@@ -58,10 +58,12 @@ async def test_failed_command_is_reported_with_its_output(context):
 
 @pytest.mark.req("R-TOOL-02")
 async def test_start_failure_of_a_command_reports_the_reason(context, contexts):
-    await refusal(shell, context, "NUL", command="a\0b")
-    await refusal(shell, context, "could not be started", "`write_file`", command="x" * 3_000_000)
+    await get_refusal(shell, context, "NUL", command="a\0b")
+    await get_refusal(
+        shell, context, "could not be started", "`write_file`", command="x" * 3_000_000
+    )
     agreed = Preview(kind="command", body="true")
-    await refusal(shell, contexts(approved=agreed), "that the user approved", command="false")
+    await get_refusal(shell, contexts(approved=agreed), "that the user approved", command="false")
     assert "code 0" in await answer(shell, contexts(approved=agreed), command="true")
 
 

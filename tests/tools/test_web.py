@@ -9,7 +9,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from tests.tools.contexts import answer, refusal
+from tests.tools.contexts import answer, get_refusal
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.masking import Mask
 from yourtool.tools import web
@@ -179,7 +179,7 @@ async def test_page_is_limited_after_decompression(site, fetch, context, monkeyp
 async def test_doubly_compressed_page_is_rejected(site, fetch, context):
     packed = gzip.compress(gzip.compress(bytes(5_000_000)))
     site.page("/bomb", packed, Content_Encoding="gzip, gzip")
-    await refusal(fetch, context, "compressed more than once", url=f"{site.url}/bomb")
+    await get_refusal(fetch, context, "compressed more than once", url=f"{site.url}/bomb")
     [request] = site.requests
     assert "accept-encoding: gzip\r\n" in request.lower()
 
@@ -192,7 +192,7 @@ async def test_redirect_on_the_same_host_is_followed(site, fetch, context):
 
 async def test_redirect_to_another_host_is_returned_to_the_model(site, fetch, context):
     site.page("/from", status="302 Found", Location="http://169.254.169.254/latest")
-    await refusal(fetch, context, "`http://169.254.169.254/latest` on another host",
+    await get_refusal(fetch, context, "`http://169.254.169.254/latest` on another host",
                   url=f"{site.url}/from")  # fmt: skip
     assert len(site.requests) == 1
 
@@ -215,20 +215,20 @@ def test_only_a_redirect_to_the_same_host_and_port_is_followed(url, location, fo
 
 async def test_number_of_redirects_is_limited(site, fetch, context):
     site.page("/loop", status="302 Found", Location="/loop")
-    await refusal(fetch, context, "redirects more than 5 times", url=f"{site.url}/loop")
+    await get_refusal(fetch, context, "redirects more than 5 times", url=f"{site.url}/loop")
 
 
 async def test_every_redirect_is_checked(site, context):
     judged = []
     site.page("/from", status="302 Found", Location="/to")
     fetch = build_fetch_url(lambda address: not judged.append(address) and len(judged) == 1)
-    await refusal(fetch, context, "private", url=f"{site.url}/from", failure=DENIED)
+    await get_refusal(fetch, context, "private", url=f"{site.url}/from", failure=DENIED)
     assert len(judged) == 2
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "http://localhost/", "http://[::1]/"])
 async def test_private_addresses_are_rejected(context, url):
-    await refusal(build_fetch_url(), context, "private address", url=url, failure=DENIED)
+    await get_refusal(build_fetch_url(), context, "private address", url=url, failure=DENIED)
 
 
 @pytest.mark.parametrize(
@@ -278,19 +278,21 @@ def test_public_address_is_recognized(address):
 )
 @pytest.mark.req("R-TOOL-02")
 async def test_failed_fetch_reports_the_reason(fetch, context, url, said):
-    await refusal(fetch, context, said, url=url)
+    await get_refusal(fetch, context, said, url=url)
 
 
 @pytest.mark.req("R-TOOL-02")
 async def test_server_failure_is_reported(site, fetch, context):
     site.page("/gone", status="404 Not Found")
-    await refusal(fetch, context, "returned 404 Not Found", url=f"{site.url}/gone")
+    await get_refusal(fetch, context, "returned 404 Not Found", url=f"{site.url}/gone")
     site.page("/zip", b"PK", kind="application/zip")
-    await refusal(fetch, context, "`application/zip`, not text", "`shell`", url=f"{site.url}/zip")
+    await get_refusal(
+        fetch, context, "`application/zip`, not text", "`shell`", url=f"{site.url}/zip"
+    )
     site.pages["/broken"] = b"nonsense\r\n\r\n"
-    await refusal(fetch, context, "could not be fetched", url=f"{site.url}/broken")
+    await get_refusal(fetch, context, "could not be fetched", url=f"{site.url}/broken")
     slow = build_fetch_url(lambda address: True, seconds=0.05)
-    await refusal(slow, context, "timed out after 0.05 s", url=f"{site.url}/slow",
+    await get_refusal(slow, context, "timed out after 0.05 s", url=f"{site.url}/slow",
                   failure=ToolFailure.TIMEOUT)  # fmt: skip
 
 
@@ -315,7 +317,7 @@ async def test_url_that_could_leak_data_always_needs_approval(fetch, contexts, u
     assert preview.protected
     assert preview.body.startswith(f"GET {url}\n")
     assert said in preview.body
-    await refusal(fetch, context, "the user's approval", said, url=url, failure=DENIED)
+    await get_refusal(fetch, context, "the user's approval", said, url=url, failure=DENIED)
 
 
 async def test_only_the_approved_url_is_fetched(site, fetch, contexts):
@@ -323,7 +325,9 @@ async def test_only_the_approved_url_is_fetched(site, fetch, contexts):
     url = f"{site.url}/a?{'x' * 600}"
     preview = await fetch.preview(fetch.parse({"url": url}), contexts())
     assert "fine" in await answer(fetch, contexts(approved=preview), url=url)
-    await refusal(fetch, contexts(approved=preview), "that the user approved", url=f"{site.url}/a")
+    await get_refusal(
+        fetch, contexts(approved=preview), "that the user approved", url=f"{site.url}/a"
+    )
 
 
 async def test_ordinary_url_needs_no_approval(fetch, contexts, context):

@@ -82,7 +82,7 @@ def workspace(root):
     return Workspace(root)
 
 
-def refused(workspace, path, *said, writing=False):
+def get_refusal(workspace, path, *said, writing=False):
     with pytest.raises(ToolError) as caught:
         workspace.check(path, writing=writing)
     for text in said:
@@ -93,7 +93,7 @@ def refused(workspace, path, *said, writing=False):
 @pytest.mark.parametrize("path", ["..", "a/../..", "/etc/passwd", "~", "~/x", "/proc/self/root/x"])
 @pytest.mark.req("R-TOOL-06")
 def test_path_outside_the_workspace_is_rejected_with_a_remedy(workspace, path):
-    assert refused(workspace, path, path, "--add-dir") is ToolFailure.PERMISSION_DENIED
+    assert get_refusal(workspace, path, path, "--add-dir") is ToolFailure.PERMISSION_DENIED
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_path_outside_the_workspace_is_rejected_with_a_remedy(workspace, path):
 )
 @pytest.mark.req("R-TOOL-06")
 def test_invalid_path_is_rejected(workspace, path, said):
-    refused(workspace, path, said)
+    get_refusal(workspace, path, said)
 
 
 @pytest.mark.req("R-TOOL-06")
@@ -120,7 +120,7 @@ def test_link_out_of_the_workspace_is_rejected_at_any_position(workspace, root, 
     (root / "file").symlink_to(tmp_path / "secret" / "file")
     (root / "gone").symlink_to(tmp_path / "nothing")
     for path in ("up/secret/file", "there", "there/file", "file", "gone", "up"):
-        assert refused(workspace, path, path) is ToolFailure.PERMISSION_DENIED
+        assert get_refusal(workspace, path, path) is ToolFailure.PERMISSION_DENIED
 
 
 @pytest.mark.req("R-TOOL-06")
@@ -148,7 +148,7 @@ def test_symlinked_root_is_allowed(root, tmp_path):
 def test_circular_links_are_rejected(workspace, root):
     (root / "a").symlink_to("b")
     (root / "b").symlink_to("a")
-    refused(workspace, "a", "loop of symbolic links")
+    get_refusal(workspace, "a", "loop of symbolic links")
 
 
 @pytest.mark.req("R-TOOL-06")
@@ -176,7 +176,7 @@ def test_additional_directories_are_opened_read_only(root, tmp_path):
     workspace = Workspace(root, (tmp_path / "other",))
     assert workspace.read(f"{tmp_path}/other/file", limit=9) == b"x"
     assert workspace.locate(f"{tmp_path}/other/file") == f"{tmp_path}/other/file"
-    assert refused(workspace, f"{tmp_path}/other/file", "not changed", writing=True) is (
+    assert get_refusal(workspace, f"{tmp_path}/other/file", "not changed", writing=True) is (
         ToolFailure.PERMISSION_DENIED
     )
     with pytest.raises(ToolError, match="may be read but not changed"):

@@ -24,7 +24,7 @@ async def refuse(runtime, event):
     await runtime.store.database.write(change)
 
 
-def opened(tmp_path, replies):
+def build_app(tmp_path, replies):
     script = tmp_path / "script.json"
     script.write_text(json.dumps({"replies": replies}))
     (resolve_paths().home / "config.toml").write_text(
@@ -34,7 +34,7 @@ def opened(tmp_path, replies):
     return YourtoolApp(lambda: Runtime.open(resolve_paths(), options))
 
 
-def asked(app):
+def get_prompts(app):
     return [message.text for message in app.chat.session.state.prompts]
 
 
@@ -43,7 +43,7 @@ def asked(app):
 async def test_full_disk_holds_queued_prompts_until_there_is_space(tmp_path, refused):
     """With `turn.started`, the first turn can still end, but the next one cannot start."""
     replies = [[{"say": "Hm."}, {"pause": 60}], *[[{"say": "Fine."}]] * 3]
-    app = opened(tmp_path, replies)
+    app = build_app(tmp_path, replies)
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.chat.session is not None)
         chat = app.chat
@@ -52,7 +52,7 @@ async def test_full_disk_holds_queued_prompts_until_there_is_space(tmp_path, ref
             return [draft.full_text for draft in chat.runner.queue.drafts]
 
         await say(pilot, "begin")
-        await until(pilot, lambda: asked(app) == ["begin"] and chat.runner.is_running)
+        await until(pilot, lambda: get_prompts(app) == ["begin"] and chat.runner.is_running)
         for text in ("first", "second", "third"):
             await say(pilot, text)
         assert waiting() == ["first", "second", "third"]
@@ -69,6 +69,6 @@ async def test_full_disk_holds_queued_prompts_until_there_is_space(tmp_path, ref
         assert waiting() == ["second", "third"]
         await refuse(app.runtime, "")
         await press(pilot, "enter")
-        await until(pilot, lambda: asked(app) == ["begin", "first", "second", "third"])
+        await until(pilot, lambda: get_prompts(app) == ["begin", "first", "second", "third"])
         await until(pilot, lambda: not chat.runner.is_running)
         assert not waiting()

@@ -45,11 +45,11 @@ class ShellSession(FakeSession):
             yield event
 
 
-def begun(command, shared=True, message_id="m1"):
+def shell_start(command, shared=True, message_id="m1"):
     return ShellStarted(message_id=message_id, command=command, shared=shared)
 
 
-def over(command, output="hi\n", code=0, *, shared=True, message_id="m1", seconds=0.01):
+def shell_end(command, output="hi\n", code=0, *, shared=True, message_id="m1", seconds=0.01):
     audience = Audience.BOTH if shared else Audience.USER
     metadata = MessageMetadata(origin=Origin.USER_SHELL, audience=audience)
     texts = (f"$ {command}\n", output, f"[exit code {code}; the user ran this command]\n")
@@ -134,9 +134,13 @@ def test_help_lists_both_shell_prefixes():
 
 @pytest.mark.req("R-TUI-04")
 async def test_shell_command_is_run_and_not_sent(home, tmp_path):
-    first = [begun("echo hi"), ToolOutputDelta(tool_use_id="m1", text="hi\n"), over("echo hi")]
-    unseen = begun("pwd", shared=False, message_id="m2")
-    second = [unseen, over("pwd", "/w\n", shared=False, message_id="m2")]
+    first = [
+        shell_start("echo hi"),
+        ToolOutputDelta(tool_use_id="m1", text="hi\n"),
+        shell_end("echo hi"),
+    ]
+    unseen = shell_start("pwd", shared=False, message_id="m2")
+    second = [unseen, shell_end("pwd", "/w\n", shared=False, message_id="m2")]
     session = ShellSession(first, second, HELLO, workspace=tmp_path / "work")
     app = app_of(home, session)
     async with app.run_test() as pilot:
@@ -187,7 +191,7 @@ async def test_shell_command_is_queued_during_a_turn(home, tmp_path):
     gate = asyncio.Event()
     session = ShellSession(
         [turn_start("hello"), default_route(), gate, full_reply("Hello to you."), turn_end()],
-        [begun("echo hi"), over("echo hi")],
+        [shell_start("echo hi"), shell_end("echo hi")],
         workspace=tmp_path / "work",
     )
     app = app_of(home, session)
@@ -207,9 +211,9 @@ async def test_esc_stops_a_shell_command_and_holds_the_queue(home, tmp_path):
         async def run_shell(self, command, *, shared):
             async for event in super().run_shell(command, shared=shared):
                 stopped = not isinstance(event, ShellStarted)
-                yield self._applied(over(command, code=None)) if stopped else event
+                yield self._applied(shell_end(command, code=None)) if stopped else event
 
-    session = Endless([begun("sleep 9"), asyncio.Event()], HELLO, workspace=tmp_path / "work")
+    session = Endless([shell_start("sleep 9"), asyncio.Event()], HELLO, workspace=tmp_path / "work")
     app = app_of(home, session)
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.chat.session is not None)
@@ -228,7 +232,7 @@ async def test_output_of_a_shell_command_is_shown_after_scrolling_back(home, tmp
     lines = "".join(f"line {number}\n" for number in range(60))
     session = ShellSession(
         turn("one", lines.replace("\n", "\n\n")),
-        [begun("seq 3"), over("seq 3", "from the shell\n")],
+        [shell_start("seq 3"), shell_end("seq 3", "from the shell\n")],
         workspace=tmp_path / "work",
     )
     app = app_of(home, session)
@@ -259,7 +263,7 @@ async def test_folded_paste_with_an_exclamation_mark_is_text(home, tmp_path):
 
 
 async def test_shell_command_does_not_take_attachments(home, tmp_path):
-    session = ShellSession([begun("ls"), over("ls")], workspace=tmp_path / "work")
+    session = ShellSession([shell_start("ls"), shell_end("ls")], workspace=tmp_path / "work")
     app = app_of(home, session)
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.chat.session is not None)
@@ -280,8 +284,8 @@ def rows(item, width=60):
 @pytest.mark.req("R-TUI-20")
 def test_shell_command_looks_the_same_live_and_resumed():
     live, resumed = Timeline(clock=lambda: 0.0), Timeline(clock=lambda: 0.0)
-    fact = over("make", "no rule\n", 2, seconds=1.25)
-    for event in (begun("make"), ToolOutputDelta(tool_use_id="m1", text="no"), fact):
+    fact = shell_end("make", "no rule\n", 2, seconds=1.25)
+    for event in (shell_start("make"), ToolOutputDelta(tool_use_id="m1", text="no"), fact):
         live.apply(event)
     resumed.apply(fact)
     [card], [again] = live.items, resumed.items
@@ -294,7 +298,7 @@ def test_shell_command_looks_the_same_live_and_resumed():
 def test_running_command_shows_the_end_of_its_output_and_its_duration():
     now = [0.0]
     story = Timeline(clock=lambda: now[0])
-    story.apply(begun("make"))
+    story.apply(shell_start("make"))
     story.apply(ToolOutputDelta(tool_use_id="m1", text="".join(f"{n}\n" for n in range(30))))
     now[0] = 3.0
     [card] = story.items
@@ -308,14 +312,14 @@ def test_running_command_shows_the_end_of_its_output_and_its_duration():
 @pytest.mark.req("R-TUI-07")
 def test_command_output_does_not_control_the_terminal():
     story = Timeline()
-    story.apply(over("a\x1b[2Jb", "\x1b]0;title\x07\x1b[2Jred\n"))
+    story.apply(shell_end("a\x1b[2Jb", "\x1b]0;title\x07\x1b[2Jred\n"))
     [card] = story.items
     assert not any("\x1b" in row or "\x07" in row for row in rows(card))
 
 
 def test_long_output_is_folded_to_its_end():
     story = Timeline()
-    story.apply(over("seq 100", "".join(f"{n}\n" for n in range(100))))
+    story.apply(shell_end("seq 100", "".join(f"{n}\n" for n in range(100))))
     [card] = story.items
     assert rows(card)[1:3] == ["│ … 80 more lines (Ctrl+O)", "│ 80"]
     card.expand(True)

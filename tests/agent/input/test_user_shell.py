@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.agent.harness import Bench, Checked, User, names, play
-from tests.providers.dialect_journeys import STATIONS, problems
+from tests.providers.dialect_journeys import SWAP_TARGETS, find_problems
 from tests.providers.recorded_exchanges import READ, request
 from yourtool.agent.input import user_shell
 from yourtool.agent.session.known_secrets import mask_secrets
@@ -111,10 +111,10 @@ async def test_every_dialect_sends_shared_commands_only(bench):
     await run_command(session, "echo more")
     await play(session.send("well?"))
     await run_command(session, "echo the last")
-    for station in STATIONS.values():
+    for station in SWAP_TARGETS.values():
         view = build_request_view(session.state.messages, station.model)
         posted = station.dialect().to_wire(request(station.model, view, tools=(READ,))).body
-        assert problems(station, msgspec.json.decode(posted)) == []
+        assert find_problems(station, msgspec.json.decode(posted)) == []
         assert b"unseen words" not in posted
         assert b"$ echo more" in posted
         assert b"exit code 0; the user ran this command" in posted

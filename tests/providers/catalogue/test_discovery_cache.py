@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.providers.fakes import catalogue_of
+from tests.providers.fakes import build_catalogue
 from yourtool.agent.commands.models import format_source
 from yourtool.config import Config
 from yourtool.credentials import Credentials
@@ -36,7 +36,7 @@ def registry(**environ: str) -> Registry:
 
 @pytest.mark.req("R-EASE-03")
 def test_local_server_and_its_models_are_available_in_the_next_run(tmp_path):
-    file, catalogue, known = tmp_path / "cache" / "models.json", catalogue_of(), registry()
+    file, catalogue, known = tmp_path / "cache" / "models.json", build_catalogue(), registry()
     discovery_cache.save_discoveries(file, [discovery_cache.new_discovery(SERVER, (QWEN,))])
     assert b"hunter2" not in file.read_bytes()
     discovery_cache.apply_discoveries(discovery_cache.load_discoveries(file), known, catalogue)
@@ -51,7 +51,7 @@ def test_local_server_and_its_models_are_available_in_the_next_run(tmp_path):
 @pytest.mark.req("R-EASE-03")
 def test_settings_of_the_user_override_the_cache():
     rows: dict[str, Any] = {"llama-cpp:qwen": {"max_context_tokens": 9_000}}
-    catalogue = type(catalogue_of())([QWEN], "2026-01-01", rows=rows)
+    catalogue = type(build_catalogue())([QWEN], "2026-01-01", rows=rows)
     discovery_cache.apply_discoveries(
         [discovery_cache.new_discovery(SERVER, (QWEN,))], registry(), catalogue
     )
@@ -60,7 +60,7 @@ def test_settings_of_the_user_override_the_cache():
 
 
 def test_cached_list_of_another_address_is_ignored():
-    catalogue = catalogue_of()
+    catalogue = build_catalogue()
     model = replace(QWEN, id="ollama:qwen")
     row = ProviderSpec(name="ollama", api="ollama", base_url="http://127.0.0.1:11434", label="")
     answers = [discovery_cache.new_discovery(row, (model,))]
@@ -79,13 +79,13 @@ def test_cached_list_adds_no_other_provider(name, url):
     known = registry()
     row = replace(SERVER, name=name, base_url=url)
     discovery_cache.apply_discoveries(
-        [discovery_cache.new_discovery(row, (QWEN,))], known, catalogue_of()
+        [discovery_cache.new_discovery(row, (QWEN,))], known, build_catalogue()
     )
     assert name not in {row.name for row in known.providers()}
 
 
 def test_cached_list_adds_no_models_of_another_provider():
-    catalogue, known = catalogue_of(), registry()
+    catalogue, known = build_catalogue(), registry()
     theirs = replace(QWEN, id="anthropic:qwen")
     discovery_cache.apply_discoveries(
         [discovery_cache.new_discovery(SERVER, (theirs, QWEN))], known, catalogue

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.providers.fakes import catalogue_of, paths_in
+from tests.providers.fakes import build_catalogue, build_paths
 from yourtool.errors import ConfigError, UnknownModelError
 from yourtool.models import AdapterCapabilities, Model, ModelId, Price
 from yourtool.providers.catalogue.models import Catalogue
@@ -17,7 +17,7 @@ def load(tmp_path):
     def loader(models="", prices=""):
         (tmp_path / "models.toml").write_text(models)
         (tmp_path / "prices.toml").write_text(prices)
-        return Catalogue.load(paths_in(tmp_path))
+        return Catalogue.load(build_paths(tmp_path))
 
     return loader
 
@@ -96,7 +96,7 @@ def test_id_alias_or_unique_suffix_finds_its_model(load, name, model_id):
 
 @pytest.mark.req("R-RTE-07")
 def test_ambiguous_suffix_is_rejected_with_all_candidates():
-    catalogue = catalogue_of("a:gpt-oss", "b:x/gpt-oss", "c:gpt-oss-mini")
+    catalogue = build_catalogue("a:gpt-oss", "b:x/gpt-oss", "c:gpt-oss-mini")
     with pytest.raises(UnknownModelError, match="may mean `a:gpt-oss`, `b:x/gpt-oss`") as caught:
         catalogue.resolve("gpt-oss")
     assert caught.value.candidates == ("a:gpt-oss", "b:x/gpt-oss")
@@ -425,7 +425,7 @@ NAMES = st.text("abc/:-.", min_size=1, max_size=6)
 @pytest.mark.req("R-CAN-08")
 def test_every_valid_id_is_a_model_and_splits_at_its_first_colon(provider, name):
     provider = provider.replace(":", "") or "p"
-    catalogue = catalogue_of("a:b")
+    catalogue = build_catalogue("a:b")
     model = catalogue.get(f"{provider}:{name}")
     assert (model.provider, model.wire_name == name or model.known) == (provider, True)
 

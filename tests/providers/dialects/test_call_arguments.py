@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.providers.recorded_exchanges import Playback, complete, events_of, model, request
+from tests.providers.recorded_exchanges import Playback, collect_events, complete, model, request
 from yourtool.messages.blocks import ToolUseBlock
 from yourtool.messages.metadata import StopReason
 from yourtool.providers.dialects.chat.dialect import ChatDialect
@@ -113,7 +113,7 @@ async def read_call(dialect, body):
     speaker = WireAdapter(
         dialect(), Playback([body.encode()]), "acme", timeouts=StreamTimeouts(linger=0.001)
     )
-    events_read, error = await events_of(speaker, request(model("acme")))
+    events_read, error = await collect_events(speaker, request(model("acme")))
     assert error is None
     reply = complete(events_read)
     assert reply.stop_reason is StopReason.TOOL_USE

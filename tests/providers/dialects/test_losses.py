@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from tests.providers.dialect_journeys import STATIONS
+from tests.providers.dialect_journeys import SWAP_TARGETS
 from tests.providers.histories import image, reply_metadata
 from tests.providers.recorded_exchanges import problems, request
 from tests.strategies import Writer
@@ -21,7 +21,7 @@ from yourtool.messages.metadata import MessageMetadata
 from yourtool.providers.requests.placeholders import NO_OUTPUT, placeholder_for
 
 MISSING = image(f"sha256:{'0' * 64}", "file_ref")
-everywhere = pytest.mark.parametrize("station", STATIONS.values(), ids=STATIONS)
+everywhere = pytest.mark.parametrize("station", SWAP_TARGETS.values(), ids=SWAP_TARGETS)
 
 
 def logged_blocks(caplog):

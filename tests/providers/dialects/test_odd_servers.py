@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.providers.histories import as_message, reply_metadata
-from tests.providers.recorded_exchanges import Playback, complete, events_of, model, request
+from tests.providers.recorded_exchanges import Playback, collect_events, complete, model, request
 from tests.providers.stream_rules import broken_rules
 from tests.strategies import Writer
 from yourtool.errors import (
@@ -47,7 +47,7 @@ async def read_events(dialect, *lines, pause=None, timeouts=QUICK):
     """Return the events that a body of these lines gives, and the error that ended it."""
     transport = Playback(["".join(f"{line}\n\n" for line in lines).encode()], pause=pause)
     speaker = WireAdapter(dialect, transport, "acme", timeouts=timeouts)
-    events, error = await events_of(speaker, request(model("acme")))
+    events, error = await collect_events(speaker, request(model("acme")))
     assert broken_rules(events) == []
     return events, error
 
@@ -382,7 +382,7 @@ async def turn(target, dialect, *lines):
     first_request = request_for(target, user())
     transport = Playback(["".join(f"{line}\n\n" for line in lines).encode()])
     speaker = WireAdapter(dialect, transport, target.provider, timeouts=QUICK)
-    events, error = await events_of(speaker, first_request)
+    events, error = await collect_events(speaker, first_request)
     assert error is None
     reply = as_message(complete(events), target, Writer())
     return (user(), reply, *(result(call.id) for call in reply.tool_uses)), first_request.tool_ids

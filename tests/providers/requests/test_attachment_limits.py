@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.providers.dialect_journeys import STATIONS
+from tests.providers.dialect_journeys import SWAP_TARGETS
 from tests.providers.histories import PNG
 from tests.providers.recorded_exchanges import model, request
 from tests.strategies import Writer, examples
@@ -221,10 +221,10 @@ def test_text_counts_towards_the_request_limit(left_out):
     assert left_out(conversation([TextBlock("x" * 2**20), *shots]), target) == [True, False]
 
 
-@pytest.mark.parametrize("name", STATIONS)
+@pytest.mark.parametrize("name", SWAP_TARGETS)
 @pytest.mark.req("R-ADP-15")
 def test_body_of_every_dialect_is_within_the_request_limit(places, name):
-    station = STATIONS[name]
+    station = SWAP_TARGETS[name]
     target = replace(station.model, capabilities=takes(max_images=30).capabilities)
     messages = conversation(*([make_image(60_000)] for _ in range(45)))
     fitted = fit_attachments(messages, target, places)

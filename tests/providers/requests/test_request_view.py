@@ -3,7 +3,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.providers.histories import full, reply_metadata
+from tests.providers.histories import build_full_history, reply_metadata
 from tests.providers.recorded_exchanges import READ, model, problems, request
 from tests.strategies import Writer, any_messages, examples, histories
 from yourtool.messages.blocks import (
@@ -54,7 +54,7 @@ def answer(writer, use, text="ok"):
 
 @pytest.mark.parametrize("target", [SONNET, GPT])
 def test_valid_history_of_the_model_is_unchanged(target):
-    history = full(target)
+    history = build_full_history(target)
     assert build_request_view(history, target) == history
     assert all(a is b for a, b in zip(build_request_view(history, target), history, strict=True))
 
@@ -314,7 +314,7 @@ def test_opaque_blocks_of_another_model_never_reach_an_adapter():
 
 
 def test_stored_history_is_unchanged():
-    history = full(SONNET)
+    history = build_full_history(SONNET)
     before = msgspec.json.encode(history)
     build_request_view(history, GPT)
     assert msgspec.json.encode(history) == before

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 
 from tests.doubling import LINEAR, growth
-from tests.providers.dialect_journeys import STATIONS
-from tests.providers.histories import full
+from tests.providers.dialect_journeys import SWAP_TARGETS
+from tests.providers.histories import build_full_history
 from tests.providers.recorded_exchanges import problems, request
 from tests.server_tools import SERVER_TOOLS
 from tests.strategies import examples, json_values
@@ -212,11 +212,15 @@ def server_tool(name, schema):
     )
 
 
-@pytest.mark.parametrize("dialect", STATIONS)
+@pytest.mark.parametrize("dialect", SWAP_TARGETS)
 def test_formats_accept_the_names_and_schemas_of_real_servers(dialect):
-    station = STATIONS[dialect]
+    station = SWAP_TARGETS[dialect]
     tools = tuple(server_tool(name, schema) for name, schema in SERVER_TOOLS.items())
-    body = station.dialect().to_wire(request(station.model, full(station.model), tools)).body
+    body = (
+        station.dialect()
+        .to_wire(request(station.model, build_full_history(station.model), tools))
+        .body
+    )
     assert problems(*station.api, body) == []
     for name in SERVER_TOOLS:
         assert f'"name":"{name}"'.encode() in body

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from tests.providers.fakes import all_of
+from tests.providers.fakes import join_chunks
 from tests.providers.local_server import END, RESET, LocalServer, chunk, head
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError, ServerError
 from yourtool.providers.transports.http import HttpxTransport, Timeouts
@@ -75,7 +75,7 @@ async def test_bytes_are_yielded_as_they_arrive(connect):
             assert await anext(chunks) == b"data: 1\n\n"
             assert not gate.is_set()
             first_seen.set()
-            assert await all_of(chunks) == b"data: 2\n\n"
+            assert await join_chunks(chunks) == b"data: 2\n\n"
 
 
 async def test_compressed_body_is_decompressed(connect):

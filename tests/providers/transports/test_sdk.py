@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.providers.fakes import all_of
+from tests.providers.fakes import join_chunks
 from tests.providers.local_server import END, RESET, LocalServer, chunk, head
 from tests.providers.recorded_exchanges import exchange, sets
 from yourtool.credentials import Secret
@@ -65,7 +65,7 @@ async def test_recorded_bytes_and_statuses_arrive_unchanged_through_every_transp
             async with connect(kind, server.url).post("/v1/x", b'{"a": 1}') as reply:
                 assert reply.status == response["status"]
                 assert reply.headers.items() >= headers.items()
-                assert await all_of(reply.chunks()) == body
+                assert await join_chunks(reply.chunks()) == body
         [(line, sent, posted)] = server.requests
         assert (line, posted) == ("POST /v1/x HTTP/1.1", b'{"a": 1}')
         assert sent["content-type"] == "application/json"

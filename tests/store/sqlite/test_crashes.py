@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.providers.fakes import paths_in
+from tests.providers.fakes import build_paths
 from tests.store.turns import FactBuilder, changed
 from tests.store.writer import FILES, LATER, PICTURE
 from yourtool.blobs import read_blob, reference_of, store_blob
@@ -277,7 +277,7 @@ def test_crash_at_any_line_of_a_file_write_leaves_the_old_or_new_file(tmp_path, 
                 )
                 found.add("first" if len(kept) == 1 else "new")
             case "key":
-                secret = Credentials(paths_in(place), {}).get("p")
+                secret = Credentials(build_paths(place), {}).get("p")
                 assert secret is not None
                 assert stat.S_IMODE((place / "credentials.toml").stat().st_mode) == 0o600
                 found.add(secret.reveal().replace(place.name, "new"))

@@ -22,7 +22,7 @@ from yourtool.store.sqlite.store import SqliteStore
 from yourtool.store.texts import search_terms, snippet
 
 
-async def said(store, *prompts, workspace="/work"):
+async def store_prompts(store, *prompts, workspace="/work"):
     builder = FactBuilder(workspace=workspace)
     await store.append(builder.session_start(), *(builder.turn_start(prompt) for prompt in prompts))
     return builder.session_id
@@ -59,20 +59,20 @@ async def test_hit_contains_session_message_and_snippet(store):
     ],
 )
 async def test_words_of_any_script_case_and_punctuation_are_found(store, text, words):
-    session_id = await said(store, text)
-    await said(store, "something else altogether")
+    session_id = await store_prompts(store, text)
+    await store_prompts(store, "something else altogether")
     assert [hit.session_id for hit in await store.search(words)] == [session_id]
 
 
 @pytest.mark.parametrize("words", ["", "  ", "!!!", '"', "*", "-- ; --", "\0", "zzz", "fix zzz"])
 async def test_absent_words_are_not_found(store, words):
-    await said(store, "please fix this")
+    await store_prompts(store, "please fix this")
     assert await store.search(words) == ()
 
 
 async def test_hits_are_sorted_newest_first_and_filtered_by_workspace_and_limit(store):
-    first = await said(store, "fix one", workspace="/a")
-    second = await said(store, "fix two", "fix three", workspace="/b")
+    first = await store_prompts(store, "fix one", workspace="/a")
+    second = await store_prompts(store, "fix two", "fix three", workspace="/b")
     assert [hit.session_id for hit in await store.search("fix")] == [second, second, first]
     assert [hit.session_id for hit in await store.search("fix", "/a")] == [first]
     assert len(await store.search("fix", limit=1)) == 1

@@ -87,7 +87,7 @@ async def play(stage: Stage, pilot, *events: Event) -> str:
     return stage.shown()
 
 
-def told(*events: Event, width: int = 60) -> list[str]:
+def build_rows(*events: Event, width: int = 60) -> list[str]:
     story = Timeline(retry_key="Ctrl+T", clock=lambda: 5.0)
     for event in events:
         story.apply(event)
@@ -292,10 +292,10 @@ async def test_everything_is_wrapped_again_on_resize(session):
 
 @pytest.mark.req("R-TUI-10")
 def test_reasoning_is_folded_and_redacted_reasoning_is_labelled(session):
-    assert told(*session.reasoning_reply("one two three")) == ["Reasoning, 3 words (Ctrl+O)"]
-    hidden = told(session.reply(RedactedThinkingBlock("xx")))
+    assert build_rows(*session.reasoning_reply("one two three")) == ["Reasoning, 3 words (Ctrl+O)"]
+    hidden = build_rows(session.reply(RedactedThinkingBlock("xx")))
     assert hidden == ["Reasoning hidden by the provider"]
-    sealed = told(session.reply(ThinkingBlock("", signature="xx")))
+    sealed = build_rows(session.reply(ThinkingBlock("", signature="xx")))
     assert sealed == ["Reasoning hidden by the provider"]
 
 
@@ -314,8 +314,8 @@ def test_reasoning_without_events_is_placed_as_after_a_resume(session, hidden):
     )
     content = (hidden, ThinkingBlock("so and so"), TextBlock("I look."), hidden, SHELL)
     stored = session.reply(*content)
-    shown = told(*streamed, stored)
-    assert shown == told(stored)
+    shown = build_rows(*streamed, stored)
+    assert shown == build_rows(stored)
     assert [line for line in shown if "easoning" in line] == [
         "Reasoning hidden by the provider",
         "Reasoning, 3 words (Ctrl+O)",
@@ -415,7 +415,7 @@ def test_edit_card_shows_the_diff_and_plan_card_shows_the_steps(session):
         ToolUseBlock("tu_3", "update_plan", {}),
     )
     steps = [{"step": "look", "status": "done"}, {"step": "leap", "status": "in_progress"}]
-    rows = told(
+    rows = build_rows(
         session.tool_start(edit, SideEffects.WRITE),
         session.tool_result(edit, "ok", diff=DIFF),
         session.tool_start(plan, SideEffects.NONE),
@@ -435,7 +435,7 @@ def test_edit_card_shows_the_diff_and_plan_card_shows_the_steps(session):
 @pytest.mark.req("R-TUI-13")
 def test_running_shell_command_shows_its_last_lines(session):
     printed = [ToolOutputDelta(tool_use_id="tu_1", text=f"line {n}\n") for n in range(3000)]
-    rows = told(session.tool_start(SHELL), *printed)
+    rows = build_rows(session.tool_start(SHELL), *printed)
     hidden = "│ … 2,995 more lines (Ctrl+O)"
     assert rows == ["shell · running", hidden, *(f"│ line {n}" for n in range(2995, 3000))]
 
@@ -462,7 +462,7 @@ def test_stopped_items_are_marked(session):
 
 @pytest.mark.req("R-TUI-17")
 def test_failure_shows_class_provider_cause_and_remedies(session):
-    rows = told(*session.failed_turn("The server is on fire"), width=70)[1:]
+    rows = build_rows(*session.failed_turn("The server is on fire"), width=70)[1:]
     assert rows == [
         "The provider failed · server_error · acme, HTTP 500",
         "The server is on fire",
@@ -474,7 +474,7 @@ def test_failure_shows_class_provider_cause_and_remedies(session):
 @pytest.mark.req("R-TUI-17")
 def test_partial_text_stays_and_a_recovered_failure_is_shortened(session):
     partial = session.message(Role.ASSISTANT, TextBlock("so far"))
-    rows = told(
+    rows = build_rows(
         session.turn_start(),
         *session.text_deltas("so far"),
         session.failed_request("cut", message=partial),
@@ -502,7 +502,7 @@ async def test_one_key_requests_a_retry(session):
 
 
 def test_turn_without_an_available_model_fails_with_reasons(session):
-    rows = told(session.turn_start(), session.no_route())
+    rows = build_rows(session.turn_start(), session.no_route())
     assert rows[1:3] == ["No available model for this message", "acme:big: no key for it"]
 
 
@@ -511,7 +511,9 @@ def test_turn_without_an_available_model_fails_with_reasons(session):
     [("per_message_override", "`@model` in this message"), ("manual_sticky", "chosen with /model")],
 )
 def test_footer_explains_an_explicit_model_selection(session, policy, said):
-    rows = told(session.route(policy), session.reply(TextBlock("a")), session.turn_end(), width=90)
+    rows = build_rows(
+        session.route(policy), session.reply(TextBlock("a")), session.turn_end(), width=90
+    )
     assert rows[-1] == f"demo:tour · {said} · 1,234 in, 567 out · $0.0123 · 3.2 s"
 
 
@@ -528,7 +530,7 @@ def test_footer_explains_a_model_change(session):
         session.reply(TextBlock("b"), model="acme:big"),
         session.turn_end(StopReason.MAX_TOKENS),
     ]
-    rows = told(*first, *second, width=90)
+    rows = build_rows(*first, *second, width=90)
     assert (
         rows[-2].startswith("acme:big · changed: now the default · ") and "output limit" in rows[-1]
     )
@@ -560,7 +562,7 @@ def test_wait_before_a_retry_counts_down_and_offers_no_manual_retry(session):
 
 
 def test_failure_before_a_successful_retry_is_one_line(session):
-    rows = told(
+    rows = build_rows(
         session.turn_start(), session.failed_request(), WAITING, session.failed_request("again")
     )
     assert rows[1] == "The provider failed · server_error · acme, HTTP 500: broken"
@@ -571,11 +573,11 @@ def test_failure_before_a_successful_retry_is_one_line(session):
 def test_input_that_no_model_accepts_is_reported_once(session):
     notices = [Notice(level="error", text=text) for text in ("No model can", "Configured: x")]
     events = session.turn_start(), session.no_route()
-    assert told(*events, *notices) == told(*events)
+    assert build_rows(*events, *notices) == build_rows(*events)
 
 
 def test_finished_message_replaces_the_streamed_text(session):
-    rows = told(*session.text_deltas("wrong"), session.reply(TextBlock("right")))
+    rows = build_rows(*session.text_deltas("wrong"), session.reply(TextBlock("right")))
     assert rows == ["right"]
 
 

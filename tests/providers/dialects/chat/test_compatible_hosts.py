@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.providers.histories import as_message
-from tests.providers.recorded_exchanges import Playback, complete, events_of, model, request
+from tests.providers.recorded_exchanges import Playback, collect_events, complete, model, request
 from tests.providers.stream_rules import broken_rules
 from tests.strategies import Writer
 from yourtool.config import Config, ProviderConfig
@@ -35,7 +35,7 @@ async def replies(body, dialect=None, target=None, ids=None):
     speaker = WireAdapter(
         dialect or ChatDialect(), Playback([body]), target.provider, timeouts=QUICK
     )
-    events, error = await events_of(speaker, outgoing)
+    events, error = await collect_events(speaker, outgoing)
     assert error is None
     assert broken_rules(events) == []
     last_event = complete(events)

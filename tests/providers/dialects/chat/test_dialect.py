@@ -7,13 +7,13 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.providers.histories import as_message, full, image, reply_metadata
+from tests.providers.histories import as_message, build_full_history, image, reply_metadata
 from tests.providers.recorded_exchanges import (
     READ,
     Playback,
     cases,
+    collect_events,
     complete,
-    events_of,
     expected,
     model,
     play,
@@ -68,7 +68,12 @@ def check_golden(name, body):
 @pytest.mark.req("R-ADP-01")
 def test_conversation_with_every_block_has_the_golden_body(target, quirks, golden):
     outgoing = request(
-        target, full(target), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
+        target,
+        build_full_history(target),
+        (READ,),
+        stop_sequences=("END",),
+        temperature=0.5,
+        effort="high",
     )
     posted = ChatDialect(quirks).to_wire(outgoing)
     assert posted.path == "/chat/completions"
@@ -89,7 +94,7 @@ def test_every_valid_history_gives_a_valid_request(history):
 
 
 def test_system_messages_are_merged_and_first():
-    messages = wire(request(GPT, full(GPT)))["messages"]
+    messages = wire(request(GPT, build_full_history(GPT)))["messages"]
     assert messages[0] == {
         "role": "system",
         "content": "You write code.\n\nBe brief.\n\nToday is a Friday.",
@@ -98,7 +103,7 @@ def test_system_messages_are_merged_and_first():
 
 
 def test_results_have_the_id_of_their_call_and_arguments_are_text():
-    messages = wire(request(GPT, full(GPT)))["messages"]
+    messages = wire(request(GPT, build_full_history(GPT)))["messages"]
     [calls] = [message["tool_calls"] for message in messages if "tool_calls" in message]
     answers = [message for message in messages if message["role"] == "tool"]
     assert [call["id"] for call in calls] == [answer["tool_call_id"] for answer in answers]
@@ -109,7 +114,7 @@ def test_results_have_the_id_of_their_call_and_arguments_are_text():
 def test_error_result_has_a_prefix():
     answers = [
         message
-        for message in wire(request(GPT, full(GPT)))["messages"]
+        for message in wire(request(GPT, build_full_history(GPT)))["messages"]
         if message["role"] == "tool"
     ]
     assert answers[0]["content"] == "one\ntwo"
@@ -118,7 +123,7 @@ def test_error_result_has_a_prefix():
 
 @pytest.mark.req("R-ADP-05")
 def test_images_of_results_follow_in_a_user_message():
-    messages = wire(request(GPT, full(GPT)))["messages"]
+    messages = wire(request(GPT, build_full_history(GPT)))["messages"]
     at = max(place for place, message in enumerate(messages) if message["role"] == "tool")
     assert messages[at + 1]["role"] == "user"
     assert [part["type"] for part in messages[at + 1]["content"]] == ["text", "image_url"]
@@ -126,7 +131,7 @@ def test_images_of_results_follow_in_a_user_message():
 
 
 def test_images_stay_in_results_if_supported():
-    outgoing = request(GPT, full(GPT))
+    outgoing = request(GPT, build_full_history(GPT))
     messages = wire(outgoing, provider="openai-compat", images_in_tool_results=True)["messages"]
     [answer, _] = [message for message in messages if message["role"] == "tool"]
     assert [part["type"] for part in answer["content"]] == ["text", "image_url"]
@@ -135,7 +140,7 @@ def test_images_stay_in_results_if_supported():
 @pytest.mark.req("R-ADP-05")
 def test_dropped_images_and_reasoning_log_one_warning_each(caplog):
     blind = model("openai", "gpt-3.5-turbo", capabilities=AdapterCapabilities())
-    wire(request(blind, full(blind)))
+    wire(request(blind, build_full_history(blind)))
     assert [record.block_type for record in caplog.records] == [
         "image",
         "thinking",
@@ -167,13 +172,19 @@ def test_message_without_text_or_calls_is_dropped():
 
 
 def test_reply_without_calls_has_no_list_of_calls():
-    messages = wire(request(GPT, full(GPT)))["messages"]
+    messages = wire(request(GPT, build_full_history(GPT)))["messages"]
     assert all(message.get("tool_calls", True) for message in messages)
 
 
 def test_reasoning_model_gets_only_supported_fields():
     body = wire(
-        request(REASONER, full(REASONER), temperature=0.5, stop_sequences=("x",), effort="low")
+        request(
+            REASONER,
+            build_full_history(REASONER),
+            temperature=0.5,
+            stop_sequences=("x",),
+            effort="low",
+        )
     )
     assert body["max_completion_tokens"] == 4096
     assert body["reasoning_effort"] == "low"
@@ -181,7 +192,7 @@ def test_reasoning_model_gets_only_supported_fields():
 
 
 def test_request_without_tools_has_no_list_of_tools():
-    assert "tools" not in wire(request(GPT, full(GPT)))
+    assert "tools" not in wire(request(GPT, build_full_history(GPT)))
 
 
 COMMON = {
@@ -214,7 +225,7 @@ def uncommon(value, place=""):
 @pytest.mark.req("R-ADP-20")
 def test_unknown_server_gets_no_vendor_fields(choice):
     unknown = Catalogue([], "2026-01-01").get("local:somebody/model")
-    view = build_request_view(full(ROUTED), unknown)
+    view = build_request_view(build_full_history(ROUTED), unknown)
     outgoing = request(
         unknown,
         view,
@@ -236,7 +247,9 @@ def test_unknown_server_gets_no_vendor_fields(choice):
 
 
 def test_quirks_change_the_request():
-    body = wire(request(GPT, full(GPT), effort="low"), stream_usage=False, effort="none")
+    body = wire(
+        request(GPT, build_full_history(GPT), effort="low"), stream_usage=False, effort="none"
+    )
     assert not {"stream_options", "reasoning_effort", "reasoning"} & body.keys()
     ids = ToolIdMap()
     canonical = ids.canonical("openai", "call_abcdefghijkl")
@@ -304,7 +317,7 @@ async def replies(*chunks):
     """What the dialect makes of these chunks of a stream."""
     lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks] + ["data: [DONE]\n\n"]
     transport = Playback(["".join(lines).encode()])
-    events, error = await events_of(
+    events, error = await collect_events(
         WireAdapter(ChatDialect(), transport, "openai"), request(model("openai"))
     )
     assert error is None

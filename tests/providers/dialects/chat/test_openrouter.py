@@ -3,7 +3,7 @@ from decimal import Decimal
 
 import pytest
 
-from tests.providers.histories import as_message, full
+from tests.providers.histories import as_message, build_full_history
 from tests.providers.recorded_exchanges import (
     READ,
     cases,
@@ -112,7 +112,7 @@ def test_reasoning_without_entries_is_replayed_as_one():
 @pytest.mark.req("R-ADP-18")
 def test_stable_prompt_ends_with_a_breakpoint_if_required(name, marked):
     target = model("openrouter", name)
-    body = wire(request(target, build_request_view(full(target), target)))
+    body = wire(request(target, build_request_view(build_full_history(target), target)))
     stable = {"type": "text", "text": "You write code.\n\nBe brief."}
     if marked:
         assert body["messages"][0]["content"] == [
@@ -135,7 +135,7 @@ def test_missing_stable_prompt_has_no_breakpoint():
 @pytest.mark.parametrize(("effort", "sent"), [("low", "low"), ("max", "high")])
 @pytest.mark.req("R-ADP-17")
 def test_effort_is_a_separate_object(effort, sent):
-    body = wire(request(GROK, full(GROK), (READ,), effort=effort))
+    body = wire(request(GROK, build_full_history(GROK), (READ,), effort=effort))
     assert body["reasoning"] == {"effort": sent}
     assert "reasoning_effort" not in body
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.providers.histories import as_message, full, image
+from tests.providers.histories import as_message, build_full_history, image
 from tests.providers.recorded_exchanges import (
     READ,
     Playback,
     cases,
+    collect_events,
     complete,
-    events_of,
     exchange,
     expected,
     model,
@@ -50,8 +50,8 @@ def wire(outgoing):
 
 async def replies(*frames):
     body = b"".join(b"data: " + json.dumps(frame).encode() + b"\r\n\r\n" for frame in frames)
-    outgoing = request(FLASH, build_request_view(full(FLASH), FLASH))
-    events, error = await events_of(
+    outgoing = request(FLASH, build_request_view(build_full_history(FLASH), FLASH))
+    events, error = await collect_events(
         WireAdapter(GenerateContentDialect(), Playback([body]), "google"), outgoing
     )
     assert broken_rules(events) == []
@@ -71,7 +71,12 @@ def frame(*parts, finish=None, **rest):
 @pytest.mark.req("R-ADP-01")
 def test_conversation_with_every_block_has_the_golden_body(target, golden):
     outgoing = request(
-        target, full(target), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
+        target,
+        build_full_history(target),
+        (READ,),
+        stop_sequences=("END",),
+        temperature=0.5,
+        effort="high",
     )
     posted = GenerateContentDialect().to_wire(outgoing)
     name = target.wire_name
@@ -90,7 +95,9 @@ def test_conversation_with_every_block_has_the_golden_body(target, golden):
     ],
 )
 def test_model_name_cannot_change_the_url(name, path):
-    posted = GenerateContentDialect().to_wire(request(model("google", name), full(FLASH)))
+    posted = GenerateContentDialect().to_wire(
+        request(model("google", name), build_full_history(FLASH))
+    )
     assert posted.path == f"{path}:streamGenerateContent?alt=sse"
 
 
@@ -235,7 +242,7 @@ async def test_signed_reasoning_is_a_separate_block_and_is_replayed():
 
 
 def test_calls_of_another_model_get_a_marker_instead_of_a_signature():
-    history = full(model("openai", "gpt-4o"))
+    history = build_full_history(model("openai", "gpt-4o"))
     parts = wire(request(FLASH, build_request_view(history, FLASH)))["contents"][1]["parts"]
     calls = [part for part in parts if "functionCall" in part]
     assert [call.get("thoughtSignature") for call in calls] == [SKIP, None]
@@ -245,7 +252,9 @@ def test_calls_of_another_model_get_a_marker_instead_of_a_signature():
 
 @pytest.mark.req("R-ADP-05")
 def test_results_follow_their_calls_before_images():
-    contents = wire(request(FLASH, build_request_view(full(FLASH), FLASH)))["contents"]
+    contents = wire(request(FLASH, build_request_view(build_full_history(FLASH), FLASH)))[
+        "contents"
+    ]
     assert [content["role"] for content in contents] == [
         "user",
         "model",
@@ -263,7 +272,7 @@ def test_results_follow_their_calls_before_images():
 
 
 def test_system_messages_are_parts_of_one_instruction():
-    body = wire(request(FLASH, full(FLASH)))
+    body = wire(request(FLASH, build_full_history(FLASH)))
     assert body["systemInstruction"] == {
         "parts": [
             {"text": "You write code."},
@@ -316,7 +325,7 @@ def test_invalid_names_are_sanitised_equally_in_call_and_result():
 )
 @pytest.mark.req("R-ADP-17")
 def test_effort_has_the_form_of_the_model(target, effort, config):
-    body = wire(request(target, full(target)[6:7], effort=effort))
+    body = wire(request(target, build_full_history(target)[6:7], effort=effort))
     assert body["generationConfig"].get("thinkingConfig") == config
 
 
@@ -397,7 +406,7 @@ async def test_stream_without_finish_reason_is_an_error():
 @pytest.mark.parametrize("body", [b"{}", b'{"usageMetadata":{"promptTokenCount":3}}', b"{"])
 async def test_document_without_reply_is_an_error(body):
     speaker = WireAdapter(GenerateContentDialect(), Playback([body]), "google")
-    events, error = await events_of(speaker, request(FLASH))
+    events, error = await collect_events(speaker, request(FLASH))
     assert error is not None
     assert events == []
 
@@ -478,7 +487,7 @@ async def test_missing_counters_are_estimated():
 @pytest.mark.req("R-ADP-07")
 async def test_errors_in_an_array_have_their_class(status, body, kind, wrap):
     transport = Playback([json.dumps(wrap({"error": body})).encode()], status)
-    _, error = await events_of(
+    _, error = await collect_events(
         WireAdapter(GenerateContentDialect(), transport, "google"), request(FLASH)
     )
     assert error is not None

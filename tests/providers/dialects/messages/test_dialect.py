@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.providers.dialect_cases import sse
-from tests.providers.histories import as_message, full, image, reply_metadata
+from tests.providers.histories import as_message, build_full_history, image, reply_metadata
 from tests.providers.recorded_exchanges import (
     NAMES,
     READ,
@@ -74,7 +74,9 @@ def check_golden(name: str, body: bytes) -> None:
 
 @pytest.mark.req("R-ADP-01")
 def test_conversation_with_every_block_has_the_golden_body():
-    outgoing = request(SONNET, full(SONNET), (READ,), stop_sequences=("END", " "), temperature=0.5)
+    outgoing = request(
+        SONNET, build_full_history(SONNET), (READ,), stop_sequences=("END", " "), temperature=0.5
+    )
     posted = MessagesDialect().to_wire(outgoing)
     assert posted.path == "/v1/messages"
     assert problems("anthropic", "messages", posted.body) == []
@@ -85,8 +87,8 @@ def test_equal_requests_have_equal_bytes():
     turned = msgspec.structs.replace(
         READ, input_schema=dict(reversed(list(READ.input_schema.items())))
     )
-    one = MessagesDialect().to_wire(request(SONNET, full(SONNET), (READ,))).body
-    two = MessagesDialect().to_wire(request(SONNET, full(SONNET), (turned,))).body
+    one = MessagesDialect().to_wire(request(SONNET, build_full_history(SONNET), (READ,))).body
+    two = MessagesDialect().to_wire(request(SONNET, build_full_history(SONNET), (turned,))).body
     assert one == two
 
 
@@ -190,7 +192,7 @@ def _types(stream):
 
 
 def test_system_prompt_is_separate_and_consecutive_messages_are_merged():
-    body = wire(request(SONNET, full(SONNET)))
+    body = wire(request(SONNET, build_full_history(SONNET)))
     assert [block["text"] for block in body["system"]] == [
         "You write code.",
         "Be brief.",
@@ -204,7 +206,9 @@ def test_system_prompt_is_separate_and_consecutive_messages_are_merged():
 
 @pytest.mark.req("R-ADP-18")
 def test_cache_breakpoints_follow_the_plan():
-    body = wire(request(SONNET, full(SONNET), (READ, msgspec.structs.replace(READ, name="b"))))
+    body = wire(
+        request(SONNET, build_full_history(SONNET), (READ, msgspec.structs.replace(READ, name="b")))
+    )
     marked = []
     for block in [*body["tools"], *body["system"], *_blocks(body)]:
         if "cache_control" in block:
@@ -219,7 +223,7 @@ def _blocks(body):
 
 
 def test_two_requests_in_a_row_share_their_prefix():
-    history, ids = full(SONNET), ToolIdMap()
+    history, ids = build_full_history(SONNET), ToolIdMap()
     first = wire(request(SONNET, history[:6], (READ,), tool_ids=ids))
     second = wire(request(SONNET, history, (READ,), tool_ids=ids))
     assert (first["tools"], first["system"]) == (second["tools"], second["system"])
@@ -232,7 +236,8 @@ def test_two_requests_in_a_row_share_their_prefix():
 def test_model_without_cache_gets_no_breakpoints():
     plain = model("anthropic", "x", capabilities=AdapterCapabilities(supports_images=True))
     assert (
-        b"cache_control" not in MessagesDialect().to_wire(request(plain, full(plain), (READ,))).body
+        b"cache_control"
+        not in MessagesDialect().to_wire(request(plain, build_full_history(plain), (READ,))).body
     )
 
 
@@ -307,7 +312,7 @@ def test_dropped_block_logs_one_warning_with_five_fields(blocks, kind, caplog):
 def test_effort_has_the_form_of_the_model(form, effort, fields):
     target = model("anthropic", "claude-opus-4-7", thinking=form)
     outgoing = request(
-        target, full(target), effort=effort, temperature=0.5, max_output_tokens=64_000
+        target, build_full_history(target), effort=effort, temperature=0.5, max_output_tokens=64_000
     )
     body = wire(outgoing)
     assert {name: body[name] for name in ("thinking", "output_config") if name in body} == fields
@@ -365,14 +370,18 @@ def test_image_in_an_error_result_becomes_a_placeholder(caplog):
 
 def test_reasoning_is_requested_only_if_supported():
     outgoing = request(
-        SONNET, full(SONNET), effort="medium", temperature=0.5, max_output_tokens=9_000
+        SONNET,
+        build_full_history(SONNET),
+        effort="medium",
+        temperature=0.5,
+        max_output_tokens=9_000,
     )
     body = wire(outgoing)
     assert body["thinking"] == {"type": "enabled", "budget_tokens": 7_976}
     assert "temperature" not in body
     plain = model("anthropic", "x", capabilities=AdapterCapabilities())
     assert "thinking" not in wire(
-        msgspec.structs.replace(outgoing, model=plain, messages=full(plain)[6:])
+        msgspec.structs.replace(outgoing, model=plain, messages=build_full_history(plain)[6:])
     )
 
 

@@ -7,13 +7,13 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.providers.histories import as_message, full, image, reply_metadata
+from tests.providers.histories import as_message, build_full_history, image, reply_metadata
 from tests.providers.recorded_exchanges import (
     READ,
     Playback,
     cases,
+    collect_events,
     complete,
-    events_of,
     model,
     play,
     problems,
@@ -70,13 +70,18 @@ async def play_lines(*lines, outgoing=None):
     speaker = WireAdapter(
         OllamaDialect(), Playback(lines), "ollama", timeouts=StreamTimeouts(linger=0.001)
     )
-    return await events_of(speaker, outgoing or request(QWEN))
+    return await collect_events(speaker, outgoing or request(QWEN))
 
 
 @pytest.mark.req("R-ADP-01")
 def test_conversation_with_every_block_has_the_golden_body():
     outgoing = request(
-        QWEN, full(QWEN), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
+        QWEN,
+        build_full_history(QWEN),
+        (READ,),
+        stop_sequences=("END",),
+        temperature=0.5,
+        effort="high",
     )
     body = OllamaDialect().to_wire(outgoing).body
     assert problems("ollama", "chat", body) == []
@@ -100,7 +105,7 @@ def test_every_valid_history_gives_a_valid_request(history):
 
 @pytest.mark.req("R-OLL-04")
 def test_requested_context_is_that_of_routing_and_not_truncated():
-    body = wire(request(able(QWEN, max_context_tokens=12_345), full(QWEN)))
+    body = wire(request(able(QWEN, max_context_tokens=12_345), build_full_history(QWEN)))
     assert body["options"]["num_ctx"] == 12_345
     assert body["options"]["num_predict"] == 4096
     assert (body["truncate"], body["shift"]) == (False, False)
@@ -108,7 +113,7 @@ def test_requested_context_is_that_of_routing_and_not_truncated():
 
 @pytest.mark.req("R-OLL-01")
 def test_arguments_are_objects_and_results_name_their_tool_in_order():
-    messages = wire(request(QWEN, full(QWEN)))["messages"]
+    messages = wire(request(QWEN, build_full_history(QWEN)))["messages"]
     [calls] = [message["tool_calls"] for message in messages if "tool_calls" in message]
     answers = [message for message in messages if message["role"] == "tool"]
     assert calls[0]["function"]["arguments"] == {"a": "ü", "limit": 5, "path": "b.txt"}
@@ -119,13 +124,15 @@ def test_arguments_are_objects_and_results_name_their_tool_in_order():
 
 @pytest.mark.req("R-OLL-05")
 def test_model_without_tools_gets_none():
-    assert "tools" in wire(request(QWEN, full(QWEN), (READ,)))
-    assert "tools" not in wire(request(able(QWEN, supports_tools=False), full(QWEN), (READ,)))
+    assert "tools" in wire(request(QWEN, build_full_history(QWEN), (READ,)))
+    assert "tools" not in wire(
+        request(able(QWEN, supports_tools=False), build_full_history(QWEN), (READ,))
+    )
 
 
 @pytest.mark.req("R-ADP-05")
 def test_images_are_plain_base64_and_addresses_are_dropped_with_a_warning(caplog):
-    messages = wire(request(QWEN, full(QWEN)))["messages"]
+    messages = wire(request(QWEN, build_full_history(QWEN)))["messages"]
     with_images = [message for message in messages if "images" in message]
     assert [message["content"] for message in with_images] == [
         "What is in this picture?",
@@ -161,7 +168,7 @@ def test_result_with_images_only_refers_to_them():
 )
 @pytest.mark.req("R-ADP-17")
 def test_effort_has_the_form_of_the_model(target, effort, think):
-    assert wire(request(target, full(target), effort=effort)).get("think") == think
+    assert wire(request(target, build_full_history(target), effort=effort)).get("think") == think
 
 
 @pytest.mark.parametrize("name", cases(["ollama-chat-thinking-stream", "ollama-chat-f22fb06d"]))

@@ -7,14 +7,14 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.providers.histories import as_message, full, image, reply_metadata
+from tests.providers.histories import as_message, build_full_history, image, reply_metadata
 from tests.providers.recorded_exchanges import (
     NAMES,
     READ,
     Playback,
     cases,
+    collect_events,
     complete,
-    events_of,
     exchange,
     expected,
     model,
@@ -94,7 +94,7 @@ async def play_events(*events, named=True):
     speaker = WireAdapter(
         ResponsesDialect(), transport, "openai", timeouts=StreamTimeouts(linger=0.001)
     )
-    return await events_of(speaker, request(GPT))
+    return await collect_events(speaker, request(GPT))
 
 
 def check_golden(name, body):
@@ -110,7 +110,12 @@ def check_golden(name, body):
 @pytest.mark.req("R-ADP-01")
 def test_conversation_with_every_block_has_the_golden_body(target, golden):
     outgoing = request(
-        target, full(target), (READ,), stop_sequences=("END",), temperature=0.5, effort="high"
+        target,
+        build_full_history(target),
+        (READ,),
+        stop_sequences=("END",),
+        temperature=0.5,
+        effort="high",
     )
     posted = ResponsesDialect().to_wire(outgoing)
     assert problems("openai", "responses", posted.body) == []
@@ -131,21 +136,24 @@ def test_every_valid_history_gives_a_valid_request(history):
 
 @pytest.mark.req("R-ADP-17")
 def test_storage_is_off_and_reasoning_is_included_if_supported():
-    body = wire(request(GPT, full(GPT)))
+    body = wire(request(GPT, build_full_history(GPT)))
     assert (body["store"], body["include"]) == (False, ["reasoning.encrypted_content"])
     assert "reasoning" not in body
-    assert wire(request(GPT, full(GPT), effort="low"))["reasoning"]["effort"] == "low"
-    assert not {"include", "reasoning"} & wire(request(PLAIN, full(PLAIN), effort="low")).keys()
+    assert wire(request(GPT, build_full_history(GPT), effort="low"))["reasoning"]["effort"] == "low"
+    assert (
+        not {"include", "reasoning"}
+        & wire(request(PLAIN, build_full_history(PLAIN), effort="low")).keys()
+    )
 
 
 def test_tools_are_flat_and_not_strict():
-    [tool] = wire(request(GPT, full(GPT), (READ,)))["tools"]
+    [tool] = wire(request(GPT, build_full_history(GPT), (READ,)))["tools"]
     assert (tool["type"], tool["name"], tool["strict"]) == ("function", "read_file", False)
 
 
 @pytest.mark.req("R-ADP-05")
 def test_images_are_in_messages_and_results_and_errors_have_a_prefix():
-    items = wire(request(GPT, full(GPT)))["input"]
+    items = wire(request(GPT, build_full_history(GPT)))["input"]
     outputs = [item["output"] for item in items if item["type"] == "function_call_output"]
     assert [part["type"] for part in items[0]["content"]] == ["input_text", "input_image"]
     assert [part["type"] for part in outputs[0]] == ["input_text", "input_image"]
@@ -165,7 +173,7 @@ def test_images_are_in_messages_and_results_and_errors_have_a_prefix():
 
 @pytest.mark.req("R-ADP-05")
 def test_reasoning_without_an_item_is_dropped_with_a_warning(caplog):
-    items = wire(request(GPT, full(GPT)))["input"]
+    items = wire(request(GPT, build_full_history(GPT)))["input"]
     assert "reasoning" not in [item["type"] for item in items]
     assert [record.block_type for record in caplog.records] == ["thinking", "redacted_thinking"]
 
@@ -432,7 +440,7 @@ async def test_reply_cut_by_the_output_limit_does_not_run_its_last_call():
 
 def test_model_without_images_gets_none_and_no_cache_key():
     blind = model("openai", "gpt-oss", capabilities=AdapterCapabilities())
-    text = json.dumps(wire(request(blind, full(blind))))
+    text = json.dumps(wire(request(blind, build_full_history(blind))))
     assert "input_image" not in text
     assert "prompt_cache_key" not in text
 
