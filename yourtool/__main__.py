@@ -5,9 +5,12 @@ import os
 import sys
 import threading
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 
 from yourtool import environment, prctl
+from yourtool.early_prompt.handover import Handover
+from yourtool.early_prompt.prompt import find_early_prompt
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.supervisor import run_supervised
 
@@ -19,14 +22,16 @@ def main() -> None:
     _open_missing_streams()
     environment.hide()
     prctl.forbid_inspection()
-    code = run_supervised(run)
+    early_prompt = find_early_prompt(sys.argv[1:])
+    handover = early_prompt.handover if early_prompt is not None else None
+    code = run_supervised(partial(run, handover), early_prompt)
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # closed, or without a reader
             stream.flush()
     os._exit(code)  # without waiting for threads of cancelled calls
 
 
-def run() -> int:
+def run(handover: Handover | None) -> int:
     """Import and run the program, which the supervising parents never import.
 
     Garbage collection is off during the import, because modules stay; the program enables it.
@@ -34,10 +39,12 @@ def run() -> int:
     gc.disable()
     _reserve_stderr()
     try:
-        return import_module("yourtool.cli").main(sys.argv[1:])
+        return import_module("yourtool.cli").main(sys.argv[1:], handover)
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001 - the program could not be loaded
+        if handover is not None:
+            handover.release()
         _report(type(error), error, None)
         return 1
 

@@ -68,11 +68,14 @@ def _ignore(_number: int, _frame: FrameType | None) -> None:
     """Do nothing: without a handler, SIGCHLD is ignored and `sigwait` may miss it."""
 
 
-def run_guarded(run: Callable[[], int], parent_alive: int) -> int:
+def run_guarded(
+    run: Callable[[], int], parent_alive: int, restore: Callable[[], None] | None = None
+) -> int:
     """Run the program in a child of this process, which becomes its guardian and never returns.
 
-    The other end of the pipe `parent_alive` closes when the parent of the guardian ends. If no
-    process can be forked, the program runs without a guardian.
+    The other end of the pipe `parent_alive` closes when the parent of the guardian ends. If that
+    was before the program died, the guardian calls `restore`, with the terminal as its standard
+    streams. If no process can be forked, the program runs without a guardian.
     """
     signals = Signals((*FORWARDED, signal.SIGALRM, _PARENT_ENDED))
     guardian_alive, guardian_end = os.pipe()
@@ -81,14 +84,15 @@ def run_guarded(run: Callable[[], int], parent_alive: int) -> int:
         signals.restore()
         return run()
     if program != 0:
-        _guard(program, signals)
+        _guard(program, signals, restore)
     os.close(guardian_end)
     signals.restore()
     _watch(parent_alive, guardian_alive)
     return run()
 
 
-def _guard(program: int, signals: Signals) -> NoReturn:
+def _guard(program: int, signals: Signals, restore: Callable[[], None] | None) -> NoReturn:
+    parent, terminal = os.getppid(), os.dup(0) if restore is not None else -1
     with suppress(OSError):
         os.setpgid(0, 0)
     prctl.adopt_orphans()
@@ -96,6 +100,10 @@ def _guard(program: int, signals: Signals) -> NoReturn:
     close_standard_streams()
     code = wait(program, signals, stopped=stop, kill_after_timeout=True)
     end_descendants()
+    if restore is not None and code < 0 and os.getppid() != parent:
+        os.dup2(terminal, 0)
+        os.dup2(terminal, 1)
+        restore()
     end_as(code)
 
 

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from yourtool import prctl
+from yourtool.early_prompt.prompt import EarlyPrompt
 from yourtool.guardian import (
     FORWARDED,
     Signals,
@@ -29,32 +30,23 @@ from yourtool.guardian import (
     wait,
 )
 from yourtool.memory import memory_limit
-
-RESET = (
-    b"\x1b[?2026l"  # a frame that was never finished
-    b"\x1b[<u"  # keyboard protocol; first, because the alternate screen has its own stack
-    b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1016l"  # mouse
-    b"\x1b[?1004l"  # focus reports
-    b"\x1b[?2004l"  # bracketed paste
-    b"\x1b[?2048l"  # resize reports
-    b"\x1b[?1049l"  # alternate screen
-    b"\x1b[?7h\x1b[?25h\x1b[0m\r"  # wrap, cursor, colours
-)
-"""Resets every terminal mode that a full-screen program may have set."""
+from yourtool.terminal_modes import RESET, get_settings, is_in_foreground, restore, set_settings
 
 _CLEAN_EXIT = b"."
 
 
-def run_supervised(run: Callable[[], int]) -> int:
+def run_supervised(run: Callable[[], int], early_prompt: EarlyPrompt | None = None) -> int:
     """Run the program below this process; return its exit code, both in the program and here.
 
     If standard input and output are terminals, the code is 128 + N when signal N ended the program;
-    otherwise this process ends by the same signal.
+    otherwise this process ends by the same signal. The early prompt is shown until the program
+    takes the terminal over.
     """
-    saved = _settings() if os.isatty(0) and os.isatty(1) else None
+    saved = get_settings() if os.isatty(0) and os.isatty(1) else None
     report_read, report_write = os.pipe()
     parent_alive, parent_end = os.pipe()
     signals = Signals(FORWARDED)
+    as_guardian = partial(_restore_as_guardian, saved, os.getpgrp()) if saved is not None else None
     child = fork_guardian()
     if child is None:
         signals.restore()
@@ -63,13 +55,17 @@ def run_supervised(run: Callable[[], int]) -> int:
         signals.restore()
         os.close(report_read)
         os.close(parent_end)
+        if early_prompt is not None:
+            early_prompt.handover.open()
         try:
-            return run_guarded(run, parent_alive)
+            return run_guarded(run, parent_alive, as_guardian)
         finally:
             with suppress(BrokenPipeError):  # the parent may be gone
                 os.write(report_write, _CLEAN_EXIT)
     os.close(report_write)
     os.close(parent_alive)
+    if early_prompt is not None:
+        early_prompt.show(child)
     prctl.adopt_orphans()
     if saved is None:
         close_standard_streams()
@@ -77,48 +73,47 @@ def run_supervised(run: Callable[[], int]) -> int:
         end_descendants()  # some remain if the guardian was killed
         end_as(code)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # restoring from the background must not stop us
-    code = wait(child, signals, stopped=partial(_stop_with_program, saved))
+    code = wait(child, signals, stopped=partial(_stop_with_program, saved, early_prompt))
     end_descendants()
     is_clean = os.read(report_read, 1) == _CLEAN_EXIT
-    if not is_clean or _settings() != saved:
-        _restore(saved)
+    if early_prompt is not None:
+        early_prompt.end()
+        if early_prompt.was_quit:
+            is_clean, code = True, 0
+    if not is_clean or get_settings() != saved:
+        restore(saved)
     if not is_clean:
         _explain(code)
     return code if code >= 0 else 128 - code
 
 
-def _stop_with_program(saved: list[Any]) -> None:
+def _stop_with_program(saved: list[Any], early_prompt: EarlyPrompt | None) -> None:
     """Restore the shell's terminal settings while the program is stopped."""
-    program_settings = _settings()
+    if early_prompt is not None:
+        early_prompt.hide()
+    program_settings = get_settings()
     if program_settings is None or program_settings == saved:
         stop()
     else:
-        _set(saved, termios.TCSADRAIN)
+        set_settings(saved, termios.TCSADRAIN)
         stop()
-        if os.tcgetpgrp(0) == os.getpgrp():
-            _set(program_settings, termios.TCSADRAIN)
+        if is_in_foreground():
+            set_settings(program_settings, termios.TCSADRAIN)
+    if early_prompt is not None and is_in_foreground():
+        early_prompt.show_again()
 
 
-def _restore(saved: list[Any]) -> None:
+def _restore_as_guardian(saved: list[Any], group: int) -> None:
+    """Restore the terminal of the process group `group`, unless a shell uses it again."""
+    signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     try:
+        is_used = os.tcgetpgrp(0) != group
+    except OSError:  # with the leader of its session, the terminal lost its foreground group
+        is_used = False
+    if is_used:
         os.write(1, RESET)
-    except OSError:
-        return
-    _set(saved, termios.TCSAFLUSH)  # unread mouse reports would be input of the shell
-
-
-def _settings() -> list[Any] | None:
-    try:
-        return termios.tcgetattr(0)
-    except termios.error:
-        return None
-
-
-def _set(settings: list[Any], when: int) -> None:
-    try:
-        termios.tcsetattr(0, when, settings)
-    except termios.error:
-        return  # the terminal itself is gone
+    elif get_settings() != saved:
+        restore(saved)
 
 
 def _explain(code: int) -> None:

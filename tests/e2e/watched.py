@@ -10,19 +10,20 @@ from importlib import import_module
 from pathlib import Path
 
 from yourtool import __main__ as program
+from yourtool.early_prompt.handover import Handover
 
 FILE = os.environ.pop("BLOCKED_LOOPS", "")
 """Reports of blocked loops are appended to this file."""
 
 
-def watched(run: Callable[[], int]) -> Callable[[], int]:
+def watched(run: Callable[[Handover | None], int]) -> Callable[[Handover | None], int]:
     """Return `run` with watched loops in its process, the innermost of three."""
 
-    def run_watched() -> int:
+    def run_watched(handover: Handover | None) -> int:
         loops = import_module("tests.loop_watchdog")
         loops.watchdog.note = _write
         asyncio.set_event_loop_policy(loops.WatchedPolicy())
-        return run()
+        return run(handover)
 
     return run_watched
 

@@ -9,14 +9,16 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
 from yourtool.cli.arguments import Arguments, parse_arguments
 from yourtool.cli.logfile import log_to_file
 from yourtool.config import RunOptions, install_defaults, load_config
+from yourtool.early_prompt.handover import Handover
+from yourtool.early_prompt.typing_ahead import keys_for_interface
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.paths import Paths, require_data_directory, resolve_paths
@@ -30,11 +32,14 @@ _FPS_VARIABLE = "TEXTUAL_FPS"
 """Textual's maximum frame rate: https://textual.textualize.io/api/constants/"""
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run a command line and return the exit code; errors are printed in one or two lines."""
+def main(argv: Sequence[str], handover: Handover | None = None) -> int:
+    """Run a command line and return the exit code; errors are printed in one or two lines.
+
+    `handover` is that of the early prompt, if the terminal shows it.
+    """
     try:
         try:
-            return _main(argv)
+            return _main(argv, handover)
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
@@ -44,13 +49,14 @@ def main(argv: Sequence[str]) -> int:
         return ExitCode.FAILED
 
 
-def _main(argv: Sequence[str]) -> int:
+def _main(argv: Sequence[str], handover: Handover | None) -> int:
     paths: Paths | None = None
     try:
-        paths = resolve_paths()
-        log_to_file(paths)
-        arguments = parse_arguments(argv)
-        return _dispatch(arguments, resolve_paths(arguments.session_dir))
+        with _released_on_error(handover):
+            paths = resolve_paths()
+            log_to_file(paths)
+            arguments = parse_arguments(argv)
+            return _dispatch(arguments, resolve_paths(arguments.session_dir), handover)
     except YourtoolError as error:
         _print_error(str(error))
         return exit_code_for(error)
@@ -67,12 +73,23 @@ def _main(argv: Sequence[str]) -> int:
         return ExitCode.FAILED
 
 
+@contextmanager
+def _released_on_error(handover: Handover | None) -> Generator[None, None, None]:
+    """Leave the early prompt before an error is printed."""
+    try:
+        yield
+    except BaseException:
+        if handover is not None:
+            handover.release()
+        raise
+
+
 def _print_error(message: str) -> None:
     with suppress(OSError):  # standard error is closed, or the disk is full
         sys.stderr.write(f"yourtool: {printable(message)}\n")
 
 
-def _dispatch(arguments: Arguments, paths: Paths) -> int:
+def _dispatch(arguments: Arguments, paths: Paths, handover: Handover | None) -> int:
     if arguments.no_color:
         os.environ["NO_COLOR"] = "1"
     if arguments.command:
@@ -82,7 +99,7 @@ def _dispatch(arguments: Arguments, paths: Paths) -> int:
     if arguments.prompt is not None:
         return _run_headless(arguments, arguments.prompt, paths)
     install_defaults(paths)
-    return _run_interface(arguments, paths)
+    return _run_interface(arguments, paths, handover)
 
 
 def _run_headless(arguments: Arguments, prompt: str, paths: Paths) -> int:
@@ -104,7 +121,7 @@ def _read_standard_input() -> str:
     return sys.stdin.buffer.read().decode("utf-8-sig", "replace")
 
 
-def _run_interface(arguments: Arguments, paths: Paths) -> int:
+def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None) -> int:
     if not (os.isatty(0) and os.isatty(1)):
         raise UsageError(
             "the interface needs a terminal on standard input and output;"
@@ -117,7 +134,8 @@ def _run_interface(arguments: Arguments, paths: Paths) -> int:
             ' or use `yourtool -p "PROMPT"`, which prints plain text'
         )
     require_data_directory(paths)
-    with import_module("yourtool.tui.typeahead").collect_typeahead() as typed_ahead:
+    shows_early_prompt = handover is not None and handover.is_open
+    with keys_for_interface(handover) as take_keys:
         config = load_config(paths)
         app = _import_interface().YourtoolApp(
             _runtime_opener(arguments, paths),
@@ -127,8 +145,10 @@ def _run_interface(arguments: Arguments, paths: Paths) -> int:
             continue_last=arguments.continue_last,
         )
         app.first_prompt = arguments.first_prompt
-        app.typed_ahead = typed_ahead
         app.apply_settings(config.ui)
+        app.take_keys = take_keys
+        if shows_early_prompt:
+            app.replace_early_prompt()
         app.run()
     if app.failed:
         os._exit(ExitCode.FAILED)  # skip cleanup: the parent process restores the terminal

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 from textual import events, on, work
 from textual.actions import SkipAction
-from textual.app import App
 from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
 
@@ -22,8 +21,10 @@ from yourtool.config import UiConfig
 from yourtool.errors import ConfigError, YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.paths import resolve_paths, shipped_directory
+from yourtool.terminal_modes import has_job_control
 from yourtool.text import encodable
 from yourtool.tui.display_filters import AsciiFilter, NoColorFilter
+from yourtool.tui.first_screen_app import FirstScreenApp
 from yourtool.tui.output_filter import SanitizeFilter
 from yourtool.tui.screens.attachments import attach_from_options
 from yourtool.tui.screens.chat import ChatScreen
@@ -42,7 +43,6 @@ from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.terminal import (
     MAX_COPIED_CHARACTERS,
     OutputDriver,
-    has_job_control,
     notification_sequence,
     restore_title_sequence,
     set_title_sequence,
@@ -70,7 +70,7 @@ PAGE_SECONDS = 2
 _log = logging.getLogger(__name__)
 
 
-class YourtoolApp(App[None]):
+class YourtoolApp(FirstScreenApp):
     """Opens the core and the first session, and closes them on exit."""
 
     ENABLE_COMMAND_PALETTE = False
@@ -102,8 +102,6 @@ class YourtoolApp(App[None]):
         self._output_filters: list[LineFilter] = [SanitizeFilter()]
         if self.no_color:
             self._output_filters.append(NoColorFilter())
-        self.typed_ahead = b""
-        """Bytes typed before the app started; set before `run`."""
         self.first_prompt = ""
         """Sent when the session has opened; set before `run`."""
         self._leaves_scrollback = True
@@ -144,12 +142,6 @@ class YourtoolApp(App[None]):
                 loop.add_signal_handler(number, self._quit_on_signal, number)
         self._write_to_terminal(set_title_sequence(Path.cwd().name, os.environ))
         self.call_after_refresh(self._open_core)
-
-    @on(events.DescendantFocus)
-    def start_reading_keys(self) -> None:
-        """Start reading keys once a widget has the focus."""
-        if isinstance(self._driver, OutputDriver):
-            self._driver.start_reading(self.typed_ahead)
 
     @on(ChatScreen.AttentionNeeded)
     def alert_user(self, wanted: ChatScreen.AttentionNeeded) -> None:
@@ -320,6 +312,8 @@ class YourtoolApp(App[None]):
             _log.exception("opening failed")
             reason = SHORTAGE if is_shortage(error) else "see the log"
             self._show_failed_opening(1, f"The program failed to start: {reason}. Ctrl+D quits.")
+
+        await self.store_first_screen()
 
     def _show_failed_opening(self, exit_code: int, reason: str) -> None:
         self._exit_code = exit_code

@@ -64,15 +64,17 @@ def read_keys(
     tick: Callable[[], Iterable[T]],
     is_done: Callable[[], bool],
     typed_ahead: bytes = b"",
-) -> Iterable[T]:
+) -> Iterable[T | None]:
     """Yield the events of `feed` for input, and of `tick` for elapsed time, until `is_done`.
 
-    `typed_ahead` is input that was read before; it can end inside a character or a sequence.
-    Invalid UTF-8 is replaced. Reading also ends when the terminal is closed.
+    `typed_ahead` is input that was read before; it can end inside a character or a sequence. Its
+    events are followed by None. Invalid UTF-8 is replaced. Reading also ends when the terminal is
+    closed.
     """
     decode, pastes = getincrementaldecoder("utf-8")("replace").decode, PasteFilter()
     if text := pastes(decode(typed_ahead)):
         yield from feed(text)
+    yield None
     with selectors.DefaultSelector() as selector:
         selector.register(terminal, selectors.EVENT_READ)
         while not is_done():

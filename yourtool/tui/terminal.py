@@ -4,20 +4,21 @@ Sequences: https://invisible-island.net/xterm/ctlseqs/ctlseqs.html (OSC 2, XTWIN
 https://iterm2.com/documentation-escape-codes.html (OSC 9).
 """
 
-import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
+from textual.message import Message
 
 from yourtool.text import printable
 from yourtool.tui.keyboard import read_keys
 
 MAX_COPIED_CHARACTERS = 1_000_000
 """Characters that are copied at most; encoding more would delay keys."""
+_ALTERNATE_SCREEN = "\x1b[?1049h"
 _BASIC_TERMINALS = ("", "dumb", "linux")
 """Values of TERM whose terminals print or ignore these sequences."""
 
@@ -31,16 +32,28 @@ class OutputDriver(LinuxDriver):
             sys.__stdout__.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]  # a text stream
             self._file = sys.__stdout__
         self._is_suspended = False
+        self.is_early_prompt_shown = False
+        """Whether the terminal shows the early prompt; set before the driver starts."""
         self._can_read = threading.Event()
-        self._typed_ahead = b""
+        self._take_keys: Callable[[], bytes] = bytes
         self.shows_page = False
         """Whether the screen of the shell is visible; any key ends it."""
 
-    def start_reading(self, typed_ahead: bytes) -> None:
-        """Start to read keys, beginning with those typed ahead, when a widget has the focus."""
-        if not self._can_read.is_set():
-            self._typed_ahead = typed_ahead
-            self._can_read.set()
+    class TypedAheadHandled(Message):
+        """Sent to the app after all the keys that were typed before it read them."""
+
+    def start_reading(self, take_keys: Callable[[], bytes]) -> None:
+        """Start to read keys, beginning with those typed ahead, when a widget has the focus.
+
+        `take_keys` returns the latter, and is called in a thread.
+        """
+        self._take_keys = take_keys
+        self._can_read.set()
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether `start_reading` was called."""
+        return self._can_read.is_set()
 
     def run_input_thread(self) -> None:
         """Read keys and pastes until the program ends.
@@ -52,14 +65,24 @@ class OutputDriver(LinuxDriver):
             if self.exit_event.is_set():
                 return
         parser = XTermParser(self._debug)
-        typed_ahead, self._typed_ahead = self._typed_ahead, b""
         is_done = self.exit_event.is_set
-        for event in read_keys(self.fileno, parser.feed, parser.tick, is_done, typed_ahead):
-            self.process_message(event)
+        take_keys, self._take_keys = self._take_keys, bytes
+        events = read_keys(self.fileno, parser.feed, parser.tick, is_done, take_keys())
+        for event in events:
+            if event is not None:
+                self.process_message(event)
+            else:
+                self.send_message(self.TypedAheadHandled())
 
     def write(self, data: str) -> None:
-        """Write to the terminal; discard frames while it shows a page."""
-        if not self.shows_page:
+        """Write to the terminal; discard frames while it shows a page.
+
+        After the early prompt, the alternate screen is on: some terminals clear it when it is
+        turned on again.
+        """
+        if data == _ALTERNATE_SCREEN and self.is_early_prompt_shown:
+            self.is_early_prompt_shown = False
+        elif not self.shows_page:
             super().write(data)
 
     def show_page(self, text: str) -> None:
@@ -90,15 +113,6 @@ class OutputDriver(LinuxDriver):
             self._is_suspended = False
             super()._sigcont_application(*arguments)
         self._app.refresh(layout=True)  # the shell overwrote the screen
-
-
-def has_job_control() -> bool:
-    """Return whether a shell with job control started the program and can resume it.
-
-    Otherwise a stopped program blocks the terminal. Such a shell gives every job a process group,
-    see https://www.gnu.org/software/libc/manual/html_node/Orphaned-Process-Groups.html.
-    """
-    return os.getsid(0) != os.getpgrp()
 
 
 def set_title_sequence(name: str, environ: Mapping[str, str]) -> str:

@@ -1,0 +1,106 @@
+"""The stored first screen is read only while everything that it depends on is the same."""
+
+import pytest
+
+from yourtool.early_prompt.first_screen import (
+    FirstScreen,
+    first_screen_file,
+    format_first_screen,
+    load_first_screen,
+)
+from yourtool.early_prompt.line_editor import LineEditor
+from yourtool.paths import resolve_paths
+
+SCREEN = FirstScreen(
+    top=1,
+    border=1,
+    column=2,
+    width=4,
+    max_rows=3,
+    left="| ",
+    right=" |",
+    text_style="<text>",
+    cursor_style="<cursor>",
+    rows=("top", "+------+", "| here |", "+------+", "status"),
+)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+def store(columns=8, rows=5, text=None):
+    file = first_screen_file(columns, rows)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text if text is not None else format_first_screen(SCREEN))
+
+
+def test_what_was_stored_is_read():
+    assert load_first_screen(8, 5) is None
+    store()
+    assert load_first_screen(8, 5) == SCREEN
+    assert load_first_screen(9, 5) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1\n2", "a\nb\nc\nd\ne\n\n\n\n\n1\n2\n3\n4\n5", "\n".join("1" * 40), "\ud800"]
+)
+def test_a_damaged_file_is_ignored(text):
+    store()
+    first_screen_file(8, 5).write_bytes(text.encode("utf-8", "surrogatepass"))
+    assert load_first_screen(8, 5) is None
+
+
+@pytest.mark.parametrize(
+    "variable", ["TERM", "COLORTERM", "NO_COLOR", "YOURTOOL_THEME", "YOURTOOL_UI_ASCII"]
+)
+def test_another_terminal_or_setting_has_another_screen(monkeypatch, variable):
+    store()
+    monkeypatch.setenv(variable, "another")
+    assert load_first_screen(8, 5) is None
+
+
+@pytest.mark.parametrize("name", ["config.toml", "themes/mine.toml"])
+def test_a_changed_file_of_settings_has_another_screen(home, name):
+    store()
+    file = home / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("# settings")
+    assert load_first_screen(8, 5) is None
+    store()
+    assert load_first_screen(8, 5) == SCREEN
+    file.write_text("# other settings")
+    assert load_first_screen(8, 5) is None
+
+
+@pytest.mark.parametrize("root", [None, "~/somewhere", "relative"])
+@pytest.mark.parametrize("cache", [None, "/var/cache/me"])
+def test_the_directory_is_that_of_the_program(monkeypatch, root, cache):
+    for name, value in (("YOURTOOL_HOME", root), ("XDG_CACHE_HOME", cache)):
+        if value is None:
+            monkeypatch.delenv(name, raising=False)
+        else:
+            monkeypatch.setenv(name, value)
+    assert first_screen_file(80, 24).parent == resolve_paths().cache / "first-screens"
+
+
+def rows_with(keys):
+    editor = LineEditor(SCREEN.width + 10, SCREEN.max_rows)
+    editor.feed(keys.encode())
+    return [
+        row.replace("\x1b[m", "").replace("<text>", "").replace("<cursor>", "_")
+        for row in SCREEN.rows_with(editor)
+    ]
+
+
+def test_the_text_is_drawn_into_the_prompt():
+    assert rows_with("") == list(SCREEN.rows)
+    assert rows_with("ab") == ["top", "+------+", "| ab_   |", "+------+", "status"]
+    assert rows_with("ab\x1b[D")[2] == "| a_b   |"
+    assert rows_with("日")[2] == "| 日_   |"
+
+
+def test_the_prompt_grows_upwards():
+    assert rows_with("ab\nc") == ["+------+", "| ab   |", "| c_    |", "+------+", "status"]

@@ -1,0 +1,106 @@
+"""The terminal's settings while the interface starts.
+
+By default, a terminal edits lines, echoes input and turns Enter into a line feed (termios(3):
+ICANON, ECHO, ICRNL). Importing and painting the interface takes a while, so the terminal is set up
+first, and earlier input is converted back to the keys that were pressed.
+"""
+
+import fcntl
+import os
+import struct
+import termios
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from yourtool.early_prompt.handover import Handover
+from yourtool.terminal_modes import has_job_control, set_settings
+
+PASTES_ON = b"\x1b[?2004h"
+_PASTES_OFF = b"\x1b[?2004l"
+_KEYS = bytes.maketrans(b"\n\0", b"\r\x04")
+"""Enter, and Ctrl+D, which Linux buffers as NUL."""
+_INTERRUPTS = (termios.VINTR, termios.VQUIT)
+
+
+@contextmanager
+def keys_for_interface(
+    handover: Handover | None,
+) -> Generator[Callable[[], bytes], None, None]:
+    """Yield a function that returns what was typed before the interface reads the terminal.
+
+    The terminal is restored at the end.
+    """
+    if handover is None or not handover.is_open:
+        with collect_typeahead() as typed:
+            yield lambda: typed
+        return
+    try:
+        yield handover.take_keys
+    finally:
+        handover.restore()
+
+
+@contextmanager
+def collect_typeahead() -> Generator[bytes, None, None]:
+    """Set up the terminal for typing ahead; yield the bytes that were typed before.
+
+    Ctrl+C and Ctrl+Z still send their signals. The terminal is restored at the end.
+    """
+    before = termios.tcgetattr(0)
+    try:
+        typed, erase = set_up(before, interrupts=True)
+        os.write(1, PASTES_ON + erase)
+        yield typed
+    finally:
+        with suppress(OSError):  # the terminal may be closed
+            os.write(1, _PASTES_OFF)
+        set_settings(before)
+
+
+def _typing_settings(before: list[Any], *, interrupts: bool) -> list[Any]:
+    """Return settings that pass every key on unchanged.
+
+    With `interrupts`, Ctrl+C and Ctrl+Z still send their signals; without, only Ctrl+Z does, if a
+    shell can resume the program.
+    """
+    local = before[3] & ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
+    mapped = termios.ICRNL | termios.INLCR | termios.IGNCR | termios.IXON | termios.IXOFF
+    characters = list(before[6])
+    characters[termios.VMIN], characters[termios.VTIME] = 1, 0
+    if not interrupts and has_job_control():
+        for name in _INTERRUPTS:
+            characters[name] = os.fpathconf(0, "PC_VDISABLE").to_bytes(1, "little", signed=True)
+    elif not interrupts:
+        local &= ~termios.ISIG
+    return [before[0] & ~mapped, *before[1:3], local, *before[4:6], characters]
+
+
+def set_up(before: list[Any], *, interrupts: bool) -> tuple[bytes, bytes]:
+    """Set up the terminal for typing ahead.
+
+    Returns the keys that were pressed before, and the sequence that erases their echo.
+    """
+    termios.tcsetattr(0, termios.TCSANOW, _typing_settings(before, interrupts=interrupts))
+    typed = _read_buffered()
+    erase = _erase_sequence(typed) if before[3] & termios.ECHO else b""
+    return typed.translate(_KEYS) if before[3] & termios.ICANON else typed, erase
+
+
+def _read_buffered() -> bytes:
+    typed = b""
+    while size := struct.unpack("i", fcntl.ioctl(0, termios.FIONREAD, bytes(4)))[0]:
+        typed += os.read(0, size)
+    return typed
+
+
+def _erase_sequence(typed: bytes) -> bytes:
+    """Return the sequence that erases the echo of `typed`.
+
+    Only a line feed proves that a line was echoed: a shell can leave keys in the buffer that it
+    never echoed, and then the lines above belong to the shell.
+    """
+    if not typed:
+        return b""
+    up = typed.count(b"\n")
+    return (b"\x1b[%dA" % up if up else b"") + b"\r\x1b[J"

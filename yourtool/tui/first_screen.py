@@ -1,0 +1,80 @@
+"""Stores the first screen for the early prompt of the next start."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.segment import Segment
+from textual.screen import Screen
+from textual.strip import Strip
+
+from yourtool.early_prompt.first_screen import (
+    FirstScreen,
+    first_screen_file,
+    format_first_screen,
+    output_encoding,
+)
+from yourtool.files import replace_file
+from yourtool.tui.widgets.prompt import Prompt
+
+MAX_FILES = 24
+"""Maximum number of files: one for each size of the window and each change of the settings."""
+
+_log = logging.getLogger(__name__)
+
+
+def find_missing_file(screen: Screen[Any], prompt: Prompt) -> Path | None:
+    """Return the file of this screen if it does not exist, and if the screen can be stored now."""
+    scrolls = screen.max_scroll_y > 0  # on a very small screen
+    if prompt.text or not prompt.has_focus or scrolls or output_encoding() != "utf-8":
+        return None
+    file = first_screen_file(*screen.size)
+    return None if file.exists() else file
+
+
+def get_first_screen(
+    screen: Screen[Any], prompt: Prompt, space: int, console: Console
+) -> FirstScreen:
+    """Return the screen as it is painted now; `space` is the number of free rows above the prompt.
+
+    The prompt must be empty, with the cursor in its first cell.
+    """
+    strips = [Strip(row) for row in screen._compositor.render_strips()]  # pyright: ignore[reportPrivateUsage] - Textual has no public access to what is painted
+    box, content = prompt.region, prompt.content_region
+    row = strips[content.y]
+    largest = box.height
+    if prompt.styles.max_height is not None:
+        largest = int(prompt.styles.max_height.resolve(screen.size, screen.size))
+    text = Strip([Segment("x", prompt.rich_style)])
+    for line_filter in prompt.get_line_filters():
+        text = text.apply_filter(line_filter, prompt.background_colors[1])
+    return FirstScreen(
+        top=box.y,
+        border=content.y - box.y,
+        column=content.x,
+        width=content.width,
+        max_rows=min(1 + space, largest - (box.height - content.height)),
+        left=row.crop(0, content.x).render(console),
+        right=row.crop(content.right).render(console),
+        text_style=_start(text, console),
+        cursor_style=_start(row.crop(content.x, content.x + 1), console),
+        rows=tuple(strip.render(console) for strip in strips),
+    )
+
+
+def write_first_screen(file: Path, screen: FirstScreen) -> None:
+    """Write the file, and delete the oldest ones if there are too many."""
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        others = sorted(file.parent.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        replace_file(file, format_first_screen(screen).encode())
+        for path in others[: max(0, len(others) + 1 - MAX_FILES)]:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        _log.warning("the first screen cannot be stored: %s", error)
+
+
+def _start(strip: Strip, console: Console) -> str:
+    """Return the sequence that starts the style of a strip's first cell."""
+    return strip.render(console).partition(strip.text)[0]

@@ -1,0 +1,76 @@
+"""The first screen of the app: it replaces the early prompt, and is stored for the next start."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rich.console import RenderableType
+from textual import events, on
+from textual.app import App
+from textual.driver import Driver
+from textual.screen import Screen
+
+from yourtool.early_prompt.first_screen import FirstScreen
+from yourtool.tui.first_screen import find_missing_file, get_first_screen, write_first_screen
+from yourtool.tui.terminal import OutputDriver
+from yourtool.tui.transcript.transcript import Transcript
+from yourtool.tui.widgets.prompt import Prompt
+
+
+class FirstScreenApp(App[None]):
+    """Paints first, then reads keys, beginning with those that were typed before."""
+
+    take_keys: Callable[[], bytes] = bytes
+    """Returns the bytes typed before the app reads keys; set before `run`."""
+    _shows_early_prompt = False
+    _first_screen: tuple[Path, FirstScreen] | None = None
+    """The screen to store for the early prompt of the next start, and its file."""
+
+    def replace_early_prompt(self) -> None:
+        """Paint nothing before the typed keys are handled; call before `run`.
+
+        Until then the terminal shows the early prompt, which shows the same.
+        """
+        self._shows_early_prompt = True
+
+    async def store_first_screen(self) -> None:
+        """Write the first screen if the early prompt did not have it."""
+        if self._first_screen is not None:
+            await asyncio.to_thread(write_first_screen, *self._first_screen)
+            self._first_screen = None
+
+    @on(events.DescendantFocus)
+    def start_reading_keys(self) -> None:
+        """Start reading keys once a widget has the focus and the first screen is painted."""
+        if isinstance(self._driver, OutputDriver):
+            self.call_after_refresh(self._start_reading, self._driver)
+
+    def _start_reading(self, driver: OutputDriver) -> None:
+        if not driver.is_reading:
+            screen, prompt = self.screen, self.screen.query_one(Prompt)
+            if (file := find_missing_file(screen, prompt)) is not None:
+                space = screen.query_one(Transcript).size.height - 1
+                first_screen = get_first_screen(screen, prompt, space, self.console)
+                self._first_screen = file, first_screen
+            driver.start_reading(self.take_keys)
+
+    @on(OutputDriver.TypedAheadHandled)
+    def show_after_typed_ahead(self) -> None:
+        """Paint once the keys that were typed ahead have changed the layout."""
+        self.call_after_refresh(self.call_after_refresh, self._replace_early_prompt)
+
+    def _replace_early_prompt(self) -> None:
+        if self._shows_early_prompt:
+            self._shows_early_prompt = False
+            self.refresh()
+
+    def _build_driver(self, *arguments: Any, **options: Any) -> Driver:
+        driver = super()._build_driver(*arguments, **options)
+        if isinstance(driver, OutputDriver):
+            driver.is_early_prompt_shown = self._shows_early_prompt
+        return driver
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        if not self._shows_early_prompt:
+            super()._display(screen, renderable)
