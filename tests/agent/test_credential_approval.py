@@ -154,7 +154,7 @@ async def test_file_tools_cannot_access_the_home_of_the_program(tmp_path, monkey
         events = await play(session.send("do it"))
         failed = [event for event in events if isinstance(event, ToolFailed)]
         [grepped] = [event for event in events if isinstance(event, ToolCompleted)]
-        files = session.list_files()
+        files = session.list_files(100)
         await session.close()
         await runtime.close()
     assert [event.error_class for event in failed] == ["permission_denied"] * len(CALLS)

@@ -212,7 +212,7 @@ async def test_mentionable_files_exclude_those_ignored_by_git(workspace):
     (workspace / "sub" / "a.py").write_text("")
     runtime = await start_runtime(workspace)
     session = await runtime.new_session(User())
-    assert session.list_files() == [".gitignore", "kept.py", "sub/a.py"]
+    assert session.list_files(100) == [".gitignore", "kept.py", "sub/a.py"]
     await session.close()
     await runtime.close()
 

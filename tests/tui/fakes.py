@@ -215,7 +215,7 @@ class FakeSession:
     def list_instruction_files(self) -> tuple[str, ...]:
         return tuple(name for name in ("AGENTS.md",) if (self.workspace / name).is_file())
 
-    def list_files(self) -> list[str]:
+    def list_files(self, limit: int) -> list[str]:
         found = (path for path in self.workspace.rglob("*") if path.is_file())
         return sorted(str(path.relative_to(self.workspace)) for path in found)
 

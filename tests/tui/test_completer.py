@@ -1,3 +1,5 @@
+import asyncio
+
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
@@ -116,3 +118,41 @@ def test_number_of_searched_names_is_limited():
     names = [f"{'a' * 100}{number}" for number in range(100_000)]
     found = fuzzy_matches("a", names, len(names))
     assert 40_000 < len(found) < 60_000 and set(found) <= set(names)
+
+
+MANY = [f"src/part{number // 100}/module_{number}.py" for number in range(100_000)]
+
+
+async def test_many_files_are_searched_in_slices_with_the_same_result(monkeypatch):
+    monkeypatch.setattr("yourtool.tui.completer.MAX_SEARCHED_CHARACTERS", 10**9)
+    completer = make(MANY)
+    assert completer.needs_search("look at @mod99") and not make().needs_search("@a")
+    searching, pauses = asyncio.ensure_future(completer.search_files("look at @mod99")), 0
+    while not searching.done():
+        pauses += 1
+        await asyncio.sleep(0)
+    assert pauses > 3
+    assert not completer.needs_search("look at @mod99")
+    found = labels(completer.suggest("look at @mod99"))
+    assert found == fuzzy_matches("mod99", MANY)
+    assert completer.needs_search("look at @mod998") and completer.needs_search("/attach mod9")
+
+
+async def test_replaced_files_are_searched_again():
+    completer = make(MANY)
+    searching = asyncio.ensure_future(completer.search_files("@mod99"))
+    await asyncio.sleep(0)
+    completer.files = MANY[:50_000]
+    await searching
+    assert completer.needs_search("@mod99")
+
+
+@pytest.mark.parametrize("before", ["!ls @mod", "no mention", "me@mod", "/model mod"])
+def test_other_text_needs_no_search_of_files(before):
+    assert not make(MANY).needs_search(before)
+
+
+def test_limit_of_the_files_is_shown_beside_them(monkeypatch):
+    assert make().suggest("@app").candidates[0].description == "file"
+    monkeypatch.setattr("yourtool.tui.completer.MAX_FILES", len(FILES))
+    assert make().suggest("@app").candidates[0].description == "one of the first 4 files"

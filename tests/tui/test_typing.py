@@ -6,7 +6,7 @@ import pytest
 from textual import events
 
 from tests.tui.fakes import GPT, FakeRuntime, FakeSession, turn
-from tests.tui.pilot_helpers import burst, press, say, settle, until
+from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
 
@@ -202,3 +202,21 @@ async def test_a_submitted_text_has_left_the_prompt_when_its_command_starts(app,
         await all_sent(pilot)
         assert seen == [""]
         assert session.sent == ["hello"]
+
+
+MANY = [f"src/part{number // 100}/module_{number}.py" for number in range(20_000)]
+
+
+async def test_many_files_are_completed_after_a_pause_and_at_once_by_tab(app, session):
+    session.list_files = lambda limit: MANY
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        prompt = app.chat.prompt
+        prompt.load(Draft())
+        await press(pilot, "@")
+        await until(pilot, lambda: app.chat.completer.files)
+        await burst(pilot, *"module_19999")
+        await until(pilot, lambda: "part199/module_19999" in screen_text(app))
+        await press(pilot, "ctrl+c")
+        await burst(pilot, *"@module_17777", "tab")
+        assert prompt.text == "@src/part177/module_17777.py "

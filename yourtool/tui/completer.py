@@ -11,6 +11,7 @@ from yourtool.agent.commands.modes import MODE_DESCRIPTIONS
 from yourtool.agent.commands.table import COMMANDS, find_commands
 from yourtool.config import Mode
 from yourtool.models import EFFORTS
+from yourtool.tui.slices import Slices
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.runtime import Runtime
@@ -21,7 +22,13 @@ _ORDERED_KINDS = ("effort", "mode")
 _MAX_QUERY_CHARACTERS = 4096
 """Longest path that an operating system accepts."""
 MAX_SEARCHED_CHARACTERS = 5_000_000
-"""Limit for the combined length of the names that one query searches."""
+"""Limit for the combined length of the names that one query searches at once."""
+MAX_FILES = 200_000
+"""Files of a workspace that can be completed."""
+_NAMES_AT_ONCE = 2_000
+"""More files than this are searched in slices; one step searches as many of them."""
+_MENTION = re.compile(r"(?:^|(?<=\s))@(\S*)$")
+_ATTACHMENT = re.compile(r"/attach +(\S*)")
 
 
 class Candidate(Struct, frozen=True):
@@ -48,7 +55,18 @@ class Completer:
         self.values: Mapping[str, Sequence[tuple[str, str]]] = {
             "effort": [(level, "") for level in EFFORTS]
         }
-        self.files: Sequence[str] = ()
+        self._files: Sequence[str] = ()
+        self._found: tuple[str, list[str]] | None = None
+        """The last file name that was searched for in slices, and the matches."""
+
+    @property
+    def files(self) -> Sequence[str]:
+        """The files of the workspace; empty until they are loaded."""
+        return self._files
+
+    @files.setter
+    def files(self, files: Sequence[str]) -> None:
+        self._files, self._found = files, None
 
     def load_values(self, runtime: "Runtime") -> None:
         """Suggest the modes, the providers and the models that can be used."""
@@ -70,6 +88,23 @@ class Completer:
             return False
         return not self.files and ("@" in before or before.startswith("/attach "))
 
+    def needs_search(self, before: str) -> bool:
+        """Whether there are so many files that `search_files` should be called before `suggest`."""
+        query = _get_file_query(before)
+        has_found = self._found is not None and self._found[0] == query
+        return query is not None and len(self._files) > _NAMES_AT_ONCE and not has_found
+
+    async def search_files(self, before: str) -> None:
+        """Search all files in slices, so that keys are handled; `suggest` uses the matches."""
+        files, query, slices = self._files, _get_file_query(before) or "", Slices()
+        found: list[str] = []
+        for start in range(0, len(files), _NAMES_AT_ONCE):
+            found += fuzzy_matches(query, files[start : start + _NAMES_AT_ONCE])
+            if slices.is_over:
+                await slices.pause()
+        if files is self._files:
+            self._found = query, fuzzy_matches(query, found)
+
     def suggest(self, before: str) -> Suggestions | None:
         """Return suggestions for the text before the cursor, None in a shell command."""
         if before.startswith("!"):
@@ -78,7 +113,7 @@ class Completer:
             return self._commands(found[1])
         if found := re.fullmatch(r"/(\S+) +(\S*)", before):
             return self._arguments(found[1], found[2])
-        if found := re.search(r"(?:^|(?<=\s))@(\S*)$", before):
+        if found := _MENTION.search(before):
             return self._mentions(found.start(), found[1], first=found.start() == 0)
         return None
 
@@ -97,7 +132,7 @@ class Completer:
             return None
         described = dict(self.values.get(command.argument_kind, ()))
         if command.argument_kind == "file":
-            described = dict.fromkeys(self.files, "file")
+            described = dict.fromkeys(self._match_files(query), self._about_files)
         found = (
             _matching_models(query, described)
             if command.argument_kind == "model"
@@ -120,10 +155,23 @@ class Completer:
         candidates = [
             Candidate(f"@{each} ", each, models[each]) for each in _matching_models(query, models)
         ]
-        candidates += [
-            Candidate(f"@{each} ", each, "file") for each in fuzzy_matches(query, self.files)
-        ]
+        candidates += [Candidate(f"@{each} ", each, "file") for each in self._match_files(query)]
         return Suggestions(start, tuple(candidates[:MAX_SUGGESTIONS])) if candidates else None
+
+    @property
+    def _about_files(self) -> str:
+        return "file" if len(self._files) < MAX_FILES else f"one of the first {MAX_FILES:,} files"
+
+    def _match_files(self, query: str) -> list[str]:
+        if self._found is not None and self._found[0] == query:
+            return self._found[1]
+        return fuzzy_matches(query, self._files)
+
+
+def _get_file_query(before: str) -> str | None:
+    """Return the beginning of a file name before the cursor; None if there is none."""
+    found = _MENTION.search(before) or _ATTACHMENT.fullmatch(before)
+    return None if found is None or before.startswith("!") else found[1]
 
 
 def _matching_models(query: str, aliases: Mapping[str, str]) -> list[str]:

@@ -45,9 +45,6 @@ from yourtool.text import storable
 from yourtool.tools import directory_walk
 from yourtool.tools.workspace import FileReads
 
-MAX_LISTED_FILES = 50_000
-"""Maximum number of files offered for mentions."""
-
 
 class Session:
     """One conversation; runs one turn at a time."""
@@ -128,18 +125,15 @@ class Session:
         """Return the project's instruction files in use; blocks on the file system."""
         return instruction_files(self.workspace)
 
-    def list_files(self) -> list[str]:
-        """Return the files of the workspace that can be mentioned, up to `MAX_LISTED_FILES`.
+    def list_files(self, limit: int) -> list[str]:
+        """Return at most `limit` files of the workspace that can be mentioned.
 
         Files that git ignores are omitted. Blocks on the file system.
         """
         found = directory_walk.iter_files(self._env.workspace, ".", threading.Event())
         with suppress(ToolError):  # the workspace is a directory of this program
-            return [
-                name
-                for name in islice(found, MAX_LISTED_FILES)
-                if name.isprintable() and " " not in name
-            ]
+            names = (name for name in found if name.isprintable() and " " not in name)
+            return list(islice(names, limit))
         return []
 
     async def load_model_description(self) -> None:

@@ -20,7 +20,7 @@ from yourtool.effects import Confirmation, Decision
 from yourtool.events.catalog import Event
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.models import DEMO
-from yourtool.tui.completer import Completer
+from yourtool.tui.completer import MAX_FILES, Completer
 from yourtool.tui.drafts import Draft
 from yourtool.tui.keys import bindings, describe_keys
 from yourtool.tui.pending_attachments import PendingAttachments
@@ -295,11 +295,11 @@ class ChatScreen(Screen[None]):
             return
         self._listing_files = True
         try:
-            self.completer.files = await asyncio.to_thread(self.session.list_files)
+            self.completer.files = await asyncio.to_thread(self.session.list_files, MAX_FILES)
         finally:
             self._listing_files = False
         if self.completer.files:
-            self.prompt.update_completions()
+            self.prompt.complete_files()
 
     # ── keys ────────────────────────────────────────────────────────────────────────────────────
 

@@ -102,7 +102,8 @@ class Prompt(TextArea):
 
     def on_text_area_changed(self) -> None:
         """Update the completions, and post `TypingPaused` after a pause."""
-        self._refresh_completions()
+        if not self._search_files():
+            self._refresh_completions()
         if self._pause is not None:
             self._pause.stop()
         self._pause = self.set_timer(
@@ -153,6 +154,25 @@ class Prompt(TextArea):
         if self._completer.needs_files(before):
             self.post_message(self.FilesNeeded())
         self._completion.open(offers)
+
+    def complete_files(self) -> None:
+        """Update the completions after the files of the workspace were loaded."""
+        if not self._search_files():
+            self.update_completions()
+
+    def _search_files(self) -> bool:
+        """Search many files without delaying keys, then update the completions."""
+        before = self._text_before_cursor()
+        if not self._completer.needs_search(before):
+            return False
+
+        async def search() -> None:
+            await self._completer.search_files(before)
+            if self._text_before_cursor() == before:
+                self.update_completions()
+
+        self.run_worker(search, group="completions", exclusive=True)
+        return True
 
     def action_send(self) -> None:
         """Send the draft, accept the completion, or start a new line after a backslash."""
