@@ -176,6 +176,7 @@ class Timeline:
                 self._schedule_retry(event)
             case ToolUseInputDelta():
                 self.tokens.characters += len(event.partial_json)
+                self._get_card(event.tool_use_id).append_arguments(event.partial_json)
             case UsageUpdate():
                 self.tokens.set_reported(event.usage.output_tokens)
             case StreamError() | AttemptFailed():

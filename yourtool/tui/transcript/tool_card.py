@@ -29,6 +29,7 @@ from yourtool.tui.transcript.excerpts import (
     output_rows,
 )
 from yourtool.tui.transcript.items import Item
+from yourtool.tui.transcript.partial_arguments import PartialArguments
 from yourtool.tui.verbatim import plain_lines
 
 CardStatus: TypeAlias = Literal[
@@ -37,6 +38,7 @@ CardStatus: TypeAlias = Literal[
 
 _KEY_ARGUMENTS = ("command", "pattern", "path", "url", "query", "file", "name")
 _LIVE_ROWS = 5
+_STREAMED_ROWS = 8
 _DIFF_ROWS = 24
 _LIVE_CHARACTERS = 20_000
 _MAX_NAME = 200
@@ -78,6 +80,7 @@ class ToolCard(Item):
         self.status: CardStatus = "queued"
         self._clock = clock
         self._input: Mapping[str, Any] = {}
+        self._partial_input: PartialArguments | None = None
         self._started = 0.0
         self._seconds: float | None = None
         self._live_output: deque[str] = deque()
@@ -111,10 +114,17 @@ class ToolCard(Item):
         return self.status in ("queued", "waiting", "running")
 
     def set_arguments(self, arguments: Mapping[str, Any]) -> None:
-        """Set the arguments of the call."""
-        if arguments != self._input:
-            self._input = arguments
+        """Set the arguments of the call, which replace those that were streamed."""
+        if arguments != self._input or self._partial_input is not None:
+            self._input, self._partial_input = arguments, None
             self.invalidate()
+
+    def append_arguments(self, partial_json: str) -> None:
+        """Show more of the arguments while they stream."""
+        if self._partial_input is None:
+            self._partial_input = PartialArguments()
+        self._partial_input.feed(partial_json)
+        self.invalidate()
 
     def wait_for_approval(self) -> None:
         """Show that the call waits for an approval."""
@@ -154,6 +164,7 @@ class ToolCard(Item):
         self._line_breaks = output.count("\n")
         self._seconds = seconds
         self._live_output.clear()
+        self._partial_input = None
         self._set_status(status)
 
     def show_problem(self, problem: str) -> None:
@@ -185,8 +196,9 @@ class ToolCard(Item):
 
     @property
     def _key_argument(self) -> str:
-        for key in (*_KEY_ARGUMENTS, *self._input):
-            if isinstance(value := self._input.get(key), str) and value:
+        arguments = self._partial_input.values if self._partial_input else self._input
+        for key in (*_KEY_ARGUMENTS, *arguments):
+            if isinstance(value := arguments.get(key), str) and value:
                 return value
         return ""
 
@@ -229,6 +241,9 @@ class ToolCard(Item):
         if self.status == "running":
             elapsed = int(self._clock() - self._started)
             parts.append(f"running {format_duration(elapsed)}" if elapsed else "running")
+        elif self._partial_input is not None:
+            count = self._partial_input.line_breaks
+            parts.append(f"writing, {count + 1:,} lines" if count else "writing")
         elif self.status == "waiting":
             parts.append("waiting for you")
         elif self.status != "ok":
@@ -259,8 +274,17 @@ class ToolCard(Item):
 
     def _body(self, width: int) -> list[StyledLine]:
         inner = max(10, width - 2)
-        lines = self._expanded_body(inner) if self.expanded else self._folded_body(inner)
+        if self._partial_input is not None:
+            lines = self._streamed_body(self._partial_input, inner)
+        else:
+            lines = self._expanded_body(inner) if self.expanded else self._folded_body(inner)
         return [line.with_prefix(("│ ", "muted")) if line is not BLANK else line for line in lines]
+
+    def _streamed_body(self, partial: PartialArguments, width: int) -> list[StyledLine]:
+        """Return the end of the arguments that stream."""
+        rows, omitted = partial.rows(width)
+        limit = len(rows) if self.expanded else _STREAMED_ROWS
+        return limit_rows(rows, limit, width, keep_end=True, omitted=omitted)
 
     def _folded_body(self, width: int) -> list[StyledLine]:
         success_rows, failure_rows = self.folded_rows
