@@ -628,11 +628,11 @@ def test_an_origin_is_stored_unchanged(origin):
 _ENCODED = """
 import sys
 from tests.providers.recorded_exchanges import READ, model, request
-from tests.providers.histories import full
+from tests.providers.histories import build_full_history
 from tests.providers.dialect_cases import DIALECTS
 for speaks, provider, _ in DIALECTS.values():
     target = model(provider)
-    sys.stdout.buffer.write(speaks.to_wire(request(target, full(target), (READ,))).body + b"\\n")
+    sys.stdout.buffer.write(speaks.to_wire(request(target, build_full_history(target), (READ,))).body + b"\\n")
 """
 
 

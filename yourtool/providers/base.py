@@ -68,7 +68,7 @@ class Request(Struct, frozen=True, kw_only=True):
     model: Model
     messages: tuple[Message, ...]
     """System messages first, stable before volatile; then the conversation from
-    `hygiene.build_request_view`."""
+    `request_view.build_request_view`."""
     tools: tuple[ToolDefinition, ...] = ()
     max_output_tokens: int
     stop_sequences: tuple[str, ...] = ()
