@@ -632,7 +632,8 @@ from tests.providers.histories import build_full_history
 from tests.providers.dialect_cases import DIALECTS
 for speaks, provider, _ in DIALECTS.values():
     target = model(provider)
-    sys.stdout.buffer.write(speaks.to_wire(request(target, build_full_history(target), (READ,))).body + b"\\n")
+    outgoing = request(target, build_full_history(target), (READ,))
+    sys.stdout.buffer.write(speaks.to_wire(outgoing).body + b"\\n")
 """
 
 
