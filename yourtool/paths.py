@@ -40,6 +40,10 @@ class Paths(Struct, frozen=True):
         """The directory of the demo's copies of workspaces."""
         return self.cache / "scratch"
 
+    def spill_directory(self, session_id: str) -> Path:
+        """Return the directory of the long tool outputs of a session."""
+        return self.state / "spill" / session_id
+
     @property
     def log_file(self) -> Path:
         """The diagnostic log; mode 0600."""

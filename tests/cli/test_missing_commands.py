@@ -8,7 +8,7 @@ pytestmark = pytest.mark.usefixtures("own_logging")
 @pytest.mark.parametrize(
     "command",
     [
-        "sessions delete", "sessions delete ID", "sessions check", "sessions rename ID name",
+        "sessions check",
         "permissions", "permissions check ls", "permissions list --json", "cost", "cost --by day",
         "completion", "completion bash", "acp", "auth list", "mcp list", "trust", "import settings",
     ],

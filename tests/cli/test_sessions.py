@@ -9,6 +9,7 @@ from tests.provider_server import ProviderServer, Reply
 from yourtool.config import config_file
 from yourtool.ids import new_id, new_session_id
 from yourtool.paths import resolve_paths
+from yourtool.store.sqlite.leases import FileLease
 
 pytestmark = pytest.mark.usefixtures("own_logging")
 
@@ -199,3 +200,36 @@ def test_session_without_a_known_price_is_listed_as_unpriced(line):
         assert line("-p", "why?", "-m", "mine:any")[0] == 0
     assert "  unpriced  " in run_sessions(line, "list")
     assert [each["unpriced"] for each in json.loads(run_sessions(line, "list", "--json"))] == [True]
+
+
+def test_renamed_session_is_listed_with_its_title(line):
+    session_id = start_session(line)
+    assert run_sessions(line, "rename", session_id, "The frobnicator") == f"Renamed {session_id}.\n"
+    [row] = json.loads(run_sessions(line, "list", "--json"))
+    assert row["title"] == "The frobnicator"
+    assert facts(line, session_id)[-1]["type"] == "session.renamed"
+
+
+def test_deleted_session_is_gone_with_its_files(line):
+    session_id = start_session(line)
+    spill = resolve_paths().spill_directory(session_id)
+    assert spill.is_dir()
+    out = run_sessions(line, "delete", session_id, "--json")
+    assert json.loads(out) == {"session_id": session_id}
+    assert json.loads(run_sessions(line, "list", "--json")) == []
+    assert not spill.exists()
+    assert b"frobnicator" not in resolve_paths().database.read_bytes()
+    assert line("sessions", "show", session_id)[0] == 2
+    assert line("sessions", "delete", session_id)[0] == 2
+
+
+@pytest.mark.parametrize("action", [["delete"], ["rename"]])
+def test_session_in_use_is_neither_deleted_nor_renamed(line, action):
+    session_id = start_session(line)
+    before = facts(line, session_id)
+    title = ["new"] if action == ["rename"] else []
+    with FileLease(resolve_paths().data / "locks", session_id):
+        code, out, err = line("sessions", *action, session_id, *title)
+    assert (code, out) == (1, "")
+    assert "is open in another yourtool" in err
+    assert facts(line, session_id) == before

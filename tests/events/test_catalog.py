@@ -16,6 +16,7 @@ CATALOG = {
     "session.model_selected",
     "session.model_refused",
     "session.effort_selected",
+    "session.renamed",
     "session.ended",
     "turn.started",
     "turn.completed",

@@ -18,6 +18,7 @@ from yourtool.events.sessions import (
     SessionForked,
     SessionImported,
     SessionModelSelected,
+    SessionRenamed,
 )
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.events.turns import TurnStarted
@@ -111,6 +112,14 @@ class MemoryStore(SessionStore):
             unpriced_requests=sum(fact.usage.pricing_version == "" for fact in recent),
         )
 
+    async def delete(self, session_id: str) -> None:
+        lease = self.lease(session_id)
+        try:
+            await self.read(session_id)
+            del self._sessions[session_id]
+        finally:
+            lease.release()
+
     def lease(self, session_id: str) -> "MemoryLease":
         if "/" in session_id:
             raise SessionNotFoundError(f"There is no session `{session_id}`.")
@@ -178,17 +187,19 @@ def _summary(facts: list[AnyFact]) -> SessionSummary:
     [created] = [fact for fact in facts if isinstance(fact, SessionCreated)]
     prompts = [message for message in _messages(facts) if message.role is Role.USER]
     chosen = [fact.model for fact in facts if isinstance(fact, SessionModelSelected)]
+    titles = [fact.title for fact in facts if isinstance(fact, SessionRenamed)]
+    first_title = message_title(prompts[0].content) if prompts else ""
     requests = _requests(facts)
     return SessionSummary(
         id=created.session_id,
-        title=message_title(prompts[0].content) if prompts else "",
+        title=(titles[-1] if titles else "") or first_title,
         workspace_path=created.workspace_path,
         active_model=chosen[-1] if chosen else created.initial_active_model,
         turn_count=sum(isinstance(fact, TurnStarted) for fact in facts),
         cost_usd=sum((fact.usage.cost_usd for fact in requests), Decimal(0)),
         unpriced=any(fact.usage.pricing_version == "" for fact in requests),
         created_at=created.timestamp.astimezone(UTC),
-        updated_at=max(fact.timestamp for fact in facts),
+        updated_at=max(fact.timestamp for fact in facts if not isinstance(fact, SessionRenamed)),
     )
 
 

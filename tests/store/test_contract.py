@@ -21,6 +21,7 @@ from yourtool.messages.blocks import TextBlock
 from yourtool.messages.invariants import validate_session
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.store.base import SessionStore, resolve_id
+from yourtool.store.edits import rename
 from yourtool.store.exports import from_jsonl, to_jsonl
 from yourtool.store.forks import fork, import_session
 from yourtool.store.sqlite.database import Database
@@ -168,6 +169,56 @@ async def test_copies_have_their_own_ids_and_cost_nothing(store, tmp_path):
         builder.session_id,
         imported,
     }
+
+
+async def test_renamed_session_has_its_title_and_keeps_its_place(store):
+    first, second = FactBuilder(), FactBuilder()
+    for builder in (first, second):
+        await store.append(builder.session_start(), *builder.turn())
+    before = await store.list()
+    await rename(store, first.session_id, "  The *frobnicator*\nsecond line ")
+    found = {each.id: each for each in await store.list()}
+    assert found[first.session_id].title == "The *frobnicator*"
+    assert [each.id for each in await store.list()] == [each.id for each in before]
+    assert {i: each.updated_at for i, each in found.items()} == {
+        each.id: each.updated_at for each in before
+    }
+    await rename(store, first.session_id, "")
+    assert {each.title for each in await store.list()} == {each.title for each in before}
+    with pytest.raises(SessionNotFoundError):
+        await rename(store, "sess_01AAAAAAAAAAAAAAAAAAAAAAAA", "x")
+
+
+async def test_deleted_session_leaves_nothing_and_its_fork_stays(store):
+    builder, other = FactBuilder(), FactBuilder()
+    await store.append(builder.session_start(), *builder.turn())
+    await store.append(other.session_start(), *other.turn())
+    forked = await fork(store, builder.session_id, None)
+    copied = await store.read(forked)
+    ids = [fact.id for fact in await store.read(builder.session_id)]
+    await store.delete(builder.session_id)
+    with pytest.raises(SessionNotFoundError):
+        await store.read(builder.session_id)
+    assert not await store.has_any(ids, builder.session_id)
+    assert {each.id for each in await store.list()} == {forked, other.session_id}
+    assert await store.read(forked) == copied
+    assert {hit.session_id for hit in await store.search("hello")} <= {forked, other.session_id}
+    with pytest.raises(SessionNotFoundError):
+        await store.delete(builder.session_id)
+
+
+async def test_open_session_is_neither_deleted_nor_renamed_by_others(store):
+    builder = FactBuilder()
+    await store.append(builder.session_start(), *builder.turn())
+    facts = await store.read(builder.session_id)
+    lease = store.lease(builder.session_id)
+    with pytest.raises(SessionBusyError):
+        await store.delete(builder.session_id)
+    with pytest.raises(SessionBusyError):
+        await rename(store, builder.session_id, "x")
+    assert await store.read(builder.session_id) == facts
+    lease.release()
+    await store.delete(builder.session_id)
 
 
 async def test_session_has_one_lease_at_a_time(store):

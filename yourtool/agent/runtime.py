@@ -347,9 +347,9 @@ class Runtime:
 
         `parents`: sessions whose spill files the history of this session may refer to.
         """
-        spill = self._spill_directory(session_id)
+        spill = self.paths.spill_directory(session_id)
         spill.mkdir(mode=0o700, parents=True, exist_ok=True)
-        earlier = [self._spill_directory(each) for each in parents if Path(each).name == each]
+        earlier = [self.paths.spill_directory(each) for each in parents if Path(each).name == each]
         extra = self.options.add_dirs if dirs is None else dirs
         return Workspace(
             root, (*extra, spill, *filter(Path.is_dir, earlier)), own_directories(self.paths)
@@ -377,7 +377,7 @@ class Runtime:
             tools=snapshot,
             gate=await asyncio.to_thread(self._build_gate, workspace.root, kinds),
             confirm=confirm,
-            spill=self._spill_directory(session_id),
+            spill=self.paths.spill_directory(session_id),
             blobs=self.paths.blobs,
             mask=self._build_mask,
             pricing_version=self.catalogue.pricing_version,
@@ -395,6 +395,3 @@ class Runtime:
     async def _make_scratch_copy(self, project: Path) -> Path:
         own = own_directories(self.paths)
         return await asyncio.to_thread(make_scratch_copy, project, self.paths.scratch, own)
-
-    def _spill_directory(self, session_id: str) -> Path:
-        return self.paths.state / "spill" / session_id

@@ -30,6 +30,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
     """File of `sessions export` or `import`; None or `-`: standard output or input."""
     export_format: Literal["markdown", "jsonl"] | None = None
     """Format of `sessions export`; None: derived from the file name."""
+    title: str = ""
+    """The title of `sessions rename`."""
     force: bool = False
     """`sessions export --force`: overwrite an existing file."""
     at: str | None = None
@@ -83,6 +85,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         query=" ".join(options.get("query", ())),
         file=options.get("file"),
         export_format=options.get("export_format"),
+        title=options.get("title", ""),
         force=options.get("force", False),
         at=options.get("at"),
         here_only=options.get("here_only", False),

@@ -16,9 +16,7 @@ from yourtool.models import EFFORTS
 
 COMMANDS = ("sessions", "models", "route", "config", "doctor")
 _UNIMPLEMENTED = {
-    "yourtool sessions delete": "",
     "yourtool sessions check": "",
-    "yourtool sessions rename": "",
     "yourtool permissions": "; `--allow` and `--deny` set rules for one run",
     "yourtool cost": "; `/cost` in the interface and `yourtool sessions list` show costs",
     "yourtool completion": "",
@@ -148,7 +146,7 @@ def _add_run_options(parser: Parser) -> None:
 
 
 def _add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
-    verbs = "list|show|search|export|import|fork"
+    verbs = "list|show|search|export|import|fork|rename|delete"
     actions = sessions.add_subparsers(dest="action", required=True, metavar=verbs)
 
     def add(name: str, summary: str, *, takes_id: bool = False) -> argparse.ArgumentParser:
@@ -186,7 +184,10 @@ def _add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
         metavar="MESSAGE",
         help="copy up to this prompt, or up to the end of this reply's turn; default: everything",
     )
-    for action in (listing, show, search, export, import_, fork):
+    rename = add("rename", "give a session a title", takes_id=True)
+    rename.add_argument("title", metavar="TITLE", help="empty: the first line of the session")
+    delete = add("delete", "delete a session permanently", takes_id=True)
+    for action in (listing, show, search, export, import_, fork, rename, delete):
         _add_command_options(action)
 
 

@@ -35,6 +35,7 @@ from yourtool.messages.message import Message
 from yourtool.paths import Paths, require_data_directory
 from yourtool.run_result import ExitCode
 from yourtool.store.base import SearchHit, SessionStore, SessionSummary, resolve_id
+from yourtool.store.edits import delete_session, rename
 from yourtool.store.exports import (
     export_format_of,
     export_lines,
@@ -78,6 +79,12 @@ async def _run(paths: Paths, arguments: Arguments) -> None:
             case "fork":
                 fork_id = await fork(store, session_id, arguments.at)
                 _print_resume_command(fork_id, "Continue with", as_json=arguments.json)
+            case "rename":
+                await rename(store, session_id, arguments.title)
+                _print_done(session_id, "Renamed", as_json=arguments.json)
+            case "delete":
+                await delete_session(store, session_id, paths)
+                _print_done(session_id, "Deleted", as_json=arguments.json)
             case _:
                 await _show(session_id, store, as_json=arguments.json)
     finally:
@@ -163,6 +170,13 @@ def _print_resume_command(session_id: str, label: str, *, as_json: bool) -> None
         print_json({"session_id": session_id})
     else:
         print_lines(f"{label}: yourtool --resume {session_id}")
+
+
+def _print_done(session_id: str, what: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json({"session_id": session_id})
+    else:
+        print_lines(f"{what} {session_id}.")
 
 
 async def _export(session_id: str, store: SessionStore, paths: Paths, arguments: Arguments) -> None:

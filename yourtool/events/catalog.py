@@ -14,6 +14,7 @@ from yourtool.events.sessions import (
     SessionImported,
     SessionModelRefused,
     SessionModelSelected,
+    SessionRenamed,
     SessionResumed,
 )
 from yourtool.events.tools import (
@@ -43,6 +44,7 @@ AnyFact: TypeAlias = (
     | SessionModelSelected
     | SessionModelRefused
     | SessionEffortSelected
+    | SessionRenamed
     | SessionEnded
     | TurnStarted
     | TurnCompleted

@@ -67,6 +67,16 @@ class SessionModelRefused(Fact, frozen=True, kw_only=True, tag="session.model_re
     """The text that the user saw."""
 
 
+class SessionRenamed(Fact, frozen=True, kw_only=True, tag="session.renamed"):
+    """The user gave the session a title."""
+
+    actor: ClassVar[Actor] = Actor.USER
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    title: str
+    """One line; empty: the first line of the first message is the title."""
+
+
 class SessionEffortSelected(Fact, frozen=True, kw_only=True, tag="session.effort_selected"):
     """The user set the reasoning effort of the session."""
 

@@ -25,7 +25,7 @@ class SessionSummary(Struct, frozen=True, kw_only=True):
 
     id: str
     title: str
-    """The first line of the first message; empty if that message has no text."""
+    """The user's title, else the first line of the first message, which can be empty."""
     workspace_path: str
     active_model: str | None
     """The model chosen for the session, if any."""
@@ -134,6 +134,15 @@ class SessionStore(Protocol):
         """Return the exact cost of all requests since `start`, without those in copies.
 
         Silent calls are included, here and in summaries.
+        """
+        ...
+
+    async def delete(self, session_id: str) -> None:
+        """Delete a session with its messages; forks of it keep their copies.
+
+        Raises:
+            SessionBusyError: the session is open.
+            SessionNotFoundError: the session does not exist.
         """
         ...
 

@@ -28,7 +28,13 @@ def transform_texts(fact: AnyFact, transform: TextTransform) -> AnyFact:
 
 def message_title(content: Sequence[ContentBlock]) -> str:
     """Return the first non-blank line of a message, truncated; else an empty string."""
-    text = "\n".join(block.text for block in content if isinstance(block, TextBlock))
+    return one_line_title(
+        "\n".join(block.text for block in content if isinstance(block, TextBlock))
+    )
+
+
+def one_line_title(text: str) -> str:
+    """Return the first non-blank line of a text, truncated; else an empty string."""
     title = next((words for line in text.splitlines() if (words := " ".join(line.split()))), "")
     return title if len(title) <= TITLE_LENGTH else f"{title[: TITLE_LENGTH - 1]}…"
 

@@ -14,6 +14,7 @@ from yourtool.events.sessions import (
     SessionForked,
     SessionImported,
     SessionModelSelected,
+    SessionRenamed,
 )
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.messages.message import SCHEMA_VERSION, Message
@@ -94,9 +95,10 @@ def _set_copy_source(connection: Connection, fact: Fact, parent: str | None) -> 
 
 
 def _touch(connection: Connection, fact: Fact) -> None:
+    used_at = 0 if isinstance(fact, SessionRenamed) else to_microseconds(fact.timestamp)
     touched = connection.execute(
         "UPDATE sessions SET updated_at = max(updated_at, ?) WHERE id = ?",
-        (to_microseconds(fact.timestamp), fact.session_id),
+        (used_at, fact.session_id),
     )
     if touched.rowcount == 0:
         raise SessionNotFoundError(f"There is no session `{fact.session_id}`.")

@@ -110,3 +110,26 @@ def _advance_ids(ids: Iterable[str]) -> None:
     for ulid in (text.removeprefix("tu_") for text in ids):
         if is_ulid(ulid):
             new_id.advance(ulid)
+
+
+def delete(connection: Connection, session_id: str) -> None:
+    """Delete the rows of a session and overwrite the freed space.
+
+    Deleted words remain in the text index until it is optimised:
+    https://www.sqlite.org/fts5.html#the_optimize_command.
+
+    Raises:
+        SessionNotFoundError: the session does not exist.
+    """
+    connection.execute("PRAGMA secure_delete = ON")
+    connection.execute(
+        "DELETE FROM message_words WHERE message_id IN"
+        " (SELECT id FROM messages WHERE session_id = ?)",
+        (session_id,),
+    )
+    connection.execute("INSERT INTO message_words (message_words) VALUES ('optimize')")
+    connection.execute("DELETE FROM events WHERE session_id = ?", (session_id,))
+    connection.execute("DELETE FROM tool_calls WHERE session_id = ?", (session_id,))
+    connection.execute("DELETE FROM messages WHERE session_id = ?", (session_id,))
+    if not connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,)).rowcount:
+        raise SessionNotFoundError(f"There is no session `{session_id}`.")

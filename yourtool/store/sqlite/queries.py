@@ -77,6 +77,13 @@ class _CallUsage(Struct, frozen=True):
     pricing_version: str | None = None
 
 
+class _Title(Struct, frozen=True):
+    """The title in the payload of `session.renamed`."""
+
+    title: str
+
+
+_RENAMED = msgspec.json.Decoder(_Title)
 _CALL_USAGE = msgspec.json.Decoder(_CallUsage)
 
 
@@ -225,6 +232,27 @@ def search_messages(
 
 
 def _title(connection: Connection, session_id: str) -> str:
+    """Return the title that the user chose, else that of the first message."""
+    return _chosen_title(connection, session_id) or _first_title(connection, session_id)
+
+
+def _chosen_title(connection: Connection, session_id: str) -> str:
+    row = connection.execute(
+        "SELECT id, payload_json FROM events WHERE session_id = ? AND +type = 'session.renamed'"
+        " ORDER BY id DESC LIMIT 1",
+        (session_id,),
+    ).fetchone()
+    if row is None:
+        return ""
+    try:
+        require_shallow(row[1])
+        return _RENAMED.decode(row[1]).title
+    except DECODE_ERRORS as error:
+        _log.warning("skipped event `%s`: %s", row[0], error)
+        return ""
+
+
+def _first_title(connection: Connection, session_id: str) -> str:
     row = connection.execute(
         "SELECT id, content_json FROM messages WHERE session_id = ? AND role = 'user'"
         " ORDER BY created_at, id LIMIT 1",

@@ -94,6 +94,10 @@ class SqliteStore(SessionStore):
             lambda connection: queries.session_costs(connection, session_id)
         )
 
+    async def delete(self, session_id: str) -> None:
+        with self.lease(session_id):
+            await self.database.write(lambda connection: log.delete(connection, session_id))
+
     def lease(self, session_id: str) -> FileLease:
         return FileLease(self._locks_dir, session_id)
 

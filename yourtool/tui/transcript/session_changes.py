@@ -7,6 +7,7 @@ from yourtool.events.sessions import (
     SessionImported,
     SessionModelRefused,
     SessionModelSelected,
+    SessionRenamed,
 )
 from yourtool.events.turns import ProviderRecovered, ProviderUnavailable
 from yourtool.tui.transcript import turn_results
@@ -15,6 +16,7 @@ SessionChange: TypeAlias = (
     SessionModelSelected
     | SessionModelRefused
     | SessionForked
+    | SessionRenamed
     | SessionImported
     | ProviderUnavailable
     | ProviderRecovered
@@ -29,6 +31,8 @@ def describe_change(change: SessionChange) -> tuple[Literal["info", "warning"], 
         case SessionModelSelected(model=model, media_in_words=in_words):
             words = ", with placeholders for what it cannot process" if in_words else ""
             return "info", f"Model of this session: {model}{words}"
+        case SessionRenamed(title=title):
+            return "info", f"Title of this session: {title or 'its first message'}"
         case SessionModelRefused(reason=reason):
             return "warning", reason
         case SessionForked(parent_session_id=parent):
