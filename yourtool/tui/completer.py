@@ -155,7 +155,9 @@ class Completer:
         candidates = [
             Candidate(f"@{each} ", each, models[each]) for each in _matching_models(query, models)
         ]
-        candidates += [Candidate(f"@{each} ", each, "file") for each in self._match_files(query)]
+        candidates += [
+            Candidate(f"@{each} ", each, self._about_files) for each in self._match_files(query)
+        ]
         return Suggestions(start, tuple(candidates[:MAX_SUGGESTIONS])) if candidates else None
 
     @property
