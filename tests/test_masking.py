@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.doubling import ratio
 from yourtool.masking import MASK, PIECE, Mask
 
 KEY = "sk-ant-api03-" + "aB3_xY9-" * 10
@@ -158,3 +159,8 @@ def test_a_key_is_found_anywhere_in_a_large_text(end):
             assert mask.data(text + written + text) == text + hidden + text
             passed, held = mask.split(text + written + b" ")
             assert passed + held == text + hidden + b" "
+
+
+def test_output_without_known_keys_is_not_searched():
+    data = b"a line of the output of a command\n" * 250_000
+    assert ratio(lambda: data.count(b"#"), lambda: Mask().stream().feed(data), limit=3) <= 3

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.doubling import ratio
 from tests.security.corpora import payload_cases
 from tests.security.payloads import PAIR, PAYLOADS
 from yourtool.text import escape, escape_line, printable, storable
@@ -182,3 +183,8 @@ def test_hostile_text_is_shown_and_not_interpreted(payload):
 def test_texts_that_look_the_same_differ_in_an_approval():
     pair = [escape(payload["text"]) for payload in PAYLOADS if payload.get("pair") == PAIR]
     assert len(pair) == len(set(pair)) == 2
+
+
+def test_ascii_text_is_not_searched_for_surrogates():
+    text = "a line of the output of a command\n" * 250_000
+    assert ratio(lambda: text.count("#"), lambda: storable(text), limit=3) <= 3

@@ -119,7 +119,7 @@ class Mask:
     def _matches(self, data: bytes) -> Iterator[re.Match[bytes]]:
         """Yield the matches of keys, including keys that cross the end of a piece."""
         at = 0
-        while at < len(data):
+        while self._forms and at < len(data):
             stop = at + PIECE
             found = self._pattern.search(data, at, stop + self.reach)
             if found is None or found.start() >= stop:

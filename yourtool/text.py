@@ -165,7 +165,7 @@ _LOOK_ALIKE_SIGNS = frozenset(
 
 def storable(text: str) -> str:
     """Return `text` for UTF-8 and SQLite: without NUL, with U+FFFD for lone surrogates."""
-    return _SURROGATES.sub("\ufffd", text.replace("\0", ""))
+    return encodable(text.replace("\0", ""))
 
 
 def encodable(text: str) -> str:
@@ -173,7 +173,7 @@ def encodable(text: str) -> str:
 
     For text that is stored only inside JSON, where NUL is an escape, and must not change.
     """
-    return _SURROGATES.sub("\ufffd", text)
+    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
 
 def storable_json(value: Any) -> Any:
