@@ -128,6 +128,14 @@ async def test_hints_fit_after_a_resize(app):
         await until(pilot, lambda: "? keys · / commands · @ files ─" in screen_text(app))
 
 
+async def test_keys_of_the_transcript_stay_visible_on_a_screen_that_becomes_short(app):
+    async with app.run_test(size=(80, 24)) as pilot:
+        await sent_hello(pilot)
+        await press(pilot, "tab")
+        await pilot.resize_terminal(80, 12)
+        await until(pilot, lambda: "Up/Down move" in screen_text(app).splitlines()[-1])
+
+
 @pytest.mark.parametrize("size", SIZES)
 async def test_question_mark_in_an_empty_prompt_shows_the_keys(app, size):
     async with app.run_test(size=size) as pilot:

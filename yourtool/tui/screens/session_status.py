@@ -27,6 +27,8 @@ TWICE_SECONDS = 2
 """Maximum time between two presses of a key that have an effect together."""
 _IDLE_HINTS = ("? keys", "/ commands", "@ files", "Shift+Tab mode")
 _BORDER_COLUMNS = 4
+_BORDER_ROWS = 16
+"""Rows from which on the prompt has a border, as in the layout of the chat."""
 _HINT_SHARED_COMMAND = "command · the model sees its output"
 _HINT_HIDDEN_COMMAND = "command · hidden from the model"
 _STATUS_EVENTS = (Fact, Notice)  # events that change the status line
@@ -56,6 +58,7 @@ class SessionStatus:
         self._transcript = transcript
         self._runner = runner
         self._hint = ""
+        self._shown = ("", False)  # the hint, and whether the prompt has no border for it
         self._branch = ""
         self._last_kind: type[Event] | None = None  # of the events that changed the activity
         self._is_outdated = False
@@ -91,9 +94,10 @@ class SessionStatus:
 
     def update_hint(self) -> None:
         """Show the hint that was set, or the keys of what has the focus."""
-        hint = self._current_hint
-        if hint != self._prompt.border_subtitle:
-            self._prompt.border_subtitle = hint
+        shown = (self._current_hint, self._is_short)
+        if shown != self._shown:
+            self._shown = shown
+            self._prompt.border_subtitle = shown[0]
             self.refresh()
 
     @property
@@ -103,13 +107,18 @@ class SessionStatus:
         default = HINT_BUSY if self._runner.is_running else self._fit(_IDLE_HINTS)
         return _shell_hint(self._prompt.text) or self._hint or default
 
+    @property
+    def _is_short(self) -> bool:
+        """Whether the screen is too short for a border; the class `-short` is set later."""
+        return self._screen.size.height < _BORDER_ROWS
+
     def _fit(self, hints: Sequence[str]) -> str:
         return fit_hints(hints, self._screen.size.width - _BORDER_COLUMNS)
 
     def show_unseen(self) -> None:
         """Show how many lines are new below the visible ones."""
         self._prompt.border_title = self._unseen_hint
-        if self._screen.has_class("-short"):
+        if self._is_short:
             self.refresh()
 
     @property
@@ -121,7 +130,7 @@ class SessionStatus:
     @property
     def _urgent_hint(self) -> str:
         """The text of the prompt's border if the screen is too short for a border."""
-        if not self._screen.has_class("-short"):
+        if not self._is_short:
             return ""
         hint = str(self._prompt.border_subtitle or "")
         is_urgent = self._hint not in ("", HINT_APPROVAL)

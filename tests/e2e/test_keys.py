@@ -1,0 +1,76 @@
+"""Keys do what the hands expect, in a real terminal."""
+
+import sqlite3
+
+from tests.e2e.terminal import YOURTOOL, Terminal
+from tests.provider_server import ProviderServer, Reply
+
+ESC, PAGE_UP, SHIFT_TAB = "\x1b", "\x1b[5~", "\x1b[Z"
+LONG = "\n\n".join(f"Paragraph {number}." for number in range(60))
+
+
+def opened(server, work, home, **size):
+    return Terminal(YOURTOOL, cwd=work, env={**home, **server.environment}, **size)
+
+
+def test_text_after_tab_and_in_the_list_of_keys_reaches_the_prompt(work, home):
+    with (
+        ProviderServer([Reply("Hello."), Reply("Again.")]) as server,
+        opened(server, work, home) as terminal,
+    ):
+        terminal.wait("sonnet")
+        terminal.say("hi")
+        terminal.wait("Hello.", r"\? keys")
+        terminal.send("\t")
+        terminal.wait("Up/Down move", "Tab back")
+        terminal.send("typed")
+        terminal.wait("│ typed", r"\? keys")
+        terminal.send("\x03?")
+        terminal.wait("In the prompt", "Shift\\+Enter")
+        terminal.send("on and on")
+        terminal.wait("│ on and on", lambda screen: "In the prompt" not in screen)
+        terminal.send("\r")
+        terminal.wait("❯ on and on", "Again.")
+
+
+def test_sending_scrolls_to_the_end_and_shift_tab_never_reaches_auto(work, home):
+    with (
+        ProviderServer([Reply(LONG), Reply("The second reply.")]) as server,
+        opened(server, work, home, columns=80, rows=24) as terminal,
+    ):
+        terminal.wait("sonnet")
+        for mode in ("accept-edits", "plan", "ask", "accept-edits"):
+            terminal.send(SHIFT_TAB)
+            terminal.wait(lambda screen, mode=mode: f"  {mode}  " in screen.splitlines()[-1])
+        terminal.say("hi")
+        terminal.wait("Paragraph 59.", r"\? keys")
+        terminal.send(PAGE_UP * 2)
+        terminal.wait(lambda screen: "Paragraph 59." not in screen)
+        terminal.say("two")
+        terminal.wait("The second reply.")
+
+
+def test_esc_twice_returns_to_an_earlier_prompt_and_esc_early_gives_the_text_back(work, home):
+    busy = Reply(status=429, headers={"retry-after": "50"})
+    with (
+        ProviderServer([Reply("One."), Reply("Two."), busy]) as server,
+        opened(server, work, home) as terminal,
+    ):
+        terminal.wait("sonnet")
+        terminal.say("first prompt")
+        terminal.wait("One.")
+        terminal.say("second prompt")
+        terminal.wait("Two.", r"\? keys")
+        terminal.send(ESC + ESC)
+        terminal.wait("Go back to before which prompt", "before prompt 2", "before prompt 1")
+        terminal.send("\r")
+        terminal.wait("Forked here", "│ second prompt", lambda screen: "Two." not in screen)
+        terminal.send(" again\r")
+        terminal.wait("❯ second prompt again", "Retrying in", "Esc stops")
+        terminal.send(ESC)
+        terminal.wait("│ second prompt again", "stopped by you", r"\? keys")
+    [database] = (work.parent / "home").rglob("*.db")
+    with sqlite3.connect(database) as stored:
+        query = "select type from events where type like 'turn.%' order by id desc limit 1"
+        [(last,)] = stored.execute(query)
+    assert last == "turn.cancelled"
