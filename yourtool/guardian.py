@@ -14,9 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from pathlib import Path
 from types import FrameType
-from typing import NoReturn
 
 from yourtool import prctl
 
@@ -84,14 +82,14 @@ def run_guarded(
         signals.restore()
         return run()
     if program != 0:
-        _guard(program, signals, restore)
+        return _guard(program, signals, restore)
     os.close(guardian_end)
     signals.restore()
     _watch(parent_alive, guardian_alive)
     return run()
 
 
-def _guard(program: int, signals: Signals, restore: Callable[[], None] | None) -> NoReturn:
+def _guard(program: int, signals: Signals, restore: Callable[[], None] | None) -> int:
     parent, terminal = os.getppid(), os.dup(0) if restore is not None else -1
     with suppress(OSError):
         os.setpgid(0, 0)
@@ -104,7 +102,7 @@ def _guard(program: int, signals: Signals, restore: Callable[[], None] | None) -
         os.dup2(terminal, 0)
         os.dup2(terminal, 1)
         restore()
-    end_as(code)
+    return end_as(code)
 
 
 def fork_guardian() -> int | None:
@@ -161,8 +159,8 @@ def end_descendants() -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def end_as(code: int) -> NoReturn:
-    """Exit with `code`, or by signal N if it is -N."""
+def end_as(code: int) -> int:
+    """Exit with `code`, or by signal N if it is -N; never returns."""
     if code < 0:
         with suppress(OSError):  # the action of SIGKILL cannot be set
             signal.signal(-code, signal.SIG_DFL)
@@ -182,11 +180,13 @@ def _has_children() -> bool:
 
 def _descendants(ancestor: int) -> set[int]:
     children: dict[int, list[int]] = {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
+    for name in _names_in("/proc"):
+        if not name.isdecimal():
+            continue
         with suppress(OSError):
             # https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html: names may contain any byte
-            fields = entry.read_bytes().rpartition(b")")[2].split()
-            children.setdefault(int(fields[1]), []).append(int(entry.parent.name))
+            fields = _read(f"/proc/{name}/stat").rpartition(b")")[2].split()
+            children.setdefault(int(fields[1]), []).append(int(name))
     found = set[int]()
     pending = [ancestor]
     while pending:
@@ -194,6 +194,22 @@ def _descendants(ancestor: int) -> set[int]:
         found.update(below)
         pending += below
     return found
+
+
+def _names_in(directory: str) -> list[str]:
+    try:
+        with os.scandir(directory) as entries:
+            return [entry.name for entry in entries]
+    except OSError:  # this system has none
+        return []
+
+
+def _read(file: str) -> bytes:
+    descriptor = os.open(file, os.O_RDONLY)
+    try:
+        return os.read(descriptor, 4096)
+    finally:
+        os.close(descriptor)
 
 
 def stop() -> None:

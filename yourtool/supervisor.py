@@ -14,7 +14,6 @@ import termios
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
 from yourtool import prctl
 from yourtool.early_prompt.prompt import EarlyPrompt
@@ -30,7 +29,14 @@ from yourtool.guardian import (
     wait,
 )
 from yourtool.memory import memory_limit
-from yourtool.terminal_modes import RESET, get_settings, is_in_foreground, restore, set_settings
+from yourtool.terminal_modes import (
+    RESET,
+    Settings,
+    get_settings,
+    is_in_foreground,
+    restore,
+    set_settings,
+)
 
 _CLEAN_EXIT = b"."
 
@@ -71,7 +77,7 @@ def run_supervised(run: Callable[[], int], early_prompt: EarlyPrompt | None = No
         close_standard_streams()
         code = wait(child, signals, stopped=stop)
         end_descendants()  # some remain if the guardian was killed
-        end_as(code)
+        return end_as(code)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # restoring from the background must not stop us
     code = wait(child, signals, stopped=partial(_stop_with_program, saved, early_prompt))
     end_descendants()
@@ -87,7 +93,7 @@ def run_supervised(run: Callable[[], int], early_prompt: EarlyPrompt | None = No
     return code if code >= 0 else 128 - code
 
 
-def _stop_with_program(saved: list[Any], early_prompt: EarlyPrompt | None) -> None:
+def _stop_with_program(saved: Settings, early_prompt: EarlyPrompt | None) -> None:
     """Restore the shell's terminal settings while the program is stopped."""
     if early_prompt is not None:
         early_prompt.hide()
@@ -103,7 +109,7 @@ def _stop_with_program(saved: list[Any], early_prompt: EarlyPrompt | None) -> No
         early_prompt.show_again()
 
 
-def _restore_as_guardian(saved: list[Any], group: int) -> None:
+def _restore_as_guardian(saved: Settings, group: int) -> None:
     """Restore the terminal of the process group `group`, unless a shell uses it again."""
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     try:

@@ -3,8 +3,9 @@
 import os
 import termios
 from contextlib import suppress
-from typing import Any
 
+Settings = list[int | list[bytes | int]]
+"""What `tcgetattr` of termios(3) returns."""
 RESET = (
     b"\x1b[?2026l"  # a frame that was never finished
     b"\x1b[<u"  # keyboard protocol; first, because the alternate screen has its own stack
@@ -18,7 +19,7 @@ RESET = (
 """Resets every terminal mode that a full-screen program may have set."""
 
 
-def get_settings() -> list[Any] | None:
+def get_settings() -> Settings | None:
     """Return the settings of the terminal, None without one."""
     try:
         return termios.tcgetattr(0)
@@ -26,13 +27,13 @@ def get_settings() -> list[Any] | None:
         return None
 
 
-def set_settings(settings: list[Any], when: int = termios.TCSANOW) -> None:
+def set_settings(settings: Settings, when: int = termios.TCSANOW) -> None:
     """Change the settings of the terminal, unless it is gone."""
     with suppress(termios.error):
         termios.tcsetattr(0, when, settings)
 
 
-def restore(saved: list[Any]) -> None:
+def restore(saved: Settings) -> None:
     """Reset all modes, and restore saved settings."""
     try:
         os.write(1, RESET)

@@ -1,26 +1,22 @@
 """The stored first screen is read only while everything that it depends on is the same."""
 
+from pathlib import Path
+
 import pytest
 
 from yourtool.early_prompt.first_screen import (
     FirstScreen,
     first_screen_file,
-    format_first_screen,
     load_first_screen,
 )
 from yourtool.early_prompt.line_editor import LineEditor
 from yourtool.paths import resolve_paths
 
 SCREEN = FirstScreen(
-    top=1,
-    border=1,
-    column=2,
+    place=(1, 1),
     width=4,
     max_rows=3,
-    left="| ",
-    right=" |",
-    text_style="<text>",
-    cursor_style="<cursor>",
+    styles=("| ", " |", "<text>", "<cursor>"),
     rows=("top", "+------+", "| here |", "+------+", "status"),
 )
 
@@ -32,15 +28,15 @@ def home(tmp_path, monkeypatch):
 
 
 def store(columns=8, rows=5, text=None):
-    file = first_screen_file(columns, rows)
+    file = Path(first_screen_file(columns, rows))
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text if text is not None else format_first_screen(SCREEN))
+    file.write_text(text if text is not None else str(SCREEN))
 
 
 def test_what_was_stored_is_read():
     assert load_first_screen(8, 5) is None
     store()
-    assert load_first_screen(8, 5) == SCREEN
+    assert str(load_first_screen(8, 5)) == str(SCREEN)
     assert load_first_screen(9, 5) is None
 
 
@@ -49,7 +45,7 @@ def test_what_was_stored_is_read():
 )
 def test_a_damaged_file_is_ignored(text):
     store()
-    first_screen_file(8, 5).write_bytes(text.encode("utf-8", "surrogatepass"))
+    Path(first_screen_file(8, 5)).write_bytes(text.encode("utf-8", "surrogatepass"))
     assert load_first_screen(8, 5) is None
 
 
@@ -70,7 +66,7 @@ def test_a_changed_file_of_settings_has_another_screen(home, name):
     file.write_text("# settings")
     assert load_first_screen(8, 5) is None
     store()
-    assert load_first_screen(8, 5) == SCREEN
+    assert str(load_first_screen(8, 5)) == str(SCREEN)
     file.write_text("# other settings")
     assert load_first_screen(8, 5) is None
 
@@ -83,7 +79,7 @@ def test_the_directory_is_that_of_the_program(monkeypatch, root, cache):
             monkeypatch.delenv(name, raising=False)
         else:
             monkeypatch.setenv(name, value)
-    assert first_screen_file(80, 24).parent == resolve_paths().cache / "first-screens"
+    assert Path(first_screen_file(80, 24)).parent == resolve_paths().cache / "first-screens"
 
 
 def rows_with(keys):

@@ -10,7 +10,6 @@ from textual.strip import Strip
 
 from tests.tui.pilot_helpers import settle
 from yourtool.config import UiConfig
-from yourtool.early_prompt.first_screen import format_first_screen
 from yourtool.early_prompt.line_editor import LineEditor
 from yourtool.paths import shipped_directory
 from yourtool.tui.app import YourtoolApp
@@ -123,7 +122,7 @@ async def test_a_screen_is_stored_once_and_only_without_text():
         await settle(pilot)
         screen = get_first_screen(chat, chat.prompt, 3, console)
         write_first_screen(file, screen)
-        assert file.read_text() == format_first_screen(screen)
+        assert file.read_text() == str(screen)
         assert file.stat().st_mode & 0o777 == 0o600
         assert find_missing_file(chat, chat.prompt) is None
         for number in range(MAX_FILES + 5):

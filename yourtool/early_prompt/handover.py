@@ -6,9 +6,8 @@ then on it reads the terminal itself: nothing is read twice, and nothing out of 
 
 import os
 from contextlib import suppress
-from typing import Any
 
-from yourtool.terminal_modes import set_settings
+from yourtool.terminal_modes import Settings, set_settings
 
 _TAKE, _RELEASE = b"t", b"r"
 
@@ -67,7 +66,7 @@ class Pipes:
 class Handover:
     """The program's side of the early prompt; `saved` are the settings of the shell."""
 
-    def __init__(self, pipes: Pipes, saved: list[Any]) -> None:
+    def __init__(self, pipes: Pipes, saved: Settings) -> None:
         self._pipes = pipes
         self._saved = saved
         self.is_open = False

@@ -11,13 +11,12 @@ import termios
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 from yourtool.early_prompt.first_screen import FirstScreen, load_first_screen
 from yourtool.early_prompt.handover import Handover, Pipes
 from yourtool.early_prompt.line_editor import LineEditor
 from yourtool.early_prompt.typing_ahead import PASTES_ON, set_up
-from yourtool.terminal_modes import RESET, get_settings, is_in_foreground, restore
+from yourtool.terminal_modes import RESET, Settings, get_settings, is_in_foreground, restore
 
 OPTIONS = {
     "-c": 0,
@@ -56,7 +55,7 @@ def opens_interface(arguments: Sequence[str]) -> bool:
 class EarlyPrompt:
     """Shows the first screen, and keeps what is typed; `saved` are the settings of the shell."""
 
-    def __init__(self, screen: FirstScreen, size: os.terminal_size, saved: list[Any]) -> None:
+    def __init__(self, screen: FirstScreen, size: os.terminal_size, saved: Settings) -> None:
         pipes = Pipes()
         self.handover = Handover(pipes, saved)
         self.was_quit = False
@@ -78,7 +77,7 @@ class EarlyPrompt:
         self._program = program
         self._pipes.keep_prompt_ends()
         try:
-            typed, erase = set_up(self._saved, interrupts=False)
+            typed, erase = set_up(interrupts=False)
             os.write(1, erase)
         except (OSError, termios.error):  # the terminal is closed
             typed = b""

@@ -11,7 +11,6 @@ import struct
 import termios
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 from yourtool.early_prompt.handover import Handover
 from yourtool.terminal_modes import has_job_control, set_settings
@@ -49,7 +48,7 @@ def collect_typeahead() -> Generator[bytes, None, None]:
     """
     before = termios.tcgetattr(0)
     try:
-        typed, erase = set_up(before, interrupts=True)
+        typed, erase = set_up(interrupts=True)
         os.write(1, PASTES_ON + erase)
         yield typed
     finally:
@@ -58,33 +57,27 @@ def collect_typeahead() -> Generator[bytes, None, None]:
         set_settings(before)
 
 
-def _typing_settings(before: list[Any], *, interrupts: bool) -> list[Any]:
-    """Return settings that pass every key on unchanged.
+def set_up(*, interrupts: bool) -> tuple[bytes, bytes]:
+    """Set up the terminal to pass every key on unchanged.
 
     With `interrupts`, Ctrl+C and Ctrl+Z still send their signals; without, only Ctrl+Z does, if a
-    shell can resume the program.
+    shell can resume the program. Returns the keys that were pressed before, and the sequence that
+    erases their echo.
     """
-    local = before[3] & ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
+    flags_in, out, control, before, *speeds, characters = termios.tcgetattr(0)
+    local = before & ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
     mapped = termios.ICRNL | termios.INLCR | termios.IGNCR | termios.IXON | termios.IXOFF
-    characters = list(before[6])
     characters[termios.VMIN], characters[termios.VTIME] = 1, 0
     if not interrupts and has_job_control():
         for name in _INTERRUPTS:
             characters[name] = os.fpathconf(0, "PC_VDISABLE").to_bytes(1, "little", signed=True)
     elif not interrupts:
         local &= ~termios.ISIG
-    return [before[0] & ~mapped, *before[1:3], local, *before[4:6], characters]
-
-
-def set_up(before: list[Any], *, interrupts: bool) -> tuple[bytes, bytes]:
-    """Set up the terminal for typing ahead.
-
-    Returns the keys that were pressed before, and the sequence that erases their echo.
-    """
-    termios.tcsetattr(0, termios.TCSANOW, _typing_settings(before, interrupts=interrupts))
+    settings = [flags_in & ~mapped, out, control, local, *speeds, characters]
+    termios.tcsetattr(0, termios.TCSANOW, settings)
     typed = _read_buffered()
-    erase = _erase_sequence(typed) if before[3] & termios.ECHO else b""
-    return typed.translate(_KEYS) if before[3] & termios.ICANON else typed, erase
+    erase = _erase_sequence(typed) if before & termios.ECHO else b""
+    return typed.translate(_KEYS) if before & termios.ICANON else typed, erase
 
 
 def _read_buffered() -> bytes:

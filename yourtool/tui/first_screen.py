@@ -12,7 +12,6 @@ from textual.strip import Strip
 from yourtool.early_prompt.first_screen import (
     FirstScreen,
     first_screen_file,
-    format_first_screen,
     output_encoding,
 )
 from yourtool.files import replace_file
@@ -29,7 +28,7 @@ def find_missing_file(screen: Screen[Any], prompt: Prompt) -> Path | None:
     scrolls = screen.max_scroll_y > 0  # on a very small screen
     if prompt.text or not prompt.has_focus or scrolls or output_encoding() != "utf-8":
         return None
-    file = first_screen_file(*screen.size)
+    file = Path(first_screen_file(*screen.size))
     return None if file.exists() else file
 
 
@@ -50,15 +49,15 @@ def get_first_screen(
     for line_filter in prompt.get_line_filters():
         text = text.apply_filter(line_filter, prompt.background_colors[1])
     return FirstScreen(
-        top=box.y,
-        border=content.y - box.y,
-        column=content.x,
+        place=(box.y, content.y - box.y),
         width=content.width,
         max_rows=min(1 + space, largest - (box.height - content.height)),
-        left=row.crop(0, content.x).render(console),
-        right=row.crop(content.right).render(console),
-        text_style=_start(text, console),
-        cursor_style=_start(row.crop(content.x, content.x + 1), console),
+        styles=(
+            row.crop(0, content.x).render(console),
+            row.crop(content.right).render(console),
+            _start(text, console),
+            _start(row.crop(content.x, content.x + 1), console),
+        ),
         rows=tuple(strip.render(console) for strip in strips),
     )
 
@@ -68,7 +67,7 @@ def write_first_screen(file: Path, screen: FirstScreen) -> None:
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         others = sorted(file.parent.iterdir(), key=lambda path: path.stat().st_mtime_ns)
-        replace_file(file, format_first_screen(screen).encode())
+        replace_file(file, str(screen).encode())
         for path in others[: max(0, len(others) + 1 - MAX_FILES)]:
             path.unlink(missing_ok=True)
     except OSError as error:
