@@ -36,6 +36,10 @@ ThinkingOnSwap: TypeAlias = Literal["drop", "text"]
 """Whether another model's reasoning is dropped or sent as text after a swap."""
 
 
+AUTO_THEME = "auto"
+"""The theme that depends on the background of the terminal."""
+
+
 class Mode(StrEnum):
     """The approval mode: which tool calls need an approval."""
 
@@ -135,7 +139,13 @@ class Config(Struct, frozen=True):
         str,
         Meta(description="The default model; empty: that of the first provider with a key."),
     ] = ""
-    theme: Annotated[str, Meta(description="The name of a theme; `/theme` lists them.")] = "dark"
+    theme: Annotated[
+        str,
+        Meta(
+            description="The name of a theme, which `/theme` lists, or `auto`: `dark` or `light`,"
+            " like the background of the terminal."
+        ),
+    ] = AUTO_THEME
     mode: Annotated[
         Mode, Meta(description="The approval mode: `ask`, `accept-edits`, `plan` or `auto`.")
     ] = Mode.ASK

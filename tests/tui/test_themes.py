@@ -1,3 +1,5 @@
+import math
+import operator
 import re
 
 import pytest
@@ -12,12 +14,15 @@ from yourtool.tui.transcript.transcript import Transcript
 THEMES = load_themes([shipped_directory("themes")])
 
 
-def luminance(color: str) -> float:
+def linear(color: str) -> list[float]:
+    """Return a colour without its gamma."""
     parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [
-        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+
+
+def luminance(color: str) -> float:
+    red, green, blue = linear(color)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def contrast(one: str, other: str) -> float:
@@ -27,8 +32,8 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.req("R-TUI-23")
-def test_there_are_five_themes_including_a_light_and_a_terminal_theme():
-    assert len(THEMES) == 5
+def test_there_are_seven_themes_including_a_light_and_a_terminal_theme():
+    assert len(THEMES) == 7
     assert any(not theme.dark for theme in THEMES.values())
     assert any(theme.ansi for theme in THEMES.values())
 
@@ -64,6 +69,50 @@ def test_texts_of_the_widgets_have_the_contrast_of_wcag_level_aa(theme):
     for name in ("text-primary", "text-accent", "text-success", "text-warning", "text-error"):
         for background in (theme.colors.background, theme.colors.surface):
             assert contrast(variables[name], background) >= 4.5, (name, background)
+
+
+COLOR_VISION = {
+    "protanopia": "0.152286 1.052583 -0.204868 0.114503 0.786281 0.099216"
+    " -0.003882 -0.048116 1.051998",
+    "deuteranopia": "0.367322 0.860646 -0.227968 0.280085 0.672501 0.047413"
+    " -0.011820 0.042940 0.968881",
+    "tritanopia": "1.255528 -0.076749 -0.178779 -0.078411 0.930809 0.147602"
+    " 0.004733 0.691367 0.303900",
+}
+"""Matrices for linear RGB: Machado, Oliveira, Fernandes, 2009, doi:10.1109/TVCG.2009.113."""
+CONTRASTED = [
+    ("success", "error"),
+    ("success", "warning"),
+    ("error", "warning"),
+    ("added_background", "removed_background"),
+    ("added_word_background", "removed_word_background"),
+]
+
+
+def lab(color: str, vision: str) -> tuple[float, float, float]:
+    """Return CIELAB (https://en.wikipedia.org/wiki/CIELAB_color_space) as a person sees it."""
+    matrix = [float(word) for word in COLOR_VISION[vision].split()]
+    given = linear(color)
+    red, green, blue = (
+        min(1.0, max(0.0, sum(map(operator.mul, given, matrix[at : at + 3])))) for at in (0, 3, 6)
+    )
+    x = (0.4124564 * red + 0.3575761 * green + 0.1804375 * blue) / 0.95047
+    y = 0.2126729 * red + 0.7151522 * green + 0.0721750 * blue
+    z = (0.0193339 * red + 0.1191920 * green + 0.9503041 * blue) / 1.08883
+    fx, fy, fz = (
+        part ** (1 / 3) if part > 0.008856 else 7.787 * part + 16 / 116 for part in (x, y, z)
+    )
+    return 116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)
+
+
+@pytest.mark.parametrize("name", ["colorblind", "colorblind-light"])
+@pytest.mark.parametrize("vision", COLOR_VISION)
+@pytest.mark.req("R-TUI-23")
+def test_meanings_differ_in_the_colour_blind_themes(name, vision):
+    colors = THEMES[name].colors
+    for one, other in CONTRASTED:
+        seen = lab(getattr(colors, one), vision), lab(getattr(colors, other), vision)
+        assert math.dist(*seen) >= 15, (one, other)
 
 
 @pytest.mark.req("R-TUI-23")

@@ -17,10 +17,10 @@ from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
 
 from yourtool.agent.commands.models import swap_alternatives
-from yourtool.config import UiConfig
-from yourtool.errors import ConfigError, YourtoolError
+from yourtool.config import AUTO_THEME, UiConfig
+from yourtool.errors import YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
-from yourtool.paths import resolve_paths, shipped_directory
+from yourtool.paths import resolve_paths
 from yourtool.terminal_modes import has_job_control
 from yourtool.text import encodable
 from yourtool.tui.display_filters import AsciiFilter, NoColorFilter
@@ -42,17 +42,20 @@ from yourtool.tui.screens.sessions import (
 from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.terminal import (
     MAX_COPIED_CHARACTERS,
+    BackgroundReported,
     OutputDriver,
     notification_sequence,
     restore_title_sequence,
     set_title_sequence,
 )
+from yourtool.tui.terminal_background import get_query, is_dark_by_environment
 from yourtool.tui.themes import (
-    DEFAULT,
     ThemeFile,
-    load_theme,
+    load_chosen_theme,
     load_themes,
     register_themes,
+    theme_directories,
+    theme_for_background,
 )
 from yourtool.tui.transcript.scrollback import render_transcript
 
@@ -96,7 +99,9 @@ class YourtoolApp(FirstScreenApp):
         self._load_highlight = load_highlight
         self.chat = ChatScreen(run_command)
         self.themes: dict[str, ThemeFile] = {}
-        self._use_theme(theme)
+        is_dark = is_dark_by_environment(os.environ)
+        self._auto_theme = theme_for_background(is_dark) if theme == AUTO_THEME else ""
+        self._use_theme(self._auto_theme or theme)
         self._resume = resume
         self._continue_last = continue_last
         self._output_filters: list[LineFilter] = [SanitizeFilter()]
@@ -142,6 +147,19 @@ class YourtoolApp(FirstScreenApp):
                 loop.add_signal_handler(number, self._quit_on_signal, number)
         self._write_to_terminal(set_title_sequence(Path.cwd().name, os.environ))
         self.call_after_refresh(self._open_core)
+
+    @on(OutputDriver.TypedAheadHandled)
+    def ask_for_background(self) -> None:
+        """Ask the terminal for its background, now that its reply can be read."""
+        if self._auto_theme:
+            self._write_to_terminal(get_query(os.environ))
+
+    @on(BackgroundReported)
+    def follow_background(self, reported: BackgroundReported) -> None:
+        """Use the theme for the background of the terminal, unless the user chose another."""
+        if self._auto_theme == self.theme:
+            self._auto_theme = theme_for_background(reported.is_dark)
+            self._use_theme(self._auto_theme)
 
     @on(ChatScreen.AttentionNeeded)
     def alert_user(self, wanted: ChatScreen.AttentionNeeded) -> None:
@@ -331,7 +349,7 @@ class YourtoolApp(FirstScreenApp):
         )
         if session is None:
             session = await runtime.new_session(self.chat.confirm)
-        themes = await asyncio.to_thread(load_themes, _theme_directories())
+        themes = await asyncio.to_thread(load_themes, theme_directories())
         self._register_themes(themes.values())
         if self._load_highlight is not None:
             self.chat.set_highlight(await asyncio.to_thread(self._load_highlight))
@@ -352,15 +370,8 @@ class YourtoolApp(FirstScreenApp):
             self.chat.note("warning", warning)
 
     def _use_theme(self, name: str) -> None:
-        fallback = load_theme(shipped_directory("themes") / f"{DEFAULT}.toml")
-        files = [directory / f"{name}.toml" for directory in _theme_directories()]
-        file = next((f for f in reversed(files) if f.is_file()), files[-1])
-        theme = fallback
-        try:
-            theme = load_theme(file)
-        except ConfigError as error:
-            _log.warning("%s", error)
-        self._register_themes([fallback, theme])
+        theme = load_chosen_theme(name)
+        self._register_themes([theme])
         self.theme = theme.name
 
     def _register_themes(self, themes: Iterable[ThemeFile]) -> None:
@@ -386,7 +397,3 @@ class YourtoolApp(FirstScreenApp):
         text = await render_transcript(self.chat.transcript, PAGE_SECONDS)
         if isinstance(self._driver, OutputDriver):
             self._driver.show_page(f"{text}\nPress any key to return to yourtool.")
-
-
-def _theme_directories() -> list[Path]:
-    return [shipped_directory("themes"), resolve_paths().home / "themes"]

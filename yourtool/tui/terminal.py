@@ -6,7 +6,7 @@ https://iterm2.com/documentation-escape-codes.html (OSC 9).
 
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from textual._xterm_parser import XTermParser
@@ -15,12 +15,21 @@ from textual.message import Message
 
 from yourtool.text import printable
 from yourtool.tui.keyboard import read_keys
+from yourtool.tui.terminal_background import BackgroundReplyFilter
 
 MAX_COPIED_CHARACTERS = 1_000_000
 """Characters that are copied at most; encoding more would delay keys."""
 _ALTERNATE_SCREEN = "\x1b[?1049h"
 _BASIC_TERMINALS = ("", "dumb", "linux")
 """Values of TERM whose terminals print or ignore these sequences."""
+
+
+class BackgroundReported(Message):
+    """Posted when the terminal has reported its background."""
+
+    def __init__(self, is_dark: bool) -> None:
+        super().__init__()
+        self.is_dark = is_dark
 
 
 class OutputDriver(LinuxDriver):
@@ -65,14 +74,26 @@ class OutputDriver(LinuxDriver):
             if self.exit_event.is_set():
                 return
         parser = XTermParser(self._debug)
+        replies = BackgroundReplyFilter(self._report_background)
+
+        def feed(text: str) -> Iterable[Message]:
+            return parser.feed(keys) if (keys := replies(text)) else ()
+
+        def tick() -> Iterable[Message]:
+            if keys := replies.release():
+                yield from parser.feed(keys)
+            yield from parser.tick()
+
         is_done = self.exit_event.is_set
         take_keys, self._take_keys = self._take_keys, bytes
-        events = read_keys(self.fileno, parser.feed, parser.tick, is_done, take_keys())
-        for event in events:
+        for event in read_keys(self.fileno, feed, tick, is_done, take_keys()):
             if event is not None:
                 self.process_message(event)
             else:
                 self.send_message(self.TypedAheadHandled())
+
+    def _report_background(self, is_dark: bool) -> None:
+        self._app.post_message(BackgroundReported(is_dark))
 
     def write(self, data: str) -> None:
         """Write to the terminal; discard frames while it shows a page.

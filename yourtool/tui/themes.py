@@ -16,13 +16,14 @@ from rich.style import Style
 from textual.theme import BUILTIN_THEMES, Theme
 
 from yourtool.errors import ConfigError
-from yourtool.paths import shipped_directory
+from yourtool.paths import resolve_paths, shipped_directory
 from yourtool.tables import parse_toml
 from yourtool.text import printable
 
 _log = logging.getLogger(__name__)
 
-DEFAULT = "dark"
+DARK, LIGHT = "dark", "light"
+"""The themes that `auto` chooses from; the first is the default."""
 
 DEFAULT_STYLES: Mapping[str, str] = {
     "muted": "muted",
@@ -212,6 +213,26 @@ def load_themes(directories: Iterable[Path]) -> dict[str, ThemeFile]:
     return themes
 
 
+def load_chosen_theme(name: str) -> ThemeFile:
+    """Read the theme with a name; the default theme if it cannot be read, which is logged."""
+    files = [directory / f"{name}.toml" for directory in theme_directories()]
+    try:
+        return load_theme(next((file for file in reversed(files) if file.is_file()), files[-1]))
+    except ConfigError as error:
+        _log.warning("%s", error)
+        return load_theme(shipped_directory("themes") / f"{DARK}.toml")
+
+
+def theme_for_background(is_dark: bool) -> str:
+    """Return the name of the theme for a dark or a light terminal."""
+    return DARK if is_dark else LIGHT
+
+
+def theme_directories() -> list[Path]:
+    """Return the directories of the built-in themes and of those of the user."""
+    return [shipped_directory("themes"), resolve_paths().home / "themes"]
+
+
 def _ansi_variables() -> dict[str, str]:
     """Return the variables that Textual's style sheets need in addition to the colours."""
     return {
@@ -237,6 +258,6 @@ def register_themes(themes: Iterable[ThemeFile]) -> None:
 
 def get_palette(name: str) -> Palette:
     """Return the palette of a theme; the default palette for Textual's themes."""
-    if DEFAULT not in _palettes:
+    if DARK not in _palettes:
         register_themes(load_themes([shipped_directory("themes")]).values())
-    return _palettes.get(name) or _palettes[DEFAULT]
+    return _palettes.get(name) or _palettes[DARK]
