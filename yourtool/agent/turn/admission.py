@@ -79,18 +79,22 @@ async def _parse_and_preview(call: ToolCall, tool: Tool, turn: Turn) -> CallSubj
         ToolError: the arguments are invalid, or the tool has a bug.
     """
     try:
-        parsing = asyncio.to_thread(tool.parse, call.block.input)
-        call.args = args = await turn.interrupt.guard(parsing)
-        subjects = await turn.interrupt.guard(
-            asyncio.to_thread(resolve_subjects, tool, args, turn.env.workspace)
-        )
+        subjects = await turn.interrupt.guard(asyncio.to_thread(_parse, call, tool, turn))
         context = await call.build_context(turn)
-        call.preview = await turn.interrupt.guard(tool.preview(args, context))
+        call.preview = await turn.interrupt.guard(tool.preview(call.args, context))
     except (ToolError, Interrupted):
         raise
     except Exception as error:
         _log.exception("tool %s failed before it ran", call.block.name)
         raise ToolError(BUG_MESSAGE.format(call.block.name)) from error
+    return subjects
+
+
+def _parse(call: ToolCall, tool: Tool, turn: Turn) -> CallSubjects:
+    """Set the arguments and the mask of a call, and return its subjects; runs in a thread."""
+    call.args = tool.parse(call.block.input)
+    subjects = resolve_subjects(tool, call.args, turn.env.workspace)
+    call.mask = turn.env.mask()
     return subjects
 
 

@@ -46,7 +46,7 @@ async def check_limits(turn: Turn) -> str | None:
     Raises:
         Interrupted: the turn was stopped before the user answered.
     """
-    minimum = await asyncio.to_thread(_minimum_cost, turn)
+    minimum = await _minimum_cost(turn)
     if (reached := _find_hard_limit(turn, minimum)) is not None:
         turn.env.limit_reached = reached
         return reached
@@ -69,7 +69,7 @@ async def check_cost_limit(turn: Turn) -> None:
     Raises:
         InvalidRequestError: the limit would be exceeded.
     """
-    minimum = await asyncio.to_thread(_minimum_cost, turn)
+    minimum = await _minimum_cost(turn)
     if (reached := _find_cost_limit(turn, minimum)) is not None:
         turn.env.limit_reached = reached
         raise InvalidRequestError(reached)
@@ -125,13 +125,15 @@ def _find_soft_limit(turn: Turn, minimum: Decimal) -> str | None:
     return None
 
 
-def _minimum_cost(turn: Turn) -> Decimal:
+async def _minimum_cost(turn: Turn) -> Decimal:
     """Return the minimum cost of the next request, in US dollars; 0 without a known price.
 
     The reply is unknown, so only the prompt counts. The prompt and the reply of the last request to
     this model are assumed to be in the provider's cache.
     """
-    prompt = turn.estimate()
+    if turn.model.price is None:
+        return Decimal(0)
+    prompt = await asyncio.to_thread(turn.estimate)
     last = turn.state.counted_replies.get(turn.model.id)
     cached = 0 if last is None else min(prompt, last.usage.prompt_tokens + last.usage.output_tokens)
     usage = TokenUsage(input_tokens=prompt - cached, output_tokens=0, cached_input_tokens=cached)

@@ -41,7 +41,6 @@ from yourtool.events.model_calls import (
 )
 from yourtool.interrupt import Interrupted
 from yourtool.messages.blocks import ContentBlock, TextBlock, ToolUseBlock
-from yourtool.messages.invariants import validate_session
 from yourtool.messages.message import Message, Role, now
 from yourtool.messages.metadata import ErrorInfo, MessageMetadata, MessageStatus, StopReason
 from yourtool.providers.base import Request
@@ -88,8 +87,8 @@ class ModelCall:
                 yield notice
             started = time.monotonic()
             yield await self._record_start(prepared)
-            # Not guarded: the adapter handles an interrupt itself once the start is stored.
-            await asyncio.to_thread(_validate_request, prepared.request)
+            if prepared.problem is not None:
+                raise InvalidRequestError(prepared.problem)
             async with aclosing(turn.adapter.stream(prepared.request)) as stream:
                 async for event in stream:
                     yield event
@@ -302,13 +301,6 @@ class SilentCall(ModelCall):
 
     def _update_turn(self, fact: LlmCallStarted | LlmCallEnd) -> None:
         """Leave the turn unchanged."""
-
-
-def _validate_request(request: Request) -> None:
-    if all(message.role is Role.SYSTEM for message in request.messages):
-        raise InvalidRequestError("The conversation contains nothing that can be sent.")
-    if problems := validate_session(request.messages):
-        raise InvalidRequestError(f"The conversation cannot be sent: {'; '.join(problems)}.")
 
 
 def _get_cut_calls(reply: MessageComplete) -> dict[str, str]:

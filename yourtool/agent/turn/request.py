@@ -18,7 +18,8 @@ from yourtool.errors import ErrorClass
 from yourtool.events.deltas import Notice
 from yourtool.events.model_calls import LlmCallFailed
 from yourtool.ids import new_id
-from yourtool.messages.message import Message
+from yourtool.messages.invariants import validate_session
+from yourtool.messages.message import Message, Role
 from yourtool.messages.metadata import RequestOptions
 from yourtool.providers.base import FileRoots, ForcedTool, Request, ToolChoice
 from yourtool.providers.cache_plan import plan_cache
@@ -48,6 +49,8 @@ class PreparedRequest(NamedTuple):
     notice: str | None
     """A notice to show once per session."""
     estimated_tokens: int
+    problem: str | None
+    """Why the request cannot be sent."""
 
 
 def prepare_request(turn: Turn) -> PreparedRequest:
@@ -66,7 +69,7 @@ def prepare_request(turn: Turn) -> PreparedRequest:
         output_schema=env.output_schema,
     )
     request = replace(request, encoded_history=env.encoded_history)
-    return PreparedRequest(request, notice, turn.estimate())
+    return PreparedRequest(request, notice, turn.estimate(), _find_problem(request))
 
 
 def prepare_silent_request(turn: Turn, silent: SilentRequest) -> PreparedRequest:
@@ -74,7 +77,15 @@ def prepare_silent_request(turn: Turn, silent: SilentRequest) -> PreparedRequest
     messages = (*silent.system, *_build_view(turn, RequestView(), silent.messages))
     request, notice = _build_request(turn, messages, silent.tools)
     estimate = estimate_tokens(request.messages, request.tools, request.model.id)
-    return PreparedRequest(request, notice, estimate)
+    return PreparedRequest(request, notice, estimate, _find_problem(request))
+
+
+def _find_problem(request: Request) -> str | None:
+    if all(message.role is Role.SYSTEM for message in request.messages):
+        return "The conversation contains nothing that can be sent."
+    if problems := validate_session(request.messages):
+        return f"The conversation cannot be sent: {'; '.join(problems)}."
+    return None
 
 
 def _build_view(turn: Turn, view: RequestView, history: Sequence[Message]) -> Sequence[Message]:

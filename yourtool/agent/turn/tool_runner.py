@@ -33,13 +33,16 @@ from yourtool.events.deltas import ToolOutputDelta
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupted
-from yourtool.messages.blocks import ToolUseBlock, canonical_json
+from yourtool.messages.blocks import TextBlock, ToolUseBlock, canonical_json
 from yourtool.text import storable
+from yourtool.tools.base import ToolOutput
 
 _log = logging.getLogger(__name__)
 
 CANCEL_GRACE_SECONDS = 30.0
 """Time for a stopped tool to clean up before it is abandoned."""
+_SHORT_CHARACTERS = 16_384
+"""An output up to this length is masked without a thread, which would take longer."""
 _MAX_PARTIAL_CHARACTERS = 4_000
 """Characters of a stopped tool's output that its result contains."""
 
@@ -201,7 +204,11 @@ class ToolRunner:
             failure = outcome.failure or ToolFailure.EXECUTION_ERROR
             return await self._fail(outcome.call, failure, outcome.error_message)
         call, turn = outcome.call, self._turn
-        output = await asyncio.to_thread(mask_output, outcome.output, await call.load_mask(turn))
+        output, mask = outcome.output, await call.load_mask(turn)
+        if _is_short(output):
+            output = mask_output(output, mask)
+        else:
+            output = await asyncio.to_thread(mask_output, output, mask)
         content = output.content + to_text_blocks(*call.notes)
         if has_bytes(content):
             content = await asyncio.to_thread(store_media, turn.env.blobs, content)
@@ -240,3 +247,9 @@ class ToolRunner:
         turn.parent = fact.id
         self._end_hints.append(False)
         return fact
+
+
+def _is_short(output: ToolOutput) -> bool:
+    """Return whether masking an output takes less than a millisecond."""
+    texts = (block.text for block in output.content if isinstance(block, TextBlock))
+    return not output.details and sum(map(len, texts)) <= _SHORT_CHARACTERS
