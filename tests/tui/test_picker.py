@@ -5,8 +5,8 @@ from textual.app import App
 from textual.widgets import OptionList
 
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
-from tests.tui.pilot_helpers import burst, press, say, settle, until
-from yourtool.agent.commands.base import Choice
+from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
+from yourtool.agent.commands.base import Choice, ChoiceAction
 from yourtool.config import Mode
 from yourtool.paths import shipped_directory
 from yourtool.tui.app import YourtoolApp
@@ -78,7 +78,7 @@ async def test_theme_picker_lists_only_our_themes(app):
 
 async def test_complete_command_is_run_although_a_longer_one_matches(app):
     async with (made := app()).run_test() as pilot:
-        await settle(pilot)
+        await until(pilot, lambda: made.chat.session is not None)
         made.chat.session.mode = Mode.PLAN
         await say(pilot, "/mode")
         await until(pilot, lambda: isinstance(made.screen, Picker))
@@ -180,3 +180,34 @@ async def test_selected_row_that_the_filter_has_removed_is_ignored(app):
         await settle(pilot)
         assert made.screen is picker
     assert picked == []
+
+
+async def test_another_key_returns_the_row_and_its_action(app):
+    picked = []
+    async with (made := app()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        action = ChoiceAction("ctrl+d", "Ctrl+D delete", lambda value: None)
+        picker = Picker("Model", MODELS, current="own:big", actions=[action])
+        made.push_screen(picker, picked.append)
+        await until(pilot, lambda: picker.is_mounted and len(picker.options.options))
+        assert "Ctrl+D delete" in screen_text(made)
+        await press(pilot, "ctrl+d")
+        await until(pilot, lambda: picked)
+    assert picker.chosen_action is action
+    assert picked == ["own:big"]
+
+
+async def test_long_list_shows_its_first_rows_and_searches_all(app):
+    picked = []
+    many = [Choice(str(number), f"session {number}") for number in range(10_000)]
+    async with (made := app()).run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        picker = Picker("Sessions", many)
+        made.push_screen(picker, picked.append)
+        await until(pilot, lambda: picker.is_mounted and len(picker.options.options))
+        assert len(picker.options.options) == 201
+        assert "9,800 more" in str(picker.options.options[-1].prompt)
+        await press(pilot, *"9876")
+        await press(pilot, "enter")
+        await until(pilot, lambda: picked)
+    assert picked == ["9876"]

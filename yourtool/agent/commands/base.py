@@ -135,6 +135,17 @@ class Choice(Struct, frozen=True):
     enabled: bool = True
 
 
+class ChoiceAction(Struct, frozen=True):
+    """Another key in a list, for the highlighted row."""
+
+    key: str
+    """Such as `ctrl+d`."""
+    label: str
+    """For the hint, such as `Ctrl+D delete`."""
+    then: AnswerHandler
+    """Continues with the value of the row, or an empty string if there is none."""
+
+
 class Choose(Struct, frozen=True):
     """Let the user choose one of several rows; nothing happens without a choice."""
 
@@ -145,6 +156,7 @@ class Choose(Struct, frozen=True):
     hint: str = ""
     current: str = ""
     """Value of the row that is highlighted first."""
+    actions: tuple[ChoiceAction, ...] = ()
     update: Future[tuple[Choice, ...]] | None = None
     """Returns better rows later; the handler cancels it."""
 

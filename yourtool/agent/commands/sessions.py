@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from itertools import count
@@ -19,12 +19,13 @@ from yourtool.agent.commands.base import (
     SlashCommand,
     StartSession,
 )
-from yourtool.amounts import format_age, format_spending
+from yourtool.agent.commands.session_list import SessionList
+from yourtool.amounts import format_age
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, Role, now
-from yourtool.store.base import SearchHit, SessionSummary, resolve_id
+from yourtool.store.base import SearchHit, resolve_id
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime
@@ -43,9 +44,10 @@ async def start_session(_session: "Session", _runtime: "Runtime", _argument: str
 async def resume_session(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
     """`/resume`: resume a session by id or prefix, or choose one from a list."""
     if not argument:
-        found = await runtime.store.list()
-        choices = session_choices(found, session.project, now())
-        yield Choose("Sessions", choices, then=partial(resume_session, session, runtime))
+        async for result in SessionList(
+            session, runtime, open_session=partial(resume_session, session, runtime)
+        ).show():
+            yield result
     elif (session_id := await resolve_id(runtime.store, argument)) == session.id:
         yield Notice(level="info", text="This session is already open.")
     else:
@@ -126,27 +128,6 @@ async def export_session(session: "Session", runtime: "Runtime", argument: str) 
     else:
         async for result in write(_REPLACE):
             yield result
-
-
-def session_choices(
-    summaries: Iterable[SessionSummary], workspace: Path, now: datetime
-) -> tuple[Choice, ...]:
-    """Return the sessions of this workspace first, then the others, both newest first."""
-    rows: list[tuple[bool, float, Choice]] = []
-    for each in summaries:
-        here = each.workspace_path == str(workspace)
-        age = now - each.updated_at
-        turns = "1 turn" if each.turn_count == 1 else f"{each.turn_count} turns"
-        details = (
-            format_age(age),
-            turns,
-            format_spending(each.cost_usd, unpriced=each.unpriced),
-            each.active_model or "default model",
-            "here" if here else each.workspace_path,
-        )
-        choice = Choice(each.id, each.title or "(empty)", " · ".join(details))
-        rows.append((not here, age.total_seconds(), choice))
-    return tuple(choice for *_, choice in sorted(rows, key=lambda row: row[:2]))
 
 
 def prompt_choices(prompts: Sequence[Message], now: datetime) -> tuple[Choice, ...]:

@@ -30,7 +30,7 @@ from yourtool.config import Mode
 from yourtool.errors import ToolError, UsageError
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
-from yourtool.events.sessions import SessionEnded
+from yourtool.events.sessions import SessionEnded, SessionRenamed
 from yourtool.events.tools import ShellRan
 from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted, TurnStarted
 from yourtool.ids import new_id
@@ -41,6 +41,7 @@ from yourtool.messages.metadata import StopReason
 from yourtool.models import Effort, Model
 from yourtool.providers.requests.reasoning_effort import describe_effort, describe_effort_change
 from yourtool.store.base import Lease
+from yourtool.store.texts import one_line_title
 from yourtool.text import storable
 from yourtool.tools import directory_walk
 from yourtool.tools.workspace import FileReads
@@ -120,6 +121,10 @@ class Session:
     async def context_parts(self) -> list[tuple[str, int]]:
         """Return the parts of the next request with their estimated tokens."""
         return await asyncio.to_thread(self._env.estimates.parts, self.state, self.model.id)
+
+    async def rename(self, title: str) -> AsyncGenerator[Event, None]:
+        """Give the session a title; an empty one restores that of its first message."""
+        yield await self._record(SessionRenamed(title=one_line_title(title)))
 
     def list_instruction_files(self) -> tuple[str, ...]:
         """Return the project's instruction files in use; blocks on the file system."""

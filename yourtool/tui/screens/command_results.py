@@ -95,14 +95,17 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
 
 
 async def _show_picker(chat: ChatScreen, wanted: Choose) -> None:
-    picker = Picker(wanted.title, wanted.choices, wanted.hint, current=wanted.current)
+    picker = Picker(
+        wanted.title, wanted.choices, wanted.hint, current=wanted.current, actions=wanted.actions
+    )
     runtime, _ = require_session(chat)
     chat.completer.load_values(runtime)  # the choices may have models that were just discovered
     if (update := wanted.update) is not None:
         update.add_done_callback(lambda _: _update_picker(chat, picker, wanted))
     picked = await chat.app.push_screen_wait(picker)
     if picked is not None:
-        await show_results(chat, wanted.then(picked))
+        action = picker.chosen_action
+        await show_results(chat, (wanted.then if action is None else action.then)(picked))
 
 
 def _update_picker(chat: ChatScreen, picker: Picker, wanted: Choose) -> None:

@@ -9,13 +9,17 @@ from textual.content import Content
 from textual.widgets import Input, Label, OptionList
 from textual.widgets.option_list import Option
 
-from yourtool.agent.commands.base import Choice
+from yourtool.agent.commands.base import Choice, ChoiceAction
 from yourtool.text import printable
 from yourtool.tui.completer import fuzzy_matches
 from yourtool.tui.screens.dialog import Dialog
 
 _FILTERED_CHARACTERS = 1_000
 """Length of a text that the filter searches; prompts can be very long."""
+
+
+_MAX_ROWS = 200
+"""Rows of the list; the filter searches all choices."""
 
 
 class Picker(Dialog[str | None]):
@@ -58,10 +62,21 @@ class Picker(Dialog[str | None]):
     options = getters.query_one(OptionList)
 
     def __init__(
-        self, title: str, choices: Sequence[Choice], hint: str = "", *, current: str = ""
+        self,
+        title: str,
+        choices: Sequence[Choice],
+        hint: str = "",
+        *,
+        current: str = "",
+        actions: Sequence[ChoiceAction] = (),
     ) -> None:
         """`current` is the value of the row that is highlighted first."""
         super().__init__()
+        self.chosen_action: ChoiceAction | None = None
+        """The action whose key closed the list; None: the row was chosen."""
+        self._actions = actions
+        for index, action in enumerate(actions):
+            self._bindings.bind(action.key, f"run_action({index})", priority=True)
         self._title = title
         self._current = current
         self._choices = _choices_by_text(choices)
@@ -88,7 +103,8 @@ class Picker(Dialog[str | None]):
         """Show all choices and focus the filter."""
         window = self.query_one("#window")
         window.border_title = Content(printable(self._title))
-        window.border_subtitle = Content(self._hint or "Enter selects · Esc closes")
+        keys = " · ".join(action.label for action in self._actions)
+        window.border_subtitle = Content(keys or self._hint or "Enter selects · Esc closes")
         self.filter.focus()
         self.call_after_refresh(self._refresh_options)
 
@@ -114,6 +130,12 @@ class Picker(Dialog[str | None]):
         if selected.option in shown:  # else the filter has changed since
             self.dismiss(self._visible_choices[shown.index(selected.option)].value)
 
+    def action_run_action(self, index: int) -> None:
+        """Return the highlighted choice for another key than Enter."""
+        at = self.options.highlighted
+        self.chosen_action = self._actions[index]
+        self.dismiss("" if at is None else self._visible_choices[at].value)
+
     def action_move(self, step: int) -> None:
         """Move the highlight over the enabled rows."""
         enabled = [at for at, choice in enumerate(self._visible_choices) if choice.enabled]
@@ -126,7 +148,11 @@ class Picker(Dialog[str | None]):
     def _refresh_options(self, selected: str | None = None) -> None:
         """Show the matching choices; highlight the one with the value `selected`."""
         query = self.filter.value.strip()
-        self._visible_choices = sorted(self._matching(query), key=lambda choice: not choice.enabled)
+        found = sorted(self._matching(query), key=lambda choice: not choice.enabled)
+        self._visible_choices = found[:_MAX_ROWS]
+        if len(found) > _MAX_ROWS:
+            more = f"… {len(found) - _MAX_ROWS:,} more; type to filter"
+            self._visible_choices.append(Choice("", more, enabled=False))
         width = max(10, self.options.scrollable_content_region.width - 3)
         self.options.clear_options()
         self.options.add_options(

@@ -3,7 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from yourtool.agent.commands.sessions import session_choices
+from yourtool.agent.commands.session_list import session_choices, without_demos
 from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
 from yourtool.messages.message import now
 from yourtool.models import DEMO
@@ -115,7 +115,8 @@ async def open_stored_session(
 
 async def pick_session(chat: ChatScreen, runtime: "Runtime") -> str | None:
     """Let the user pick the first session; return its id or None."""
-    choices = session_choices(await runtime.store.list(), runtime.options.workspace, now())
+    found = without_demos(await runtime.store.list(), runtime.paths.scratch)
+    choices = session_choices(found, runtime.options.workspace, now())
     return await chat.app.push_screen_wait(Picker("Sessions", choices))
 
 

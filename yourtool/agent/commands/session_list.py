@@ -1,0 +1,167 @@
+"""The list of `/resume`: sessions of this directory first, with keys to sort, rename and delete."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from yourtool.agent.commands.base import (
+    AnswerHandler,
+    Choice,
+    ChoiceAction,
+    Choose,
+    CommandResults,
+    EnterText,
+)
+from yourtool.amounts import format_age, format_spending
+from yourtool.errors import YourtoolError
+from yourtool.events.deltas import Notice
+from yourtool.messages.message import now
+from yourtool.models import DEMO
+from yourtool.store.base import SessionSummary
+from yourtool.store.edits import delete_session, rename
+
+if TYPE_CHECKING:
+    from yourtool.agent.runtime import Runtime
+    from yourtool.agent.session.session import Session
+
+FIRST_SESSIONS = 200
+"""Sessions that are listed at once; the others are added when they are read."""
+MAX_SESSIONS = 10_000
+_DELETE = "delete"
+
+_ORDERS: dict[str, Callable[[SessionSummary], Any]] = {
+    "last used": lambda each: -each.updated_at.timestamp(),
+    "cost": lambda each: (-each.cost_usd, -each.updated_at.timestamp()),
+    "title": lambda each: each.title.casefold(),
+}
+"""Sort keys by name; `Ctrl+S` takes the next one."""
+
+
+class SessionList:
+    """Shows the stored sessions, and shows them again after a change."""
+
+    def __init__(
+        self, session: "Session", runtime: "Runtime", *, open_session: AnswerHandler
+    ) -> None:
+        self._session = session
+        self._runtime = runtime
+        self._open_session = open_session
+        self._order = next(iter(_ORDERS))
+        self._shows_demos = False
+        self._titles: dict[str, str] = {}
+
+    async def show(self, _value: str = "") -> CommandResults:
+        """Let the user choose a session or change the list."""
+        choices = await self._read(FIRST_SESSIONS)
+        more = None
+        if len(self._titles) == FIRST_SESSIONS:
+            more = asyncio.ensure_future(self._read(MAX_SESSIONS))
+        demos = "Ctrl+O no demos" if self._shows_demos else "Ctrl+O demos"
+        try:
+            yield Choose(
+                f"Sessions by {self._order}",
+                choices,
+                then=self._open_session,
+                actions=(
+                    ChoiceAction("ctrl+s", "Ctrl+S sort", self._sort),
+                    ChoiceAction("ctrl+r", "Ctrl+R rename", self._rename),
+                    ChoiceAction("ctrl+d", "Ctrl+D delete", self._delete),
+                    ChoiceAction("ctrl+o", demos, self._toggle_demos),
+                ),
+                update=more,
+            )
+        finally:
+            if more is not None:
+                more.cancel()
+
+    async def _read(self, limit: int) -> tuple[Choice, ...]:
+        found = await self._runtime.store.list(limit=limit)
+        self._titles = {each.id: each.title for each in found}
+        if not self._shows_demos:
+            found = without_demos(found, self._runtime.paths.scratch)
+        return session_choices(found, self._session.project, now(), self._order)
+
+    async def _sort(self, _value: str) -> CommandResults:
+        names = list(_ORDERS)
+        self._order = names[(names.index(self._order) + 1) % len(names)]
+        async for result in self.show():
+            yield result
+
+    async def _toggle_demos(self, _value: str) -> CommandResults:
+        self._shows_demos = not self._shows_demos
+        async for result in self.show():
+            yield result
+
+    async def _rename(self, session_id: str) -> CommandResults:
+        if session_id:
+            yield EnterText(
+                "Rename session",
+                f"The new title of “{self._titles[session_id] or session_id}”:",
+                then=partial(self._set_title, session_id),
+            )
+
+    async def _set_title(self, session_id: str, title: str) -> CommandResults:
+        if title and session_id == self._session.id:
+            async for fact in self._session.rename(title):
+                yield fact
+        elif title:
+            yield await self._report(rename(self._runtime.store, session_id, title), "Renamed.")
+        async for result in self.show():
+            yield result
+
+    async def _delete(self, session_id: str) -> CommandResults:
+        if session_id:
+            details = "its messages and stored tool outputs; this cannot be undone"
+            yield Choose(
+                f"Delete “{self._titles[session_id] or session_id}”?",
+                (Choice("", "Cancel"), Choice(_DELETE, "Delete permanently", details)),
+                then=partial(self._delete_if, session_id),
+            )
+
+    async def _delete_if(self, session_id: str, answer: str) -> CommandResults:
+        if answer == _DELETE:
+            store, paths = self._runtime.store, self._runtime.paths
+            yield await self._report(delete_session(store, session_id, paths), "Deleted.")
+        async for result in self.show():
+            yield result
+
+    async def _report(self, work: Any, done: str) -> Notice:
+        """Do the work; return its outcome, so that the list is shown again after an error."""
+        try:
+            await work
+        except YourtoolError as error:
+            return Notice(level="error", text=str(error))
+        return Notice(level="info", text=done)
+
+
+def without_demos(summaries: Sequence[SessionSummary], scratch: Path) -> tuple[SessionSummary, ...]:
+    """Return the sessions that the demo script did not answer; `scratch` has its workspaces."""
+    return tuple(
+        each
+        for each in summaries
+        if Path(each.workspace_path).parent != scratch
+        and not (each.active_model or "").startswith(f"{DEMO}:")
+    )
+
+
+def session_choices(
+    summaries: Sequence[SessionSummary], workspace: Path, now: datetime, order: str = "last used"
+) -> tuple[Choice, ...]:
+    """Return the sessions of this workspace first, then the others, both in an order."""
+    rows: list[Choice] = []
+    key = _ORDERS[order]
+    here = str(workspace)
+    for each in sorted(summaries, key=lambda each: (each.workspace_path != here, key(each))):
+        turns = "1 turn" if each.turn_count == 1 else f"{each.turn_count} turns"
+        details = (
+            format_age(now - each.updated_at),
+            turns,
+            format_spending(each.cost_usd, unpriced=each.unpriced),
+            each.active_model or "default model",
+            "here" if each.workspace_path == here else each.workspace_path,
+        )
+        rows.append(Choice(each.id, each.title or "(empty)", " · ".join(details)))
+    return tuple(rows)
