@@ -169,6 +169,15 @@ async def test_text_typed_in_a_report_closes_it_and_goes_to_the_prompt(app):
         assert app.focused is app.chat.prompt
 
 
+async def test_keys_of_other_agents_recall_earlier_prompts(app):
+    async with app.run_test() as pilot:
+        await sent_hello(pilot)
+        await press(pilot, *"draft", "ctrl+p")
+        assert app.chat.prompt.text == "hello"
+        await press(pilot, "ctrl+n")
+        assert app.chat.prompt.text == "draft"
+
+
 def test_every_key_belongs_to_a_section_of_the_help():
     sections = describe_keys()
     assert sum(len(section.rows) for section in sections) == len(KEYS)

@@ -9,6 +9,8 @@ from yourtool.agent.commands.table import COMMANDS
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.keys import KEYS
 from yourtool.tui.screens.chat import ChatScreen
+from yourtool.tui.screens.picker import Picker
+from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.screen_commands import SCREEN_COMMANDS, help_report
 from yourtool.tui.transcript.transcript import Transcript
 from yourtool.tui.widgets.approval import ApprovalPrompt
@@ -27,6 +29,8 @@ def test_every_key_of_the_table_has_an_action():
         "prompt": Prompt,
         "transcript": Transcript,
         "approval": ApprovalPrompt,
+        "list": Picker,
+        "report": ReportScreen,
         "screen": ChatScreen,
         "app": YourtoolApp,
     }

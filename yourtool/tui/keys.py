@@ -9,13 +9,15 @@ from textual.binding import Binding
 
 from yourtool.agent.commands.base import Section
 
-KeyPlace: TypeAlias = Literal["chat", "prompt", "transcript", "approval"]
+KeyPlace: TypeAlias = Literal["chat", "prompt", "transcript", "approval", "list", "report"]
 
 PLACE_TITLES: Mapping[KeyPlace, str] = {
     "prompt": "In the prompt",
     "chat": "Anywhere",
     "transcript": "In the transcript, after Tab in an empty prompt",
     "approval": "In an approval prompt, half a second after the last key",
+    "list": "In a list, where text filters the rows",
+    "report": "In a report",
 }
 """Headings of the help, in its order."""
 _HINT_GAP = " · "
@@ -57,16 +59,16 @@ KEYS: tuple[KeyBinding, ...] = (
     KeyBinding(
         id="prompt.older",
         place="prompt",
-        keys="up",
-        label="Up",
+        keys="up,ctrl+p",
+        label="Up, Ctrl+P",
         action="older",
         description="line up; at the top, edit the last queued message or recall an older prompt",
     ),
     KeyBinding(
         id="prompt.newer",
         place="prompt",
-        keys="down",
-        label="Down",
+        keys="down,ctrl+n",
+        label="Down, Ctrl+N",
         action="newer",
         description="line down; at the bottom, recall a newer prompt",
     ),
@@ -333,6 +335,62 @@ KEYS: tuple[KeyBinding, ...] = (
         label="Ctrl+E",
         action="expand",
         description="show more of the command or change; Page Down for more",
+    ),
+    KeyBinding(
+        id="list.choose",
+        place="list",
+        keys="enter",
+        label="Enter",
+        action="",
+        description="choose the highlighted row",
+    ),
+    KeyBinding(
+        id="list.previous",
+        place="list",
+        keys="up",
+        label="Up",
+        action="move(-1)",
+        description="highlight the previous row",
+    ),
+    KeyBinding(
+        id="list.next",
+        place="list",
+        keys="down",
+        label="Down",
+        action="move(1)",
+        description="highlight the next row",
+    ),
+    KeyBinding(
+        id="list.page_up",
+        place="list",
+        keys="pageup",
+        label="Page Up",
+        action="move(-8)",
+        description="go up eight rows",
+    ),
+    KeyBinding(
+        id="list.page_down",
+        place="list",
+        keys="pagedown",
+        label="Page Down",
+        action="move(8)",
+        description="go down eight rows",
+    ),
+    KeyBinding(
+        id="list.close",
+        place="list",
+        keys="escape,ctrl+c",
+        label="Esc",
+        action="dismiss(None)",
+        description="close the list",
+    ),
+    KeyBinding(
+        id="report.close",
+        place="report",
+        keys="escape,q,enter,ctrl+c",
+        label="Esc, Enter, q",
+        action="dismiss(None)",
+        description="close the report; other text goes to the prompt",
     ),
 )
 

@@ -9,6 +9,7 @@ from textual.content import Content
 from yourtool.agent.commands.base import FileChange
 from yourtool.text import printable
 from yourtool.tui.diff.rows import Diff
+from yourtool.tui.keys import bindings
 from yourtool.tui.screens.dialog import Dialog
 from yourtool.tui.styled_lines import BLANK, HighlighterFactory, StyledLine, truncate
 from yourtool.tui.widgets.styled_text import StyledText
@@ -26,7 +27,7 @@ class ChangesScreen(Dialog[None]):
         &:focus { border: round $primary; }
     }
     """
-    BINDINGS = [("escape,q,enter,ctrl+c", "dismiss(None)", "close")]  # noqa: RUF012 - Textual's form
+    BINDINGS = bindings("report")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
 
     def __init__(
         self, title: str, changes: Sequence[FileChange], highlight: HighlighterFactory | None

@@ -12,6 +12,7 @@ from textual.widgets.option_list import Option
 from yourtool.agent.commands.base import Choice, ChoiceAction
 from yourtool.text import printable
 from yourtool.tui.completer import fuzzy_matches
+from yourtool.tui.keys import bindings
 from yourtool.tui.screens.dialog import Dialog
 
 _FILTERED_CHARACTERS = 1_000
@@ -50,13 +51,7 @@ class Picker(Dialog[str | None]):
         &.-empty #nothing { display: block; }
     }
     """
-    BINDINGS = [  # noqa: RUF012 - Textual's form
-        ("escape,ctrl+c", "dismiss(None)", "close"),
-        ("up", "move(-1)", "up"),
-        ("down", "move(1)", "down"),
-        ("pageup", "move(-8)", "page up"),
-        ("pagedown", "move(8)", "page down"),
-    ]
+    BINDINGS = bindings("list")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
 
     filter = getters.query_one("#filter", Input)
     options = getters.query_one(OptionList)

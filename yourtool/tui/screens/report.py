@@ -6,6 +6,7 @@ from textual.content import Content
 
 from yourtool.agent.commands.base import Section
 from yourtool.text import printable
+from yourtool.tui.keys import bindings
 from yourtool.tui.screens.dialog import Dialog
 from yourtool.tui.styled_lines import wrap
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
@@ -23,7 +24,7 @@ class ReportScreen(Dialog[None]):
         &:focus { border: round $primary; }
     }
     """
-    BINDINGS = [("escape,q,enter,ctrl+c", "dismiss(None)", "close")]  # noqa: RUF012 - Textual's form
+    BINDINGS = bindings("report")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
 
     def __init__(self, title: str, sections: tuple[Section, ...]) -> None:
         super().__init__()
