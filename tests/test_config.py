@@ -213,3 +213,11 @@ def test_huge_file_is_rejected_without_parsing_it(home):
 def test_building_tables_preserves_every_value(values):
     tables = build_tables(values)
     assert {(outer, key): v for outer, t in tables.items() for key, v in t.items()} == values
+
+
+def test_status_line_takes_known_parts_only(paths):
+    write(paths, '[ui]\nstatus = ["cost", "model"]\n')
+    assert load_config(paths, {}).ui.status == ("cost", "model")
+    write(paths, '[ui]\nstatus = ["cots"]\n')
+    [problem] = load_report(paths, {}).problems
+    assert (problem.key, problem.line) == ("ui.status", 2)

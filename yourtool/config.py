@@ -116,6 +116,10 @@ class ProviderConfig(Struct, frozen=True):
     ] = {}
 
 
+StatusItem: TypeAlias = Literal["model", "mode", "context", "cost", "queued", "branch"]
+"""A part of the status line that the user can choose."""
+
+
 class UiConfig(Struct, frozen=True):
     """The terminal interface."""
 
@@ -127,6 +131,13 @@ class UiConfig(Struct, frozen=True):
         bool,
         Meta(description="`Enter` and `y` allow the call in an approval prompt once."),
     ] = False
+    status: Annotated[
+        tuple[StatusItem, ...],
+        Meta(
+            description="The parts of the status line from left to right. What runs and the mode"
+            " `auto` are always shown."
+        ),
+    ] = ("model", "mode", "context", "cost", "queued", "branch")
     scrollback_on_exit: Annotated[
         bool, Meta(description="Print the end of the conversation in the terminal on exit.")
     ] = True

@@ -76,3 +76,25 @@ def test_branch_of_a_worktree_is_found(tmp_path):
     (tmp_path / "w").mkdir()
     (tmp_path / "w" / ".git").write_text(f"gitdir: {real}\n")
     assert find_branch(tmp_path / "w") == "side"
+
+
+@pytest.mark.req("R-TUI-18")
+def test_user_chooses_the_parts_and_their_order():
+    status = StatusFields(
+        model="anthropic:m", mode="ask", context=10, cost="$1", branch="main", activity="working"
+    )
+
+    def shown(status, *items):
+        return [part.text for part in status_parts(status, narrow=False, items=items)]
+
+    assert shown(status, "cost", "model", "cost") == ["working", "$1", "anthropic:m"]
+    assert shown(status, "branch") == ["working", "git:main"]
+    assert shown(status) == ["working"]
+
+
+def test_mode_auto_is_always_shown():
+    status = StatusFields(model="m", mode="auto")
+    assert [part.text for part in status_parts(status, narrow=False, items=("model",))] == [
+        "m",
+        "auto",
+    ]

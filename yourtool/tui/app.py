@@ -132,6 +132,7 @@ class YourtoolApp(FirstScreenApp):
             self._output_filters.append(AsciiFilter())
         if settings.reduced_motion:
             self.animation_level = "none"
+        self.chat.status_line.items = settings.status
         self.chat.approval_prompt.enter_approves = settings.enter_approves
         self._leaves_scrollback = settings.scrollback_on_exit
 

@@ -1,5 +1,6 @@
 """The status line: model, approval mode, context use and cost."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -8,6 +9,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from yourtool.config import StatusItem, UiConfig
 from yourtool.text import printable
 
 NARROW_COLUMNS = 60
@@ -55,40 +57,53 @@ class StatusLine(Widget):
     """
 
     status: reactive[StatusFields] = reactive(StatusFields())
+    items: Sequence[StatusItem] = UiConfig().status
+    """The parts that the user chose; set before the first paint."""
 
     def render(self) -> Content:
         """Draw the parts that fit."""
         width = self.content_size.width
-        fitting = fit_parts(
-            status_parts(self.status, narrow=self.app.size.width < NARROW_COLUMNS), width
-        )
+        narrow = self.app.size.width < NARROW_COLUMNS
+        fitting = fit_parts(status_parts(self.status, narrow=narrow, items=self.items), width)
         pieces = [Content.styled(part.text, part.style) for part in fitting]
         return Content(_GAP).join(pieces).truncate(width, ellipsis=True)
 
 
-def status_parts(status: StatusFields, *, narrow: bool) -> list[StatusPart]:
-    """Return the parts of the line from left to right."""
-    name = _short_name(status.model) if narrow else status.model
+def status_parts(
+    status: StatusFields, *, narrow: bool, items: Sequence[StatusItem] = UiConfig().status
+) -> list[StatusPart]:
+    """Return the parts of the line from left to right; `items` are those that the user chose."""
     found: list[StatusPart] = []
     if status.alert:
         found.append(StatusPart(0, status.alert, "$text-accent"))
     if status.activity:
         found.append(StatusPart(0, status.activity, "$warning"))
-    if name:
+    if status.mode == "auto" and "mode" not in items:
+        items = (*items, "mode")
+    parts = _chosen_parts(status, narrow=narrow)
+    return found + [parts[item] for item in dict.fromkeys(items) if item in parts]
+
+
+def _chosen_parts(status: StatusFields, *, narrow: bool) -> dict[StatusItem, StatusPart]:
+    """Return the parts that have a value, by item."""
+    found: dict[StatusItem, StatusPart] = {}
+    if name := _short_name(status.model) if narrow else status.model:
         swap = f" → {_short_name(status.pending_model)}" if status.pending_model else ""
-        found.append(StatusPart(1, f"{name}{swap}", "$text-primary"))
+        found["model"] = StatusPart(1, f"{name}{swap}", "$text-primary")
     if status.mode:
         is_auto = status.mode == "auto"
-        found.append(StatusPart(0 if is_auto else 2, status.mode, "$text-error" if is_auto else ""))
+        style = "$text-error" if is_auto else ""
+        found["mode"] = StatusPart(0 if is_auto else 2, status.mode, style)
     if status.context is not None:
         style = "$text-error" if status.context >= 90 else "$text-warning"
-        found.append(StatusPart(3, f"{status.context}% ctx", style if status.context >= 75 else ""))
+        style = style if status.context >= 75 else ""
+        found["context"] = StatusPart(3, f"{status.context}% ctx", style)
     if status.cost:
-        found.append(StatusPart(4, status.cost, ""))
+        found["cost"] = StatusPart(4, status.cost, "")
     if status.queued:
-        found.append(StatusPart(5, f"{status.queued} queued", ""))
+        found["queued"] = StatusPart(5, f"{status.queued} queued", "")
     if status.branch:
-        found.append(StatusPart(6, f"git:{printable(status.branch)}", ""))
+        found["branch"] = StatusPart(6, f"git:{printable(status.branch)}", "")
     return found
 
 
