@@ -23,8 +23,8 @@ class Row:
 
 
 ROWS = (
-    Row("start.usable_s", "start to the first echoed key, s", 1.5),
-    Row("start.paint_s", "start to the first paint, s"),
+    Row("start.usable_s", "start to the first echoed key, s", 0.25),
+    Row("start.paint_s", "start to the first paint, s", 0.15),
     Row("start.usable_cpu_s", "start to the first echoed key, CPU s"),
     Row("start.quiet_cpu_s", "start until quiet, CPU s", 1.5),
     Row("first_request.first_request_s", "start to the first request, s", 1.5),

@@ -162,7 +162,12 @@ def test_the_interface_paints_before_it_loads_what_a_turn_needs():
 
 
 def test_the_supervisor_imports_only_small_modules():
-    assert not {"asyncio", "logging", "msgspec", "subprocess"} & loaded_by("yourtool.__main__")
+    slow = {"asyncio", "logging", "msgspec", "pathlib", "subprocess", "typing"}
+    assert not slow & loaded_by("yourtool.__main__")
+
+
+def test_the_command_line_loads_no_event_loop():
+    assert not {"asyncio", "ssl", "socket"} & loaded_by("yourtool.cli")
 
 
 def tracked() -> list[Path]:

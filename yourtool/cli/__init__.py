@@ -3,7 +3,6 @@
 Front ends and commands are imported on demand, so that each one starts without the others.
 """
 
-import asyncio
 import errno
 import gc
 import logging
@@ -181,7 +180,8 @@ def _runtime_opener(arguments: Arguments, paths: Paths) -> Callable[[], Awaitabl
     """Return a function that opens the runtime; called after the first paint: imports are slow."""
 
     async def open_runtime() -> Any:
-        runtime = await asyncio.to_thread(import_module, "yourtool.agent.runtime")
+        to_thread = import_module("asyncio").to_thread  # loaded by now; slow for other commands
+        runtime = await to_thread(import_module, "yourtool.agent.runtime")
         options = _build_run_options(arguments, interactive=True)
         try:
             return await runtime.Runtime.open(paths, options)
