@@ -554,10 +554,9 @@ async def test_shift_tab_cycles_through_the_modes_except_auto(home, session):
         await settle(pilot)
         for mode in (Mode.ACCEPT_EDITS, Mode.PLAN, Mode.ASK, Mode.ACCEPT_EDITS):
             await press(pilot, "shift+tab")
-            await settle(pilot)
-            assert session.mode is mode
+            await until(pilot, lambda mode=mode: session.mode is mode)
+            await until(pilot, lambda mode=mode: mode.value in screen_text(app).splitlines()[-1])
             assert app.screen is app.chat
-            assert mode.value in screen_text(app).splitlines()[-1]
 
 
 @pytest.mark.req("R-CONF-09")
@@ -572,12 +571,12 @@ async def test_auto_must_be_entered_and_confirmed_and_shift_tab_leads_back(home,
             assert f"│ {answer}" in screen_text(app)
             await press(pilot, "enter")
             await until(pilot, lambda: app.screen is app.chat)
-            await settle(pilot)
-            assert (session.mode is Mode.AUTO) == ("AUTO" in screen_text(app)) == (answer == "auto")
+            is_auto = answer == "auto"
+            await until(pilot, lambda on=is_auto: ("AUTO" in screen_text(app)) == on)
+            assert (session.mode is Mode.AUTO) == is_auto
         await press(pilot, "shift+tab")
-        await settle(pilot)
-        assert session.mode is Mode.ASK
-        assert "AUTO" not in screen_text(app)
+        await until(pilot, lambda: session.mode is Mode.ASK)
+        await until(pilot, lambda: "AUTO" not in screen_text(app))
 
 
 # No key
