@@ -100,3 +100,15 @@ def test_the_text_is_drawn_into_the_prompt():
 
 def test_the_prompt_grows_upwards():
     assert rows_with("ab\nc") == ["+------+", "| ab   |", "| c_    |", "+------+", "status"]
+
+
+def test_text_that_is_too_long_after_a_resize_shows_its_end():
+    editor = LineEditor(4, 9)
+    editor.feed(b"a\nb\nc\nd\ne\nf")
+    editor.resize(4, SCREEN.max_rows)
+    screen = FirstScreen(
+        place=(3, 0), width=4, max_rows=3, styles=("", "", "", ""), rows=("1", "2", "3", "4", "5")
+    )
+    shown = screen.rows_with(editor)
+    assert len(shown) == len(screen.rows)
+    assert [row[3:4] for row in shown[1:3]] == ["d", "e"]

@@ -211,3 +211,14 @@ async def test_long_list_shows_its_first_rows_and_searches_all(app):
         await press(pilot, "enter")
         await until(pilot, lambda: picked)
     assert picked == ["9876"]
+
+
+async def test_choices_that_look_the_same_are_all_listed(app):
+    choices = [Choice(value, "fix the test", "just now · 1 turn") for value in "abc"]
+    async with (made := app()).run_test() as pilot:
+        await settle(pilot)
+        made.push_screen(Picker("Sessions", choices))
+        await settle(pilot)
+        assert rows(made) == ["fix the test"] * 3
+        await burst(pilot, "fix")
+        await until(pilot, lambda: made.screen.filter.value == "fix" and len(rows(made)) == 3)

@@ -49,10 +49,13 @@ class FirstScreen:
         return _SEPARATOR.join([*map(str, numbers), *styles, *self.rows])
 
     def rows_with(self, editor: LineEditor) -> tuple[str, ...]:
-        """Return the rows with a text in the prompt, which grows upwards."""
+        """Return the rows with a text in the prompt, which grows upwards.
+
+        After a resize the text can be too long: then its end is shown.
+        """
         if not editor.text:
             return self.rows
-        content = [self._row(*line) for line in _lines(editor)]
+        content = [self._row(*line) for line in _lines(editor)][-self.max_rows :]
         first = self._top + self._border
         above = self.rows[: self._top - len(content) + 1]
         return (*above, *self.rows[self._top : first], *content, *self.rows[first + 1 :])

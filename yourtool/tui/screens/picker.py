@@ -185,10 +185,10 @@ def _shorten(text: str, width: int) -> str:
 
 
 def _choices_by_text(choices: Sequence[Choice]) -> dict[str, Choice]:
-    """Return choices by their searchable text."""
-    return {
-        " ".join(
-            f"{choice.title[:_FILTERED_CHARACTERS]} {choice.detail[:_FILTERED_CHARACTERS]}".split()
-        ): choice
-        for choice in choices
-    }
+    """Return choices by their searchable text, which is made unique with a number."""
+    found: dict[str, Choice] = {}
+    for number, choice in enumerate(choices):
+        title, detail = choice.title[:_FILTERED_CHARACTERS], choice.detail[:_FILTERED_CHARACTERS]
+        text = " ".join(f"{title} {detail}".split())
+        found[f"{text} {number}" if text in found else text] = choice
+    return found
