@@ -551,7 +551,7 @@ async def test_quitting_during_a_turn_stops_it_and_closes_the_session(home, tmp_
 async def test_shift_tab_cycles_through_the_modes_except_auto(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
-        await settle(pilot)
+        await until(pilot, lambda: app.chat.session is not None)
         for mode in (Mode.ACCEPT_EDITS, Mode.PLAN, Mode.ASK, Mode.ACCEPT_EDITS):
             await press(pilot, "shift+tab")
             await until(pilot, lambda mode=mode: session.mode is mode)
@@ -563,7 +563,7 @@ async def test_shift_tab_cycles_through_the_modes_except_auto(home, session):
 async def test_auto_must_be_entered_and_confirmed_and_shift_tab_leads_back(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
-        await settle(pilot)
+        await until(pilot, lambda: app.chat.session is not None)
         for answer in ("yes", "auto"):
             await say(pilot, "/mode auto")
             await until(pilot, lambda: isinstance(app.screen, TextEntry))
