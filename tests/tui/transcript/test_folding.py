@@ -165,6 +165,22 @@ async def test_opening_everything_keeps_the_item_at_the_top(session):
             assert stage.rows()[0] == "❯ go 15"
 
 
+async def test_braces_go_from_prompt_to_prompt(session):
+    stage = Stage()
+    async with stage.run_test(size=(60, 12)) as pilot:
+        for number in range(9):
+            await play(stage, pilot, *session.turn(prompt=f"go {number}", output=lines(30)))
+        stage.transcript.focus()
+        for key, prompt in [("{", 8), ("{", 7), ("{", 6), ("}", 7)]:
+            await pilot.press("left_curly_bracket" if key == "{" else "right_curly_bracket")
+            await paint(pilot)
+            assert stage.rows()[0] == f"❯▌go {prompt}"
+        for _ in range(20):
+            await pilot.press("left_curly_bracket")
+        await paint(pilot)
+        assert stage.rows()[0] == "❯▌go 0"
+
+
 async def test_click_and_enter_open_one_item(session):
     stage = Stage()
     async with stage.run_test(size=(60, 40)) as pilot:

@@ -305,7 +305,8 @@ class ChatScreen(Screen[None]):
 
     def action_stop(self) -> None:
         """Esc: close a list, decline a tool call, or stop the turn; twice: go back to a prompt."""
-        if self.prompt.close_completions() or self.approval_prompt.handle_escape():
+        is_closed = self.transcript.end_search() or self.prompt.close_completions()
+        if is_closed or self.approval_prompt.handle_escape():
             return
         was_in_prompt = self.focused is self.prompt
         self.set_focus(self.prompt)
@@ -374,13 +375,9 @@ class ChatScreen(Screen[None]):
         """Scroll the transcript, or the approval prompt if it is expanded."""
         panel = self.approval_prompt
         view = panel.pane if panel.handles_page_keys else self.transcript
-        scroll = {
-            "page_up": view.scroll_page_up,
-            "page_down": view.scroll_page_down,
-            "home": view.scroll_home,
-            "end": view.scroll_end,
-        }[where]
-        scroll(animate=False)
+        pages = {"page_up": view.scroll_page_up, "page_down": view.scroll_page_down}
+        ends = {"home": view.scroll_home, "end": view.scroll_end}
+        (pages | ends)[where](animate=False)
 
     @work(group="history", exclusive=True)
     async def action_search_history(self) -> None:

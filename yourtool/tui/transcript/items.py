@@ -83,6 +83,11 @@ class Item(ABC):
         """Whether more text can arrive."""
         return False
 
+    @property
+    def search_text(self) -> str:
+        """The text that a search looks through; rows are searched before a match is shown."""
+        return self.source
+
     @abstractmethod
     def build(self, width: int) -> list[StyledLine]:
         """Build all rows."""

@@ -5,7 +5,7 @@ when the user scrolls up to them, the rows below keep their place.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count, islice
 
 from yourtool.tui.styled_lines import BLANK, StyledLine
@@ -59,6 +59,15 @@ class ItemLayout:
     def find_index(self, item: Item) -> int | None:
         """Return the position of an item among the others; None if it has no place."""
         return self._index.get(item)
+
+    def find_next(self, at: int, step: int, accepts: Callable[[Item], bool]) -> int | None:
+        """Return the position of the next accepted item in a direction; None if there is none."""
+        at += step
+        while 0 <= at < len(self):
+            if accepts(self.items[at]):
+                return at
+            at += step
+        return None
 
     def has_rows(self, index: int) -> bool:
         """Whether the rows of an item belong to its place."""

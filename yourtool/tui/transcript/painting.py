@@ -14,6 +14,8 @@ from yourtool.tui.themes import get_palette
 GUTTER = 2
 """Cells left of the text: the mark of an item and the selection marker."""
 _MAX_STRIPS = 1500
+MATCH = Style(reverse=True, bold=True)
+"""The style of a match, which is visible in every theme and without colours."""
 
 
 class Painter:
@@ -61,8 +63,14 @@ class Painter:
             segments.append(Segment(" " * (self._width - used), base))
         return self._filter(segments)
 
-    def selected_strip(self, strip: Strip, start: int, end: int) -> Strip:
-        """Return a row with the characters from `start` to before `end` (-1: end) selected."""
+    def selected_strip(
+        self, strip: Strip, start: int, end: int, style: Style | None = None
+    ) -> Strip:
+        """Return a row with the characters from `start` to before `end` (-1: end) selected.
+
+        `style` replaces the colours of the selection.
+        """
+        added = style or self._selection
         first = strip.index_to_cell_position(start)
         last = strip.index_to_cell_position(end) if end >= 0 else self._width
         before, inside, after = (
@@ -71,7 +79,7 @@ class Painter:
             strip.crop(last, self._width),
         )
         marked = Strip(
-            [Segment(text, (style or Style()) + self._selection) for text, style, _ in inside],
+            [Segment(text, (style or Style()) + added) for text, style, _ in inside],
             inside.cell_length,
         )
         return Strip.join([before, marked, after])

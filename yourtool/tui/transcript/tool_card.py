@@ -178,6 +178,13 @@ class ToolCard(Item):
         head = f"{self.name} {self._key_argument}".strip()
         return f"{head}\n{self._output}" if self._output else head
 
+    @property
+    def search_text(self) -> str:
+        """The texts that an expanded card shows."""
+        values = (value for value in self._input.values() if isinstance(value, str))
+        texts = (self._label, *values, self._problem, self._diff, self._output)
+        return "\n".join(text[:MAX_CHARACTERS] for text in texts)
+
     def estimate(self, width: int) -> int:
         """Guess the height; a folded card has few rows."""
         if self.expanded:

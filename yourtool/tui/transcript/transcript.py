@@ -31,9 +31,11 @@ from yourtool.tui.terminal import MAX_COPIED_CHARACTERS
 from yourtool.tui.transcript.activity import FRAMES_PER_SECOND, ActivityLine
 from yourtool.tui.transcript.items import Item
 from yourtool.tui.transcript.layout import ItemLayout
-from yourtool.tui.transcript.painting import GUTTER, Painter
+from yourtool.tui.transcript.painting import GUTTER, MATCH, Painter
+from yourtool.tui.transcript.search import Search
+from yourtool.tui.transcript.search_bar import SearchBar
 from yourtool.tui.transcript.selection import is_long, read_selection, selected_lines
-from yourtool.tui.transcript.text_items import ReplyItem
+from yourtool.tui.transcript.text_items import ReplyItem, UserMessageItem
 from yourtool.tui.transcript.timeline import Timeline
 from yourtool.tui.transcript.tool_card import ToolCard
 from yourtool.tui.transcript.update_schedule import Ticker, UpdateSchedule
@@ -80,6 +82,8 @@ class Transcript(ScrollView, can_focus=True):
         self._layout_timer: Timer | None = None
         self._painter: Painter | None = None
         self._selected: Item | None = None
+        self._search: Search | None = None
+        self._search_bar: SearchBar | None = None
         self._following = True
         self._view_top = 0
         self._new_rows = 0  # since the end was visible; `unseen_rows` is updated with the layout
@@ -150,6 +154,7 @@ class Transcript(ScrollView, can_focus=True):
 
         With `keeps_notices`, the items that are shown now follow those of the timeline.
         """
+        self.end_search()
         if keeps_notices:
             timeline.items.extend(self._timeline.items)
         self._timeline = timeline
@@ -243,10 +248,7 @@ class Transcript(ScrollView, can_focus=True):
         at = layout.find_index(self._selected) if self._selected else None
         if at is None:
             at = layout.index_at(top + height) + 1 if items else 0
-        at += step
-        while 0 <= at < len(layout) and not items[at].focusable:
-            at += step
-        if not 0 <= at < len(layout):
+        if (at := layout.find_next(at, step, lambda item: item.focusable)) is None:
             self.scroll_relative(y=step, animate=False)
             return
         self._selected = items[at]
@@ -255,6 +257,71 @@ class Transcript(ScrollView, can_focus=True):
             self.scroll_to(y=first)
         elif end > top + height:
             self.scroll_to(y=end - height)
+        self._repaint()
+
+    def action_select_prompt(self, step: int) -> None:
+        """Select the previous or next prompt and scroll to it; at the ends nothing happens."""
+        layout = self._layout
+        at = layout.find_index(self._selected) if self._selected else None
+        if at is None and len(layout):
+            at = layout.index_at(round(self.scroll_y)) - (step > 0)
+        if at is None:
+            return
+        at = layout.find_next(at, step, lambda item: isinstance(item, UserMessageItem))
+        if at is not None:
+            self._selected = layout.items[at]
+            self.scroll_to(y=layout.top(at) + layout.gap(at))
+            self._repaint()
+
+    def action_search(self) -> None:
+        """Open the line in which a search is typed."""
+        if self._search_bar is None:
+            self._search_bar = SearchBar(self._find_matches, self.focus)
+            self.screen.mount(self._search_bar, after=self)
+        self._search_bar.entry.focus()
+
+    def action_step_match(self, step: int) -> None:
+        """Go to the next or previous match; without a search, the key goes to the prompt."""
+        if self._search is None:
+            raise SkipAction
+        self._show_match(self._search, step)
+
+    def end_search(self) -> bool:
+        """Close the search, if one is open; return whether it was."""
+        if (bar := self._search_bar) is None:
+            return False
+        self._search_bar = self._search = None
+        self.workers.cancel_group(self, "search")
+        bar.remove()
+        self.screen.set_focus(self)
+        self._repaint()
+        return True
+
+    @work(group="search", exclusive=True)
+    async def _find_matches(self, query: str) -> None:
+        self._search = None
+        self._repaint()
+        if self._search_bar is not None:
+            self._search_bar.show("")
+        if query.strip():
+            search = Search(query)
+            await search.find(self._layout, self.scroll_offset.y)
+            self._search = search
+            self._show_match(search, 0)
+
+    @work(group="search", exclusive=True)
+    async def _show_match(self, search: Search, step: int) -> None:
+        layout = self._layout
+        await search.step(layout, step)
+        if self._search_bar is not None:
+            self._search_bar.show(search.summary)
+        if (item := search.item) is not None and (at := layout.find_index(item)) is not None:
+            self._selected, self._following = item, False
+            self._update_scroll_height()
+            y, top = layout.top(at) + layout.gap(at) + search.first_row, round(self.scroll_y)
+            if not top <= y < top + self.size.height - 1:
+                self.scroll_to(y=max(0, y - self.size.height // 3))
+            self._lay_out_visible()
         self._repaint()
 
     def action_toggle_item(self) -> None:
@@ -490,6 +557,9 @@ class Transcript(ScrollView, can_focus=True):
             return self._painter.blank()
         selected = item is self._selected and self.has_focus
         strip = self._painter.strip(line, item.mark if at == 0 else ("", ""), selected=selected)
+        if self._search is not None and item and (match := self._search.span_at(item, at)):
+            first, end = match
+            strip = self._painter.selected_strip(strip, first + GUTTER, end + GUTTER, MATCH)
         if (selection := self.text_selection) and (span := selection.get_span(y)):
             return self._painter.selected_strip(strip, *span)
         return strip

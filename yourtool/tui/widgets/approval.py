@@ -139,6 +139,8 @@ class ApprovalPrompt(Vertical):
             self._disarm()
         elif self.screen.focused is self:
             return
+        elif isinstance(self.screen.focused, Input):  # a search is typed
+            self.set_timer(QUIET_SECONDS, self.arm_when_safe)
         elif (wait := self.guard.seconds_until_ready) > 0:
             if wait < 60:
                 self.set_timer(wait, self.arm_when_safe)
