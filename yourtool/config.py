@@ -124,9 +124,7 @@ class UiConfig(Struct, frozen=True):
     """The terminal interface."""
 
     ascii: Annotated[bool, Meta(description="Draw lines and symbols in ASCII only.")] = False
-    reduced_motion: Annotated[
-        bool, Meta(description="Show no animation, such as the spinner of a running turn.")
-    ] = False
+    reduced_motion: Annotated[bool, Meta(description="Show no animation and no spinner.")] = False
     enter_approves: Annotated[
         bool,
         Meta(description="`Enter` and `y` allow the call in an approval prompt once."),
