@@ -217,8 +217,9 @@ async def test_choices_that_look_the_same_are_all_listed(app):
     choices = [Choice(value, "fix the test", "just now · 1 turn") for value in "abc"]
     async with (made := app()).run_test() as pilot:
         await settle(pilot)
-        made.push_screen(Picker("Sessions", choices))
+        picker = Picker("Sessions", choices)
+        made.push_screen(picker)
         await settle(pilot)
         assert rows(made) == ["fix the test"] * 3
-        await burst(pilot, "fix")
-        await until(pilot, lambda: made.screen.filter.value == "fix" and len(rows(made)) == 3)
+        await press(pilot, *"fix")
+        await until(pilot, lambda: picker.filter.value == "fix" and len(rows(made)) == 3)
