@@ -77,6 +77,7 @@ def test_every_option_and_subcommand_on_a_page_exists():
     sources = [*(ROOT / "yourtool/cli").glob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
     text = "\n".join(source.read_text() for source in sources)
     options = {"--help", *re.findall(r'"(--[a-z-]+)"', text)}
+    options.update(re.findall(r"--[a-z-]+", " ".join(each.usage for each in COMMANDS)))
     assert find_on_pages(r"(?<![\w-])(--[a-z][a-z-]+)") <= options
     subcommands = set(re.findall(r'commands\.add_parser\("([a-z]+)"', text)) | {"sessions"}
     assert find_on_pages(r"(?:`|^)yourtool ([a-z]+)") <= subcommands

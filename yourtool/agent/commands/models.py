@@ -6,8 +6,11 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from yourtool.agent.commands.base import (
     Choice,
+    ChoiceAction,
     Choose,
     CommandResults,
     Invocation,
@@ -21,6 +24,7 @@ from yourtool.errors import SwapRefusedError, UsageError
 from yourtool.events.deltas import Notice
 from yourtool.messages.message import Message, now
 from yourtool.models import EFFORTS, Effort, Model, Price
+from yourtool.saved_settings import save_setting, split_save_option
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime
@@ -33,7 +37,13 @@ _PLACEHOLDERS, _FORK, _CANCEL = "placeholders", "fork", "cancel"
 
 
 def choose_model(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
-    """`/model`: switch to a name, reset with `-`, explain with `show`, or choose from a list."""
+    """`/model`: switch to a name, reset with `-`, explain with `show`, or choose from a list.
+
+    `--save` makes a model the default; without a name, the active one.
+    """
+    argument, saves = split_save_option(argument)
+    if saves:
+        return _switch_and_save(session, runtime, argument)
     match argument:
         case "":
             return list_models(session, runtime, "")
@@ -61,6 +71,11 @@ async def list_models(session: "Session", runtime: "Runtime", _argument: str) ->
         await runtime.find_servers(elsewhere=True)
         return get_choices()
 
+    async def save(model_id: str) -> CommandResults:
+        if model_id:
+            async for result in _switch_and_save(session, runtime, model_id):
+                yield result
+
     discovery = asyncio.ensure_future(discover())
     try:
         await asyncio.wait((discovery,), timeout=_DISCOVERY_SECONDS)
@@ -70,6 +85,7 @@ async def list_models(session: "Session", runtime: "Runtime", _argument: str) ->
             discovery.result() if is_complete else get_choices(),
             then=partial(_switch_model, session, runtime),
             hint=LEGEND,
+            actions=(ChoiceAction("ctrl+s", "Ctrl+S as default", save),),
             current=session.model.id,
             update=None if is_complete else discovery,
         )
@@ -122,6 +138,19 @@ async def _select_model(session: "Session", name: str | None) -> CommandResults:
     async for event in session.select_model(name):
         yield event
     yield SettingChanged("model")
+
+
+async def _switch_and_save(session: "Session", runtime: "Runtime", name: str) -> CommandResults:
+    """Switch to a model and save it as the default; without a name, save the active one."""
+    if name in ("show", "-"):
+        raise UsageError(f"`/model {name}` takes no `--save`.")
+    model = runtime.catalogue.resolve(name) if name else session.model
+    if name and model.id != session.model.id:
+        async for result in _switch_model(session, runtime, model.id):
+            yield result
+    file = await asyncio.to_thread(save_setting, runtime.paths, "model", model.id)
+    runtime.config = replace(runtime.config, model=model.id)
+    yield Notice(level="info", text=f"Saved `{model.id}` as the default model in {file}.")
 
 
 async def _switch_model(session: "Session", runtime: "Runtime", name: str) -> CommandResults:
@@ -224,10 +253,11 @@ def _format_tokens(tokens: int) -> str:
 MODEL = SlashCommand(
     name="model",
     run=choose_model,
-    argument="[NAME | - | show]",
+    argument="[NAME | - | show] [--save]",
     argument_kind="model",
     keywords=(("show", "explain the last choice"), ("-", "use the default model")),
-    summary="switch model; `-` resets to the default, `show` explains the last choice",
+    summary="switch model; `-` resets to the default, `show` explains the last choice, `--save`"
+    " makes it the default",
 )
 COMMANDS = (
     MODEL,

@@ -13,9 +13,9 @@ COMMANDS: tuple[SlashCommand, ...] = (
     *replies.COMMANDS,
     SlashCommand(
         name="theme",
-        argument="[NAME]",
+        argument="[NAME] [--save]",
         argument_kind="theme",
-        summary="change the colour theme",
+        summary="change the colour theme; `--save` makes it the default",
     ),
     *modes.COMMANDS,
     replies.COPY,

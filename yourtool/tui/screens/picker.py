@@ -99,7 +99,9 @@ class Picker(Dialog[str | None]):
         window = self.query_one("#window")
         window.border_title = Content(printable(self._title))
         keys = " · ".join(action.label for action in self._actions)
-        window.border_subtitle = Content(keys or self._hint or "Enter selects · Esc closes")
+        window.border_subtitle = Content(
+            " · ".join(filter(None, (keys, self._hint))) or "Enter selects · Esc closes"
+        )
         self.filter.focus()
         self.call_after_refresh(self._refresh_options)
 

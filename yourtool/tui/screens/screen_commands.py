@@ -1,11 +1,14 @@
 """The slash commands about the screen: its keys, display, prompt and end."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
 from yourtool.agent.commands.base import Choice, Section
 from yourtool.agent.commands.table import describe_commands
 from yourtool.errors import UsageError
+from yourtool.paths import resolve_paths
+from yourtool.saved_settings import save_setting, split_save_option
 from yourtool.tui.keys import describe_keys
 from yourtool.tui.screens.attachments import attach_clipboard, attach_file
 from yourtool.tui.screens.chat import ChatScreen
@@ -26,15 +29,23 @@ async def clear_screen(chat: ChatScreen, _argument: str) -> None:
 
 
 async def choose_theme(chat: ChatScreen, argument: str) -> None:
-    """`/theme`: switch to a theme, or pick one from a list."""
+    """`/theme`: switch to a theme, or pick one from a list; `--save` makes it the default."""
     names = sorted(name for name, _ in chat.completer.values["theme"])
-    name = argument or await chat.app.push_screen_wait(
-        Picker("Theme", [Choice(name, name) for name in names], current=chat.app.theme)
+    argument, saves = split_save_option(argument)
+    name = (
+        argument
+        or (chat.app.theme if saves else "")
+        or await chat.app.push_screen_wait(
+            Picker("Theme", [Choice(name, name) for name in names], current=chat.app.theme)
+        )
     )
     if name and name not in names:
         raise UsageError(f"Unknown theme `{name}`; choose one of {', '.join(names)}.")
     if name:
         chat.app.theme = name
+    if name and saves:
+        file = await asyncio.to_thread(save_setting, resolve_paths(), "theme", name)
+        chat.note("info", f"Saved `{name}` as the default theme in {file}.")
 
 
 async def quit_app(chat: ChatScreen, _argument: str) -> None:
