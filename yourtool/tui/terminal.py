@@ -19,6 +19,8 @@ from yourtool.tui.terminal_background import BackgroundReplyFilter
 
 MAX_COPIED_CHARACTERS = 1_000_000
 """Characters that are copied at most; encoding more would delay keys."""
+_SLICE, _SLICE_SECONDS = 20, 0.01
+"""Keys typed ahead are handled in slices, so that many of them do not block the event loop."""
 _ALTERNATE_SCREEN = "\x1b[?1049h"
 _BASIC_TERMINALS = ("", "dumb", "linux")
 """Values of TERM whose terminals print or ignore these sequences."""
@@ -86,11 +88,17 @@ class OutputDriver(LinuxDriver):
 
         is_done = self.exit_event.is_set
         take_keys, self._take_keys = self._take_keys, bytes
+        left = _SLICE
         for event in read_keys(self.fileno, feed, tick, is_done, take_keys()):
             if event is not None:
                 self.process_message(event)
+                left -= 1
             else:
                 self.send_message(self.TypedAheadHandled())
+                left = 0  # what follows is typed now
+            if left == 0 and event is not None:
+                self.exit_event.wait(_SLICE_SECONDS)
+                left = _SLICE
 
     def _report_background(self, is_dark: bool) -> None:
         self._app.post_message(BackgroundReported(is_dark))
