@@ -82,3 +82,24 @@ def test_key_prints_the_conversation_and_any_key_returns(work, served):
         terminal.wait("Again")
         terminal.send("\x04")
         assert terminal.end() == 0
+
+
+def test_letter_after_the_page_does_not_answer_an_approval_that_it_covered(work, home):
+    words = "I will run it after some words " * 3
+    reply = Reply(words, [("shell", {"command": "touch ran"})], pause=0.15)
+    with ProviderServer([Reply("Hello."), reply]) as server:
+        env = {**home, **server.environment}
+        with Terminal((*YOURTOOL, "-m", "sonnet", "hello"), cwd=work, env=env) as terminal:
+            terminal.wait("Hello", r"ask  \d+% ctx")
+            terminal.say("go")
+            terminal.wait("after some words")
+            terminal.send("\t")
+            terminal.wait("Tab back")
+            terminal.send("[")
+            terminal.wait("Press any key to return to yourtool")
+            terminal.read(3.0)  # the approval prompt opens behind the page
+            terminal.send("xa")
+            terminal.wait("Run this command", "│ a ")
+            terminal.read(0.8)
+            assert "Run this command" in terminal.text
+    assert not (work / "ran").exists()

@@ -198,6 +198,7 @@ class YourtoolApp(FirstScreenApp):
         if not isinstance(driver, OutputDriver) or not driver.shows_page:
             return False
         driver.hide_page()
+        self.chat.approval_prompt.resume_after_page()
         self.refresh(layout=True)
         return True
 
@@ -331,7 +332,6 @@ class YourtoolApp(FirstScreenApp):
             _log.exception("opening failed")
             reason = SHORTAGE if is_shortage(error) else "see the log"
             self._show_failed_opening(1, f"The program failed to start: {reason}. Ctrl+D quits.")
-
         await self.store_first_screen()
 
     def _show_failed_opening(self, exit_code: int, reason: str) -> None:

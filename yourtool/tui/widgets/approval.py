@@ -163,6 +163,12 @@ class ApprovalPrompt(Vertical):
         elif (wait := self.guard.seconds_until_ready) < 60:
             self.set_timer(wait, lambda: self.guard.seconds_until_ready > 0 or self._take_focus())
 
+    def resume_after_page(self) -> None:
+        """Accept answers again some time after the key that ended a page over the interface."""
+        self.guard.mark_keystroke()
+        self.suspend()
+        self.arm_when_safe()
+
     def suspend(self) -> None:
         """Stop accepting answers because another screen covers this one."""
         if self.confirmation is not None:
