@@ -35,7 +35,7 @@ def test_the_tour_opens_without_a_key_and_runs_real_tools_in_a_copy(project, hom
         terminal.say("/model demo:guide")
         terminal.wait("demo:guide  ask")
         terminal.say("and now?")
-        terminal.wait("Allow edit_file")
+        terminal.wait("Edit `TOUR.md`")
         terminal.answer("a")
         terminal.wait("ANTHROPIC_API_KEY")
         terminal.say("/quit")

@@ -9,7 +9,7 @@ import pytest
 from tests.store.memory import MemoryStore
 from tests.store.turns import FactBuilder, changed
 from tests.tui.fakes import WHEN
-from yourtool.agent.commands.session_list import SessionList, session_choices
+from yourtool.agent.commands.session_list import SessionList, session_choices, without_demos
 from yourtool.events.deltas import Notice
 from yourtool.paths import Paths
 
@@ -157,3 +157,10 @@ async def test_keys_do_nothing_without_a_row(tmp_path):
     [shown] = await take(listed.list.show())
     assert await press(shown, "ctrl+d", "") == []
     assert await press(shown, "ctrl+r", "") == []
+
+
+def test_sessions_of_the_demo_are_hidden_unless_there_are_no_others(tmp_path):
+    demo, real = summary(id="d", active_model="demo:tour"), summary(id="r")
+    copy = summary(id="c", workspace_path=str(tmp_path / "x"))
+    assert without_demos([demo, real, copy], tmp_path) == (real,)
+    assert without_demos([demo, copy], tmp_path) == (demo, copy)

@@ -138,13 +138,17 @@ class SessionList:
 
 
 def without_demos(summaries: Sequence[SessionSummary], scratch: Path) -> tuple[SessionSummary, ...]:
-    """Return the sessions that the demo script did not answer; `scratch` has its workspaces."""
-    return tuple(
+    """Return the sessions that the demo script did not answer, or all if there are no others.
+
+    `scratch` has the workspaces of the demo.
+    """
+    others = tuple(
         each
         for each in summaries
         if Path(each.workspace_path).parent != scratch
         and not (each.active_model or "").startswith(f"{DEMO}:")
     )
+    return others or tuple(summaries)
 
 
 def session_choices(

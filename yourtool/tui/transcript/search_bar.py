@@ -56,6 +56,6 @@ class SearchBar(Horizontal):
         self._search(changed.value)
 
     def on_input_submitted(self, submitted: Input.Submitted) -> None:
-        """Go on to the keys of the transcript."""
+        """Return the focus to the transcript, whose keys go from match to match."""
         submitted.stop()
         self._leave()
