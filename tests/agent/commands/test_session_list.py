@@ -134,6 +134,8 @@ async def test_open_session_is_not_deleted_and_the_list_stays(tmp_path):
     [question] = await press(shown, "ctrl+d", listed.ids[0])
     notice, shown = await take(question.then("delete"))
     assert notice.level == "error"
+    assert "another yourtool" not in notice.text
+    assert "`/new`" in notice.text
     assert listed.ids[0] in values(shown)
 
 

@@ -122,7 +122,10 @@ class SessionList:
             )
 
     async def _delete_if(self, session_id: str, answer: str) -> CommandResults:
-        if answer == _DELETE:
+        if answer == _DELETE and session_id == self._session.id:
+            text = "This session is open; it can be deleted from another one (`/new`)."
+            yield Notice(level="error", text=text)
+        elif answer == _DELETE:
             store, paths = self._runtime.store, self._runtime.paths
             yield await self._report(delete_session(store, session_id, paths), "Deleted.")
         async for result in self.show():
