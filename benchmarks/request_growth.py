@@ -12,8 +12,8 @@ from pathlib import Path
 from yourtool.config import Api
 from yourtool.interrupt import Interrupt
 from yourtool.messages.blocks import TextBlock, ToolResultBlock, ToolUseBlock
-from yourtool.messages.message import Message, Role
-from yourtool.messages.metadata import MessageMetadata
+from yourtool.messages.message import MESSAGE_TYPES, METADATA_TYPES, Message, Role
+from yourtool.messages.metadata import ResultMetadata
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.base import FileRoots, Request
 from yourtool.providers.cache_plan import plan_cache
@@ -104,12 +104,12 @@ def _message(
     *content: TextBlock | ToolUseBlock | ToolResultBlock,
     call: str | None = None,
 ) -> Message:
-    return Message(
+    return MESSAGE_TYPES[role](
         id=f"{number:026}",
         session_id="sess_01",
         role=role,
         content=content,
-        metadata=MessageMetadata(parent_tool_use_id=call),
+        metadata=ResultMetadata(parent_tool_use_id=call) if call else METADATA_TYPES[role](),
         created_at=datetime.now(UTC),
     )
 

@@ -21,7 +21,7 @@ from yourtool.events.sessions import SessionCreated
 from yourtool.events.turns import TurnStarted
 from yourtool.ids import new_id, new_session_id
 from yourtool.messages.blocks import TextBlock, canonical_json
-from yourtool.messages.message import Message, Role
+from yourtool.messages.message import PromptMessage
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 
@@ -103,10 +103,9 @@ def _call(session_id: str) -> LlmCallStarted:
 
 
 def _turn(session_id: str) -> TurnStarted:
-    message = Message(
+    message = PromptMessage(
         id=new_id(),
         session_id=session_id,
-        role=Role.USER,
         content=(TextBlock(_WORDS),),
         created_at=datetime.now(UTC),
     )

@@ -6,9 +6,9 @@ They are measured: a sample conversation is sent through each dialect, and the r
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.events.deltas import MessageComplete
@@ -26,8 +26,14 @@ from yourtool.messages.blocks import (
     ToolResultBlock,
     canonical_json,
 )
-from yourtool.messages.message import Message, Role
-from yourtool.messages.metadata import MessageMetadata
+from yourtool.messages.message import (
+    Message,
+    PromptMessage,
+    ReplyMessage,
+    ResultMessage,
+    Role,
+)
+from yourtool.messages.metadata import ReplyMetadata
 from yourtool.models import AdapterCapabilities, Model, ModelId
 from yourtool.paths import Paths
 from yourtool.providers.base import ForcedTool, Request
@@ -44,6 +50,8 @@ from yourtool.providers.tool_ids import ToolIdMap
 ROOT = Path(__file__).parents[1]
 _IMAGE = "iVBORw0KGgoAAAANSUhEUgAAACAAAAAQAAAAAAA="
 _PDF, _WAV, _FLAC = "JVBERi0xLjcK", "UklGRgAAAABXQVZFZm10IA==", "ZkxhQwAAACI="
+M = TypeVar("M", PromptMessage, ReplyMessage, ResultMessage)
+
 _REASONING, _SIGNATURE, _ENCRYPTED = "(thought)", "c2lnbmVk", "c2VhbGVk"
 _SCHEMA = {"type": "object", "properties": {"path": {"type": "string", "title": "(a field)"}}}
 _TOOL = ToolDefinition(
@@ -175,7 +183,7 @@ def _sample_model(row: ProviderSpec) -> Model:
 
 
 def _sample(model: Model, conversation: Sequence[Message], **options: Any) -> Request:
-    system = _message(Role.SYSTEM, TextBlock("(system)"))
+    system = replace(_message(PromptMessage, TextBlock("(system)")), role=Role.SYSTEM)
     messages = (system, *request_view.build_request_view(conversation, model))
     return Request(
         request_id="",
@@ -192,24 +200,20 @@ def _sample(model: Model, conversation: Sequence[Message], **options: Any) -> Re
     )
 
 
-def _reply_of(model: Model, dialect: Dialect, document: bytes) -> Message:
+def _reply_of(model: Model, dialect: Dialect, document: bytes) -> ReplyMessage:
     """Return a reply as the provider's own adapter reads and keeps it."""
     reply = Reply(_sample(model, ()), api=dialect.api)
     *_, whole = (*dialect.build_parser(reply).parse_document(document), *reply.finish())
     assert isinstance(whole, MessageComplete), "the last event of a reply"
-    metadata = MessageMetadata(
+    metadata = ReplyMetadata(
         model=model.id, provider=model.provider, provider_raw=whole.provider_raw
     )
-    return msgspec.structs.replace(
-        _message(Role.ASSISTANT, *whole.final_content), metadata=metadata
-    )
+    return _reply(whole.final_content, metadata)
 
 
-def _reply_of_another_model() -> Message:
+def _reply_of_another_model() -> ReplyMessage:
     content = (ThinkingBlock(_REASONING, _SIGNATURE), TextBlock("x"))
-    return msgspec.structs.replace(
-        _message(Role.ASSISTANT, *content), metadata=MessageMetadata(model="other:model")
-    )
+    return _reply(content, ReplyMetadata(model="other:model"))
 
 
 def _history(reply: Message) -> list[Message]:
@@ -220,10 +224,10 @@ def _history(reply: Message) -> list[Message]:
         for number, call in enumerate(reply.tool_uses)
     ]
     return [
-        _message(Role.USER, TextBlock("?"), linked, *_files()),
+        _message(PromptMessage, TextBlock("?"), linked, *_files()),
         reply,
-        *(_message(Role.TOOL, result) for result in results),
-        _message(Role.USER, TextBlock("?")),
+        *(_message(ResultMessage, result) for result in results),
+        _message(PromptMessage, TextBlock("?")),
     ]
 
 
@@ -236,5 +240,9 @@ def _files() -> tuple[ContentBlock, ...]:
     )
 
 
-def _message(role: Role, *content: ContentBlock) -> Message:
-    return Message(id=new_id(), session_id="", role=role, content=content, created_at=UNSTAMPED)
+def _reply(content: tuple[ContentBlock, ...], metadata: ReplyMetadata) -> ReplyMessage:
+    return replace(_message(ReplyMessage, *content), metadata=metadata)
+
+
+def _message(kind: type[M], *content: ContentBlock) -> M:
+    return kind(id=new_id(), session_id="", content=content, created_at=UNSTAMPED)

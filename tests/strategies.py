@@ -20,7 +20,15 @@ from yourtool.messages.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from yourtool.messages.message import Message, Role
+from yourtool.messages.message import (
+    MESSAGE_TYPES,
+    METADATA_TYPES,
+    Message,
+    PromptMessage,
+    ReplyMessage,
+    ResultMessage,
+    Role,
+)
 from yourtool.messages.metadata import (
     Audience,
     ErrorInfo,
@@ -28,6 +36,9 @@ from yourtool.messages.metadata import (
     MessageMetadata,
     MessageStatus,
     Origin,
+    PromptMetadata,
+    ReplyMetadata,
+    ResultMetadata,
     RoutingDecisionRecord,
     RoutingMode,
     StopReason,
@@ -146,17 +157,22 @@ sources = st.builds(
     imported_at=st.none() | times,
     warnings=st.lists(texts, max_size=2).map(tuple),
 )
-metadatas = st.builds(
-    MessageMetadata,
+_common = {
+    "status": st.sampled_from(MessageStatus),
+    "user_id": st.none() | words,
+    "team_id": st.none() | words,
+    "origin": st.none() | st.sampled_from(Origin) | names.map("custom:{}".format),
+    "audience": st.sampled_from(Audience),
+    "import_source": st.none() | sources,
+}
+_prompt_metadata = st.builds(PromptMetadata, **_common)
+_reply_metadata = st.builds(
+    ReplyMetadata,
     model=st.none() | model_ids,
     provider=st.none() | names,
     routing=st.none() | routings,
     usage=st.none() | usages,
-    parent_tool_use_id=st.none() | tool_use_ids,
-    status=st.sampled_from(MessageStatus),
     provider_raw=st.none() | json_objects,
-    user_id=st.none() | words,
-    team_id=st.none() | words,
     stop_reason=st.none() | st.sampled_from(StopReason),
     stop_detail=st.none() | words,
     error=st.none()
@@ -173,7 +189,6 @@ metadatas = st.builds(
         st.builds(ToolInputError, raw=texts, error=texts, truncated=st.booleans()),
         max_size=2,
     ),
-    details=st.none() | json_objects,
     usage_extra=st.none()
     | st.builds(
         UsageExtra,
@@ -185,19 +200,31 @@ metadatas = st.builds(
         reported_cost_usd=st.none() | costs,
         receipt=st.none() | receipts,
     ),
-    terminate=st.booleans(),
-    origin=st.none() | st.sampled_from(Origin) | names.map("custom:{}".format),
-    audience=st.sampled_from(Audience),
-    import_source=st.none() | sources,
+    **_common,
 )
-any_messages = st.builds(
-    Message,
-    id=ulids,
-    session_id=st.just(SESSION),
-    role=st.sampled_from(Role),
-    content=st.lists(blocks, max_size=4).map(tuple),
-    metadata=metadatas,
-    created_at=times,
+_result_metadata = st.builds(
+    ResultMetadata,
+    parent_tool_use_id=st.none() | tool_use_ids,
+    details=st.none() | json_objects,
+    terminate=st.booleans(),
+    **_common,
+)
+_contents = st.lists(blocks, max_size=4).map(tuple)
+_common_fields = {
+    "id": ulids,
+    "session_id": st.just(SESSION),
+    "content": _contents,
+    "created_at": times,
+}
+any_messages = st.one_of(
+    st.builds(
+        PromptMessage,
+        role=st.sampled_from([Role.USER, Role.SYSTEM]),
+        metadata=_prompt_metadata,
+        **_common_fields,
+    ),
+    st.builds(ReplyMessage, metadata=_reply_metadata, **_common_fields),
+    st.builds(ResultMessage, metadata=_result_metadata, **_common_fields),
 )
 """Messages of every shape, valid or not."""
 
@@ -218,12 +245,12 @@ class Writer:
     ) -> Message:
         """Return the next message."""
         number = next(self._count)
-        return Message(
+        return MESSAGE_TYPES[role](
             id=f"{number:026d}",
             session_id=self._session_id,
             role=role,
             content=tuple(content),
-            metadata=metadata or MessageMetadata(),
+            metadata=metadata or METADATA_TYPES[role](),
             created_at=datetime(2026, 5, 8, tzinfo=UTC) + timedelta(microseconds=number),
         )
 
@@ -246,10 +273,10 @@ def histories(
     return tuple(messages)
 
 
-def replies(has_calls: bool) -> st.SearchStrategy[MessageMetadata]:
+def replies(has_calls: bool) -> st.SearchStrategy[ReplyMetadata]:
     """Metadata of a complete assistant message."""
     return st.builds(
-        lambda model, routing, usage, raw: MessageMetadata(
+        lambda model, routing, usage, raw: ReplyMetadata(
             model=model,
             provider=model.partition(":")[0],
             routing=replace(routing, chosen_model=model),
@@ -273,4 +300,4 @@ def _calls(draw: st.DrawFn, writer: Writer) -> list[ToolUseBlock]:
 
 def _answer(draw: st.DrawFn, writer: Writer, call: ToolUseBlock) -> Message:
     result = ToolResultBlock(call.id, draw(result_contents), draw(st.booleans()))
-    return writer.message(Role.TOOL, [result], MessageMetadata(parent_tool_use_id=call.id))
+    return writer.message(Role.TOOL, [result], ResultMetadata(parent_tool_use_id=call.id))

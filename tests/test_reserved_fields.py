@@ -14,8 +14,12 @@ VOCABULARY = ("events", "messages", "effects.py", "models.py", "run_result.py")
 
 MESSAGES, EVENTS, TOOLS = "the message contract", "the event catalog", "the tool contract"
 RESERVED = {
-    "MessageMetadata.user_id": (MESSAGES, "accounts of a gateway"),
-    "MessageMetadata.team_id": (MESSAGES, "accounts of a gateway"),
+    "PromptMetadata.user_id": (MESSAGES, "accounts of a gateway"),
+    "PromptMetadata.team_id": (MESSAGES, "accounts of a gateway"),
+    "ReplyMetadata.user_id": (MESSAGES, "accounts of a gateway"),
+    "ReplyMetadata.team_id": (MESSAGES, "accounts of a gateway"),
+    "ResultMetadata.user_id": (MESSAGES, "accounts of a gateway"),
+    "ResultMetadata.team_id": (MESSAGES, "accounts of a gateway"),
     "ImportSource.source_id": (MESSAGES, "import of other programs' sessions"),
     "ImportSource.source_path": (MESSAGES, "import of other programs' sessions"),
     "ImportSource.source_sha256": (MESSAGES, "import of other programs' sessions"),

@@ -44,9 +44,11 @@ from yourtool.messages.message import Role
 from yourtool.messages.metadata import (
     Audience,
     ImportSource,
-    MessageMetadata,
     MessageStatus,
     Origin,
+    PromptMetadata,
+    ReplyMetadata,
+    ResultMetadata,
     StopReason,
 )
 from yourtool.messages.usage import UsageExtra
@@ -270,7 +272,7 @@ async def test_provider_extras_return_only_to_their_provider_model_and_format():
 
 def sent_back(whole, scope):
     writer, target = Writer(), model("openai")
-    said = MessageMetadata(
+    said = ReplyMetadata(
         model=target.id, provider="openai", provider_raw={**whole.provider_raw, "scope": scope}
     )
     history = [
@@ -449,7 +451,7 @@ async def test_request_options_are_stored_with_the_message(bench):
 def addressed(audience):
     """A conversation whose first exchange has an audience."""
     writer, target = Writer(), model("openai")
-    own, aside = reply_metadata(target.id), MessageMetadata(audience=audience)
+    own, aside = reply_metadata(target.id), PromptMetadata(audience=audience)
     use = writer.tool_use_id()
     return target, [
         writer.message(Role.USER, [TextBlock("aside")], aside),
@@ -458,7 +460,7 @@ def addressed(audience):
         writer.message(
             Role.TOOL,
             [ToolResultBlock(use, (TextBlock("hidden words"),))],
-            MessageMetadata(parent_tool_use_id=use, audience=audience),
+            ResultMetadata(parent_tool_use_id=use, audience=audience),
         ),
         writer.message(Role.USER, [TextBlock("And?")]),
     ]
@@ -501,7 +503,7 @@ def test_a_document_for_people_omits_messages_for_the_model_only(audience):
 
 def replaced(event, audience):
     message = event.message
-    metadata = MessageMetadata(audience=audience)
+    metadata = type(message.metadata)(audience=audience)
     fields = {name: getattr(message, name) for name in message.__struct_fields__}
     changed = type(message)(**{**fields, "metadata": metadata})
     fields = {name: getattr(event, name) for name in event.__struct_fields__}
@@ -604,9 +606,7 @@ def test_messages_of_other_origins_are_sent_as_user_text(origin, dialect):
     speaks, provider, api = DIALECTS[dialect]
     target, writer = model(provider), Writer()
     history = [
-        writer.message(
-            Role.SYSTEM, [TextBlock("What was before.")], MessageMetadata(origin=origin)
-        ),
+        writer.message(Role.SYSTEM, [TextBlock("What was before.")], PromptMetadata(origin=origin)),
         writer.message(Role.USER, [TextBlock("Go on.")]),
     ]
     shown = build_request_view(history, target)
@@ -618,8 +618,8 @@ def test_messages_of_other_origins_are_sent_as_user_text(origin, dialect):
 @pytest.mark.parametrize("origin", [*Origin, "custom:note"])
 @pytest.mark.req("D13")
 def test_an_origin_is_stored_unchanged(origin):
-    metadata = MessageMetadata(origin=origin)
-    assert decode_metadata(encode_metadata(metadata), where="here") == metadata
+    metadata = PromptMetadata(origin=origin)
+    assert decode_metadata(encode_metadata(metadata), Role.USER, where="here") == metadata
 
 
 # D15: equal requests have equal bytes
@@ -673,17 +673,17 @@ def test_the_source_of_an_import_is_stored_as_import():
         imported_at=datetime(2026, 5, 8, tzinfo=UTC),
         warnings=("1 image was left out",),
     )
-    metadata = MessageMetadata(import_source=source)
+    metadata = PromptMetadata(import_source=source)
     stored = encode_metadata(metadata)
     assert json.loads(stored)["import"]["system"] == "pi"
-    assert decode_metadata(stored, where="here") == metadata
-    assert hash(decode_metadata(stored, where="here")) == hash(metadata)
+    assert decode_metadata(stored, Role.USER, where="here") == metadata
+    assert hash(decode_metadata(stored, Role.USER, where="here")) == hash(metadata)
 
 
 @pytest.mark.req("D17")
 def test_unknown_metadata_of_a_later_version_is_skipped_alone(caplog):
     stored = b'{"import": {"system": "pi", "format": "x"}, "audience": "nobody", "new": 1}'
-    metadata = decode_metadata(stored, where="here")
+    metadata = decode_metadata(stored, Role.USER, where="here")
     assert metadata.import_source == ImportSource(system="pi", format="x")
     assert metadata.audience is Audience.BOTH
     assert "['audience', 'new']" in caplog.text

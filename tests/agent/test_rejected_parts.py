@@ -10,6 +10,7 @@ from yourtool.events.deltas import Notice
 from yourtool.events.model_calls import LlmCallFailed, LlmCallStarted
 from yourtool.events.turns import TurnCompleted
 from yourtool.messages.blocks import RedactedThinkingBlock, ThinkingBlock
+from yourtool.messages.message import ReplyMessage
 from yourtool.messages.metadata import StopReason
 from yourtool.providers.scripted import Scripted, fails, says, thinks
 
@@ -20,7 +21,7 @@ def rejected(status=400):
 
 def is_opaque(request):
     return any(
-        message.metadata.provider_raw is not None
+        (isinstance(message, ReplyMessage) and message.metadata.provider_raw is not None)
         or any(isinstance(b, ThinkingBlock | RedactedThinkingBlock) for b in message.content)
         for message in request.messages
     )

@@ -23,7 +23,7 @@ from yourtool.events.codec import STORED_FACT, STORED_TYPES, from_stored, to_sto
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed
 from yourtool.headless import Printer
 from yourtool.messages.blocks import TextBlock, canonical_json
-from yourtool.messages.message import Message, Role
+from yourtool.messages.message import ReplyMessage, Role
 from yourtool.messages.metadata import MessageStatus, StopReason
 from yourtool.store.exports import from_jsonl, to_jsonl
 from yourtool.store.sqlite.row_codec import (
@@ -110,10 +110,9 @@ def calls(draw):
         "session_id": "s",
         "purpose": draw(st.just(UNSET) | names),
     }
-    message = Message(
+    message = ReplyMessage(
         id=draw(ulids),
         session_id="s",
-        role=Role.ASSISTANT,
         content=(TextBlock(draw(texts)),),
         metadata=metadata,
         created_at=LATER,

@@ -13,10 +13,12 @@ from yourtool.messages.blocks import (
     ToolUseBlock,
 )
 from yourtool.messages.invariants import validate_message, validate_session
-from yourtool.messages.message import Message, Role, now
+from yourtool.messages.message import MESSAGE_TYPES, Role, now
 from yourtool.messages.metadata import (
-    MessageMetadata,
     MessageStatus,
+    PromptMetadata,
+    ReplyMetadata,
+    ResultMetadata,
     RoutingDecisionRecord,
     RoutingMode,
 )
@@ -40,10 +42,10 @@ PERMITTED = {
     Role.SYSTEM: {"text"},
 }
 METADATA = {
-    Role.USER: MessageMetadata(),
-    Role.SYSTEM: MessageMetadata(),
-    Role.TOOL: MessageMetadata(parent_tool_use_id="tu_1"),
-    Role.ASSISTANT: MessageMetadata(
+    Role.USER: PromptMetadata(),
+    Role.SYSTEM: PromptMetadata(),
+    Role.TOOL: ResultMetadata(parent_tool_use_id="tu_1"),
+    Role.ASSISTANT: ReplyMetadata(
         model="openai:gpt-5",
         provider="openai",
         routing=RoutingDecisionRecord(
@@ -55,7 +57,7 @@ METADATA = {
 
 
 def message(role, *content, **changes):
-    return Message(
+    return MESSAGE_TYPES[role](
         id="m",
         session_id="s",
         role=role,

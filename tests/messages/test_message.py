@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from tests.strategies import any_messages, blocks, few, metadatas
+from tests.strategies import any_messages, blocks, few
 from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.messages.blocks import (
     AudioBlock,
@@ -28,8 +28,16 @@ from yourtool.messages.codec import (
     encode_content,
     encode_metadata,
 )
-from yourtool.messages.message import Message, Role, now
-from yourtool.messages.metadata import MessageMetadata, MessageStatus, StopReason
+from yourtool.messages.message import (
+    MESSAGE_TYPES,
+    METADATA_TYPES,
+    PromptMessage,
+    ReplyMessage,
+    ResultMessage,
+    Role,
+    now,
+)
+from yourtool.messages.metadata import MessageStatus, ReplyMetadata, StopReason
 from yourtool.messages.usage import Usage
 
 EVERY_KIND = (
@@ -48,9 +56,10 @@ EVERY_KIND = (
 @given(any_messages)
 @pytest.mark.req("R-CAN-01")
 def test_every_message_survives_json(message):
-    again = msgspec.json.decode(canonical_json(message), type=Message)
+    again = msgspec.json.decode(canonical_json(message), type=type(message))
     assert again == message
-    assert again.metadata.provider_raw == message.metadata.provider_raw
+    if isinstance(message, ReplyMessage):
+        assert again.metadata.provider_raw == message.metadata.provider_raw
     assert again.created_at == message.created_at
     assert canonical_json(again) == canonical_json(message)
 
@@ -63,12 +72,14 @@ def test_every_block_survives_json_in_its_union(block):
 
 
 @few
-@given(metadatas)
+@given(any_messages)
 @pytest.mark.req("R-CAN-01")
-def test_metadata_survives_storage(metadata):
-    again = decode_metadata(encode_metadata(metadata), where="row")
+def test_metadata_survives_storage(message):
+    metadata = message.metadata
+    again = decode_metadata(encode_metadata(metadata), message.role, where="row")
     assert again == metadata
-    assert again.provider_raw == metadata.provider_raw
+    if isinstance(message, ReplyMessage):
+        assert again.provider_raw == metadata.provider_raw
 
 
 @pytest.mark.req("R-CAN-01")
@@ -121,12 +132,11 @@ def test_the_wire_names_of_blocks_are_the_contract():
 
 
 def example(**metadata):
-    return Message(
+    return ReplyMessage(
         id="m",
         session_id="s",
-        role=Role.ASSISTANT,
         content=EVERY_KIND,
-        metadata=MessageMetadata(**metadata),
+        metadata=ReplyMetadata(**metadata),
         created_at=now(),
     )
 
@@ -156,7 +166,7 @@ def test_every_kind_of_block_can_be_hashed(block):
 @given(any_messages)
 @pytest.mark.req("R-CAN-05")
 def test_equal_messages_hash_equal(message):
-    copy = msgspec.json.decode(canonical_json(message), type=Message)
+    copy = msgspec.json.decode(canonical_json(message), type=type(message))
     assert hash(copy) == hash(message)
 
 
@@ -190,18 +200,42 @@ def test_unknown_blocks_are_skipped_with_one_warning(caplog):
 @pytest.mark.req("R-CAN-11")
 def test_unknown_metadata_is_skipped_with_one_warning(caplog):
     stored = b'{"model":"a:b","mood":"blue","stop_reason":"bored","usage":{"tokens":"many"}}'
-    assert decode_metadata(stored, where="message `m`") == MessageMetadata(model="a:b")
+    metadata = decode_metadata(stored, Role.ASSISTANT, where="message `m`")
+    assert metadata == ReplyMetadata(model="a:b")
     [record] = caplog.records
     assert record.getMessage() == (
         "skipped unknown metadata ['mood', 'stop_reason', 'usage'] in message `m`"
     )
 
 
+@pytest.mark.parametrize("role", [Role.USER, Role.SYSTEM, Role.TOOL])
+@pytest.mark.req("R-CAN-11")
+def test_metadata_of_another_role_is_skipped_with_one_warning(role, caplog):
+    stored = b'{"model":"a:b","origin":"custom:mail","usage":7,"provider_raw":{}}'
+    metadata = decode_metadata(stored, role, where="message `m`")
+    assert metadata == METADATA_TYPES[role](origin="custom:mail")
+    [record] = caplog.records
+    assert record.getMessage() == (
+        "skipped unknown metadata ['model', 'provider_raw', 'usage'] in message `m`"
+    )
+
+
+@pytest.mark.parametrize("role", Role)
+def test_a_message_has_the_type_of_its_role(role):
+    fields = {"id": "m", "session_id": "s", "role": role, "content": (), "created_at": now()}
+    for kind in (PromptMessage, ReplyMessage, ResultMessage):
+        if kind is MESSAGE_TYPES[role]:
+            assert type(kind(**fields).metadata) is METADATA_TYPES[role]
+        else:
+            with pytest.raises(ValueError, match=f"cannot have the role `{role}`"):
+                kind(**fields)
+
+
 @pytest.mark.req("R-CAN-11")
 def test_known_content_causes_no_warning(caplog):
-    metadata = MessageMetadata(stop_reason=StopReason.END_TURN, status=MessageStatus.CANCELLED)
+    metadata = ReplyMetadata(stop_reason=StopReason.END_TURN, status=MessageStatus.CANCELLED)
     assert decode_content(encode_content(EVERY_KIND), where="row") == EVERY_KIND
-    assert decode_metadata(encode_metadata(metadata), where="row") == metadata
+    assert decode_metadata(encode_metadata(metadata), Role.ASSISTANT, where="row") == metadata
     assert not caplog.records
 
 

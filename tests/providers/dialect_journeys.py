@@ -34,7 +34,12 @@ from yourtool.messages.blocks import (
     ToolUseBlock,
 )
 from yourtool.messages.message import Message, Role
-from yourtool.messages.metadata import MessageMetadata, MessageStatus, StopReason
+from yourtool.messages.metadata import (
+    MessageStatus,
+    ReplyMetadata,
+    ResultMetadata,
+    StopReason,
+)
 from yourtool.models import Model
 from yourtool.providers.base import FileRoots, ForcedTool
 from yourtool.providers.dialects.base import Dialect
@@ -176,7 +181,7 @@ class Session:
             self._answer((await self._reply(station, name)).tool_uses)
         self._user("Once more.")
         call = ToolUseBlock(self._writer.tool_use_id(), "read_file", {"path": "a"})
-        stopped = MessageMetadata(
+        stopped = ReplyMetadata(
             model=station.model.id,
             provider=station.model.provider,
             status=MessageStatus.CANCELLED,
@@ -246,7 +251,7 @@ class Session:
         for number, call in enumerate(calls):
             content = (TextBlock("no such file"),) if number else (TextBlock("ok"), image())
             result = ToolResultBlock(call.id, content, is_error=bool(number))
-            metadata = MessageMetadata(parent_tool_use_id=call.id)
+            metadata = ResultMetadata(parent_tool_use_id=call.id)
             self.history.append(self._writer.message(Role.TOOL, [result], metadata))
 
 

@@ -11,8 +11,8 @@ from yourtool.events.deltas import StreamEvent
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt
 from yourtool.messages.blocks import ContentBlock, TextBlock
-from yourtool.messages.message import Message, Role, now
-from yourtool.messages.metadata import MessageMetadata
+from yourtool.messages.message import MESSAGE_TYPES, METADATA_TYPES, Message, Role, now
+from yourtool.messages.metadata import ReplyMetadata
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.paths import Paths
 from yourtool.providers.base import Adapter, Request
@@ -44,12 +44,12 @@ def build_catalogue(*ids: str, aliases: dict[str, tuple[str, ...]] | None = None
 def make_message(
     role: Role, *content: ContentBlock | str, model: str | None = None, session_id: str = "sess_1"
 ) -> Message:
-    return Message(
+    return MESSAGE_TYPES[role](
         id=new_id(),
         session_id=session_id,
         role=role,
         content=tuple(TextBlock(part) if isinstance(part, str) else part for part in content),
-        metadata=MessageMetadata(model=model),
+        metadata=ReplyMetadata(model=model) if role is Role.ASSISTANT else METADATA_TYPES[role](),
         created_at=now(),
     )
 

@@ -19,7 +19,8 @@ from yourtool.messages.blocks import (
 from yourtool.messages.codec import decode_content, decode_metadata, encode_content, encode_metadata
 from yourtool.messages.message import Message, Role
 from yourtool.messages.metadata import (
-    MessageMetadata,
+    ReplyMetadata,
+    ResultMetadata,
     RoutingDecisionRecord,
     RoutingMode,
     StopReason,
@@ -36,9 +37,9 @@ def image(data: str = PNG, kind: str = "base64", media_type: str = "image/png") 
     return ImageBlock(ImageSource(kind, data), media_type)
 
 
-def reply_metadata(model: str) -> MessageMetadata:
+def reply_metadata(model: str) -> ReplyMetadata:
     """Metadata of a complete reply."""
-    return MessageMetadata(
+    return ReplyMetadata(
         model=model,
         provider=model.partition(":")[0],
         routing=RoutingDecisionRecord(
@@ -77,12 +78,12 @@ def build_full_history(model: Model) -> tuple[Message, ...]:
         writer.message(
             Role.TOOL,
             [ToolResultBlock(first, (TextBlock("one"), TextBlock("two"), image()))],
-            MessageMetadata(parent_tool_use_id=first),
+            ResultMetadata(parent_tool_use_id=first),
         ),
         writer.message(
             Role.TOOL,
             [ToolResultBlock(second, (TextBlock("`path` is required"),), is_error=True)],
-            MessageMetadata(parent_tool_use_id=second),
+            ResultMetadata(parent_tool_use_id=second),
         ),
         writer.message(Role.ASSISTANT, [TextBlock("It is a cat.")], own),
         writer.message(
@@ -96,7 +97,7 @@ def stored(message: Message) -> Message:
     return msgspec.structs.replace(
         message,
         content=decode_content(encode_content(message.content), where="test"),
-        metadata=decode_metadata(encode_metadata(message.metadata), where="test"),
+        metadata=decode_metadata(encode_metadata(message.metadata), message.role, where="test"),
     )
 
 

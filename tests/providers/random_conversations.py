@@ -21,8 +21,13 @@ from yourtool.messages.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from yourtool.messages.message import Message, Role
-from yourtool.messages.metadata import MessageMetadata, MessageStatus, ToolInputError
+from yourtool.messages.message import Message, ReplyMessage, Role
+from yourtool.messages.metadata import (
+    MessageStatus,
+    ReplyMetadata,
+    ResultMetadata,
+    ToolInputError,
+)
 
 SEALED = ("c2ln", "b3Bh", "c2VhbGVk", "bGFzdA==", "srvtoolu_1", "lsh_1", "ws_1")
 """The parts that only the model of the reply can read."""
@@ -66,7 +71,7 @@ def build_legal_history(
             )
             for block in reply_content:
                 if isinstance(block, ToolUseBlock):
-                    metadata = MessageMetadata(parent_tool_use_id=block.id)
+                    metadata = ResultMetadata(parent_tool_use_id=block.id)
                     messages.append(writer.message(Role.TOOL, [_result(draw, block)], metadata))
     return tuple(messages)
 
@@ -144,6 +149,8 @@ def find_damage_kinds(history: Sequence[Message], left: Sequence[Message]) -> se
 def wire_ids(messages: Sequence[Message]) -> Iterator[tuple[str, str, str]]:
     """Yield names that providers gave the calls, for a `ToolIdMap`: some twice, and some none."""
     for message in messages:
+        if not isinstance(message, ReplyMessage):
+            continue
         for call in message.tool_uses:
             draw = random.Random(call.id)
             wire = draw.choice(("", "call_0", f"call_{call.id[-5:]}", "functions.read_file:0"))
@@ -213,11 +220,11 @@ def _result(draw: random.Random, call: ToolUseBlock) -> ToolResultBlock:
 
 def _metadata(
     draw: random.Random, models: Sequence[str], reply_content: Sequence[ContentBlock]
-) -> MessageMetadata:
+) -> ReplyMetadata:
     own = reply_metadata(draw.choice(models))
     calls = [block.id for block in reply_content if isinstance(block, ToolUseBlock)]
     errors = {use: ToolInputError(raw="{", error="no JSON") for use in calls[:1]}
-    return MessageMetadata(
+    return ReplyMetadata(
         model=own.model,
         provider=own.provider,
         routing=own.routing,

@@ -14,7 +14,7 @@ from yourtool.messages.blocks import (
 )
 from yourtool.messages.codec import decode_content, encode_content
 from yourtool.messages.message import Role
-from yourtool.messages.metadata import MessageMetadata
+from yourtool.messages.metadata import ReplyMetadata
 from yourtool.providers.dropped_blocks import DropLog
 from yourtool.providers.requests.request_view import build_request_view
 
@@ -73,7 +73,7 @@ def test_unsupported_critical_block_fails_the_request(block, caplog):
 
 def test_critical_message_fails_the_request_for_each_of_its_blocks():
     prompt, reply, more = marked(ThinkingBlock("a", "s"))
-    metadata = MessageMetadata(model="x:y", critical=True)
+    metadata = ReplyMetadata(model="x:y", critical=True)
     with pytest.raises(InvalidRequestError, match="marked critical"):
         build_request_view((prompt, replace(reply, metadata=metadata), more), MODEL)
 

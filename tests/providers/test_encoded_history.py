@@ -25,7 +25,7 @@ from yourtool.messages.blocks import (
     ToolUseBlock,
 )
 from yourtool.messages.message import Role
-from yourtool.messages.metadata import MessageMetadata
+from yourtool.messages.metadata import ResultMetadata
 from yourtool.providers import encoded_history
 from yourtool.providers.base import FileRoots
 from yourtool.providers.cache_plan import plan_cache
@@ -136,7 +136,7 @@ def long_conversation(steps, *first):
         call = ToolUseBlock(writer.tool_use_id(), "read_file", {"path": f"{number}.txt"})
         messages.append(writer.message(Role.ASSISTANT, [TextBlock("Next."), call]))
         result = ToolResultBlock(call.id, (TextBlock(f"content of file {number}"),))
-        metadata = MessageMetadata(parent_tool_use_id=call.id)
+        metadata = ResultMetadata(parent_tool_use_id=call.id)
         messages.append(writer.message(Role.TOOL, [result], metadata))
     return messages
 

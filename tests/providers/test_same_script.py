@@ -16,8 +16,8 @@ from yourtool.messages.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from yourtool.messages.message import Role
-from yourtool.messages.metadata import MessageMetadata, MessageStatus
+from yourtool.messages.message import ReplyMessage, Role
+from yourtool.messages.metadata import MessageStatus, ReplyMetadata, ResultMetadata
 from yourtool.paths import Paths
 from yourtool.providers.base import ForcedTool
 from yourtool.providers.catalogue.models import Catalogue
@@ -75,12 +75,12 @@ def _answers(calls, number, writer):
     """Results with an image, of which the second is an error, and none for the last call."""
     for place, call in enumerate(calls[:1] if number == 2 else calls):
         result = ToolResultBlock(call.id, (TextBlock("x"), image()), is_error=place == 1)
-        yield writer.message(Role.TOOL, [result], MessageMetadata(parent_tool_use_id=call.id))
+        yield writer.message(Role.TOOL, [result], ResultMetadata(parent_tool_use_id=call.id))
 
 
 def _stopped(model, writer):
     call = ToolUseBlock(writer.tool_use_id(), "read_file", {"path": "z"})
-    metadata = MessageMetadata(
+    metadata = ReplyMetadata(
         model=model.id, provider=model.provider, status=MessageStatus.CANCELLED
     )
     return writer.message(
@@ -103,7 +103,8 @@ def essence(history):
             for block in message.content
             if not isinstance(block, ThinkingBlock | RedactedThinkingBlock)
         ]
-        yield message.role, message.metadata.status, message.metadata.stop_reason, content
+        stop = message.metadata.stop_reason if isinstance(message, ReplyMessage) else None
+        yield message.role, message.metadata.status, stop, content
 
 
 def test_every_network_provider_takes_part():

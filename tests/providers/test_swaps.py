@@ -20,7 +20,7 @@ from tests.strategies import Writer
 from yourtool.messages.blocks import TextBlock, ToolResultBlock
 from yourtool.messages.invariants import validate_session
 from yourtool.messages.message import Role
-from yourtool.messages.metadata import MessageMetadata
+from yourtool.messages.metadata import ResultMetadata
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 
@@ -58,7 +58,7 @@ async def test_six_turns_with_three_providers_are_all_accepted(turns):
                 writer.message(
                     Role.TOOL,
                     [ToolResultBlock(call.id, (TextBlock("5"),))],
-                    MessageMetadata(parent_tool_use_id=call.id),
+                    ResultMetadata(parent_tool_use_id=call.id),
                 )
                 for call in history[-1].tool_uses
             ]

@@ -40,8 +40,8 @@ from tests.strategies import Writer, examples, histories
 from yourtool.events.model_calls import LlmCallCompleted
 from yourtool.messages.blocks import TextBlock, ToolResultBlock
 from yourtool.messages.invariants import validate_session
-from yourtool.messages.message import Role
-from yourtool.messages.metadata import MessageMetadata
+from yourtool.messages.message import ReplyMessage, Role
+from yourtool.messages.metadata import ResultMetadata
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import ForcedTool
 from yourtool.providers.idle_timer import StreamTimeouts
@@ -164,7 +164,7 @@ def _continue_from(whole, model):
         writer.message(
             Role.TOOL,
             [ToolResultBlock(call.id, (TextBlock("x"),))],
-            MessageMetadata(parent_tool_use_id=call.id),
+            ResultMetadata(parent_tool_use_id=call.id),
         )
         for call in said.tool_uses
     ]
@@ -185,8 +185,7 @@ async def test_message_stored_without_a_wire_format_is_replayed(name, stations, 
 
 def _unnamed(message):
     """The message as it was stored before provider extras had a wire format."""
-    raw = message.metadata.provider_raw
-    if raw is None:
+    if not isinstance(message, ReplyMessage) or (raw := message.metadata.provider_raw) is None:
         return message
     scope = {name: value for name, value in raw["scope"].items() if name != "api"}
     assert len(scope) == len(raw["scope"]) - 1
@@ -315,7 +314,9 @@ def _check(messages, station, aloud, options):
         assert find_problems(station, body) == []
     sent_text = "".join(_words(body))
     assert [mark for mark in marks(messages) if mark not in sent_text] == []
-    if station.model.id not in {message.metadata.model for message in messages}:
+    if station.model.id not in {
+        each.metadata.model for each in messages if isinstance(each, ReplyMessage)
+    }:
         assert not any(secret.encode() in posted for secret in SEALED)
 
 

@@ -158,7 +158,7 @@ class MemoryLease:
 def _require_one_result(fact: AnyFact, known: list[Message]) -> None:
     if isinstance(fact, ToolCompleted | ToolFailed):
         calls = {call.id for message in known for call in message.tool_uses}
-        results = {message.metadata.parent_tool_use_id for message in known}
+        results = {message.result.tool_use_id for message in known if message.result}
         if fact.tool_use_id not in calls - results:
             raise StoreError(f"The call `{fact.tool_use_id}` does not exist or has a result.")
 

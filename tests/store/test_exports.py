@@ -57,15 +57,25 @@ async def test_import_into_the_same_store_has_new_ids(store, tmp_path):
     assert await store.read(session_id) == tuple(facts)
 
 
-async def test_unknown_metadata_is_imported_and_exported_unchanged(store, tmp_path):
+@pytest.mark.parametrize(
+    "foreign_metadata",
+    [
+        {"compaction_hint": {"keep": [1, True, None]}, "note": "mine"},
+        {"model": "a:b", "usage": {"tokens": "many"}, "details": {"exit_code": 1}},
+    ],
+    ids=["of-another-program", "of-another-role"],
+)
+async def test_unknown_metadata_is_imported_and_exported_unchanged(
+    store, tmp_path, foreign_metadata
+):
     _, facts = await store_conversation(store, "one")
     lines = [json.loads(line) for line in to_jsonl(facts, plain, tmp_path)]
     [asked, *_] = [line["message"] for line in lines if line.get("message")]
-    asked["metadata"] = {"compaction_hint": {"keep": [1, True, None]}, "note": "mine"}
+    asked["metadata"] = foreign_metadata
     foreign = [json.dumps(line).encode() for line in lines]
     session_id = await import_session(store, from_jsonl(foreign, tmp_path), tmp_path)
     kept = messages_of(await store.read(session_id))[0].metadata.import_source
-    assert kept.extra == {"compaction_hint": {"keep": [1, True, None]}, "note": "mine"}
+    assert kept.extra == foreign_metadata
     again = list(to_jsonl(await store.read(session_id), plain, tmp_path))
     copy = messages_of(list(from_jsonl(again, tmp_path)))[0]
     assert copy.metadata.import_source == kept
@@ -78,7 +88,7 @@ async def test_unknown_metadata_is_imported_and_exported_unchanged(store, tmp_pa
 def test_any_conversation_is_read_back_from_its_export_unchanged(messages):
     builder = FactBuilder()
     facts = [builder.session_start()]
-    facts += [changed(builder.turn_start(), message=message) for message in messages]
+    facts += [builder.fact_with(message) for message in messages]
     lines = list(to_jsonl(facts, plain, None))
     assert all(line.endswith(b"\n") and b"\n" not in line[:-1] for line in lines)
     assert list(from_jsonl(lines, None)) == facts

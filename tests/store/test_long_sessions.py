@@ -6,7 +6,7 @@ from tests.doubling import LINEAR, growth
 from tests.store.turns import FactBuilder
 from yourtool.agent.history.state import State
 from yourtool.messages.blocks import TextBlock
-from yourtool.messages.message import Message, Role, now
+from yourtool.messages.message import PromptMessage, now
 from yourtool.providers import estimate
 
 
@@ -62,10 +62,9 @@ def test_folding_a_session_takes_linear_time():
 
 def test_messages_of_a_long_session_are_counted_once():
     messages = [
-        Message(
+        PromptMessage(
             id=f"{number:026}",
             session_id="s",
-            role=Role.USER,
             content=(TextBlock(f"word {number}"),),
             created_at=now(),
         )

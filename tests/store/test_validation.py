@@ -10,7 +10,12 @@ from tests.store.turns import FactBuilder, changed, reply_metadata, tool_call
 from yourtool.errors import StoreError
 from yourtool.ids import new_id, new_tool_use_id
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, ToolUseBlock
-from yourtool.messages.metadata import ImportSource, MessageMetadata, MessageStatus, RequestOptions
+from yourtool.messages.metadata import (
+    ImportSource,
+    MessageStatus,
+    ReplyMetadata,
+    RequestOptions,
+)
 from yourtool.messages.usage import RateLimits, Receipt, UsageExtra
 
 NAIVE = datetime(2026, 1, 1)
@@ -157,8 +162,8 @@ async def test_results_can_be_stored_in_any_order(store, builder):
 
 
 async def test_partial_message_needs_only_an_id_and_a_time_zone(store, builder):
-    partial = MessageMetadata(status=MessageStatus.PARTIAL, request=RequestOptions(max_tokens=-1))
-    asked = builder.turn_start()
+    partial = ReplyMetadata(status=MessageStatus.PARTIAL, request=RequestOptions(max_tokens=-1))
+    answered = builder.reply(TextBlock("hi"))
     with pytest.raises(StoreError, match="`created_at`"):
-        await store.append(with_message(asked, metadata=partial, created_at=NAIVE))
-    await store.append(with_message(asked, metadata=partial))
+        await store.append(with_message(answered, metadata=partial, created_at=NAIVE))
+    await store.append(with_message(answered, metadata=partial))

@@ -15,9 +15,18 @@ from yourtool.events.tools import ToolCalled, ToolCompleted, ToolFailed
 from yourtool.events.turns import RouteDecided, TurnCompleted, TurnStarted
 from yourtool.ids import new_id, new_session_id, new_tool_use_id
 from yourtool.messages.blocks import TextBlock, ToolResultBlock, ToolUseBlock
-from yourtool.messages.message import Message, Role
+from yourtool.messages.message import (
+    MESSAGE_TYPES,
+    METADATA_TYPES,
+    Message,
+    ReplyMessage,
+    ResultMessage,
+    Role,
+)
 from yourtool.messages.metadata import (
     MessageMetadata,
+    ReplyMetadata,
+    ResultMetadata,
     RoutingDecisionRecord,
     RoutingMode,
     StopReason,
@@ -170,19 +179,30 @@ class FactBuilder:
         self, role: Role, content: Iterable[Any], metadata: MessageMetadata | None = None
     ) -> Message:
         """A message of this session."""
-        return Message(
+        return MESSAGE_TYPES[role](
             id=new_id(),
             session_id=self.session_id,
             role=role,
             content=tuple(content),
-            metadata=metadata or MessageMetadata(),
+            metadata=metadata or METADATA_TYPES[role](),
             created_at=datetime.now(UTC),
         )
+
+    def fact_with(self, message: Message) -> AnyFact:
+        """A fact that adds the message to the conversation."""
+        match message:
+            case ReplyMessage():
+                return self._fact(LlmCallCompleted, message=message)
+            case ResultMessage(metadata=metadata):
+                use = ToolUseBlock(metadata.parent_tool_use_id or "", "read_file", {})
+                return changed(self.tool_result(use), message=message)
+            case _:
+                return changed(self.turn_start(), message=message)
 
     def result_message(self, call: ToolUseBlock, text: str) -> Message:
         """The result of a tool call."""
         block = ToolResultBlock(call.id, (TextBlock(text),))
-        return self.message(Role.TOOL, (block,), MessageMetadata(parent_tool_use_id=call.id))
+        return self.message(Role.TOOL, (block,), ResultMetadata(parent_tool_use_id=call.id))
 
     def _fact(self, kind: type, **fields: Any) -> Any:
         fact = kind(
@@ -209,9 +229,9 @@ def changed(fact: Any, **fields: Any) -> Any:
 
 def reply_metadata(
     model: str = MODEL, cost: str = "0.01", pricing_version: str = PRICES
-) -> MessageMetadata:
+) -> ReplyMetadata:
     """Return the metadata of a complete assistant message."""
-    return MessageMetadata(
+    return ReplyMetadata(
         model=model,
         provider=model.partition(":")[0],
         routing=RoutingDecisionRecord(

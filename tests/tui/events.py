@@ -23,8 +23,8 @@ from yourtool.messages.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from yourtool.messages.message import Message, Role
-from yourtool.messages.metadata import MessageMetadata, StopReason
+from yourtool.messages.message import MESSAGE_TYPES, METADATA_TYPES, Message, Role
+from yourtool.messages.metadata import StopReason
 from yourtool.messages.usage import Usage, UsageExtra
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -41,12 +41,12 @@ class EventBuilder:
         return kind(id=f"{number:026}", timestamp=NOON, session_id="s", turn_id="t", **fields)
 
     def message(self, role: Role, *content: ContentBlock, **metadata) -> Message:
-        return Message(
+        return MESSAGE_TYPES[role](
             id=f"{next(self._numbers):026}",
             session_id="s",
             role=role,
             content=content,
-            metadata=MessageMetadata(**metadata),
+            metadata=METADATA_TYPES[role](**metadata),
             created_at=NOON,
         )
 

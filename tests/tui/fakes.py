@@ -28,8 +28,8 @@ from yourtool.events.turns import (
 )
 from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.messages.blocks import ContentBlock, DocumentBlock, TextBlock
-from yourtool.messages.message import Message, Role
-from yourtool.messages.metadata import MessageMetadata, StopReason
+from yourtool.messages.message import MESSAGE_TYPES, METADATA_TYPES, Message, Role
+from yourtool.messages.metadata import MessageMetadata, ReplyMetadata, StopReason
 from yourtool.messages.usage import Usage, UsageExtra
 from yourtool.models import AdapterCapabilities, Effort, Model, Price
 from yourtool.paths import Paths
@@ -69,12 +69,12 @@ Script: TypeAlias = Sequence[Step]
 
 
 def message(role: Role, text: str, metadata: MessageMetadata | None = None) -> Message:
-    return Message(
+    return MESSAGE_TYPES[role](
         id=f"{next(_ids):026d}",
         session_id="sess_1",
         role=role,
         content=(TextBlock(text),),
-        metadata=metadata or MessageMetadata(),
+        metadata=metadata or METADATA_TYPES[role](),
         created_at=WHEN,
     )
 
@@ -115,7 +115,7 @@ def full_reply(
         pricing_version="2026-01-01",
         latency_ms=900,
     )
-    metadata = MessageMetadata(
+    metadata = ReplyMetadata(
         model=model,
         provider=model.partition(":")[0],
         usage=usage,

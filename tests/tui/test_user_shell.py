@@ -20,7 +20,7 @@ from yourtool.events.deltas import ShellStarted, ToolOutputDelta
 from yourtool.events.tools import ShellRan
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Role
-from yourtool.messages.metadata import Audience, MessageMetadata, Origin
+from yourtool.messages.metadata import Audience, Origin, PromptMetadata
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
@@ -51,7 +51,7 @@ def shell_start(command, shared=True, message_id="m1"):
 
 def shell_end(command, output="hi\n", code=0, *, shared=True, message_id="m1", seconds=0.01):
     audience = Audience.BOTH if shared else Audience.USER
-    metadata = MessageMetadata(origin=Origin.USER_SHELL, audience=audience)
+    metadata = PromptMetadata(origin=Origin.USER_SHELL, audience=audience)
     texts = (f"$ {command}\n", output, f"[exit code {code}; the user ran this command]\n")
     said = message(Role.USER, "", metadata)
     return ShellRan(

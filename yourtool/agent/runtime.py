@@ -34,7 +34,7 @@ from yourtool.events.sessions import (
 from yourtool.events.turns import RouteDecided
 from yourtool.ids import new_id, new_session_id
 from yourtool.masking import Mask
-from yourtool.messages.message import Message, Role, now
+from yourtool.messages.message import PromptMessage, now
 from yourtool.models import Model
 from yourtool.paths import Paths, own_directories
 from yourtool.permissions.gate import Gate, load_stored_rules, parse_rules
@@ -241,8 +241,8 @@ class Runtime:
         """
         state, workspace, named = State(), self.options.workspace, self.options.model
         addressed = parse_address(prompt, self.catalogue, workspace)
-        message = Message(
-            id=new_id(), session_id="", role=Role.USER, content=addressed.content, created_at=now()
+        message = PromptMessage(
+            id=new_id(), session_id="", content=addressed.content, created_at=now()
         )
         state.add_message(message)
         state.model = self.catalogue.resolve(named).id if named else None

@@ -31,7 +31,7 @@ from yourtool.messages.blocks import (
     ToolUseBlock,
     canonical_json,
 )
-from yourtool.messages.message import Message
+from yourtool.messages.message import Message, ReplyMessage
 from yourtool.paths import Paths, require_data_directory
 from yourtool.run_result import ExitCode
 from yourtool.store.base import SearchHit, SessionStore, SessionSummary, resolve_id
@@ -230,8 +230,8 @@ async def _show(session_id: str, store: SessionStore, *, as_json: bool) -> None:
 
 
 def _message_lines(message: Message) -> Iterator[str]:
-    model = f" {message.metadata.model}" if message.metadata.model else ""
-    yield f"## {message.role}{model}"
+    model = message.metadata.model if isinstance(message, ReplyMessage) else None
+    yield f"## {message.role} {model}" if model else f"## {message.role}"
     for block in message.content:
         yield from _block_lines(block)
 

@@ -5,6 +5,7 @@ for programs that read the output, and for reports, which add costs without deco
 they differ, the reply is right.
 """
 
+import functools
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, TypeVar, Union, cast
@@ -16,7 +17,7 @@ from yourtool.events.catalog import FACT_TYPES, AnyFact
 from yourtool.events.facts import Fact
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, Purpose
 from yourtool.messages.blocks import ThinkingBlock
-from yourtool.messages.message import Message
+from yourtool.messages.message import ReplyMessage
 from yourtool.messages.metadata import StopReason
 from yourtool.messages.usage import Usage, UsageExtra
 
@@ -39,7 +40,7 @@ class StoredLlmCallCompleted(Fact, frozen=True, kw_only=True, tag="llm.call_comp
     produced_tool_calls: int
     produced_thinking_blocks: int
     provider_tool_ids: Mapping[str, str] = {}
-    message: Message
+    message: ReplyMessage
     purpose: Purpose = UNSET
 
 
@@ -55,7 +56,7 @@ class StoredLlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"
     retryable: bool = False
     retry_count: int
     latency_ms: int
-    message: Message | None = None
+    message: ReplyMessage | None = None
     cut_calls: Mapping[str, str] = {}
     input_tokens: int = 0
     output_tokens: int = 0
@@ -102,19 +103,20 @@ def to_stored(value: Struct) -> Struct:
 
 def from_stored(stored: Fact) -> AnyFact:
     """Return the fact of a stored form."""
-    match stored:
-        case StoredLlmCallCompleted():
-            return _convert(stored, LlmCallCompleted, message=_complete_reply(stored))
-        case StoredLlmCallFailed(message=message):
-            usage = None
-            if stored.pricing_version is not None:
-                usage = (message and message.metadata.usage) or _read_counters(stored)
-            return _convert(stored, LlmCallFailed, usage=usage)
-        case _:
-            return cast("AnyFact", stored)  # all other facts are their own stored form
+    if type(stored) is StoredLlmCallCompleted:
+        return _convert(stored, LlmCallCompleted, message=_complete_reply(stored))
+    if type(stored) is StoredLlmCallFailed:
+        return _convert(stored, LlmCallFailed, usage=_counted_usage(stored))
+    return cast("AnyFact", stored)  # all other facts are their own stored form
 
 
-def _complete_reply(stored: StoredLlmCallCompleted) -> Message:
+def _counted_usage(stored: StoredLlmCallFailed) -> Usage | None:
+    if stored.pricing_version is None:
+        return None
+    return (stored.message and stored.message.metadata.usage) or _read_counters(stored)
+
+
+def _complete_reply(stored: StoredLlmCallCompleted) -> ReplyMessage:
     """Return the reply; the fact has what a reply of another program or version lacks."""
     found = stored.message.metadata
     if found.model and found.provider and found.usage:
@@ -134,9 +136,11 @@ def _read_counters(stored: StoredLlmCallCompleted | StoredLlmCallFailed) -> Usag
 
 def _convert(source: Fact, kind: type[F], **changes: Any) -> F:
     """Return a fact with the values of `source` in the fields that both have, and `changes`."""
-    same = {
-        name: getattr(source, name)
-        for name in kind.__struct_fields__
-        if name not in changes and hasattr(source, name)
-    }
-    return kind(**same, **changes)
+    same = {name: getattr(source, name) for name in _shared_fields(type(source), kind)}
+    return kind(**same | changes)
+
+
+@functools.cache
+def _shared_fields(source: type[Fact], kind: type[Fact]) -> tuple[str, ...]:
+    """Return the fields of `kind` that are fields or properties of `source`."""
+    return tuple(name for name in kind.__struct_fields__ if hasattr(source, name))

@@ -7,7 +7,7 @@ from typing import ClassVar, TypeAlias
 from msgspec import UNSET, UnsetType
 
 from yourtool.events.facts import Actor, Fact, Sensitivity
-from yourtool.messages.message import Message
+from yourtool.messages.message import ReplyMessage
 from yourtool.messages.metadata import StopReason
 from yourtool.messages.usage import Usage, UsageExtra
 
@@ -43,7 +43,7 @@ class LlmCallCompleted(Fact, frozen=True, kw_only=True, tag="llm.call_completed"
 
     provider_tool_ids: Mapping[str, str] = {}
     """The provider's id of each call, by canonical tool_use id."""
-    message: Message
+    message: ReplyMessage
     purpose: Purpose = UNSET
 
     @property
@@ -88,7 +88,7 @@ class LlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"):
     retryable: bool = False
     retry_count: int
     latency_ms: int
-    message: Message | None = None
+    message: ReplyMessage | None = None
     """The incomplete reply, if any, with status `error` or `cancelled`."""
     cut_calls: Mapping[str, str] = {}
     """Tool names of incomplete calls, by call id; none of them ran."""

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from yourtool.effects import SideEffects, ToolHints
 from yourtool.events.facts import Actor, Fact, Sensitivity
-from yourtool.messages.message import Message
+from yourtool.messages.message import PromptMessage, ResultMessage
 
 
 class ToolCalled(Fact, frozen=True, kw_only=True, tag="tool.called"):
@@ -35,7 +35,7 @@ class ToolCompleted(Fact, frozen=True, kw_only=True, tag="tool.completed"):
     latency_ms: int
     files_modified: tuple[str, ...] = ()
     command_executed: str | None = None
-    message: Message
+    message: ResultMessage
 
 
 class ToolFailed(Fact, frozen=True, kw_only=True, tag="tool.failed"):
@@ -49,7 +49,7 @@ class ToolFailed(Fact, frozen=True, kw_only=True, tag="tool.failed"):
     error_class: str
     error_message: str
     latency_ms: int
-    message: Message
+    message: ResultMessage
 
 
 class ToolInputInvalid(Fact, frozen=True, kw_only=True, tag="tool.input_invalid"):
@@ -104,5 +104,5 @@ class ShellRan(Fact, frozen=True, kw_only=True, tag="shell.ran"):
     duration_seconds: float
     truncated: bool
     """Whether the message contains less than the full output."""
-    message: Message
+    message: PromptMessage
     """A user message of three texts: the command after `$ `, its output, its exit status."""

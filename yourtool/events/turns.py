@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from msgspec import Struct
 
 from yourtool.events.facts import Actor, Fact, Sensitivity
-from yourtool.messages.message import Message
+from yourtool.messages.message import PromptMessage
 from yourtool.messages.metadata import StopReason
 
 
@@ -20,7 +20,7 @@ class TurnStarted(Fact, frozen=True, kw_only=True, tag="turn.started"):
     estimated_input_tokens: int
     has_images: bool
     has_tool_calls_in_history: bool
-    message: Message | None
+    message: PromptMessage | None
     """The prompt; None for a retry, whose prompt is already stored."""
 
 

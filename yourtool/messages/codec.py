@@ -20,7 +20,13 @@ from yourtool.messages.blocks import (
     ToolUseBlock,
     canonical_json,
 )
-from yourtool.messages.metadata import MessageMetadata, RequestOptions, RoutingDecisionRecord
+from yourtool.messages.message import METADATA_TYPES, Role
+from yourtool.messages.metadata import (
+    MessageMetadata,
+    ReplyMetadata,
+    RequestOptions,
+    RoutingDecisionRecord,
+)
 from yourtool.text import MAX_JSON_DEPTH
 
 _log = logging.getLogger(__name__)
@@ -31,7 +37,7 @@ _MAX_DEPTH = MAX_JSON_DEPTH + 10
 """Maximum depth of a stored value: that of external JSON, plus the blocks around it."""
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BRACKET = re.compile(r"[\[\]{}]")
-_NO_METADATA = MessageMetadata()
+_NO_METADATA = {role: kind() for role, kind in METADATA_TYPES.items()}
 
 _INTERNED_FIELDS: Mapping[str, Any] = {
     "model": str,
@@ -39,7 +45,7 @@ _INTERNED_FIELDS: Mapping[str, Any] = {
     "routing": RoutingDecisionRecord,
     "request": RequestOptions,
 }
-"""Metadata that is equal in thousands of messages, which share one instance."""
+"""Metadata that is equal in thousands of replies, which share one instance."""
 
 BLOCK_TYPES: Mapping[str, type[ContentBlock]] = {
     "text": TextBlock,
@@ -79,10 +85,11 @@ def encode_metadata(metadata: MessageMetadata) -> bytes:
     return canonical_json(metadata)
 
 
-def decode_metadata(data: bytes | str, *, where: str) -> MessageMetadata:
-    """Decode stored metadata; unknown fields are skipped with a warning.
+def decode_metadata(data: bytes | str, role: Role, *, where: str) -> MessageMetadata:
+    """Decode the stored metadata of a message; unknown fields are skipped with a warning.
 
-    A field is unknown by its name, or by a value that this version does not define.
+    A field is unknown by its name, also if only other roles have it, or by a value that this
+    version does not define.
 
     Raises:
         msgspec.DecodeError: the data is not a JSON object.
@@ -90,21 +97,15 @@ def decode_metadata(data: bytes | str, *, where: str) -> MessageMetadata:
     """
     require_shallow(data)
     if data in ("{}", b"{}"):
-        return _NO_METADATA
-    raw = _OBJECT.decode(data)
-    unknown = raw.keys() - _metadata_fields()
+        return _NO_METADATA[role]
+    raw, kind = _OBJECT.decode(data), METADATA_TYPES[role]
+    unknown = raw.keys() - metadata_fields(role)
     try:
-        interned = {
-            name: intern_value(msgspec.convert(raw[name], kind))
-            for name, kind in _INTERNED_FIELDS.items()
-            if raw.get(name) is not None
-        }
-        metadata = msgspec.convert(raw | interned, MessageMetadata)
+        interned = raw | _intern_fields(raw) if kind is ReplyMetadata else raw
+        metadata = msgspec.convert(interned, kind)
     except msgspec.ValidationError:
-        unknown |= {name for name, value in raw.items() if not _is_readable(name, value)}
-        metadata = msgspec.convert(
-            {name: raw[name] for name in raw.keys() - unknown}, MessageMetadata
-        )
+        unknown |= {name for name, value in raw.items() if not _is_readable(name, value, kind)}
+        metadata = msgspec.convert({name: raw[name] for name in raw.keys() - unknown}, kind)
     if unknown:
         _log.warning("skipped unknown metadata %s in %s", sorted(unknown), where)
     return metadata
@@ -135,18 +136,27 @@ def intern_value(value: Any) -> Any:
 
 
 @functools.cache
+def metadata_fields(role: Role) -> frozenset[str]:
+    """Return the stored names of the metadata of a role."""
+    return frozenset(METADATA_TYPES[role].__struct_encode_fields__)
+
+
+@functools.cache
 def _content_decoder() -> msgspec.json.Decoder[tuple[ContentBlock, ...]]:
     return msgspec.json.Decoder(tuple[ContentBlock, ...])
 
 
-@functools.cache
-def _metadata_fields() -> frozenset[str]:
-    return frozenset(MessageMetadata.__struct_encode_fields__)
+def _intern_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: intern_value(msgspec.convert(raw[name], kind))
+        for name, kind in _INTERNED_FIELDS.items()
+        if raw.get(name) is not None
+    }
 
 
-def _is_readable(name: str, value: Any) -> bool:
+def _is_readable(name: str, value: Any, kind: type[MessageMetadata]) -> bool:
     try:
-        msgspec.convert({name: value}, MessageMetadata)
+        msgspec.convert({name: value}, kind)
     except msgspec.ValidationError:
         return False
     return True

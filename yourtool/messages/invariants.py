@@ -24,8 +24,8 @@ from yourtool.messages.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from yourtool.messages.message import Message, Role
-from yourtool.messages.metadata import MessageStatus
+from yourtool.messages.message import Message, ReplyMessage, ResultMessage, Role
+from yourtool.messages.metadata import MessageStatus, ReplyMetadata
 
 PERMITTED: dict[Role, tuple[type[ContentBlock], ...]] = {
     Role.USER: (TextBlock, ImageBlock, AudioBlock, DocumentBlock),
@@ -44,13 +44,13 @@ def validate_message(message: Message) -> list[str]:
     if message.metadata.status is MessageStatus.PARTIAL:
         return []
     problems = _content_problems(message)
-    if message.role is Role.TOOL:
+    if isinstance(message, ResultMessage):
         problems += _link_problems(message)
     if message.metadata.status is MessageStatus.COMPLETE:
         if not message.content and message.role is not Role.SYSTEM:
             problems.insert(0, f"M1: a complete {message.role} message needs content")
-        if message.role is Role.ASSISTANT:
-            problems += _assistant_problems(message)
+        if isinstance(message, ReplyMessage):
+            problems += _reply_problems(message.metadata)
     return problems
 
 
@@ -63,7 +63,10 @@ def value_problems(message: Message) -> list[str]:
     problems += _time_problems(message)
     if message.metadata.status is MessageStatus.PARTIAL:
         return problems
-    return [*problems, *_id_problems(message), *_routing_problems(message), *_counts(message)]
+    problems += [*_id_problems(message), *_pixel_problems(message)]
+    if isinstance(message, ReplyMessage):
+        problems += [*_routing_problems(message.metadata), *_counts(message.metadata)]
+    return problems
 
 
 def count_problems(where: str, value: Struct | None) -> Iterator[str]:
@@ -108,7 +111,7 @@ def _content_problems(message: Message) -> list[str]:
     return problems
 
 
-def _link_problems(message: Message) -> list[str]:
+def _link_problems(message: ResultMessage) -> list[str]:
     parent, result = message.metadata.parent_tool_use_id, message.result
     if parent is None:
         return ["D4: a tool message needs `parent_tool_use_id`"]
@@ -117,8 +120,8 @@ def _link_problems(message: Message) -> list[str]:
     return []
 
 
-def _assistant_problems(message: Message) -> list[str]:
-    metadata, problems = message.metadata, list[str]()
+def _reply_problems(metadata: ReplyMetadata) -> list[str]:
+    problems = list[str]()
     if metadata.model is None or metadata.provider is None:
         problems.append("D1: a complete assistant message needs `model` and `provider`")
     if metadata.routing is None:
@@ -155,8 +158,8 @@ def _id_problems(message: Message) -> Iterator[str]:
             yield f"T1: `{name}` is `{value}`; ids of calls have the form `tu_<ulid>`"
 
 
-def _routing_problems(message: Message) -> Iterator[str]:
-    model, routing = message.metadata.model, message.metadata.routing
+def _routing_problems(metadata: ReplyMetadata) -> Iterator[str]:
+    model, routing = metadata.model, metadata.routing
     if routing is None:
         return
     if model is not None and routing.chosen_model != model:
@@ -168,14 +171,16 @@ def _routing_problems(message: Message) -> Iterator[str]:
         yield f"`metadata.routing.confidence` is {routing.confidence}; it must be from 0 to 1"
 
 
-def _counts(message: Message) -> Iterator[str]:
-    metadata = message.metadata
+def _counts(metadata: ReplyMetadata) -> Iterator[str]:
     yield from count_problems("metadata.usage.", metadata.usage)
     yield from count_problems("metadata.usage_extra.", metadata.usage_extra)
     receipt = metadata.usage_extra.receipt if metadata.usage_extra else None
     limits = receipt.rate_limits if receipt else None
     yield from count_problems("metadata.usage_extra.receipt.rate_limits.", limits)
     yield from count_problems("metadata.request.", metadata.request)
+
+
+def _pixel_problems(message: Message) -> Iterator[str]:
     for place, block in enumerate(message.content):
         if isinstance(block, ImageBlock) and block.pixels and min(block.pixels) < 1:
             yield f"`content[{place}].pixels` is {block.pixels}; both must be 1 or more"

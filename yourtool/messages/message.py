@@ -1,17 +1,25 @@
 """The canonical message, schema version 1, which is stored and which adapters translate.
 
 A message is a role and an ordered tuple of blocks. A tool result is a separate message with role
-`tool`; a system prompt is a message with role `system`. Values are frozen and hashable; equality
+`tool`; a system prompt is a message with role `system`. The role decides the type of the message,
+and so that of its metadata. Values are frozen and hashable; equality
 and hashing ignore `provider_raw`.
 """
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 
 from msgspec import Struct, field
 
 from yourtool.messages.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
-from yourtool.messages.metadata import MessageMetadata, Origin
+from yourtool.messages.metadata import (
+    MessageMetadata,
+    Origin,
+    PromptMetadata,
+    ReplyMetadata,
+    ResultMetadata,
+)
 
 SCHEMA_VERSION = 1
 
@@ -31,16 +39,20 @@ def now() -> datetime:
 
 
 class Message(Struct, frozen=True, kw_only=True, weakref=True):
-    """One entry of a conversation."""
+    """One entry of a conversation, of the type for its role."""
 
     id: str
     """ULID, increasing within a session; created by the core, never by an adapter."""
     session_id: str
     role: Role
     content: tuple[ContentBlock, ...]
-    metadata: MessageMetadata = field(default_factory=MessageMetadata)
+    metadata: MessageMetadata
     created_at: datetime
     schema_version: int = SCHEMA_VERSION
+
+    def __post_init__(self) -> None:
+        if type(self) is not MESSAGE_TYPES[self.role]:
+            raise ValueError(f"a {type(self).__name__} cannot have the role `{self.role}`")
 
     @property
     def text(self) -> str:
@@ -64,3 +76,38 @@ class Message(Struct, frozen=True, kw_only=True, weakref=True):
             if isinstance(block, ToolResultBlock):
                 return block
         return None
+
+
+class PromptMessage(Message, frozen=True, kw_only=True):
+    """A message of the user, or a system message."""
+
+    role: Role = Role.USER
+    metadata: PromptMetadata = field(default_factory=PromptMetadata)
+
+
+class ReplyMessage(Message, frozen=True, kw_only=True):
+    """A reply of a model."""
+
+    role: Role = Role.ASSISTANT
+    metadata: ReplyMetadata = field(default_factory=ReplyMetadata)
+
+
+class ResultMessage(Message, frozen=True, kw_only=True):
+    """The result of a tool call."""
+
+    role: Role = Role.TOOL
+    metadata: ResultMetadata = field(default_factory=ResultMetadata)
+
+
+MESSAGE_TYPES: Mapping[Role, type[Message]] = {
+    Role.USER: PromptMessage,
+    Role.SYSTEM: PromptMessage,
+    Role.ASSISTANT: ReplyMessage,
+    Role.TOOL: ResultMessage,
+}
+METADATA_TYPES: Mapping[Role, type[MessageMetadata]] = {
+    Role.USER: PromptMetadata,
+    Role.SYSTEM: PromptMetadata,
+    Role.ASSISTANT: ReplyMetadata,
+    Role.TOOL: ResultMetadata,
+}

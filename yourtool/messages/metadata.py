@@ -1,13 +1,11 @@
-"""Source, state and cost of a message.
+"""Source, state and cost of a message, by its role.
 
-Replies have `model`, `provider`, `routing`, `usage`, `usage_extra`, `provider_raw`, `stop_reason`,
-`stop_detail`, `error`, `tool_input_errors` and `request`. Tool results have `parent_tool_use_id`,
-`details` and `terminate`. Messages of every role have the other fields.
+The fields of each type are in the order of the stored form, which has those of all roles.
 """
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
@@ -141,15 +139,48 @@ class RequestOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The wire format: the `api` of the provider."""
 
 
-class MessageMetadata(Struct, frozen=True, kw_only=True, omit_defaults=True, eq=False):
-    """Source, cost and state of a message."""
+class _Metadata(Struct, frozen=True, kw_only=True, omit_defaults=True, eq=False):
+    """Equality and hashing, which ignore `provider_raw`."""
+
+    def _identity(self) -> tuple[Any, ...]:
+        return tuple(
+            canonical_json(value) if isinstance(value, dict | ImportSource) else value
+            for name in self.__struct_fields__
+            if name != "provider_raw"
+            for value in (getattr(self, name),)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self._identity() == other._identity()
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+
+class PromptMetadata(_Metadata, frozen=True, kw_only=True, omit_defaults=True, eq=False):
+    """Metadata of a prompt or a system message; messages of every role have these fields."""
+
+    status: MessageStatus = MessageStatus.COMPLETE
+    user_id: str | None = None
+    team_id: str | None = None
+    origin: str | None = None
+    """An `Origin`, or `custom:<kind>`."""
+    audience: Audience = Audience.BOTH
+    critical: bool = False
+    """A request that cannot contain all blocks of the message fails instead of dropping one."""
+    import_source: ImportSource | None = field(default=None, name="import")
+
+
+class ReplyMetadata(_Metadata, frozen=True, kw_only=True, omit_defaults=True, eq=False):
+    """Metadata of a reply; a complete one has `model`, `provider`, `routing` and `usage`."""
 
     model: str | None = None
     """Canonical model id, `<provider>:<name>`."""
     provider: str | None = None
     routing: RoutingDecisionRecord | None = None
     usage: Usage | None = None
-    parent_tool_use_id: str | None = None
     status: MessageStatus = MessageStatus.COMPLETE
     provider_raw: dict[str, Any] | None = None
     """Opaque data of one adapter; ignored by equality."""
@@ -161,32 +192,31 @@ class MessageMetadata(Struct, frozen=True, kw_only=True, omit_defaults=True, eq=
     error: ErrorInfo | None = None
     tool_input_errors: dict[str, ToolInputError] | None = None
     """By tool_use id."""
+    usage_extra: UsageExtra | None = None
+    request: RequestOptions | None = None
+    """For people; not used by the program except for its `api`."""
+    origin: str | None = None
+    audience: Audience = Audience.BOTH
+    critical: bool = False
+    import_source: ImportSource | None = field(default=None, name="import")
+
+
+class ResultMetadata(_Metadata, frozen=True, kw_only=True, omit_defaults=True, eq=False):
+    """Metadata of a tool result."""
+
+    parent_tool_use_id: str | None = None
+    """The id of the call; every complete result has it."""
+    status: MessageStatus = MessageStatus.COMPLETE
+    user_id: str | None = None
+    team_id: str | None = None
     details: dict[str, Any] | None = None
     """For the screen only (a diff, an exit code); never sent to a model."""
     terminate: bool = False
     """A tool's hint to end the turn, if all results of the reply have it."""
-    usage_extra: UsageExtra | None = None
-    request: RequestOptions | None = None
-    """For people; set on assistant messages and not used by the program."""
     origin: str | None = None
-    """An `Origin`, or `custom:<kind>`."""
     audience: Audience = Audience.BOTH
     critical: bool = False
-    """A request that cannot contain all blocks of the message fails instead of dropping one."""
     import_source: ImportSource | None = field(default=None, name="import")
 
-    def _identity(self) -> tuple[Any, ...]:
-        return tuple(
-            canonical_json(value) if isinstance(value, dict | ImportSource) else value
-            for name in self.__struct_fields__
-            if name != "provider_raw"
-            for value in (getattr(self, name),)
-        )
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, MessageMetadata):
-            return NotImplemented
-        return self._identity() == other._identity()
-
-    def __hash__(self) -> int:
-        return hash(self._identity())
+MessageMetadata: TypeAlias = PromptMetadata | ReplyMetadata | ResultMetadata

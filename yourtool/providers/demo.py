@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from yourtool.errors import InvalidRequestError
 from yourtool.messages.blocks import TextBlock
-from yourtool.messages.message import Message, Role
+from yourtool.messages.message import Message, ReplyMessage
 from yourtool.providers.base import Adapter, Request
 from yourtool.providers.scripted import (
     WORDS_PER_SECOND,
@@ -317,7 +317,7 @@ def _unknown(request: Request) -> ScriptLine:
 
 
 def _is_by(message: Message, model: str) -> bool:
-    return message.role is Role.ASSISTANT and message.metadata.model == model
+    return isinstance(message, ReplyMessage) and message.metadata.model == model
 
 
 def _shorten(text: str) -> str:

@@ -7,7 +7,7 @@ model can be available in several.
 
 from typing import Any
 
-from yourtool.messages.message import Message
+from yourtool.messages.message import Message, ReplyMessage
 from yourtool.providers.base import Request
 from yourtool.providers.json_access import count, mapping, objects
 
@@ -21,7 +21,8 @@ class ProviderExtras:
     """The extras of one message; empty if another model wrote it."""
 
     def __init__(self, message: Message, request: Request, api: str) -> None:
-        raw = mapping(message.metadata.provider_raw)
+        is_reply = isinstance(message, ReplyMessage)
+        raw = mapping(message.metadata.provider_raw if is_reply else None)
         # A scope without a wire format was stored when there was only one.
         is_own = {"api": api, **mapping(raw.get("scope"))} == scope_of(request, api)
         self._notes = mapping(raw.get("notes")) if is_own else {}

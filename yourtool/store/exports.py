@@ -25,7 +25,8 @@ from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.codec import STORED_FACT, from_stored, to_stored
 from yourtool.events.facts import Fact
 from yourtool.messages.blocks import MediaBlock, canonical_json, iter_blocks
-from yourtool.messages.metadata import MessageMetadata
+from yourtool.messages.codec import metadata_fields
+from yourtool.messages.message import Role
 from yourtool.store.forks import require_complete
 from yourtool.store.markdown import to_markdown
 from yourtool.store.texts import TextTransform, transform_texts
@@ -144,16 +145,16 @@ def write_export(path: Path, lines: Iterable[bytes], *, overwrite: bool = False)
 
 _LINE_DECODER = msgspec.json.Decoder(STORED_FACT | ExportedBlob)
 _OBJECT_DECODER = msgspec.json.Decoder(dict[str, Any])
-_METADATA_FIELDS = frozenset(MessageMetadata.__struct_encode_fields__)
 
 
 def _decode_line(line: bytes) -> Fact | ExportedBlob:
-    """Decode a line; unknown fields of message metadata are moved to `import.extra`."""
+    """Decode a line; metadata that messages of its role do not have is moved to `import.extra`."""
     raw = _OBJECT_DECODER.decode(line)
-    metadata = _as_object(_as_object(raw.get("message")).get("metadata"))
-    extra = {name: metadata.pop(name) for name in metadata.keys() - _METADATA_FIELDS}
-    if not extra:
+    message = _as_object(raw.get("message"))
+    role, metadata = message.get("role"), _as_object(message.get("metadata"))
+    if role not in list(Role) or metadata.keys() <= (known := metadata_fields(Role(role))):
         return _LINE_DECODER.decode(line)
+    extra = {name: metadata.pop(name) for name in metadata.keys() - known}
     source = _as_object(metadata.setdefault("import", {"system": "yourtool", "format": "jsonl"}))
     source["extra"] = extra | _as_object(source.get("extra"))
     return msgspec.convert(raw, STORED_FACT | ExportedBlob)

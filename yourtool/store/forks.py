@@ -23,6 +23,7 @@ from yourtool.events.turns import TurnCancelled, TurnCompleted, TurnStarted
 from yourtool.ids import is_ulid, new_id, new_session_id, new_tool_use_id
 from yourtool.messages.blocks import ContentBlock, ToolResultBlock, ToolUseBlock
 from yourtool.messages.message import Message, now
+from yourtool.messages.metadata import ReplyMetadata, ResultMetadata
 from yourtool.store.base import SessionStore
 
 _CALL_PREFIX = "tu_"
@@ -156,11 +157,14 @@ class _IdMap:
 
     def _map_message(self, message: Message) -> Message:
         metadata = message.metadata
-        if (parent := metadata.parent_tool_use_id) is not None:
-            metadata = replace(metadata, parent_tool_use_id=self._map_id(parent))
-        if (errors := metadata.tool_input_errors) is not None:
-            errors = {self._map_id(call): error for call, error in errors.items()}
-            metadata = replace(metadata, tool_input_errors=errors)
+        match metadata:
+            case ResultMetadata(parent_tool_use_id=str(parent)):
+                metadata = replace(metadata, parent_tool_use_id=self._map_id(parent))
+            case ReplyMetadata(tool_input_errors=dict(errors)):
+                errors = {self._map_id(call): error for call, error in errors.items()}
+                metadata = replace(metadata, tool_input_errors=errors)
+            case _:
+                pass
         return replace(
             message,
             id=self._map_id(message.id),

@@ -16,7 +16,7 @@ from yourtool.messages.blocks import (
     ToolUseBlock,
     canonical_json,
 )
-from yourtool.messages.message import Message, Role
+from yourtool.messages.message import Message, ReplyMessage, Role
 from yourtool.messages.metadata import Audience, Origin
 from yourtool.store.texts import TextTransform, message_title, transform_texts
 from yourtool.text import printable
@@ -52,7 +52,8 @@ def _document(facts: Sequence[AnyFact]) -> Iterator[str]:
 
 def _message(message: Message) -> Iterator[str]:
     if (speaker := _ROLE_NAMES.get(message.role)) is not None:
-        model = f" · {_inline_code(message.metadata.model)}" if message.metadata.model else ""
+        name = message.metadata.model if isinstance(message, ReplyMessage) else None
+        model = f" · {_inline_code(name)}" if name else ""
         yield ""
         yield f"## {speaker}{model} · {_format_time(message.created_at)}"
     if message.metadata.origin == Origin.USER_SHELL:

@@ -19,8 +19,13 @@ from yourtool.events.turns import RouteDecided, TurnCompleted, TurnStarted
 from yourtool.ids import new_id
 from yourtool.messages.blocks import TextBlock, ToolUseBlock
 from yourtool.messages.invariants import validate_message, validate_session
-from yourtool.messages.message import Message, Role, now
-from yourtool.messages.metadata import Audience, MessageMetadata, MessageStatus, StopReason
+from yourtool.messages.message import PromptMessage, Role, now
+from yourtool.messages.metadata import (
+    Audience,
+    MessageStatus,
+    PromptMetadata,
+    StopReason,
+)
 from yourtool.providers.retry import RetryingAdapter
 from yourtool.providers.scripted import (
     Scripted,
@@ -206,8 +211,8 @@ async def test_failed_request_preserves_the_partial_text_and_the_session(bench):
 async def test_conversation_without_sendable_content_is_rejected_before_sending(bench):
     adapter = Checked(Scripted([says("never")]))
     session = await bench.session(adapter)
-    hidden = MessageMetadata(audience=Audience.USER)
-    prompt = Message(id=new_id(), session_id=session.id, role=Role.USER, metadata=hidden,
+    hidden = PromptMetadata(audience=Audience.USER)
+    prompt = PromptMessage(id=new_id(), session_id=session.id, metadata=hidden,
                     content=(TextBlock("for the user alone"),), created_at=now())  # fmt: skip
     started = TurnStarted(
         user_message_hash="", estimated_input_tokens=0, has_images=False,

@@ -15,7 +15,7 @@ from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCall
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.messages.blocks import TextBlock
-from yourtool.messages.message import Message, Role, now
+from yourtool.messages.message import MESSAGE_TYPES, Role, now
 from yourtool.messages.metadata import RoutingDecisionRecord, RoutingMode
 from yourtool.providers.scripted import Scripted, fails, says
 from yourtool.store.markdown import to_markdown
@@ -46,7 +46,7 @@ def turn_of(session):
 
 
 def message(session, role, text):
-    return Message(
+    return MESSAGE_TYPES[role](
         id=new_id(),
         session_id=session.id,
         role=role,

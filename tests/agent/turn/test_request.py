@@ -37,7 +37,7 @@ async def test_reply_is_stored_with_its_request_options(bench):
     assert reply.metadata.request == RequestOptions(
         thinking_level="high", max_tokens=4_096, tool_choice="auto", cache_retention="long"
     )
-    stored = decode_metadata(encode_metadata(reply.metadata), where="test")
+    stored = decode_metadata(encode_metadata(reply.metadata), reply.role, where="test")
     assert stored.request == reply.metadata.request
     await session.close()
     resumed = await bench.session(Scripted([]), resume=session.id)

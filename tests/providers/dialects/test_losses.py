@@ -17,7 +17,7 @@ from yourtool.messages.blocks import (
     ToolUseBlock,
 )
 from yourtool.messages.message import Role
-from yourtool.messages.metadata import MessageMetadata
+from yourtool.messages.metadata import ResultMetadata
 from yourtool.providers.requests.placeholders import NO_OUTPUT, placeholder_for
 
 MISSING = image(f"sha256:{'0' * 64}", "file_ref")
@@ -38,7 +38,7 @@ def last_message(station, *content, is_error=False):
         writer.message(
             Role.TOOL,
             [ToolResultBlock(call, content, is_error)],
-            MessageMetadata(parent_tool_use_id=call),
+            ResultMetadata(parent_tool_use_id=call),
         ),
     )
     body = station.dialect().to_wire(request(station.model, messages)).body

@@ -27,7 +27,7 @@ from yourtool.errors import (
 from yourtool.events.deltas import MessageComplete
 from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from yourtool.messages.message import Role
-from yourtool.messages.metadata import MessageMetadata, StopReason
+from yourtool.messages.metadata import ResultMetadata, StopReason
 from yourtool.providers.dialects.chat.dialect import ChatDialect
 from yourtool.providers.dialects.generate_content.dialect import GenerateContentDialect
 from yourtool.providers.dialects.messages.dialect import MessagesDialect
@@ -367,7 +367,7 @@ def user(text="?"):
 
 
 def result(use_id):
-    metadata = MessageMetadata(parent_tool_use_id=use_id)
+    metadata = ResultMetadata(parent_tool_use_id=use_id)
     return Writer().message(Role.TOOL, [ToolResultBlock(use_id, (TextBlock("5"),))], metadata)
 
 

@@ -16,9 +16,9 @@ from yourtool.messages.blocks import (
 from yourtool.messages.invariants import validate_session
 from yourtool.messages.message import Role
 from yourtool.messages.metadata import (
-    MessageMetadata,
     MessageStatus,
     RequestOptions,
+    ResultMetadata,
     ToolInputError,
 )
 from yourtool.providers.dialects.chat.dialect import ChatDialect
@@ -48,7 +48,7 @@ def answer(writer, use, text="ok"):
     return writer.message(
         Role.TOOL,
         [ToolResultBlock(use, (TextBlock(text),))],
-        MessageMetadata(parent_tool_use_id=use),
+        ResultMetadata(parent_tool_use_id=use),
     )
 
 

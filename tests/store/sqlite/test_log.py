@@ -17,8 +17,13 @@ from yourtool.events.turns import TurnStarted
 from yourtool.ids import is_ulid, new_id
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.invariants import validate_session
-from yourtool.messages.message import Role
-from yourtool.messages.metadata import MessageMetadata, MessageStatus
+from yourtool.messages.message import ReplyMessage, Role
+from yourtool.messages.metadata import (
+    MessageStatus,
+    PromptMetadata,
+    ReplyMetadata,
+    ResultMetadata,
+)
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 
@@ -48,8 +53,8 @@ async def test_any_valid_conversation_is_read_back_equal_and_in_order(tmp_path_f
         fact.message for fact in await store.read(builder.session_id) if hasattr(fact, "message")
     ]
     assert tuple(read) == history
-    assert [message.metadata.provider_raw for message in read] == [
-        message.metadata.provider_raw for message in history
+    assert [each.metadata.provider_raw for each in read if isinstance(each, ReplyMessage)] == [
+        each.metadata.provider_raw for each in history if isinstance(each, ReplyMessage)
     ]
     assert validate_session(read) == []
     assert await store.pending_call_ids(builder.session_id) == ()
@@ -86,7 +91,7 @@ def _broken(builder):
         "D1": reply(provider=None),
         "D2": reply(routing=None),
         "D3": reply(usage=None),
-        "D4": changed(result, message=changed(result.message, metadata=MessageMetadata())),
+        "D4": changed(result, message=changed(result.message, metadata=ResultMetadata())),
         "T2": changed(asked, message=changed(asked.message, session_id="sess_other")),
     }
 
@@ -108,7 +113,7 @@ async def test_partial_message_is_not_validated(store, rows):
     builder = FactBuilder()
     asked = builder.turn_start()
     empty = changed(
-        asked.message, content=(), metadata=MessageMetadata(status=MessageStatus.PARTIAL)
+        asked.message, content=(), metadata=PromptMetadata(status=MessageStatus.PARTIAL)
     )
     await store.append(builder.session_start(), changed(asked, message=empty))
     assert rows("SELECT count(*) FROM messages") == [(1,)]
@@ -185,7 +190,7 @@ async def test_failed_request_stores_the_partial_reply(store, rows):
     builder, use = FactBuilder(), tool_call()
     begin = builder.session_start(), builder.turn_start()
     message = builder.message(
-        Role.ASSISTANT, (TextBlock("half a"), use), MessageMetadata(status=MessageStatus.CANCELLED)
+        Role.ASSISTANT, (TextBlock("half a"), use), ReplyMetadata(status=MessageStatus.CANCELLED)
     )
     fact = builder.broken(message=message)
     await store.append(*begin, fact)

@@ -12,8 +12,8 @@ from yourtool.events.tools import ToolCalled, ToolFailed
 from yourtool.events.turns import TurnCancelled
 from yourtool.ids import new_id
 from yourtool.messages.blocks import TextBlock, ToolResultBlock
-from yourtool.messages.message import Message, Role, now
-from yourtool.messages.metadata import MessageMetadata, Origin
+from yourtool.messages.message import ResultMessage, now
+from yourtool.messages.metadata import Origin, ResultMetadata
 
 
 async def close_open_turn(
@@ -44,12 +44,11 @@ async def close_open_turn(
                 error_class=ToolFailure.CANCELLED,
                 error_message=message,
                 latency_ms=0,
-                message=Message(
+                message=ResultMessage(
                     id=new_id(),
                     session_id=session_id,
-                    role=Role.TOOL,
                     content=(ToolResultBlock(call_id, (TextBlock(message),), is_error=True),),
-                    metadata=MessageMetadata(
+                    metadata=ResultMetadata(
                         parent_tool_use_id=call_id, origin=Origin.RESUME_REPAIR
                     ),
                     created_at=now(),

@@ -18,8 +18,8 @@ from yourtool.events.tools import ShellRan
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.messages.blocks import TextBlock
-from yourtool.messages.message import Message, Role, now
-from yourtool.messages.metadata import Audience, MessageMetadata, Origin
+from yourtool.messages.message import PromptMessage, now
+from yourtool.messages.metadata import Audience, Origin, PromptMetadata
 from yourtool.text import storable
 from yourtool.tools.output import HEAD_TAIL_BYTES, CommandOutput
 from yourtool.tools.process import LiveText, ProcessExit
@@ -86,13 +86,12 @@ class UserShell:
             )
         )
 
-    def _message(self, message_id: str, texts: tuple[str, ...], *, shared: bool) -> Message:
-        return Message(
+    def _message(self, message_id: str, texts: tuple[str, ...], *, shared: bool) -> PromptMessage:
+        return PromptMessage(
             id=message_id,
             session_id=self.session_id,
-            role=Role.USER,
             content=tuple(TextBlock(_end_with_newline(text)) for text in texts),
-            metadata=MessageMetadata(
+            metadata=PromptMetadata(
                 origin=Origin.USER_SHELL, audience=Audience.BOTH if shared else Audience.USER
             ),
             created_at=now(),

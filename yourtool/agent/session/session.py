@@ -36,7 +36,7 @@ from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted, Tu
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt
 from yourtool.messages.blocks import ContentBlock, ImageBlock, TextBlock
-from yourtool.messages.message import Message, Role, now
+from yourtool.messages.message import PromptMessage, now
 from yourtool.messages.metadata import StopReason
 from yourtool.models import Effort, Model
 from yourtool.providers.requests.reasoning_effort import describe_effort, describe_effort_change
@@ -318,12 +318,11 @@ class Session:
             self._interrupt = None
             self._record.turn_id = None
 
-    def _build_prompt(self, content: tuple[ContentBlock, ...]) -> Message:
+    def _build_prompt(self, content: tuple[ContentBlock, ...]) -> PromptMessage:
         """Return a user message; its id is greater than all recorded ones."""
-        return Message(
+        return PromptMessage(
             id=new_id(),
             session_id=self.id,
-            role=Role.USER,
             content=tuple(
                 TextBlock(storable(block.text)) if isinstance(block, TextBlock) else block
                 for block in content
@@ -331,7 +330,7 @@ class Session:
             created_at=now(),
         )
 
-    def _build_turn_started(self, message: Message | None) -> TurnStarted:
+    def _build_turn_started(self, message: PromptMessage | None) -> TurnStarted:
         text = message.text if message is not None else ""
         history = self.state.messages
         new_messages = [message] if message is not None else []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from yourtool.errors import ToolError
 from yourtool.messages.blocks import TextBlock
-from yourtool.messages.message import Message, Role, now
+from yourtool.messages.message import Message, PromptMessage, Role, now
 from yourtool.paths import own_directories, resolve_paths
 from yourtool.text import storable
 from yourtool.tools.workspace import Workspace
@@ -40,7 +40,7 @@ def system_messages(workspace: Path, session_id: str) -> tuple[Message, ...]:
     stable = "\n\n".join((_PERSONA, _describe_environment(workspace), *instructions))
     volatile = f"Today is {now().date().isoformat()}."
     return tuple(
-        Message(
+        PromptMessage(
             id=f"system-{index}",
             session_id=session_id,
             role=Role.SYSTEM,

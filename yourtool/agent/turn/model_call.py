@@ -41,8 +41,8 @@ from yourtool.events.model_calls import (
 )
 from yourtool.interrupt import Interrupted
 from yourtool.messages.blocks import ContentBlock, TextBlock, ToolUseBlock
-from yourtool.messages.message import Message, Role, now
-from yourtool.messages.metadata import ErrorInfo, MessageMetadata, MessageStatus, StopReason
+from yourtool.messages.message import ReplyMessage, now
+from yourtool.messages.metadata import ErrorInfo, MessageStatus, ReplyMetadata, StopReason
 from yourtool.providers.base import Request
 
 F = TypeVar("F", LlmCallStarted, LlmCallEnd)
@@ -187,7 +187,7 @@ class ModelCall:
         turn = self._turn
         priced = price_tokens(turn, reply.usage, reply.latency_ms, reply.receipt)
         is_error = reply.stop_reason is StopReason.ERROR
-        metadata = MessageMetadata(
+        metadata = ReplyMetadata(
             usage=priced.usage,
             usage_extra=priced.extra,
             status=MessageStatus.ERROR if is_error else MessageStatus.COMPLETE,
@@ -238,7 +238,7 @@ class ModelCall:
 
     def _build_partial(
         self, reply: MessageComplete, error: ErrorInfo, priced: PricedUsage
-    ) -> Message | None:
+    ) -> ReplyMessage | None:
         """Return the part of a reply that arrived, without calls, since these never get results."""
         content = tuple(
             block
@@ -248,7 +248,7 @@ class ModelCall:
         if not content:
             return None
         cancelled = reply.stop_reason is StopReason.CANCELLED
-        metadata = MessageMetadata(
+        metadata = ReplyMetadata(
             usage=priced.usage,
             usage_extra=priced.extra,
             status=MessageStatus.CANCELLED if cancelled else MessageStatus.ERROR,
@@ -257,18 +257,17 @@ class ModelCall:
         return self._build_message(reply, content, metadata)
 
     def _build_message(
-        self, reply: MessageComplete, content: tuple[ContentBlock, ...], metadata: MessageMetadata
-    ) -> Message:
+        self, reply: MessageComplete, content: tuple[ContentBlock, ...], metadata: ReplyMetadata
+    ) -> ReplyMessage:
         """Return the message of a reply.
 
         `metadata`: the fields that depend on how the reply ended.
         """
         turn = self._turn
         assert self._request is not None, "a reply has a request"
-        return Message(
+        return ReplyMessage(
             id=reply.message_id,
             session_id=turn.session_id,
-            role=Role.ASSISTANT,
             content=content,
             metadata=replace(
                 metadata,

@@ -23,8 +23,8 @@ from yourtool.messages.blocks import (
     ToolUseBlock,
     canonical_json,
 )
-from yourtool.messages.message import Message, Role, now
-from yourtool.messages.metadata import MessageMetadata
+from yourtool.messages.message import ResultMessage, now
+from yourtool.messages.metadata import ResultMetadata
 from yourtool.text import storable
 from yourtool.tools.base import ToolContext, ToolOutput
 from yourtool.tools.toolset import Tool
@@ -105,20 +105,19 @@ class ToolCall:
         session_id: str,
         content: tuple[TextBlock | ImageBlock, ...],
         output: ToolOutput | None = None,
-    ) -> Message:
+    ) -> ResultMessage:
         """Return the message with the result; without an `output` it is an error."""
         is_error = output is None or not output.success
-        metadata = MessageMetadata(parent_tool_use_id=self.block.id)
+        metadata = ResultMetadata(parent_tool_use_id=self.block.id)
         if output is not None:
-            metadata = MessageMetadata(
+            metadata = ResultMetadata(
                 parent_tool_use_id=self.block.id,
                 details=output.details,
                 terminate=output.terminate,
             )
-        return Message(
+        return ResultMessage(
             id=self.message_id,
             session_id=session_id,
-            role=Role.TOOL,
             content=(ToolResultBlock(self.block.id, content, is_error),),
             metadata=metadata,
             created_at=now(),

@@ -24,8 +24,14 @@ from yourtool.messages.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from yourtool.messages.message import Message, Role
-from yourtool.messages.metadata import Audience, MessageMetadata, MessageStatus, Origin
+from yourtool.messages.message import Message, PromptMessage, ReplyMessage, ResultMessage, Role
+from yourtool.messages.metadata import (
+    Audience,
+    MessageStatus,
+    Origin,
+    PromptMetadata,
+    ResultMetadata,
+)
 from yourtool.models import Model
 from yourtool.providers.base import Request
 from yourtool.providers.dropped_blocks import DropCallback, DropLog
@@ -205,7 +211,7 @@ def _without_provenance(message: Message, rules: ViewRules) -> Message:
     The message was written in another wire format, or the model rejected its blocks before.
     """
     api, omit_opaque_through = rules.api, rules.omit_opaque_through
-    if message.metadata.model != rules.model.id:
+    if not isinstance(message, ReplyMessage) or message.metadata.model != rules.model.id:
         return message
     request = message.metadata.request
     is_foreign = api is not None and request is not None and request.api not in (None, api)
@@ -222,9 +228,10 @@ def find_last_opaque_id(messages: Sequence[Message], model: Model) -> str | None
 
 def _is_opaque(message: Message, model: Model) -> bool:
     thoughts = ThinkingBlock | RedactedThinkingBlock
-    return message.metadata.model == model.id and (
-        message.metadata.provider_raw is not None
-        or any(isinstance(block, thoughts) for block in message.content)
+    if not isinstance(message, ReplyMessage) or message.metadata.model != model.id:
+        return False
+    return message.metadata.provider_raw is not None or any(
+        isinstance(block, thoughts) for block in message.content
     )
 
 
@@ -234,7 +241,7 @@ def _split_parallel_calls(turn: list[Message]) -> list[Message]:
     Opaque provider data refers to positions in the unsplit message, so it is dropped.
     """
     reply, *answers = turn
-    if len(answers) <= 1:
+    if len(answers) <= 1 or not isinstance(reply, ReplyMessage):
         return turn
     metadata = replace(reply.metadata, provider_raw=None)
     calls = [at for at, block in enumerate(reply.content) if isinstance(block, ToolUseBlock)]
@@ -253,12 +260,11 @@ def _add_opening_prompt(messages: list[Message]) -> None:
     """Insert a user message before a leading reply, because many models require one."""
     for at, message in enumerate(messages):
         if message.role is Role.ASSISTANT:
-            opening = Message(
+            opening = PromptMessage(
                 id=_OPENING_ID,
                 session_id=message.session_id,
-                role=Role.USER,
                 content=(_OPENING,),
-                metadata=MessageMetadata(origin=_SYNTHETIC_ORIGIN),
+                metadata=PromptMetadata(origin=_SYNTHETIC_ORIGIN),
                 created_at=message.created_at,
             )
             messages.insert(at, opening)
@@ -284,7 +290,7 @@ def _is_abandoned(turn: Sequence[Message]) -> bool:
 
 def _with_reasoning_as_text(message: Message, model: Model) -> Message:
     """Return the message with another model's reasoning converted to text."""
-    if message.role is not Role.ASSISTANT or message.metadata.model == model.id:
+    if not isinstance(message, ReplyMessage) or message.metadata.model == model.id:
         return message
     content = tuple(
         TextBlock(storable(block.text))
@@ -299,24 +305,29 @@ def _filter_message(
     message: Message, model: Model, seen: set[str], drop: DropCallback
 ) -> Message | None:
     """Return the message with the blocks that the model accepts, or None without any."""
-    metadata = message.metadata
-    raw = metadata.provider_raw
-    if raw is not None and (
-        metadata.model != model.id or metadata.status is not MessageStatus.COMPLETE
-    ):
-        metadata, raw = replace(metadata, provider_raw=None), None
-    if message.role is Role.ASSISTANT:
-        # Opaque provider data refers to block positions, so blank text must stay with it.
-        blocks = tuple(_assistant_blocks(message, model, seen, drop))
-        if len(blocks) != len(message.content):
-            metadata, raw = replace(metadata, provider_raw=None), None
-        content = blocks if raw is not None else tuple(filter(_is_visible, blocks))
-    else:
-        content = tuple(filter(_is_visible, _user_blocks(message, drop)))
-        if message.role is Role.USER and not content:
-            content = (TextBlock(EMPTY_MESSAGE),)
-    if not content and raw is None:
+    if isinstance(message, ReplyMessage):
+        return _filter_reply(message, model, seen, drop)
+    content = tuple(filter(_is_visible, _user_blocks(message, drop)))
+    if message.role is Role.USER and not content:
+        content = (TextBlock(EMPTY_MESSAGE),)
+    if not content:
         return None
+    return message if content == message.content else replace(message, content=content)
+
+
+def _filter_reply(
+    message: ReplyMessage, model: Model, seen: set[str], drop: DropCallback
+) -> ReplyMessage | None:
+    metadata = message.metadata
+    is_own = metadata.model == model.id and metadata.status is MessageStatus.COMPLETE
+    # Opaque provider data refers to block positions, so blank text must stay with it.
+    content = tuple(_reply_blocks(message, model, seen, drop))
+    if metadata.provider_raw is not None and not (is_own and len(content) == len(message.content)):
+        metadata = replace(metadata, provider_raw=None)
+    if metadata.provider_raw is None:
+        content = tuple(filter(_is_visible, content))
+        if not content:
+            return None
     if content == message.content and metadata is message.metadata:
         return message
     return replace(message, content=content, metadata=metadata)
@@ -336,8 +347,8 @@ def _is_visible(block: ContentBlock) -> bool:
     return not isinstance(block, TextBlock) or bool(block.text.strip())
 
 
-def _assistant_blocks(
-    message: Message, model: Model, seen: set[str], drop: DropCallback
+def _reply_blocks(
+    message: ReplyMessage, model: Model, seen: set[str], drop: DropCallback
 ) -> Iterator[ContentBlock]:
     """Yield the blocks of a reply that `model` can receive."""
     for block in message.content:
@@ -360,18 +371,17 @@ def _assistant_blocks(
                 drop(block, message, _MISPLACED)
 
 
-def _synthetic_result(message: Message, call: ToolUseBlock) -> Message:
+def _synthetic_result(message: Message, call: ToolUseBlock) -> ResultMessage:
     """Return an error result for a call without a result; it depends on the call only."""
     why = _INTERRUPTIONS.get(message.metadata.status, _NO_RESULT)
-    errors = message.metadata.tool_input_errors or {}
-    if (error := errors.get(call.id)) is not None:
+    errors = message.metadata.tool_input_errors if isinstance(message, ReplyMessage) else None
+    if (error := (errors or {}).get(call.id)) is not None:
         why = f"This call was not run: {error.error}."
-    return Message(
+    return ResultMessage(
         id=call.id.removeprefix("tu_"),
         session_id=message.session_id,
-        role=Role.TOOL,
         content=(ToolResultBlock(call.id, (TextBlock(why),), is_error=True),),
-        metadata=MessageMetadata(parent_tool_use_id=call.id, origin=_SYNTHETIC_ORIGIN),
+        metadata=ResultMetadata(parent_tool_use_id=call.id, origin=_SYNTHETIC_ORIGIN),
         created_at=message.created_at,
     )
 

@@ -17,7 +17,7 @@ from yourtool.events.sessions import (
     SessionRenamed,
 )
 from yourtool.events.tools import ToolCompleted, ToolFailed
-from yourtool.messages.message import SCHEMA_VERSION, Message
+from yourtool.messages.message import SCHEMA_VERSION, Message, ReplyMessage
 from yourtool.store.sqlite.fulltext import searchable_text
 from yourtool.store.sqlite.row_codec import INSERT_MESSAGE, message_row, to_microseconds
 from yourtool.store.validation import require_valid_message
@@ -51,7 +51,7 @@ def project(connection: Connection, fact: Fact, message: Message | None) -> None
             _set_copy_source(connection, fact, None)
         case LlmCallCompleted():
             _insert_calls(connection, fact.message, fact.provider, fact.provider_tool_ids)
-        case LlmCallFailed(message=Message() as reply):
+        case LlmCallFailed(message=ReplyMessage() as reply):
             _insert_calls(connection, reply, fact.provider, {})
         case ToolCompleted():
             _close_call(connection, fact, "succeeded" if fact.success else "failed")

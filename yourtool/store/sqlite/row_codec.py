@@ -24,7 +24,7 @@ from yourtool.messages.codec import (
     intern_value,
     require_shallow,
 )
-from yourtool.messages.message import SCHEMA_VERSION, Message, Role
+from yourtool.messages.message import MESSAGE_TYPES, SCHEMA_VERSION, Message, Role
 
 _log = logging.getLogger(__name__)
 
@@ -156,12 +156,13 @@ def message_from_row(
             )
         elif stored_version > version:
             _log.warning("%s has the newer schema version %d", label, stored_version)
-        return Message(
+        known_role = Role(role)
+        return MESSAGE_TYPES[known_role](
             id=message_id,
             session_id=intern_value(session_id),
-            role=Role(role),
+            role=known_role,
             content=decode_content(content, where=label),
-            metadata=decode_metadata(metadata, where=label),
+            metadata=decode_metadata(metadata, known_role, where=label),
             created_at=from_microseconds(created_at),
             schema_version=max(stored_version, version),
         )

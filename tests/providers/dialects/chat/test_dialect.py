@@ -25,7 +25,7 @@ from tests.strategies import Writer, examples, histories
 from yourtool.errors import ConfigError
 from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from yourtool.messages.message import Role
-from yourtool.messages.metadata import MessageMetadata, StopReason
+from yourtool.messages.metadata import ResultMetadata, StopReason
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import ForcedTool
 from yourtool.providers.cache_plan import plan_cache
@@ -303,7 +303,7 @@ async def test_reply_is_replayed_like_the_recorded_client(name):
         writer.message(
             Role.TOOL,
             [ToolResultBlock(call.id, (TextBlock("5"),))],
-            MessageMetadata(parent_tool_use_id=call.id),
+            ResultMetadata(parent_tool_use_id=call.id),
         )
         for call in history[-1].tool_uses
     ]

@@ -18,7 +18,7 @@ from tests.providers.recorded_exchanges import (
 from tests.strategies import Writer
 from yourtool.messages.blocks import RedactedThinkingBlock, TextBlock, ThinkingBlock
 from yourtool.messages.message import Message, Role
-from yourtool.messages.metadata import MessageMetadata
+from yourtool.messages.metadata import ReplyMetadata
 from yourtool.providers.dialects.chat.dialect import ChatDialect
 from yourtool.providers.provider_specs import BUILT_IN
 from yourtool.providers.requests.request_view import build_request_view
@@ -85,7 +85,7 @@ async def test_reasoning_is_never_sent_to_another_model(name, caplog):
 
 def test_reasoning_without_entries_is_replayed_as_one():
     writer = Writer()
-    own = MessageMetadata(model=GROK.id, provider="openrouter")
+    own = ReplyMetadata(model=GROK.id, provider="openrouter")
     history = [
         writer.message(Role.USER, [TextBlock("?")]),
         writer.message(

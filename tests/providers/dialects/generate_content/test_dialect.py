@@ -26,8 +26,8 @@ from tests.providers.stream_rules import broken_rules
 from tests.strategies import Writer
 from tests.validator.validate import errors, validate
 from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
-from yourtool.messages.message import Role
-from yourtool.messages.metadata import MessageMetadata, StopReason
+from yourtool.messages.message import ReplyMessage, Role
+from yourtool.messages.metadata import ReplyMetadata, ResultMetadata, StopReason
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import ForcedTool
 from yourtool.providers.dialects.generate_content.dialect import GenerateContentDialect
@@ -122,7 +122,7 @@ async def test_calls_are_replayed_like_the_recorded_client(chain):
         writer.message(
             Role.TOOL,
             [ToolResultBlock(call.id, (TextBlock("x"),))],
-            MessageMetadata(parent_tool_use_id=call.id),
+            ResultMetadata(parent_tool_use_id=call.id),
         )
         for call in reply.tool_uses
     ]
@@ -188,7 +188,8 @@ async def test_signatures_are_replayed_on_their_part_to_their_model_only(name):
     assert text == expected(name)["text"]
     for other in (OLDER, model("anthropic")):
         view = build_request_view(history, other)
-        assert all(message.metadata.provider_raw is None for message in view)
+        replies = [message for message in view if isinstance(message, ReplyMessage)]
+        assert all(reply.metadata.provider_raw is None for reply in replies)
         assert "thoughtSignature" not in json.dumps(wire(request(other, view)))
 
 
@@ -301,7 +302,7 @@ def test_invalid_names_are_sanitised_equally_in_call_and_result():
         writer.message(Role.USER, [TextBlock("?")]),
         writer.message(Role.ASSISTANT, [ToolUseBlock(use, "9 lives", {})]),
         writer.message(
-            Role.TOOL, [ToolResultBlock(use, ())], MessageMetadata(parent_tool_use_id=use)
+            Role.TOOL, [ToolResultBlock(use, ())], ResultMetadata(parent_tool_use_id=use)
         ),
     ]
     _, reply, answered = wire(request(FLASH, history))["contents"]
@@ -333,7 +334,7 @@ def test_effort_has_the_form_of_the_model(target, effort, config):
 def test_unsendable_blocks_are_logged_once(caplog):
     blind = model("google", "gemma-3", capabilities=AdapterCapabilities())
     writer = Writer()
-    own = MessageMetadata(model=blind.id)
+    own = ReplyMetadata(model=blind.id)
     history = [
         writer.message(Role.USER, [image()]),
         writer.message(Role.ASSISTANT, [ThinkingBlock("hm")], own),

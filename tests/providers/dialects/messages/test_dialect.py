@@ -32,7 +32,7 @@ from yourtool.messages.blocks import (
     ToolUseBlock,
 )
 from yourtool.messages.message import Role
-from yourtool.messages.metadata import MessageMetadata, StopReason
+from yourtool.messages.metadata import ResultMetadata, StopReason
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import Request
 from yourtool.providers.dialects.messages.dialect import MessagesDialect
@@ -159,7 +159,7 @@ def _body(outgoing, replies):
             writer.message(
                 Role.TOOL,
                 [ToolResultBlock(call.id, (TextBlock("ok"),))],
-                MessageMetadata(parent_tool_use_id=call.id),
+                ResultMetadata(parent_tool_use_id=call.id),
             )
             for call in history[-1].tool_uses
         ]
@@ -463,7 +463,7 @@ def _loop(reasoning, *between, last=()):
             )
         )
         result = ToolResultBlock(use, (TextBlock("ok"),))
-        metadata = MessageMetadata(parent_tool_use_id=use)
+        metadata = ResultMetadata(parent_tool_use_id=use)
         history.append(writer.message(Role.TOOL, [result], metadata))
     return (*history, *(writer.message(Role.USER, [TextBlock(words)]) for words in last))
 
