@@ -6,7 +6,7 @@ import pytest
 
 from tests.tui.events import EventBuilder
 from tests.tui.fakes import FakeSession, turn
-from tests.tui.pilot_helpers import paint, press, screen_text, until
+from tests.tui.pilot_helpers import burst, paint, press, screen_text, until
 from tests.tui.test_chat import app_of
 from tests.tui.transcript.test_transcript import Stage
 from yourtool.messages.blocks import TextBlock, ToolUseBlock
@@ -109,6 +109,19 @@ async def test_folded_output_is_opened_for_its_match_and_folded_again(session):
     assert search.item is layout.items[0] and not card.expanded
 
 
+async def test_item_is_painted_while_its_matches_are_located(session):
+    long = "word\n\n" + "\n\n".join(f"line {number}" for number in range(5_000))
+    layout = layout_of(*session.turn(prompt="word word word", reply=long))
+    search, _ = await walk(layout, "word", (1, 1))
+    locating = asyncio.ensure_future(search.step(layout, 1))
+    looks = 0
+    while not locating.done():
+        await asyncio.sleep(0)
+        looks += search.item is layout.items[1] and search.span_at(search.item, 0) is None
+    await locating
+    assert looks and search.summary == "4 of 4"
+
+
 def test_match_in_a_wrapped_card_skips_the_bar():
     rows = [StyledLine((("│ one two", ""),)), StyledLine((("│  three", ""),), separator="")]
     [match] = find_in_rows(rows, Search("two three")._in_rows)
@@ -157,6 +170,20 @@ async def test_search_in_the_transcript_by_keys(tmp_path):
         assert app.chat.transcript.has_focus
         await press(pilot, "n")
         assert app.chat.prompt.text == "n"
+
+
+async def test_query_typed_with_the_key_that_opens_the_search_is_in_the_search(tmp_path):
+    (tmp_path / "work").mkdir()
+    session = FakeSession(turn("hello", "Hello."), workspace=tmp_path / "work")
+    app, _ = app_of(tmp_path / "home", session)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await press(pilot, "tab")
+        await until(pilot, lambda: app.chat.transcript.has_focus)
+        await burst(pilot, "slash", *"hel")
+        await until(pilot, lambda: app.chat.transcript._search is not None)
+        assert app.chat.transcript._search_bar.entry.value == "hel"
+        assert app.chat.prompt.text == ""
 
 
 async def test_escape_ends_the_search_and_not_the_turn(tmp_path):

@@ -100,23 +100,24 @@ class Search:
             return
         while self._hits:
             self._at = (self._at + step) % len(self._hits)
-            await self._locate(layout, self._hits[self._at])
+            self._matches, self._number = [], 0  # rows are painted in the meantime
+            self._matches = await self._locate(layout, self._hits[self._at])
             if self._matches:
                 self._number = 0 if step >= 0 else len(self._matches) - 1
                 return
             del self._hits[self._at]  # only the source matches, for example an address
             self._at = self._at - 1 if step > 0 else min(self._at, max(0, len(self._hits) - 1))
 
-    async def _locate(self, layout: ItemLayout, hit: Hit) -> None:
-        """Lay out an item completely, unfolded if some matches are hidden, and find its matches."""
+    async def _locate(self, layout: ItemLayout, hit: Hit) -> list[RowSpans]:
+        """Lay out an item completely, unfolded if some matches are hidden; return its matches."""
         item = hit.item
         if self._opened is not None and self._opened is not item:
             self._opened.expand(False)
             self._lay_out(layout, self._opened)
             self._opened = None
         self._lay_out(layout, item)
-        self._matches = find_in_rows(item.rows, self._in_rows)
-        if item.foldable and not item.expanded and len(self._matches) < hit.count:
+        shown = find_in_rows(item.rows, self._in_rows)
+        if item.foldable and not item.expanded and len(shown) < hit.count:
             item.expand(True)
             self._opened = item
             self._lay_out(layout, item)
@@ -125,8 +126,9 @@ class Search:
             layout.measure_changes({item}, 0)
             if slices.is_over:
                 await slices.pause()
-        self._matches = find_in_rows(item.rows, self._in_rows)
-        hit.count = len(self._matches)
+        matches = find_in_rows(item.rows, self._in_rows)
+        hit.count = len(matches)
+        return matches
 
     def _lay_out(self, layout: ItemLayout, item: Item) -> None:
         if (index := layout.find_index(item)) is not None:

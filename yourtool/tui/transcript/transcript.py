@@ -273,12 +273,12 @@ class Transcript(ScrollView, can_focus=True):
             self.scroll_to(y=layout.top(at) + layout.gap(at))
             self._repaint()
 
-    def action_search(self) -> None:
-        """Open the line in which a search is typed."""
+    async def action_search(self) -> None:
+        """Open the line in which a search is typed, before the next key is handled."""
         if self._search_bar is None:
             self._search_bar = SearchBar(self._find_matches, self.focus)
-            self.screen.mount(self._search_bar, after=self)
-        self._search_bar.entry.focus()
+            await self.screen.mount(self._search_bar, after=self)
+        self.screen.set_focus(self._search_bar.entry)
 
     def action_step_match(self, step: int) -> None:
         """Go to the next or previous match; without a search, the key goes to the prompt."""
