@@ -52,12 +52,14 @@ async def test_image_from_a_tool_is_stored_by_its_hash(bench):
 
 
 @pytest.mark.req("D14")
-async def test_session_continues_without_its_attachments(bench, caplog):
+async def test_resumed_session_continues_without_its_attachments(bench, caplog):
     adapter = Scripted([says("A pixel."), says("I cannot see it any more.")])
     session = await bench.session(adapter)
     await play(session.send(IMAGE))
+    await session.close()
     for blob in (bench.root / "blobs").iterdir():
         blob.unlink()
+    session = await bench.session(adapter, resume=session.id)
     await play(session.send("and now?"))
     assert session.state.messages[-1].text == "I cannot see it any more."
     body = MessagesDialect().to_wire(adapter.requests[1]).body
