@@ -127,12 +127,12 @@ class UiConfig(Struct, frozen=True):
     reduced_motion: Annotated[bool, Meta(description="Show no animation and no spinner.")] = False
     enter_approves: Annotated[
         bool,
-        Meta(description="`Enter` and `y` allow the call in an approval prompt once."),
+        Meta(description="In an approval prompt, `Enter` and `y` allow the call once."),
     ] = False
     status: Annotated[
         tuple[StatusItem, ...],
         Meta(
-            description="The parts of the status line from left to right. What runs and the mode"
+            description="The parts of the status line from left to right. The activity and the mode"
             " `auto` are always shown."
         ),
     ] = ("model", "mode", "context", "cost", "queued", "branch")

@@ -89,7 +89,7 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     tool_use_id: str | None = None
     side_effects: SideEffects = SideEffects.NONE
     subject: Subject | None = None
-    """What the call is about, if it is about one thing."""
+    """The subject of the call, if it has exactly one."""
     input: dict[str, Any] | None = None
     preview: Preview | None = None
     rule: str | None = None

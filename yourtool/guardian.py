@@ -72,8 +72,8 @@ def run_guarded(
     """Run the program in a child of this process, which becomes its guardian and never returns.
 
     The other end of the pipe `parent_alive` closes when the parent of the guardian ends. If that
-    was before the program died, the guardian calls `restore`, with the terminal as its standard
-    streams. If no process can be forked, the program runs without a guardian.
+    happened before the program ended, the guardian calls `restore`, with the terminal as its
+    standard streams. If no process can be forked, the program runs without a guardian.
     """
     signals = Signals((*FORWARDED, signal.SIGALRM, _PARENT_ENDED))
     guardian_alive, guardian_end = os.pipe()
@@ -200,7 +200,7 @@ def _names_in(directory: str) -> list[str]:
     try:
         with os.scandir(directory) as entries:
             return [entry.name for entry in entries]
-    except OSError:  # this system has none
+    except OSError:  # not every system has it
         return []
 
 

@@ -20,10 +20,10 @@ def split_save_option(argument: str) -> tuple[str, bool]:
 
 
 def save_setting(paths: Paths, key: str, value: str) -> Path:
-    """Set a key outside of any table, such as `model`; comments and layout stay.
+    """Set a key outside of any table, such as `model`; comments and layout do not change.
 
-    A new key goes below its line in a comment, else to the start of the file. Blocks on the file
-    system.
+    A new key is inserted below the comment that names it, else at the start of the file. Blocks on
+    the file system.
 
     Raises:
         ConfigError: the file is not valid, cannot be written, or has the key in a form that must

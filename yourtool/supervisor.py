@@ -110,7 +110,7 @@ def _stop_with_program(saved: Settings, early_prompt: EarlyPrompt | None) -> Non
 
 
 def _restore_as_guardian(saved: Settings, group: int) -> None:
-    """Restore the terminal of the process group `group`, unless a shell uses it again."""
+    """Restore the terminal of the process group `group`, unless a shell is using it."""
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     try:
         is_used = os.tcgetpgrp(0) != group

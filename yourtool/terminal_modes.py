@@ -7,7 +7,7 @@ from contextlib import suppress
 Settings = list[int | list[bytes | int]]
 """What `tcgetattr` of termios(3) returns."""
 RESET = (
-    b"\x1b[?2026l"  # a frame that was never finished
+    b"\x1b[?2026l"  # the end of an incomplete frame
     b"\x1b[<u"  # keyboard protocol; first, because the alternate screen has its own stack
     b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1016l"  # mouse
     b"\x1b[?1004l"  # focus reports
@@ -20,7 +20,7 @@ RESET = (
 
 
 def get_settings() -> Settings | None:
-    """Return the settings of the terminal, None without one."""
+    """Return the settings of the terminal; None if there is no terminal."""
     try:
         return termios.tcgetattr(0)
     except termios.error:

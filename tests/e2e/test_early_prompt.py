@@ -1,4 +1,4 @@
-"""The early prompt takes keys before the interface is imported, and nothing of them is lost."""
+"""The early prompt accepts keys before the interface is imported, and no key is lost."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Keys do what the hands expect, in a real terminal."""
+"""Keys have the effects that users expect, in a real terminal."""
 
 import sqlite3
 

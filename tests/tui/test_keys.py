@@ -1,4 +1,4 @@
-"""Keys land in the prompt; only those of the table do something else."""
+"""Typed text goes to the prompt; only keys of the table have other effects."""
 
 import pytest
 from textual import events

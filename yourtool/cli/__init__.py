@@ -156,7 +156,7 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
 
 
 def _print_last_words(text: str) -> None:
-    """Print what stays in the terminal; it may be closed."""
+    """Print the text that stays in the terminal, which may be closed."""
     with suppress(OSError), os.fdopen(1, "w", encoding="utf-8", closefd=False) as terminal:
         terminal.write(text)
 

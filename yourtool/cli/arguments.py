@@ -75,7 +75,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
     if word is not None and options.get("command"):
         raise UsageError(f"`{options['command']}` takes no prompt; quote a prompt of several words")
     if word is not None and headless:
-        raise UsageError("there are two prompts, that of `-p` and another one; quote the prompt")
+        raise UsageError("there are two prompts, one of them after `-p`; quote the prompt")
     arguments = Arguments(
         command=options.get("command") or "",
         action=options.get("action", ""),

@@ -28,7 +28,7 @@ _UNIMPLEMENTED = {
 }
 """Commands that users may expect, with the closest alternative."""
 _CLOSENESS = 0.7
-"""Similarity of a word to the name of a command from which on it is a mistake."""
+"""Minimum similarity of a word to a command to be reported as a mistyped command."""
 OUTPUT_FORMATS = ("text", "json", "stream-json")
 
 
@@ -103,7 +103,7 @@ def build_parser() -> Parser:
         prog="yourtool",
         usage="yourtool [OPTIONS] [PROMPT]\n       yourtool [OPTIONS] COMMAND …",
         description="An interactive coding agent for the terminal. Without a command, opens the"
-        " interface in the current directory and sends PROMPT, if there is one; `--` before it"
+        " interface in the current directory and sends PROMPT, if given; `--` before it"
         " allows any text.",
         epilog="exit codes: 0 answered, 1 failure, 2 usage, 3 tool call denied, 4 no model or key,"
         " 5 limit reached, 75 try again later, 130 interrupted, 141 output closed",

@@ -1,1 +1,1 @@
-"""A prompt that takes keys while the interface is still being imported."""
+"""A prompt that accepts keys while the interface is still being imported."""

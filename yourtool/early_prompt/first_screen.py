@@ -1,6 +1,6 @@
 """The first screen of the interface as a file, so that the next start can paint it at once.
 
-The interface writes the file after it has painted a screen that has none. The name of the file is
+The interface writes the file after it has painted a screen without a file. The name of the file is
 a checksum of everything that the screen depends on, so an outdated file is never read.
 """
 
@@ -13,7 +13,7 @@ from yourtool import __version__
 from yourtool.early_prompt.line_editor import LineEditor, text_width
 
 _VARIABLES = ("TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "TEXTUAL_COLOR_SYSTEM")
-"""Variables that decide which colours are drawn; those of the program override its settings."""
+"""Variables that decide which colours are drawn; those of `yourtool` override its settings."""
 _PROGRAM_VARIABLES = "YOURTOOL_"
 _SEPARATOR = "\n"
 _MAX_BYTES = 1 << 20
@@ -96,7 +96,7 @@ def output_encoding() -> str:
 
 
 def load_first_screen(columns: int, rows: int) -> FirstScreen | None:
-    """Read the first screen for a size of the terminal, None without a usable one."""
+    """Read the first screen for a size of the terminal, None if no valid file exists."""
     try:
         parts = _read(first_screen_file(columns, rows)).decode().split(_SEPARATOR)
         top, border, width, max_rows = map(int, parts[:4])

@@ -33,11 +33,11 @@ class Pipes:
     # ── in the program ──────────────────────────────────────────────────────────────────────────
 
     def take(self) -> bytes:
-        """Take the terminal over; return the bytes that were typed until now."""
+        """Take over the terminal; return the bytes that were typed until now."""
         return self._request(_TAKE)
 
     def release(self) -> None:
-        """Have the terminal restored, so that something can be printed."""
+        """Request that the terminal is restored, so that the program can print."""
         self._request(_RELEASE)
 
     def _request(self, request: bytes) -> bytes:
@@ -51,7 +51,7 @@ class Pipes:
     # ── in the early prompt ─────────────────────────────────────────────────────────────────────
 
     def is_release(self) -> bool:
-        """Read the request; whether the terminal is to be restored. Also at the program's end."""
+        """Wait for the request; return whether to restore the terminal, also after the end."""
         return os.read(self.asked, 1) != _TAKE
 
     def give(self, typed: bytes) -> None:
@@ -78,14 +78,14 @@ class Handover:
         self.is_open = True
 
     def take_keys(self) -> bytes:
-        """Take the terminal over; return the bytes that were typed until now."""
+        """Take over the terminal; return the bytes that were typed until now."""
         if not self.is_open:
             return b""
         self.is_open = False
         return self._pipes.take()
 
     def release(self) -> None:
-        """Leave the early prompt, so that something can be printed."""
+        """Leave the early prompt, so that the program can print."""
         if self.is_open:
             self.is_open = False
             self._pipes.release()

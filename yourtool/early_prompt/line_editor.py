@@ -1,4 +1,4 @@
-"""The text of the early prompt, edited as the prompt of the interface edits it.
+"""The text of the early prompt, edited like the text in the prompt of the interface.
 
 It supports the keys that people press within the first second. Any other key freezes it: the text
 stays as it is, and the interface, which gets all the keys, shows what they do.
@@ -56,7 +56,7 @@ class LineEditor:
         self.is_frozen |= not self._fits(self.text)
 
     def feed(self, data: bytes) -> None:
-        """Press the keys in `data`, which may end inside of one."""
+        """Handle the keys in `data`, which may end in the middle of a key."""
         rest = self._rest + self._decode(data)
         at = 0
         while at < len(rest):
@@ -131,7 +131,7 @@ class LineEditor:
         if key == _BACKSPACE:
             self._edit(before[:-1], after)
         elif any(c in _BRACKETS or cell_width(c) == 0 for c in self.text):
-            self.is_frozen = True  # the cursor may mark two brackets, or have no cell on a mark
+            self.is_frozen = True  # the highlight of the cursor is not known
         elif key == _DELETE:
             self._edit(before, after[1:])
         elif key in _LEFT:

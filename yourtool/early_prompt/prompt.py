@@ -42,7 +42,7 @@ _READ_BYTES = 65_536
 
 
 def opens_interface(arguments: Sequence[str]) -> bool:
-    """Return whether a command line surely opens the interface; its values may be wrong."""
+    """Return whether a command line opens the interface, if its values are valid."""
     at = 0
     while at < len(arguments):
         name, sign, _ = arguments[at].partition("=")
@@ -53,7 +53,7 @@ def opens_interface(arguments: Sequence[str]) -> bool:
 
 
 class EarlyPrompt:
-    """Shows the first screen, and keeps what is typed; `saved` are the settings of the shell."""
+    """Shows the first screen, and stores what is typed; `saved` are the settings of the shell."""
 
     def __init__(self, screen: FirstScreen, size: os.terminal_size, saved: Settings) -> None:
         pipes = Pipes()

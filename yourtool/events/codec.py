@@ -117,7 +117,7 @@ def _counted_usage(stored: StoredLlmCallFailed) -> Usage | None:
 
 
 def _complete_reply(stored: StoredLlmCallCompleted) -> ReplyMessage:
-    """Return the reply; the fact has what a reply of another program or version lacks."""
+    """Return the reply; metadata that it lacks, as from other versions, is in the fact."""
     found = stored.message.metadata
     if found.model and found.provider and found.usage:
         return stored.message

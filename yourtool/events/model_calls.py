@@ -58,7 +58,7 @@ class LlmCallCompleted(Fact, frozen=True, kw_only=True, tag="llm.call_completed"
 
     @property
     def usage(self) -> Usage:
-        """Tokens and price; zero if the reply is incomplete and has none."""
+        """Tokens and price; zero if an incomplete reply has no usage."""
         return self.message.metadata.usage or _NO_USAGE
 
     @property
@@ -93,7 +93,7 @@ class LlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"):
     cut_calls: Mapping[str, str] = {}
     """Tool names of incomplete calls, by call id; none of them ran."""
     usage: Usage | None = None
-    """Tokens and price, that of the incomplete reply if there is one; None: unknown."""
+    """Tokens and price, equal to those of the incomplete reply, if any; None: unknown."""
     usage_extra: UsageExtra | None = None
     purpose: Purpose = UNSET
 

@@ -1,8 +1,8 @@
-"""Chunks of a response that arrive shortly after each other are handed on together.
+"""Combines chunks of a response that arrive shortly after each other.
 
 Servers send one chunk for each token. Reading one, and everything that follows for it, costs more
 than its content. So after a read that had to wait for the network, the next one is delayed: the
-system collects meanwhile, and one read returns all of it.
+system buffers meanwhile, and one read returns all of it.
 
 Nothing is delayed at the beginning of a response, from its first tool call on, or when so much
 arrives that reads return enough anyway.
@@ -16,9 +16,9 @@ _DELAY_SECONDS = 0.022
 _WINDOW_SECONDS = 0.022
 """Time over which the speed is measured."""
 _WAIT_SECONDS = 0.0005
-"""A read that takes longer had to wait; one of bytes that are there takes much less."""
+"""A read that takes longer had to wait; reading buffered bytes takes much less."""
 _PROMPT_CHUNKS = 16
-"""Chunks at the beginning that are handed on as they arrive."""
+"""Number of chunks at the beginning that are not combined."""
 _FAST_BYTES = 2**19
 """Bytes per second from which reads return enough without a delay."""
 _MAX_BUFFERED_BYTES = 256 * 1024

@@ -73,7 +73,7 @@ class EncodedHistory:
         writer: W,
         key: tuple[Any, ...],
     ) -> W:
-        """Return a writer that has written `messages`; its first item may be several, encoded.
+        """Return a writer that has written `messages`; its first item can be the encoded beginning.
 
         `marked`: ids of the messages with cache breakpoints. `writer`: a new one for this request.
         `key`: everything else that the items depend on.
@@ -100,7 +100,7 @@ class _Beginning(Generic[W]):
     def __init__(self, key: tuple[Any, ...], writer: W) -> None:
         self._key = key
         self.writer = writer
-        """Has written `source`, and still has the last item."""
+        """The writer that wrote `source`; it still has the last item."""
         self.source: list[Message] = []
         self.encoded = b""
 

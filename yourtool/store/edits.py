@@ -14,7 +14,7 @@ from yourtool.store.texts import one_line_title
 
 
 async def rename(store: SessionStore, session_id: str, title: str) -> None:
-    """Give a stored session a title; an empty one restores that of its first message.
+    """Set the title of a stored session; an empty one restores the first line of the session.
 
     Raises:
         SessionBusyError: the session is open.

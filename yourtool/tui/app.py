@@ -193,7 +193,7 @@ class YourtoolApp(FirstScreenApp):
         await super().on_event(event)
 
     def _leave_page(self) -> bool:
-        """Return from `action_show_scrollback`; return False if no page is shown."""
+        """Hide the page of `action_show_scrollback`; return False if no page is shown."""
         driver = self._driver
         if not isinstance(driver, OutputDriver) or not driver.shows_page:
             return False

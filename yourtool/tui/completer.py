@@ -26,7 +26,7 @@ MAX_SEARCHED_CHARACTERS = 5_000_000
 MAX_FILES = 200_000
 """Files of a workspace that can be completed."""
 _NAMES_AT_ONCE = 2_000
-"""More files than this are searched in slices; one step searches as many of them."""
+"""Number of files that one step searches; more files are searched in several steps."""
 _MENTION = re.compile(r"(?:^|(?<=\s))@(\S*)$")
 _ATTACHMENT = re.compile(r"/attach +(\S*)")
 

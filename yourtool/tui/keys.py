@@ -86,7 +86,7 @@ KEYS: tuple[KeyBinding, ...] = (
         keys="tab",
         label="Tab",
         action="complete",
-        description="accept a suggestion; with none, go to the approval or the transcript",
+        description="accept a suggestion, else go to the approval prompt or the transcript",
     ),
     KeyBinding(
         id="chat.stop",
@@ -94,7 +94,7 @@ KEYS: tuple[KeyBinding, ...] = (
         keys="escape",
         label="Esc",
         action="stop",
-        description="close a list, decline a tool call, or stop the turn; twice in an empty prompt:"
+        description="close a list, deny a tool call, or stop the turn; twice in an empty prompt:"
         " go back to an earlier prompt",
     ),
     KeyBinding(
@@ -159,7 +159,7 @@ KEYS: tuple[KeyBinding, ...] = (
         keys="ctrl+x",
         label="Ctrl+X",
         action="unqueue",
-        description="with an empty prompt, drop the last queued message",
+        description="with an empty prompt, remove the last queued message",
     ),
     KeyBinding(
         id="chat.keys",
@@ -234,7 +234,7 @@ KEYS: tuple[KeyBinding, ...] = (
         keys="tab",
         label="Tab",
         action="screen.focus_prompt",
-        description="back to the prompt; any other letter goes there too",
+        description="go back to the prompt; other letters are typed there",
         hint="back",
     ),
     KeyBinding(
@@ -243,7 +243,7 @@ KEYS: tuple[KeyBinding, ...] = (
         keys="slash",
         label="/",
         action="search",
-        description="search the transcript; Enter ends the typing, Esc the search",
+        description="search the transcript; Enter ends the query, Esc the search",
         hint="search",
     ),
     KeyBinding(

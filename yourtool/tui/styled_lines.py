@@ -72,7 +72,7 @@ class StyledLine(NamedTuple):
         return self.spans if self.restyle is None else self.restyle()
 
     def with_prefix(self, prefix: Span) -> "StyledLine":
-        """Return the row after another span."""
+        """Return the line with a span in front of it."""
         restyle = self.restyle
         return self._replace(
             spans=(prefix, *self.spans),

@@ -95,7 +95,7 @@ class OutputDriver(LinuxDriver):
                 left -= 1
             else:
                 self.send_message(self.TypedAheadHandled())
-                left = 0  # what follows is typed now
+                left = 0  # later input is typed from now on
             if left == 0 and event is not None:
                 self.exit_event.wait(_SLICE_SECONDS)
                 left = _SLICE

@@ -57,7 +57,7 @@ class BackgroundReplyFilter:
         self._expected_until = clock() + _EXPECTED_SECONDS
 
     def __call__(self, data: str) -> str:
-        """Return the keys in the input; what can be the start of a reply is held."""
+        """Return the keys in the input; the possible start of a reply is delayed."""
         if self._was_escape_released and data.startswith("]11;rgb"):
             data = f"\x1b{data}"
         self._was_escape_released = False
@@ -72,7 +72,7 @@ class BackgroundReplyFilter:
         return text
 
     def release(self) -> str:
-        """Return held keys that turned out not to be a reply."""
+        """Return delayed keys that are not a reply."""
         is_reply = self._held.startswith(_START)
         if not self._held or is_reply or self._clock() < self._held_at + _HOLD_SECONDS:
             return ""

@@ -136,14 +136,14 @@ class Choice(Struct, frozen=True):
 
 
 class ChoiceAction(Struct, frozen=True):
-    """Another key in a list, for the highlighted row."""
+    """A key of a list, other than Enter, that acts on the highlighted row."""
 
     key: str
     """Such as `ctrl+d`."""
     label: str
     """For the hint, such as `Ctrl+D delete`."""
     then: AnswerHandler
-    """Continues with the value of the row, or an empty string if there is none."""
+    """Continues with the value of the row, or an empty string if no row is highlighted."""
 
 
 class Choose(Struct, frozen=True):

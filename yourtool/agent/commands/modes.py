@@ -29,7 +29,7 @@ _CYCLE = (Mode.ASK, Mode.ACCEPT_EDITS, Mode.PLAN)
 
 
 def next_mode(mode: Mode) -> Mode:
-    """Return the mode after another one; `auto` is not part of the cycle and leads to `ask`."""
+    """Return the next mode of the cycle; `auto` is not part of it, and `ask` follows it."""
     return _CYCLE[(_CYCLE.index(mode) + 1) % len(_CYCLE)] if mode in _CYCLE else Mode.ASK
 
 

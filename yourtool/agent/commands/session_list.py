@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from yourtool.agent.session.session import Session
 
 FIRST_SESSIONS = 200
-"""Sessions that are listed at once; the others are added when they are read."""
+"""Number of sessions that are listed at once; the others are added when they are read."""
 MAX_SESSIONS = 10_000
 _DELETE = "delete"
 
@@ -37,7 +37,7 @@ _ORDERS: dict[str, Callable[[SessionSummary], Any]] = {
     "cost": lambda each: (-each.cost_usd, -each.updated_at.timestamp()),
     "title": lambda each: each.title.casefold(),
 }
-"""Sort keys by name; `Ctrl+S` takes the next one."""
+"""Sort keys by name; `Ctrl+S` selects the next one."""
 
 
 class SessionList:
@@ -132,7 +132,7 @@ class SessionList:
             yield result
 
     async def _report(self, work: Any, done: str) -> Notice:
-        """Do the work; return its outcome, so that the list is shown again after an error."""
+        """Await `work`; return a notice, so that the list is shown again even after an error."""
         try:
             await work
         except YourtoolError as error:
@@ -157,7 +157,7 @@ def without_demos(summaries: Sequence[SessionSummary], scratch: Path) -> tuple[S
 def session_choices(
     summaries: Sequence[SessionSummary], workspace: Path, now: datetime, order: str = "last used"
 ) -> tuple[Choice, ...]:
-    """Return the sessions of this workspace first, then the others, both in an order."""
+    """Return the sessions of this workspace, then the others; each part is sorted by `order`."""
     rows: list[Choice] = []
     key = _ORDERS[order]
     here = str(workspace)

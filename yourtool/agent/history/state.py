@@ -223,7 +223,7 @@ class State:
         self.unpriced = self.unpriced or bool(extra and extra.unpriced)
 
     def add_message(self, message: Message | None) -> None:
-        """Add a message to the history; None: a fact without one."""
+        """Add the message of a fact to the history; None if the fact has no message."""
         if message is None:
             return
         _insert_by_id(self.messages, message)

@@ -123,7 +123,7 @@ class Session:
         return await asyncio.to_thread(self._env.estimates.parts, self.state, self.model.id)
 
     async def rename(self, title: str) -> AsyncGenerator[Event, None]:
-        """Give the session a title; an empty one restores that of its first message."""
+        """Set the title of the session; an empty one restores the first line of the session."""
         yield await self._record(SessionRenamed(title=one_line_title(title)))
 
     def list_instruction_files(self) -> tuple[str, ...]:

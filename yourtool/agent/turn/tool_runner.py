@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 CANCEL_GRACE_SECONDS = 30.0
 """Time for a stopped tool to clean up before it is abandoned."""
 _SHORT_CHARACTERS = 16_384
-"""An output up to this length is masked without a thread, which would take longer."""
+"""Outputs up to this length are masked without a thread, because a thread takes longer."""
 _MAX_PARTIAL_CHARACTERS = 4_000
 """Characters of a stopped tool's output that its result contains."""
 

@@ -13,7 +13,7 @@ _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@ 
 _NEXT_HUNK = re.compile(r"\n@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _FILE = re.compile(r"\+\+\+ (?:b/)?(.*?)(?:\t.*)?")
 _MAX_REMOVED = 1_000
-"""Removed lines that wait for the added lines that replace them."""
+"""Maximum number of removed lines that are buffered until their replacements follow."""
 
 
 class DiffSize(NamedTuple):
@@ -32,10 +32,10 @@ class DiffRow(NamedTuple):
     kind: str
     """` `, `+`, `-`, `@` (gap between hunks), `f` (file name) or `\\` (comment of `diff`)."""
     number: int
-    """In the new file, or in the old one if the line is removed; 0 without a number."""
+    """Number in the new file, or in the old file if the line is removed; 0 for other rows."""
     text: str
     old_number: int = 0
-    """Of an unchanged line."""
+    """Number of an unchanged line in the old file."""
 
 
 class Change(NamedTuple):

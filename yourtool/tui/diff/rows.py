@@ -169,7 +169,7 @@ class _LineBuilder:
         self.start_hunk()
 
     def start_hunk(self) -> None:
-        """Forget the lines of the hunk before."""
+        """Discard the lines of the previous hunk."""
         self._old = HunkSide(self._highlight, self.name)
         self._new = HunkSide(self._highlight, self.name)
 

@@ -13,7 +13,7 @@ _CODE_BLOCK = "code.block"
 class HunkSide:
     """The old or the new lines of a hunk.
 
-    A highlighter needs the lines before. To colour any line of a long hunk in a short time, it
+    A highlighter needs the preceding lines. To colour any line of a long hunk in a short time, it
     starts at most one block earlier; so its colours do not depend on what was painted before.
     """
 

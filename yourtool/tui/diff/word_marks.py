@@ -16,7 +16,7 @@ _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 _MAX_COMPARISONS = 4_000
 """Pairs of words that are compared; otherwise everything in between counts as changed."""
 _MIN_SHARED = 0.3
-"""Part of the characters that must be equal; lines that share less are different lines."""
+"""Minimum share of equal characters; lines with fewer have no marks."""
 
 
 def find_changed_words(old: str, new: str) -> tuple[list[Range], list[Range]]:

@@ -264,7 +264,7 @@ class ChatScreen(Screen[None]):
     @on(events.DescendantBlur)
     @on(events.Resize)
     def update_hint(self) -> None:
-        """Show the keys of what has the focus, as many as fit."""
+        """Show as many keys of the focused widget as fit."""
         self.status.update_hint()
 
     @on(TextArea.Changed)
@@ -366,7 +366,7 @@ class ChatScreen(Screen[None]):
             self.runner.start_turn(self.session.retry())
 
     def action_unqueue(self) -> None:
-        """Ctrl+X: drop the last queued message."""
+        """Ctrl+X: remove the last queued message."""
         if self.prompt.text or not len(self.runner.queue):
             raise SkipAction
         self.runner.take_back(-1)

@@ -128,7 +128,7 @@ class Picker(Dialog[str | None]):
             self.dismiss(self._visible_choices[shown.index(selected.option)].value)
 
     def action_run_action(self, index: int) -> None:
-        """Return the highlighted choice for another key than Enter."""
+        """Return the highlighted choice for a key other than Enter."""
         at = self.options.highlighted
         self.chosen_action = self._actions[index]
         self.dismiss("" if at is None else self._visible_choices[at].value)

@@ -67,7 +67,7 @@ class SessionStatus:
         )
 
     def set_asking(self, is_asking: bool) -> None:
-        """Show that the turn waits for an answer of the user, or no longer."""
+        """Show whether the turn waits for an answer of the user."""
         self._transcript.activity.is_asking = is_asking
         self.refresh()
 
@@ -93,7 +93,7 @@ class SessionStatus:
         return False
 
     def update_hint(self) -> None:
-        """Show the hint that was set, or the keys of what has the focus."""
+        """Show the hint that was set, or the keys of the focused widget."""
         shown = (self._current_hint, self._is_short)
         if shown != self._shown:
             self._shown = shown

@@ -132,7 +132,7 @@ def queue_first_prompt(
     queue.add(draft, first=True)
     chat.input.add_to_history(draft)
     if not may_send:
-        queue.pause("the session is a new one")
+        queue.pause("this is a new session")
     elif session.model.is_demo and runtime.options.model is None:
         queue.pause("no model is set up, /key enters a key")
     elif not chat.input.accepts(draft):

@@ -260,7 +260,7 @@ class Transcript(ScrollView, can_focus=True):
         self._repaint()
 
     def action_select_prompt(self, step: int) -> None:
-        """Select the previous or next prompt and scroll to it; at the ends nothing happens."""
+        """Select the previous or next prompt and scroll to it, if there is one."""
         layout = self._layout
         at = layout.find_index(self._selected) if self._selected else None
         if at is None and len(layout):
@@ -331,7 +331,7 @@ class Transcript(ScrollView, can_focus=True):
             self._redraw_item(self._selected)
 
     def toggle_folds(self) -> None:
-        """Expand everything that is folded, or fold it again; later items follow."""
+        """Expand everything that is folded, or fold it again; this includes later items."""
         self._timeline.expand_all(not self._timeline.expands)
         self._relayout()
 

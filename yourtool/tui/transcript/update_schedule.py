@@ -92,7 +92,7 @@ class Ticker:
         return self._timer is not None
 
     def start(self, seconds: float) -> None:
-        """Call the function every so many seconds."""
+        """Call the function at an interval in seconds."""
         if self._timer is None or self._seconds != seconds:
             self.stop()
             self._seconds = seconds

@@ -30,7 +30,7 @@ WIDE_COLUMNS = 60
 _CHAT_KEYS = frozenset(name for key in KEYS if key.place == "chat" for name in key.keys.split(","))
 """Keys with the same effect everywhere, which do not count as typing."""
 _ENTER = "enter"
-"""Held like a letter, but it does not go to the prompt if another key follows."""
+"""Delayed like a letter, but it does not go to the prompt if another key follows."""
 
 
 class ApprovalPrompt(Vertical):

@@ -93,7 +93,7 @@ class Prompt(TextArea):
         return super().render_line(y) if self.content_size.width > 0 else Strip([])
 
     def check_consume_key(self, key: str, character: str | None = None) -> bool:
-        """Whether a key is text; an empty prompt leaves letters with a meaning to the screen."""
+        """Whether a key is text; in an empty prompt the screen handles its keys first."""
         return bool(self.text) and super().check_consume_key(key, character)
 
     def insert_typed(self, character: str) -> None:

@@ -26,7 +26,7 @@ class StatusFields(Struct, frozen=True, kw_only=True):
     """Percentage of the context window in use."""
     cost: str = ""
     activity: str = ""
-    """What a turn does, if nothing else on the screen shows it."""
+    """What the turn does, if the line under the last message is not visible."""
     queued: int = 0
     branch: str = ""
     alert: str = ""

@@ -150,7 +150,7 @@ class _HistoryWriter(HistoryWriter[Request]):
                 pass
 
     def finish(self) -> None:
-        """Write the images of the tool results before."""
+        """Write the images of the preceding tool results."""
         if self._images:
             self._append_prompt([_images_message(self._images)])
             self._images = []

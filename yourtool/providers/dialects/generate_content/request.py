@@ -150,7 +150,7 @@ class _HistoryWriter(HistoryWriter[Request]):
             self._append("user", _user_content(message, request))
 
     def finish(self) -> None:
-        """Write the images of the tool results before, and a content of the user at the end."""
+        """Write the images of the preceding tool results, and a content of the user at the end."""
         self._append_images()
         if not self.items or self.items[-1]["role"] == "model":
             self._append("user", [_CONTINUE])

@@ -130,7 +130,7 @@ class _HistoryWriter(HistoryWriter[Request]):
                 pass
 
     def finish(self) -> None:
-        """Write the images of the tool results before."""
+        """Write the images of the preceding tool results."""
         if self._images:
             self.items.append({"role": "user", "content": IMAGES_LABEL, "images": self._images})
             self._images = []
