@@ -110,6 +110,14 @@ def test_endless_reply_is_discarded(clock):
     assert replies("a") == "a"
 
 
+@pytest.mark.parametrize("cut", range(6, len(LIGHT)))
+def test_keys_after_a_reply_whose_end_was_lost_are_keys(clock, cut):
+    replies = BackgroundReplyFilter(lambda _: None, clock)
+    keys = replies(LIGHT[:cut])
+    clock.now += 1
+    assert keys + "".join(map(replies, "hello\r\x03")) == "hello\r\x03"
+
+
 @pytest.mark.parametrize(
     ("environ", "sent"),
     [

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 _QUERY = "\x1b]11;?\x07"
 _START = "\x1b]11;"
 _REPLY = re.compile(r"\x1b\]11;([^\x07\x1b]*)(?:\x07|\x1b\\)")
+_UNFINISHED = re.compile(r"\x1b\]11;(?:rgba?:|r?g?b?a?)[0-9a-fA-F/]*\x1b?")
 _COLOR = re.compile(r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})(?:/.*)?")
 _MAX_REPLY = 80
 """Characters of a reply; longer ones are discarded."""
@@ -67,7 +68,10 @@ class BackgroundReplyFilter:
             at = self._find_partial_start(text)
         if at >= 0:
             text, self._held, self._held_at = text[:at], text[at:], self._clock()
-            if len(self._held) > _MAX_REPLY:
+            start = _UNFINISHED.match(self._held)
+            if start is not None and start.end() < len(self._held):  # keys after a lost end
+                text, self._held = text + self._held[start.end() :], ""
+            elif len(self._held) > _MAX_REPLY:
                 self._held = ""
         return text
 
