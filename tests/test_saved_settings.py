@@ -54,7 +54,7 @@ def test_value_is_quoted(paths):
 
 
 @pytest.mark.parametrize("before", ['theme = """\ndark"""\n', "theme = [", "\udcff"])
-def test_what_cannot_be_edited_safely_is_refused_and_stays(paths, before):
+def test_file_that_cannot_be_edited_safely_is_not_changed(paths, before):
     content = before.encode("utf-8", "surrogateescape")
     config_file(paths).write_bytes(content)
     with pytest.raises(ConfigError):

@@ -35,7 +35,7 @@ def settle(terminal):
     raise AssertionError("it never became quiet")
 
 
-def test_a_waiting_turn_shows_a_sign_of_life_until_it_is_stopped(tmp_path, home):
+def test_waiting_turn_shows_its_time_until_it_is_stopped(tmp_path, home):
     work = tmp_path / "work"
     work.mkdir()
     with (

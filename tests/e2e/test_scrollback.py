@@ -48,7 +48,7 @@ def test_plain_narrow_terminal_gets_plain_narrow_lines(work, served):
     assert all(len(line) <= 40 for line in lines if not line.startswith("To continue"))
 
 
-def test_setting_leaves_only_the_line_that_resumes(work, served):
+def test_setting_prints_only_the_line_that_resumes(work, served):
     directory = Path(served["YOURTOOL_HOME"])
     directory.mkdir()
     (directory / "config.toml").write_text("[ui]\nscrollback_on_exit = false\n")

@@ -33,7 +33,7 @@ def store(columns=8, rows=5, text=None):
     file.write_text(text if text is not None else str(SCREEN))
 
 
-def test_what_was_stored_is_read():
+def test_stored_screen_is_read_for_its_size_only():
     assert load_first_screen(8, 5) is None
     store()
     assert str(load_first_screen(8, 5)) == str(SCREEN)

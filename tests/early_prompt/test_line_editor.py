@@ -109,7 +109,7 @@ def test_enter_freezes_text_that_will_be_sent():
     assert (blank.text, blank.is_frozen) == ("x", False)
 
 
-def test_what_has_no_room_freezes_the_text():
+def test_text_that_does_not_fit_is_frozen():
     assert edited("x" * 35).text == "x" * 35
     assert edited("x" * 36).is_frozen
     assert edited("日" * 18).is_frozen

@@ -150,7 +150,7 @@ def differing(fact, **fields):
     return msgspec.json.encode(msgspec.json.decode(encoded(fact)) | fields)
 
 
-def test_a_reply_wins_over_different_counters_of_its_fact():
+def test_counters_of_a_reply_replace_those_of_its_fact():
     builder = FactBuilder()
     completed = builder.reply(TextBlock("yes"))
     usage = completed.usage
@@ -174,7 +174,7 @@ def test_the_fact_has_what_its_reply_lacks():
     assert decoded(msgspec.json.encode(raw)) == fact
 
 
-def test_usage_that_a_failed_call_did_not_count_stays_uncounted():
+def test_failed_call_without_usage_is_decoded_without_usage():
     builder = FactBuilder()
     part = builder.message(Role.ASSISTANT, [TextBlock("ye")], reply_metadata())
     fact = builder.broken(None, part)
@@ -182,7 +182,7 @@ def test_usage_that_a_failed_call_did_not_count_stays_uncounted():
     assert decoded(encoded(fact)).usage is None
 
 
-def test_a_reason_to_stop_of_a_newer_version_is_another_reason():
+def test_stop_reason_of_a_newer_version_is_other():
     fact = FactBuilder().reply(TextBlock("yes"))
     metadata = replace(fact.message.metadata, stop_reason=None)
     unknown = replace(fact, message=replace(fact.message, metadata=metadata))

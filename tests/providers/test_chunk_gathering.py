@@ -76,7 +76,7 @@ async def test_beginning_of_a_response_is_handed_on_as_it_arrives():
 
 
 @pytest.mark.usefixtures("endless_delay")
-async def test_nothing_waits_if_the_content_cannot_wait():
+async def test_chunks_are_unchanged_if_a_delay_is_not_allowed():
     assert await gathered(paced(), lambda: False) == CHUNKS
 
 

@@ -86,7 +86,7 @@ def _quiet():
     logging.disable(logging.NOTSET)
 
 
-def test_every_dialect_of_the_registry_takes_part_in_the_swaps():
+def test_every_dialect_of_the_registry_is_tested_with_swaps():
     providers = {station.model.provider for station in SWAP_TARGETS.values()}
     assert providers == {row.name for row in BUILT_IN if row.api != "scripted"}
 

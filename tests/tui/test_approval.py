@@ -453,7 +453,7 @@ async def test_enter_typed_ahead_or_with_text_in_the_prompt_never_allows(home, c
         assert asked.decision is None
 
 
-async def test_setting_does_not_allow_what_was_not_read_to_the_end(home, clock):
+async def test_setting_does_not_allow_a_call_before_its_last_line_is_shown(home, clock):
     asked = Ask(approval_request("\n".join(f"step-{n:03}" for n in range(60))))
     app = approving(home, clock, asked)
     async with app.run_test(size=(80, 24)) as pilot:

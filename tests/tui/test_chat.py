@@ -331,7 +331,7 @@ async def test_esc_before_the_reply_gives_the_prompt_and_its_attachments_back(ho
         assert session.sent[1][0] == TextBlock("fix the tset!")
 
 
-async def test_esc_keeps_what_was_typed_after_sending(home, tmp_path):
+async def test_esc_does_not_replace_text_typed_after_sending(home, tmp_path):
     waiting = [turn_start("hello"), default_route(), asyncio.Event()]
     session = FakeSession(waiting, HELLO, workspace=tmp_path / "work")
     app, _ = app_of(home, session)

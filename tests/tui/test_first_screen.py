@@ -81,21 +81,21 @@ async def compare(app, size, console, texts=TEXTS):
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.req("R-TUI-23")
-async def test_the_picture_is_that_of_the_interface_in_every_theme(theme):
+async def test_stored_screen_equals_the_interface_in_every_theme(theme):
     assert await compare(new_app(theme), (80, 24), new_console()) == len(TEXTS)
 
 
 @pytest.mark.parametrize("size", [(40, 12), (120, 40), (200, 50), (60, 16), (30, 11)])
-async def test_the_picture_is_that_of_the_interface_in_every_size(size):
+async def test_stored_screen_equals_the_interface_in_every_size(size):
     assert await compare(new_app(), size, new_console()) >= 3
 
 
 @pytest.mark.parametrize("colors", ["256", "standard"])
-async def test_the_picture_has_the_colours_of_the_terminal(colors):
+async def test_stored_screen_has_the_colours_of_the_terminal(colors):
     assert await compare(new_app(), (80, 24), new_console(colors)) == len(TEXTS)
 
 
-async def test_the_picture_is_that_of_the_interface_without_colours_and_in_ascii(monkeypatch):
+async def test_stored_screen_equals_the_interface_without_colours_and_in_ascii(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     app = new_app()
     app.apply_settings(UiConfig(ascii=True))

@@ -34,7 +34,7 @@ RESUME = "To continue this session: yourtool --resume sess_1\n"
 
 
 @pytest.mark.parametrize("code", [None, 128 + signal.SIGTERM])
-async def test_conversation_and_the_way_back_are_printed_on_exit(app, code):
+async def test_conversation_and_the_command_that_resumes_it_are_printed_on_exit(app, code):
     async with app.run_test() as pilot:
         await talk(pilot)
         await app.shut_down(code)
@@ -43,7 +43,7 @@ async def test_conversation_and_the_way_back_are_printed_on_exit(app, code):
     assert app.last_words.endswith(f"\n\n{RESUME}")
 
 
-async def test_setting_leaves_only_the_way_back(app):
+async def test_setting_prints_only_the_command_that_resumes(app):
     app.apply_settings(UiConfig(scrollback_on_exit=False))
     async with app.run_test() as pilot:
         await talk(pilot)

@@ -154,7 +154,7 @@ async def test_session_is_renamed_and_the_open_one_by_itself(tmp_path):
     assert listed.titles == ["Mine"]
 
 
-async def test_keys_do_nothing_without_a_row(tmp_path):
+async def test_list_keys_do_nothing_without_a_row(tmp_path):
     listed = await Listed().open(tmp_path)
     [shown] = await take(listed.list.show())
     assert await press(shown, "ctrl+d", "") == []

@@ -114,7 +114,7 @@ def test_long_line_in_a_prompt_is_folded(session):
     assert item.source == "word " * 5_000
 
 
-def test_open_prompt_is_complete(session):
+def test_expanded_prompt_shows_all_lines(session):
     item = UserMessageItem(lines(500))
     item.expand(True)
     item.lay_out(60)

@@ -83,7 +83,7 @@ def test_long_content_shows_its_end_and_counts_the_rest():
 
 
 @pytest.mark.req("R-TUI-11")
-def test_real_call_replaces_what_was_streamed():
+def test_complete_call_replaces_the_streamed_arguments():
     session, ids = EventBuilder(), {"message_id": "m", "content_block_index": 0}
     call = ToolUseBlock("tu_1", "shell", {"command": "real"})
     timeline = Timeline()
@@ -114,7 +114,7 @@ def test_any_text_is_read_and_never_controls_the_terminal(pieces):
 
 
 @given(st.lists(JSONISH))
-def test_pieces_do_not_matter(pieces):
+def test_arguments_can_be_split_anywhere(pieces):
     whole, partial = read("".join(pieces)), read(*pieces)
     assert (whole.values, whole.line_breaks) == (partial.values, partial.line_breaks)
     assert rows(whole) == rows(partial)

@@ -81,7 +81,7 @@ async def test_end_of_a_huge_text_is_printed_as_it_is():
     assert shown[-1] == "  **line** 59999"
 
 
-async def test_without_time_nothing_is_rendered():
+async def test_nothing_is_rendered_after_the_time_limit():
     assert await plain_lines(reply("text"), seconds=0) == [
         "  … earlier messages are in the session"
     ]
