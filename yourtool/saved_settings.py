@@ -52,7 +52,7 @@ def _with_value(text: str, key: str, value: str) -> str:
         )
         lines[number - 1] = statement + (line[2] if line else "\n")
     else:
-        template = re.compile(rf"#\s*{key}\s*=")
+        template = re.compile(rf"#\s*{re.escape(key)}\s*=")
         places = (at + 1 for at, line in enumerate(lines) if template.match(line))
         at = next(places, 0)
         if at and not lines[at - 1].endswith("\n"):

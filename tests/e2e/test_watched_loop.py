@@ -13,7 +13,7 @@ async def block():
     while time.thread_time() < end:
         pass
 
-def main(arguments):
+def main(arguments, handover):
     asyncio.run(block())
     return 0
 """
@@ -22,7 +22,9 @@ def main(arguments):
 def test_a_program_that_blocks_its_event_loop_fails_the_test_that_started_it(tmp_path):
     package = tmp_path / "yourtool"
     package.mkdir()
-    (package / "__init__.py").write_text(f"__path__.append({str(ROOT / 'yourtool')!r})\n")
+    (package / "__init__.py").write_text(
+        f"__version__ = '0'\n__path__.append({str(ROOT / 'yourtool')!r})\n"
+    )
     (package / "cli.py").write_text(BLOCKING)
     path = {"PYTHONPATH": f"{tmp_path}:{ROOT}"}
     with (

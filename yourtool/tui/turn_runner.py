@@ -218,7 +218,7 @@ class TurnRunner:
                     has_reply = has_reply or isinstance(event, _REPLY_EVENTS)
                     reason = _stop_reason(event) or reason
                     show(event)
-                    if isinstance(event, TurnCancelled) and not has_reply:
+                    if isinstance(event, TurnCancelled) and is_accepted and not has_reply:
                         self._give_back(draft)
                     if slices.is_over:
                         await slices.pause()

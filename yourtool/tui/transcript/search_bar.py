@@ -6,6 +6,9 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
+MAX_QUERY = 500
+"""Characters of a query; each one makes the search slower."""
+
 
 class SearchBar(Horizontal):
     """Calls `search` with each change of the query, and `leave` with Enter."""
@@ -30,7 +33,7 @@ class SearchBar(Horizontal):
         super().__init__()
         self._search = search
         self._leave = leave
-        self.entry = Input()
+        self.entry = Input(max_length=MAX_QUERY)
         self.entry.cursor_blink = False
         self._summary = Static(markup=False)
 
