@@ -91,7 +91,7 @@ class _Entries(Struct, frozen=True):
 
 
 class OwnDirectories:
-    """Keeps the directories open, so that they are recognised after a rename."""
+    """Own directories; they stay open, so that they are recognised after a rename."""
 
     def __init__(self, directories: Iterable[Path] = ()) -> None:
         self._paths = tuple(directories)

@@ -47,7 +47,7 @@ class Rule(Struct, frozen=True):
     def parse(cls, text: str, kinds: Mapping[str, SubjectKind] | None = None) -> "Rule":
         """Parse `tool` or `tool(spec)`.
 
-        `kinds`: what the calls of each known tool are about; specs of other tools are not checked.
+        `kinds`: the kinds of subject of each known tool; specs of other tools are not checked.
 
         Raises:
             UsageError: the syntax is invalid, or the spec can never match.

@@ -108,7 +108,7 @@ class SessionStore(Protocol):
         ...
 
     async def list(self, *workspaces: str, limit: int = 200) -> tuple[SessionSummary, ...]:
-        """Return the sessions of these workspaces, or of all if none is given, last used first.
+        """Return the sessions of these workspaces, or of all without one, last used first.
 
         Sessions without messages are omitted.
         """

@@ -34,7 +34,7 @@ from yourtool.store.texts import TextTransform, transform_texts
 EXPORT_VERSION = 1
 ExportFormat: TypeAlias = Literal["markdown", "jsonl"]
 _MAX_LINE_BYTES = 2**26
-"""The largest attachment takes a third of it."""
+"""Maximum bytes of a line; the largest attachment needs a third of it."""
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
 """Times between these can be converted to every time zone."""
 

@@ -1,6 +1,6 @@
 """Protection of approval prompts against keys that were meant for the prompt.
 
-Three rules apply when an approval prompt appears while the user types. It takes no letters while
+Three rules apply when an approval prompt appears while the user types. It accepts no letters while
 the prompt contains text. Letters count only after it is drawn and after half a second without a
 key. A letter counts only if no other key follows immediately, so that the first letter of a
 sentence goes to the prompt.
@@ -46,7 +46,7 @@ class KeystrokeGuard:
         return self._clock() < self._drawn_at + QUIET_SECONDS
 
     def hold_letter(self, letter: str) -> None:
-        """Hold a letter as the answer unless another key follows immediately."""
+        """Delay a letter, which is the answer unless another key follows immediately."""
         self._held, self._held_at = letter, self._clock()
 
     @property
@@ -55,12 +55,12 @@ class KeystrokeGuard:
         return self._held
 
     def release_letter(self) -> str:
-        """Return the held letter for the prompt, because another key followed."""
+        """Return the delayed letter for the prompt, because another key followed."""
         letter, self._held = self._held or "", None
         return letter
 
     def accept_letter(self) -> str | None:
-        """Return the held letter once its waiting time is over, and forget it."""
+        """Return and clear the delayed letter once its delay has passed."""
         if self._held is None or self._clock() < self._held_at + HOLD_SECONDS:
             return None
         letter, self._held = self._held, None

@@ -8,7 +8,7 @@ from yourtool.tui.drafts import Draft
 class MessageQueue:
     """The queued drafts, in the order in which they are sent; `on_change` is called for changes.
 
-    Changes are synchronous, so a message that the user takes back is never sent.
+    Changes are synchronous, so a message that the user removes is never sent.
     """
 
     def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:

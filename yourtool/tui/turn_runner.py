@@ -1,4 +1,4 @@
-"""Runs one turn or slash command after the other; what the user enters meanwhile is queued."""
+"""Runs turns and slash commands one after the other; later input of the user is queued."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable

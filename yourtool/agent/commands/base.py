@@ -1,7 +1,7 @@
 """Slash commands and their results.
 
 The handler of a command yields results in the order in which they take effect, and a front end
-renders each one before it takes the next. A result that asks the user something contains the
+renders each one before it requests the next. A result that asks the user something contains the
 handler of the answer.
 """
 
@@ -21,7 +21,7 @@ ArgumentKind: TypeAlias = Literal["model", "effort", "mode", "theme", "provider"
 """Kind of argument values that completion suggests."""
 CommandResults: TypeAlias = "AsyncGenerator[CommandResult, None]"
 CommandHandler: TypeAlias = Callable[["Session", "Runtime", str], CommandResults]
-"""Runs a command with its argument, which is empty if the user typed none."""
+"""Runs a command with its argument, which is empty without one."""
 AnswerHandler: TypeAlias = Callable[[str], CommandResults]
 
 

@@ -35,7 +35,7 @@ class State:
     """The state of a session; only `apply` changes it, except for pending selections."""
 
     def __init__(self, *, keep_facts: bool = True) -> None:
-        """`keep_facts`: keep all facts, which need most of the memory of a long session."""
+        """`keep_facts`: store all facts, which need most of the memory of a long session."""
         self._keep_facts = keep_facts
         self.facts: list[AnyFact] = []
         """All facts, or only those since the last turn started."""

@@ -168,7 +168,7 @@ def _recent_sessions(
 def list_sessions(
     connection: Connection, workspaces: tuple[str, ...], limit: int
 ) -> tuple[SessionSummary, ...]:
-    """Return the sessions of these workspaces, or of all if none is given, last used first."""
+    """Return the sessions of these workspaces, or of all without one, last used first."""
     found = list[SessionSummary]()
     for session_id, path, model, created, updated in _recent_sessions(
         connection, workspaces, limit

@@ -1,8 +1,8 @@
 """Finds the words that differ between a line and the one that replaces it.
 
-The words that both lines start and end with are skipped. What is left between them is compared by
-its longest common subsequence (https://en.wikipedia.org/wiki/Longest_common_subsequence) if it is
-short, so that the cost has a limit that does not depend on the lines.
+The words that both lines start and end with are skipped. The words between them are compared by
+their longest common subsequence (https://en.wikipedia.org/wiki/Longest_common_subsequence) if they
+are few, so that the cost has a limit that does not depend on the lines.
 """
 
 import re

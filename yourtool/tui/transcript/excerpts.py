@@ -1,4 +1,4 @@
-"""Parts of long texts: what is laid out of them, and the notes about the rest."""
+"""Parts of long texts that are laid out, and the notes about the omitted lines."""
 
 import itertools
 import json
@@ -12,7 +12,7 @@ MAX_ROWS = 5000
 MAX_CHARACTERS = 50_000
 """Characters of the arguments, a diff or the output that are laid out."""
 FOLD_HINT = f" ({get_label('chat.folds')})"
-"""The key that shows what is folded."""
+"""The key that expands folded items."""
 
 
 def output_rows(text: str, width: int) -> list[StyledLine]:
@@ -71,7 +71,7 @@ def limit_rows(
 
 
 def add_fold_hint(line: StyledLine, width: int) -> StyledLine:
-    """Return a line with the key that shows what is folded, if it fits."""
+    """Return a line with the key that expands folded items, if it fits."""
     if cell_width(line.spans) + len(FOLD_HINT) > width:
         return line
     return line._replace(spans=(*line.spans, (FOLD_HINT, "muted")))

@@ -1,7 +1,7 @@
 """The positions of items in a column, independent of the screen.
 
 Rows are laid out when they become visible. Items that were never visible have an estimated height;
-when the user scrolls up to them, the rows below keep their place.
+when the user scrolls up to them, the rows below do not move.
 """
 
 import time
@@ -137,7 +137,7 @@ class ItemLayout:
     def lay_out_from(self, y: int, height: int, *, upwards: bool) -> int:
         """Lay out the items at a row and below; return the row that it is now.
 
-        After scrolling `upwards`, the rows below an item that got its real height keep their place.
+        After scrolling `upwards`, the rows below an item that got its real height do not move.
         """
         index = self.index_at(y)
         while index < len(self) and self.top(index) < y + height:

@@ -54,7 +54,7 @@ class StreamingMessage:
     def complete(
         self, content: Sequence[ContentBlock], show_call: Callable[[ToolUseBlock], None]
     ) -> list[Item]:
-        """Replace what was streamed with the final content, and add what was not streamed.
+        """Replace the streamed content with the final content, and add missing blocks.
 
         `show_call` adds or updates the item of a tool call. The result is the items with new text.
         """

@@ -175,7 +175,7 @@ class ApprovalPrompt(Vertical):
             self._disarm()
 
     def handle_escape(self) -> bool:
-        """Deny, or leave the note; False if the request is too new for Esc to mean it."""
+        """Deny, or close the note; return False if Esc came too soon after the request."""
         if self.confirmation is None or self.guard.is_new:
             return False
         if self.has_class("-noting"):
@@ -213,7 +213,7 @@ class ApprovalPrompt(Vertical):
         self._expand(not self.has_class("-expanded"))
 
     def commit_held_letter(self) -> None:
-        """Apply a held letter when its delay has passed."""
+        """Apply a delayed letter when its delay has passed."""
         if (letter := self.guard.accept_letter()) is not None:
             if (option := self._find_option(letter)) is not None:
                 self._choose(option)
@@ -246,7 +246,7 @@ class ApprovalPrompt(Vertical):
         return self._handle_letter(event)
 
     def _handle_letter(self, event: events.Key | events.Paste) -> bool:
-        """Handle an answer letter; any other key goes to the prompt, after a held letter."""
+        """Handle an answer letter; any other key goes to the prompt, after a delayed letter."""
         if isinstance(event, events.Key) and self.guard.held_letter is None:
             letter = _ENTER if event.key == "enter" else event.character or ""
             if self._find_option(letter) is not None:
@@ -304,7 +304,7 @@ class ApprovalPrompt(Vertical):
             self._update_hints()
 
     def _disarm(self) -> None:
-        """Stop accepting keys; a held letter goes to the prompt."""
+        """Stop accepting keys; a delayed letter goes to the prompt."""
         if (letter := self.guard.release_letter()) and letter != _ENTER:
             self._prompt.insert_text(letter)
         if self.screen.focused in (self, self.note):

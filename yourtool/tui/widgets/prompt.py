@@ -139,7 +139,7 @@ class Prompt(TextArea):
         self.move_cursor(result.end_location)
 
     def action_paste(self) -> None:
-        """Insert what was copied last, folded like other pastes."""
+        """Insert the text that was copied last, folded like other pastes."""
         self.paste(self.app.clipboard)
 
     def insert_text(self, text: str) -> None:
@@ -193,7 +193,7 @@ class Prompt(TextArea):
             return
         self._completion.open(None)
         if self._handler.accepts(draft := self.draft):
-            self.load(Draft())  # first: `/quit` saves what is in the prompt
+            self.load(Draft())  # first: `/quit` saves the text of the prompt
             self._handler.submit(draft)
 
     def action_newline(self) -> None:
