@@ -21,7 +21,7 @@ SCRIPTS = [
 MODULE_LINES = 400
 OVER: dict[str, int] = {
     "yourtool/tui/keys.py": 600,
-    "yourtool/tui/transcript/transcript.py": 590,
+    "yourtool/tui/transcript/transcript.py": 580,
 }
 """Modules that may be longer, with their limit: closed vocabularies, ideas without a seam."""
 LEAST_LINES = 40

@@ -13,6 +13,7 @@ from yourtool.messages.blocks import TextBlock, ToolUseBlock
 from yourtool.tui.styled_lines import StyledLine
 from yourtool.tui.transcript.layout import ItemLayout
 from yourtool.tui.transcript.search import Search, find_in_rows
+from yourtool.tui.transcript.search_bar import SearchBar
 from yourtool.tui.transcript.timeline import Timeline
 
 SHELL = ToolUseBlock("tu_1", "shell", {"command": "make test"})
@@ -137,9 +138,10 @@ async def test_hundred_thousand_rows_are_searched_without_delaying_keys(session)
         view.set_timeline(await view.build_timeline(events))
         view.focus()
         await press(pilot, "slash")
-        view._find_matches("row 499")
-        await until(pilot, lambda: view._search is not None and "row 499" in stage.shown())
-        assert view._search.summary == "100 of 100"
+        bar = stage.screen.query_one(SearchBar)
+        bar.entry.value = "row 499"
+        await until(pilot, lambda: bar.search is not None and "row 499" in stage.shown())
+        assert bar.search.summary == "100 of 100"
 
 
 async def test_search_in_the_transcript_by_keys(tmp_path):
@@ -157,11 +159,12 @@ async def test_search_in_the_transcript_by_keys(tmp_path):
         await until(pilot, lambda: "of 2 · n next · N previous · Esc ends" in screen_text(app))
         assert app.chat.prompt.text == ""
         await press(pilot, "enter")
-        before = app.chat.transcript._search.summary
+        search = app.screen.query_one(SearchBar).search
+        before = search.summary
         await press(pilot, "n")
-        await until(pilot, lambda: app.chat.transcript._search.summary != before)
+        await until(pilot, lambda: search.summary != before)
         await press(pilot, "N")
-        await until(pilot, lambda: app.chat.transcript._search.summary == before)
+        await until(pilot, lambda: search.summary == before)
         strips = app.chat.transcript.render_lines(app.chat.transcript.region.reset_offset)
         reverse = [text for strip in strips for text, style, _ in strip if style and style.reverse]
         assert [text.lower() for text in reverse] == ["hello"]
@@ -181,8 +184,9 @@ async def test_query_typed_with_the_key_that_opens_the_search_is_in_the_search(t
         await press(pilot, "tab")
         await until(pilot, lambda: app.chat.transcript.has_focus)
         await burst(pilot, "slash", *"hel")
-        await until(pilot, lambda: app.chat.transcript._search is not None)
-        assert app.chat.transcript._search_bar.entry.value == "hel"
+        bar = app.screen.query_one(SearchBar)
+        await until(pilot, lambda: bar.search is not None)
+        assert bar.entry.value == "hel"
         assert app.chat.prompt.text == ""
 
 

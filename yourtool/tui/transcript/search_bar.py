@@ -2,16 +2,23 @@
 
 from collections.abc import Callable
 
+from textual import work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
+
+from yourtool.tui.transcript.layout import ItemLayout
+from yourtool.tui.transcript.search import Search
 
 MAX_QUERY = 500
 """Characters of a query; each one makes the search slower."""
 
 
 class SearchBar(Horizontal):
-    """Calls `search` with each change of the query, and `leave` with Enter."""
+    """Searches a layout from its first visible row with each change of the query.
+
+    `show_match` shows the current match, or that there is none; Enter calls `leave`.
+    """
 
     DEFAULT_CSS = """
     SearchBar {
@@ -29,9 +36,20 @@ class SearchBar(Horizontal):
     }
     """
 
-    def __init__(self, search: Callable[[str], object], leave: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        layout: ItemLayout,
+        *,
+        first_row: Callable[[], int],
+        show_match: Callable[[Search | None], None],
+        leave: Callable[[], object],
+    ) -> None:
         super().__init__()
-        self._search = search
+        self.search: Search | None = None
+        """The matches, as soon as they are found."""
+        self._layout = layout
+        self._first_row = first_row
+        self._show_match = show_match
         self._leave = leave
         self.entry = Input(max_length=MAX_QUERY)
         self.entry.cursor_blink = False
@@ -45,10 +63,16 @@ class SearchBar(Horizontal):
 
     def on_mount(self) -> None:
         """Accept keys."""
-        self.show("")
+        self._show("")
         self.entry.focus()
 
-    def show(self, summary: str) -> None:
+    def close(self) -> None:
+        """End the search and remove this line."""
+        self.search = None
+        self.workers.cancel_group(self, "search")
+        self.remove()
+
+    def _show(self, summary: str) -> None:
         """Show the number of matches and the keys."""
         keys = "n next · N previous · Esc ends" if self.app.size.width >= 80 else "n/N · Esc ends"
         self._summary.update(f"{summary} · {keys}" if summary else "Esc ends")
@@ -56,9 +80,28 @@ class SearchBar(Horizontal):
     def on_input_changed(self, changed: Input.Changed) -> None:
         """Search as the query is typed."""
         changed.stop()
-        self._search(changed.value)
+        self._find(changed.value)
 
     def on_input_submitted(self, submitted: Input.Submitted) -> None:
         """Return the focus to the transcript, whose keys go from match to match."""
         submitted.stop()
         self._leave()
+
+    @work(group="search", exclusive=True)
+    async def _find(self, query: str) -> None:
+        self.search = None
+        self._show("")
+        self._show_match(None)
+        if query.strip():
+            search = Search(query)
+            await search.find(self._layout, self._first_row())
+            self.search = search
+            self.step(0)
+
+    @work(group="search", exclusive=True)
+    async def step(self, step: int) -> None:
+        """Go to the current (0), next (1) or previous (-1) match."""
+        if (search := self.search) is not None:
+            await search.step(self._layout, step)
+            self._show(search.summary)
+            self._show_match(search)

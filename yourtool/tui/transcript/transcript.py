@@ -82,7 +82,6 @@ class Transcript(ScrollView, can_focus=True):
         self._layout_timer: Timer | None = None
         self._painter: Painter | None = None
         self._selected: Item | None = None
-        self._search: Search | None = None
         self._search_bar: SearchBar | None = None
         self._following = True
         self._view_top = 0
@@ -276,46 +275,35 @@ class Transcript(ScrollView, can_focus=True):
     async def action_search(self) -> None:
         """Open the line in which a search is typed, before the next key is handled."""
         if self._search_bar is None:
-            self._search_bar = SearchBar(self._find_matches, self.focus)
+            self._search_bar = SearchBar(
+                self._layout,
+                first_row=lambda: round(self.scroll_y),
+                show_match=self._show_match,
+                leave=self.focus,
+            )
             await self.screen.mount(self._search_bar, after=self)
         self.screen.set_focus(self._search_bar.entry)
 
     def action_step_match(self, step: int) -> None:
         """Go to the next or previous match; without a search, the key goes to the prompt."""
-        if self._search is None:
+        if self._search_bar is None or self._search_bar.search is None:
             raise SkipAction
-        self._show_match(self._search, step)
+        self._search_bar.step(step)
 
     def end_search(self) -> bool:
         """Close the search, if one is open; return whether it was."""
         if (bar := self._search_bar) is None:
             return False
-        self._search_bar = self._search = None
-        self.workers.cancel_group(self, "search")
-        bar.remove()
+        self._search_bar = None
+        bar.close()
         self.screen.set_focus(self)
         self._repaint()
         return True
 
-    @work(group="search", exclusive=True)
-    async def _find_matches(self, query: str) -> None:
-        self._search = None
-        self._repaint()
-        if self._search_bar is not None:
-            self._search_bar.show("")
-        if query.strip():
-            search = Search(query)
-            await search.find(self._layout, self.scroll_offset.y)
-            self._search = search
-            self._show_match(search, 0)
-
-    @work(group="search", exclusive=True)
-    async def _show_match(self, search: Search, step: int) -> None:
-        layout = self._layout
-        await search.step(layout, step)
-        if self._search_bar is not None:
-            self._search_bar.show(search.summary)
-        if (item := search.item) is not None and (at := layout.find_index(item)) is not None:
+    def _show_match(self, search: Search | None) -> None:
+        """Scroll to the current match and mark it."""
+        layout, item = self._layout, search.item if search is not None else None
+        if search is not None and item is not None and (at := layout.find_index(item)) is not None:
             self._selected, self._following = item, False
             self._update_scroll_height()
             y, top = layout.top(at) + layout.gap(at) + search.first_row, round(self.scroll_y)
@@ -557,7 +545,8 @@ class Transcript(ScrollView, can_focus=True):
             return self._painter.blank()
         selected = item is self._selected and self.has_focus
         strip = self._painter.strip(line, item.mark if at == 0 else ("", ""), selected=selected)
-        if self._search is not None and item and (match := self._search.span_at(item, at)):
+        search = self._search_bar.search if self._search_bar is not None else None
+        if search is not None and (match := search.span_at(item, at)):
             first, end = match
             strip = self._painter.selected_strip(strip, first + GUTTER, end + GUTTER, MATCH)
         if (selection := self.text_selection) and (span := selection.get_span(y)):
