@@ -96,7 +96,14 @@ def _guard(program: int, signals: Signals, restore: Callable[[], None] | None) -
     prctl.adopt_orphans()
     prctl.signal_when_parent_ends(_PARENT_ENDED)
     close_standard_streams()
-    code = wait(program, signals, stopped=stop, kill_after_timeout=True)
+
+    def stop_with_program() -> None:
+        if os.getppid() == parent:
+            stop()
+        else:  # it touched the terminal, which the shell uses again: it would stay stopped
+            send(program, signal.SIGKILL)
+
+    code = wait(program, signals, stopped=stop_with_program, kill_after_timeout=True)
     end_descendants()
     if restore is not None and code < 0 and os.getppid() != parent:
         os.dup2(terminal, 0)

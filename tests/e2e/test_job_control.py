@@ -2,9 +2,13 @@
 
 import os
 import shlex
+import signal
+import time
+from pathlib import Path
 
 import pytest
 
+from tests.e2e.leftover_processes import is_alive
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
@@ -89,3 +93,27 @@ def test_the_program_does_not_stop_without_a_shell_to_continue_it(work, home):
         terminal.wait("Hello")
         terminal.say("/quit")
         assert terminal.end() == 0
+
+
+def children(pid):
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_shell_gets_its_terminal_back_when_the_supervisor_is_killed(work, home):
+    env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
+    with (
+        ProviderServer() as server,
+        Terminal(SHELL, cwd=work, env={**env, **server.environment}) as terminal,
+    ):
+        open_in_shell(terminal)
+        [supervisor] = children(terminal.process.pid)
+        [guardian] = children(supervisor)
+        below = [guardian, *children(guardian)]
+        os.kill(supervisor, signal.SIGKILL)
+        end = time.monotonic() + 20
+        while time.monotonic() < end and any(map(is_alive, below)):
+            terminal.read(0.1)
+        assert not any(map(is_alive, below)), "they were stopped, without anybody to resume them"
+        terminal.send("echo the shell $((40 + 2)) works\r")
+        terminal.wait("the shell 42 works")
+        assert left_on(bytes(terminal.output)) == []
