@@ -223,3 +223,27 @@ async def test_choices_that_look_the_same_are_all_listed(app):
         assert rows(made) == ["fix the test"] * 3
         await press(pilot, *"fix")
         await until(pilot, lambda: picker.filter.value == "fix" and len(rows(made)) == 3)
+
+
+async def test_key_typed_while_the_list_opens_moves_the_highlight(app):
+    picked = []
+    async with (made := app()).run_test() as pilot:
+        await settle(pilot)
+        made.push_screen(Picker("Model", MODELS), picked.append)
+        await burst(pilot, "down", "enter")
+        await until(pilot, lambda: picked)
+    assert picked == [MODELS[1].value]
+
+
+async def test_resize_does_not_move_the_highlight(app):
+    picked = []
+    async with (made := app()).run_test(size=(100, 30)) as pilot:
+        await settle(pilot)
+        made.push_screen(Picker("Model", MODELS), picked.append)
+        await settle(pilot)
+        await press(pilot, "down")
+        await pilot.resize_terminal(60, 20)
+        await settle(pilot)
+        await press(pilot, "enter")
+        await until(pilot, lambda: picked)
+    assert picked == [MODELS[1].value]

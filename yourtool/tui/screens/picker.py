@@ -82,8 +82,7 @@ class Picker(Dialog[str | None]):
         """Replace the choices; the highlighted one stays highlighted."""
         self._choices = _choices_by_text(choices)
         if self.is_attached:
-            at = self.options.highlighted
-            self._refresh_options(selected=None if at is None else self._visible_choices[at].value)
+            self._redraw_options()
 
     def compose(self) -> ComposeResult:
         """Lay out the filter above the list."""
@@ -103,11 +102,11 @@ class Picker(Dialog[str | None]):
             " · ".join(filter(None, (keys, self._hint))) or "Enter selects · Esc closes"
         )
         self.filter.focus()
-        self.call_after_refresh(self._refresh_options)
+        self._refresh_options()  # before the width is known, for keys that are typed already
 
     def on_resize(self, _event: events.Resize) -> None:
         """Truncate the rows to the new width."""
-        self.call_after_refresh(self._refresh_options)
+        self.call_after_refresh(self._redraw_options)
 
     @on(Input.Changed)
     def apply_filter(self) -> None:
@@ -141,6 +140,11 @@ class Picker(Dialog[str | None]):
         now = self.options.highlighted
         place = enabled.index(now) if now in enabled else -1
         self.options.highlighted = enabled[max(0, min(place + step, len(enabled) - 1))]
+
+    def _redraw_options(self) -> None:
+        """Show the choices again; the highlighted one stays highlighted."""
+        at = self.options.highlighted
+        self._refresh_options(selected=None if at is None else self._visible_choices[at].value)
 
     def _refresh_options(self, selected: str | None = None) -> None:
         """Show the matching choices; highlight the one with the value `selected`."""
