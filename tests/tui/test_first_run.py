@@ -4,6 +4,7 @@ import pytest
 
 from tests.tui.fakes import SONNET, TOUR, FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import press, say, screen_text, settle, until
+from yourtool.errors import UsageError
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.prompt_input import TOUR_PROMPT
 
@@ -168,3 +169,14 @@ async def test_first_prompt_with_control_characters_is_sent_as_it_was_given(open
     async with app.run_test() as pilot:
         await until(pilot, lambda: session.sent)
         assert session.sent == ["look\nat \x1b[31mthis\N{REPLACEMENT CHARACTER}"]
+
+
+async def test_first_prompt_is_in_the_prompt_if_no_session_can_be_opened():
+    async def fails():
+        raise UsageError("there is no such provider")
+
+    app = YourtoolApp(fails)
+    app.first_prompt = "fix it"
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: "no such provider" in screen_text(app))
+        assert app.chat.prompt.text == "fix it"

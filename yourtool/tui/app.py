@@ -34,6 +34,7 @@ from yourtool.tui.screens.sessions import (
     build_last_words,
     open_earlier_session,
     queue_first_prompt,
+    restore_first_prompt,
     require_session,
     show_session,
     suggest_local_servers,
@@ -319,8 +320,6 @@ class YourtoolApp(FirstScreenApp):
         self.failed = True
         self._close_messages_no_wait()
 
-    # ── internals ───────────────────────────────────────────────────────────────────────────────
-
     @work(group="open")
     async def _open_core(self) -> None:
         try:
@@ -336,6 +335,7 @@ class YourtoolApp(FirstScreenApp):
 
     def _show_failed_opening(self, exit_code: int, reason: str) -> None:
         self._exit_code = exit_code
+        restore_first_prompt(self.chat, self.first_prompt)
         self.chat.status.without_session = "not opened"
         self.chat.refresh_status()
         self.chat.note("error", reason)
@@ -355,8 +355,7 @@ class YourtoolApp(FirstScreenApp):
         if self._load_highlight is not None:
             self.chat.set_highlight(await asyncio.to_thread(self._load_highlight))
         await attach_from_options(self.chat, runtime)
-        if text := self.first_prompt:
-            queue_first_prompt(self.chat, runtime, session, text, may_send=is_as_requested)
+        queue_first_prompt(self.chat, runtime, session, self.first_prompt, may_send=is_as_requested)
         await show_session(self.chat, runtime, session)
         self._show_warnings(runtime)
         update_demo_banner(self.chat)

@@ -9,7 +9,7 @@ from yourtool.messages.message import now
 from yourtool.models import DEMO
 from yourtool.store.base import resolve_id
 from yourtool.text import storable
-from yourtool.tui.drafts import fold_text, normalize_newlines
+from yourtool.tui.drafts import Draft, fold_text, normalize_newlines
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.transcript.scrollback import render_transcript
@@ -128,7 +128,9 @@ def queue_first_prompt(
     It waits for the user if the requested session could not be opened (not `may_send`), if only the
     demo script would answer, or if it is not a valid command.
     """
-    draft, queue = fold_text(storable(normalize_newlines(text))), chat.runner.queue
+    if not text:
+        return
+    draft, queue = _first_draft(text), chat.runner.queue
     queue.add(draft, first=True)
     chat.input.add_to_history(draft)
     if not may_send:
@@ -137,6 +139,16 @@ def queue_first_prompt(
         queue.pause("no model is set up, /key enters a key")
     elif not chat.input.accepts(draft):
         queue.pause("the command is not valid")
+
+
+def restore_first_prompt(chat: ChatScreen, text: str) -> None:
+    """Put the prompt of the command line into the prompt, because no session can send it."""
+    if text:
+        chat.restore_draft(_first_draft(text), selected=False)
+
+
+def _first_draft(text: str) -> Draft:
+    return fold_text(storable(normalize_newlines(text)))
 
 
 def update_demo_banner(chat: ChatScreen) -> None:
