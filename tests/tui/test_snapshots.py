@@ -22,7 +22,7 @@ from tests.tui.fakes import (
     turn_start,
 )
 from tests.tui.pilot_helpers import press, say, settle, until
-from yourtool.agent.commands import sessions
+from yourtool.agent.commands import session_list
 from yourtool.effects import Confirmation, Preview, SideEffects
 from yourtool.events.deltas import ToolUseEnd, ToolUseStart
 from yourtool.events.tools import ToolCalled
@@ -194,7 +194,7 @@ def test_picker(app_of, snap_compare, size):
 @SIZES
 @pytest.mark.req("R-TUI-24")
 def test_resume(app_of, snap_compare, size, monkeypatch):
-    monkeypatch.setattr(sessions, "now", lambda: WHEN)
+    monkeypatch.setattr(session_list, "now", lambda: WHEN)
 
     async def play(pilot):
         await opened(pilot)
