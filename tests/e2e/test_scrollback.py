@@ -22,7 +22,7 @@ def test_conversation_stays_after_exit_with_the_line_that_resumes_it(work, serve
         terminal.wait("this · done", r"ask  \d+% ctx")
         terminal.send("\x04")
         assert terminal.end() == 0
-        after = terminal.output[terminal.output.rindex(b"\x1b[?1049l") :].decode()
+        after = terminal.output[terminal.output.rindex(b"\x1b[?1049l") :].decode(errors="replace")
     lines = re.sub("\x1b\\[[0-9;?]*[a-z<]?u?", "", after).splitlines()
     assert "❯ hello" in lines
     assert any("this · done" in line for line in lines)
@@ -41,7 +41,7 @@ def test_plain_narrow_terminal_gets_plain_narrow_lines(work, served):
         terminal.wait("done", "ask")
         terminal.send("\x04")
         assert terminal.end() == 0
-        after = terminal.output[terminal.output.rindex(b"\x1b[?1049l") :].decode()
+        after = terminal.output[terminal.output.rindex(b"\x1b[?1049l") :].decode(errors="replace")
     assert not re.search(r"\x1b\[[0-9;]*[34][0-9;]*m", after)
     lines = re.sub("\x1b\\[[0-9;?]*[a-zA-Z]|\x1b\\[<u", "", after).splitlines()
     assert "> hello" in lines
@@ -56,7 +56,7 @@ def test_setting_prints_only_the_line_that_resumes(work, served):
         terminal.wait("this · done", r"ask  \d+% ctx")
         terminal.send("\x04")
         assert terminal.end() == 0
-        after = terminal.output[terminal.output.rindex(b"\x1b[?1049l") :].decode()
+        after = terminal.output[terminal.output.rindex(b"\x1b[?1049l") :].decode(errors="replace")
     assert "hello" not in after
     assert "--resume sess_" in after
 
@@ -69,7 +69,7 @@ def test_key_prints_the_conversation_and_any_key_returns(work, served):
         left = len(terminal.output)
         terminal.send("[")
         terminal.wait("Press any key to return to yourtool")
-        printed = terminal.output[left:].decode()
+        printed = terminal.output[left:].decode(errors="replace")
         assert "hello" in printed[printed.index("\x1b[?1049l") :]
         terminal.send("x")
         terminal.wait(

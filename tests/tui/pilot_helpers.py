@@ -14,8 +14,16 @@ FRAME = 0.017
 """Time that Textual needs for layout and painting, in seconds."""
 
 
+OPENING_PAUSES = 50
+"""How often `settle` pauses while the app opens its session, which some tests delay."""
+
+
 async def settle(pilot: Pilot) -> None:
     """Let every widget handle its messages and those that follow from them."""
+    for _ in range(OPENING_PAUSES):
+        if not any(worker.group == "open" and worker.is_running for worker in pilot.app.workers):
+            break
+        await asyncio.sleep(FRAME / 4)
     for _ in range(3):
         await paint(pilot)
         await asyncio.sleep(FRAME / 4)

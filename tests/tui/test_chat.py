@@ -113,9 +113,8 @@ async def test_resume_replays_the_stored_session(home, session):
     app, runtime = app_of(home, session, resume="sess_9")
     runtime.store.summaries.append(type("S", (), {"id": "sess_9abc"}))
     async with app.run_test() as pilot:
-        await settle(pilot)
+        await until(pilot, lambda: "Hello to you." in screen_text(app))
         assert runtime.resumed == ["sess_9abc"]
-        assert "Hello to you." in screen_text(app)
 
 
 async def test_session_in_use_is_reported_and_a_new_one_starts(home, session):
