@@ -171,7 +171,7 @@ class Completer:
 
 
 def _get_file_query(before: str) -> str | None:
-    """Return the beginning of a file name before the cursor; None if there is none."""
+    """Return the start of a file name that ends at the cursor; None for other text."""
     found = _MENTION.search(before) or _ATTACHMENT.fullmatch(before)
     return None if found is None or before.startswith("!") else found[1]
 

@@ -61,7 +61,7 @@ class ItemLayout:
         return self._index.get(item)
 
     def find_next(self, at: int, step: int, accepts: Callable[[Item], bool]) -> int | None:
-        """Return the position of the next accepted item in a direction; None if there is none."""
+        """Return the position of the next accepted item in a direction; None at the end."""
         at += step
         while 0 <= at < len(self):
             if accepts(self.items[at]):
