@@ -1,6 +1,8 @@
 """Press keys and wait for their effects, without waiting for an idle CPU."""
 
 import asyncio
+import sys
+from concurrent.futures.thread import _threads_queues
 
 from textual import events
 from textual.keys import _character_to_key
@@ -14,19 +16,34 @@ FRAME = 0.017
 """Time that Textual needs for layout and painting, in seconds."""
 
 
-OPENING_PAUSES = 50
-"""How often `settle` pauses while the app opens its session, which some tests delay."""
+LONGEST_WORK = 2.0
+"""Seconds that `settle` waits for work that goes on, such as a thread that a test holds up."""
 
 
 async def settle(pilot: Pilot) -> None:
-    """Let every widget handle its messages and those that follow from them."""
-    for _ in range(OPENING_PAUSES):
-        if not any(worker.group == "open" and worker.is_running for worker in pilot.app.workers):
-            break
-        await asyncio.sleep(FRAME / 4)
+    """Wait until nothing goes on by itself: the next step needs a key, a timer or a process."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + LONGEST_WORK
     for _ in range(3):
         await paint(pilot)
         await asyncio.sleep(FRAME / 4)
+        while not _is_at_rest(loop) and loop.time() < deadline:
+            await asyncio.sleep(0.001 if _threads_work() else 0)
+
+
+def _is_at_rest(loop: asyncio.AbstractEventLoop) -> bool:
+    is_due = any(timer.when() <= loop.time() for timer in loop._scheduled[:1])
+    return not (loop._ready or is_due or _threads_work())
+
+
+def _threads_work() -> bool:
+    """Whether a thread of a pool has something to do, or has not yet told its result."""
+    frames = sys._current_frames()
+    return any(
+        not queue.empty() or frames[thread.ident].f_code.co_name != "_worker"
+        for thread, queue in list(_threads_queues.items())
+        if thread.is_alive() and thread.ident in frames
+    )
 
 
 async def paint(pilot: Pilot) -> None:
@@ -67,12 +84,12 @@ async def say(pilot: Pilot, text: str) -> None:
 
 
 async def until(pilot: Pilot, condition) -> None:
-    """Wait until a condition is true."""
-    for _ in range(400):
+    """Wait until a condition is true, however long it takes."""
+    for _ in range(1_000):
         if condition():
             return
-        await settle(pilot)
-        await asyncio.sleep(0.005)
+        await paint(pilot)
+        await asyncio.sleep(FRAME)
     raise AssertionError("it did not come to be")
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.doubling import LINEAR, growth
 from tests.tui.fakes import Ask
-from tests.tui.pilot_helpers import press, screen_text, settle, until
+from tests.tui.pilot_helpers import paint, press, screen_text, send_key, settle, until
 from tests.tui.test_approval import Clock, ask, asking, wait
 from yourtool.effects import Confirmation, Preview, SideEffects, Verdict
 from yourtool.text import escape_line
@@ -90,8 +90,9 @@ async def test_approval_prompt_with_a_large_text_does_not_block_the_loop(home, k
         panel = await ask(pilot, clock)
         assert "│ " in screen_text(app)
         assert "lines not shown" in screen_text(app)
-        await press(pilot, "ctrl+e", "pagedown", "ctrl+end", "pageup", "ctrl+home")
-        await press(pilot, "escape")
+        for key in ("ctrl+e", "pagedown", "ctrl+end", "pageup", "ctrl+home", "escape"):
+            send_key(pilot, key)
+            await paint(pilot)  # the preview is still drawn in slices
         await until(pilot, lambda: asked.decision is not None)
         assert panel.confirmation is None
 
