@@ -1,6 +1,7 @@
 """The idle program uses no CPU."""
 
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -35,15 +36,24 @@ def settle(terminal):
     raise AssertionError("it never became quiet")
 
 
-def test_waiting_turn_shows_its_time_until_it_is_stopped(tmp_path, home):
-    work = tmp_path / "work"
-    work.mkdir()
+@contextmanager
+def slow_reply(tmp_path, home, settings=""):
+    """A program that waits for the reply to its first prompt."""
+    (work := tmp_path / "work").mkdir()
+    directory = Path(home["YOURTOOL_HOME"])
+    directory.mkdir(mode=0o700)
+    (directory / "config.toml").write_text(settings)
     with (
         ProviderServer([Reply("one two three four", pause=3)]) as server,
         Terminal(YOURTOOL, cwd=work, env={**home, **server.environment}) as terminal,
     ):
         terminal.wait("anthropic:")
         terminal.say("hello")
+        yield terminal
+
+
+def test_waiting_turn_shows_its_time_until_it_is_stopped(tmp_path, home):
+    with slow_reply(tmp_path, home) as terminal:
         terminal.wait(r"❯ hello\n\n[◐◓◑◒] Waiting for anthropic · \d s · Esc to interrupt")
         before = len(terminal.output)
         terminal.wait(r"Waiting for anthropic · [^01] s")
@@ -53,17 +63,7 @@ def test_waiting_turn_shows_its_time_until_it_is_stopped(tmp_path, home):
 
 
 def test_reduced_motion_shows_no_spinner(tmp_path, home):
-    work = tmp_path / "work"
-    work.mkdir()
-    directory = Path(home["YOURTOOL_HOME"])
-    directory.mkdir(mode=0o700)
-    (directory / "config.toml").write_text("[ui]\nreduced_motion = true\n")
-    with (
-        ProviderServer([Reply("one two three four", pause=3)]) as server,
-        Terminal(YOURTOOL, cwd=work, env={**home, **server.environment}) as terminal,
-    ):
-        terminal.wait("anthropic:")
-        terminal.say("hello")
+    with slow_reply(tmp_path, home, "[ui]\nreduced_motion = true\n") as terminal:
         terminal.wait(r"• Waiting for anthropic · [^01] s · Esc to interrupt")
         assert not any(frame.encode() in terminal.output for frame in "◐◓◑◒")
 

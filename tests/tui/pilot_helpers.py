@@ -17,11 +17,11 @@ FRAME = 0.017
 
 
 LONGEST_WORK = 2.0
-"""Seconds that `settle` waits for work that goes on, such as a thread that a test holds up."""
+"""Seconds that `settle` waits for work that does not end, such as a thread that a test blocks."""
 
 
 async def settle(pilot: Pilot) -> None:
-    """Wait until nothing goes on by itself: the next step needs a key, a timer or a process."""
+    """Wait until the loop is idle: the next step needs a key, a timer or a process."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + LONGEST_WORK
     for _ in range(3):
@@ -37,7 +37,7 @@ def _is_at_rest(loop: asyncio.AbstractEventLoop) -> bool:
 
 
 def _threads_work() -> bool:
-    """Whether a thread of a pool has something to do, or has not yet told its result."""
+    """Whether a thread of a pool has something to do, or has not delivered its result."""
     frames = sys._current_frames()
     return any(
         not queue.empty() or frames[thread.ident].f_code.co_name != "_worker"
