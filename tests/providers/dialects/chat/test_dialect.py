@@ -1,12 +1,11 @@
 import json
 import logging
-import os
-from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from tests.providers.golden_bodies import build_full_request, check_golden
 from tests.providers.histories import as_message, build_full_history, image, reply_metadata
 from tests.providers.recorded_exchanges import (
     READ,
@@ -37,7 +36,6 @@ from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import WireAdapter
 
-GOLDEN = Path(__file__).parent / "golden"
 GPT = model("openai", "gpt-4o")
 REASONER = model("openai", "gpt-5", uses_max_completion_tokens=True, accepts_temperature=False)
 ROUTED = model("openrouter", "deepseek/deepseek-v3")
@@ -47,14 +45,6 @@ def wire(outgoing, *, provider="openai", **quirks):
     body = ChatDialect(quirks).to_wire(outgoing).body
     assert problems(provider, "chat", body) == []
     return json.loads(body)
-
-
-def check_golden(name, body):
-    path = GOLDEN / name
-    if os.environ.get("WRITE_GOLDEN"):
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(body + b"\n")
-    assert body + b"\n" == path.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -67,18 +57,11 @@ def check_golden(name, body):
 )
 @pytest.mark.req("R-ADP-01")
 def test_conversation_with_every_block_has_the_golden_body(target, quirks, golden):
-    outgoing = request(
-        target,
-        build_full_history(target),
-        (READ,),
-        stop_sequences=("END",),
-        temperature=0.5,
-        effort="high",
-    )
+    outgoing = build_full_request(target)
     posted = ChatDialect(quirks).to_wire(outgoing)
     assert posted.path == "/chat/completions"
     assert problems(target.provider, "chat", posted.body) == []
-    check_golden(golden, posted.body)
+    check_golden(f"chat/{golden}", posted.body)
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=examples(20))

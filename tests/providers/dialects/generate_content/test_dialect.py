@@ -1,12 +1,11 @@
 import itertools
 import json
 import logging
-import os
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from tests.providers.golden_bodies import build_full_request, check_golden
 from tests.providers.histories import as_message, build_full_history, image
 from tests.providers.recorded_exchanges import (
     READ,
@@ -35,7 +34,6 @@ from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import WireAdapter
 
-GOLDEN = Path(__file__).parent / "golden"
 FLASH = model("google", "gemini-3.5-flash")
 OLDER = model("google", "gemini-2.5-flash", thinking="budget")
 SKIP = "skip_thought_signature_validator"
@@ -70,21 +68,12 @@ def frame(*parts, finish=None, **rest):
 )
 @pytest.mark.req("R-ADP-01")
 def test_conversation_with_every_block_has_the_golden_body(target, golden):
-    outgoing = request(
-        target,
-        build_full_history(target),
-        (READ,),
-        stop_sequences=("END",),
-        temperature=0.5,
-        effort="high",
-    )
+    outgoing = build_full_request(target)
     posted = GenerateContentDialect().to_wire(outgoing)
     name = target.wire_name
     assert posted.path == f"/v1beta/models/{name}:streamGenerateContent?alt=sse"
     assert problems("gemini", "generateContent", posted.body) == []
-    if os.environ.get("WRITE_GOLDEN"):
-        (GOLDEN / golden).write_bytes(posted.body + b"\n")
-    assert posted.body + b"\n" == (GOLDEN / golden).read_bytes()
+    check_golden(f"generate_content/{golden}", posted.body)
 
 
 @pytest.mark.parametrize(

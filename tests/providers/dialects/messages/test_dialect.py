@@ -1,13 +1,12 @@
 import json
 import logging
-import os
-from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.providers.dialect_cases import sse
+from tests.providers.golden_bodies import check_golden
 from tests.providers.histories import as_message, build_full_history, image, reply_metadata
 from tests.providers.recorded_exchanges import (
     NAMES,
@@ -41,7 +40,6 @@ from yourtool.providers.replies.reply import Reply
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 
-GOLDEN = Path(__file__).parent / "golden"
 SONNET = model("anthropic", "claude-sonnet-4-6")
 DOCUMENT = [
     name
@@ -64,14 +62,6 @@ def wire(outgoing: Request) -> dict:
     return json.loads(body)
 
 
-def check_golden(name: str, body: bytes) -> None:
-    path = GOLDEN / name
-    if os.environ.get("WRITE_GOLDEN"):
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(body + b"\n")
-    assert body + b"\n" == path.read_bytes()
-
-
 @pytest.mark.req("R-ADP-01")
 def test_conversation_with_every_block_has_the_golden_body():
     outgoing = request(
@@ -80,7 +70,7 @@ def test_conversation_with_every_block_has_the_golden_body():
     posted = MessagesDialect().to_wire(outgoing)
     assert posted.path == "/v1/messages"
     assert problems("anthropic", "messages", posted.body) == []
-    check_golden("anthropic.json", posted.body)
+    check_golden("messages/anthropic.json", posted.body)
 
 
 def test_equal_requests_have_equal_bytes():

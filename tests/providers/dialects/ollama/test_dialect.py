@@ -1,12 +1,11 @@
 import json
 import logging
-import os
-from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from tests.providers.golden_bodies import build_full_request, check_golden
 from tests.providers.histories import as_message, build_full_history, image, reply_metadata
 from tests.providers.recorded_exchanges import (
     READ,
@@ -32,7 +31,6 @@ from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import WireAdapter
 
-GOLDEN = Path(__file__).parent / "golden"
 QWEN = model("ollama", "qwen3:8b")
 OSS = model("ollama", "gpt-oss:20b")
 
@@ -75,20 +73,10 @@ async def play_lines(*lines, outgoing=None):
 
 @pytest.mark.req("R-ADP-01")
 def test_conversation_with_every_block_has_the_golden_body():
-    outgoing = request(
-        QWEN,
-        build_full_history(QWEN),
-        (READ,),
-        stop_sequences=("END",),
-        temperature=0.5,
-        effort="high",
-    )
+    outgoing = build_full_request(QWEN)
     body = OllamaDialect().to_wire(outgoing).body
     assert problems("ollama", "chat", body) == []
-    path = GOLDEN / "ollama.json"
-    if os.environ.get("WRITE_GOLDEN"):
-        path.write_bytes(body + b"\n")
-    assert body + b"\n" == path.read_bytes()
+    check_golden("ollama/ollama.json", body)
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=examples(20))

@@ -1,12 +1,11 @@
 import json
 import logging
-import os
-from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from tests.providers.golden_bodies import build_full_request, check_golden
 from tests.providers.histories import as_message, build_full_history, image, reply_metadata
 from tests.providers.recorded_exchanges import (
     NAMES,
@@ -36,7 +35,6 @@ from yourtool.providers.requests.request_view import build_request_view
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.providers.wire import WireAdapter
 
-GOLDEN = Path(__file__).parent / "golden"
 GPT = model("openai", "gpt-5", accepts_temperature=False)
 PLAIN = model(
     "openai",
@@ -97,29 +95,15 @@ async def play_events(*events, named=True):
     return await collect_events(speaker, request(GPT))
 
 
-def check_golden(name, body):
-    path = GOLDEN / name
-    if os.environ.get("WRITE_GOLDEN"):
-        path.write_bytes(body + b"\n")
-    assert body + b"\n" == path.read_bytes()
-
-
 @pytest.mark.parametrize(
     ("target", "golden"), [(GPT, "openai_responses.json"), (PLAIN, "openai_responses_plain.json")]
 )
 @pytest.mark.req("R-ADP-01")
 def test_conversation_with_every_block_has_the_golden_body(target, golden):
-    outgoing = request(
-        target,
-        build_full_history(target),
-        (READ,),
-        stop_sequences=("END",),
-        temperature=0.5,
-        effort="high",
-    )
+    outgoing = build_full_request(target)
     posted = ResponsesDialect().to_wire(outgoing)
     assert problems("openai", "responses", posted.body) == []
-    check_golden(golden, posted.body)
+    check_golden(f"responses/{golden}", posted.body)
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=examples(20))
