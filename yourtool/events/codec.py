@@ -15,7 +15,7 @@ from msgspec.structs import asdict, replace
 
 from yourtool.events.catalog import FACT_TYPES, AnyFact
 from yourtool.events.facts import Fact
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, Purpose
+from yourtool.events.model_calls import FailedAttempt, LlmCallCompleted, LlmCallFailed, Purpose
 from yourtool.messages.blocks import ThinkingBlock
 from yourtool.messages.message import ReplyMessage
 from yourtool.messages.metadata import StopReason
@@ -44,20 +44,9 @@ class StoredLlmCallCompleted(Fact, frozen=True, kw_only=True, tag="llm.call_comp
     purpose: Purpose = UNSET
 
 
-class StoredLlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"):
+class StoredLlmCallFailed(FailedAttempt, frozen=True, kw_only=True, tag="llm.call_failed"):
     """An attempt failed; a retry has a higher `retry_count`."""
 
-    model: str
-    provider: str
-    error_class: str
-    error_message_redacted: str
-    error_code: str | None = None
-    provider_status: int | None = None
-    retryable: bool = False
-    retry_count: int
-    latency_ms: int
-    message: ReplyMessage | None = None
-    cut_calls: Mapping[str, str] = {}
     input_tokens: int = 0
     output_tokens: int = 0
     cached_input_tokens: int = 0

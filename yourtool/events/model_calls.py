@@ -72,8 +72,8 @@ class LlmCallCompleted(Fact, frozen=True, kw_only=True, tag="llm.call_completed"
         return self.message.metadata.stop_reason or StopReason.OTHER
 
 
-class LlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"):
-    """An attempt failed; a retry has a higher `retry_count`."""
+class FailedAttempt(Fact, frozen=True, kw_only=True):
+    """What the fact of a failed attempt and its stored form have in common."""
 
     actor: ClassVar[Actor] = Actor.AGENT
     sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
@@ -92,6 +92,11 @@ class LlmCallFailed(Fact, frozen=True, kw_only=True, tag="llm.call_failed"):
     """The incomplete reply, if any, with status `error` or `cancelled`."""
     cut_calls: Mapping[str, str] = {}
     """Tool names of incomplete calls, by call id; none of them ran."""
+
+
+class LlmCallFailed(FailedAttempt, frozen=True, kw_only=True, tag="llm.call_failed"):
+    """An attempt failed; a retry has a higher `retry_count`."""
+
     usage: Usage | None = None
     """Tokens and price, equal to those of the incomplete reply, if any; None: unknown."""
     usage_extra: UsageExtra | None = None
