@@ -7,7 +7,8 @@ that the program itself causes counts, however busy the machine is:
 - where every look at the thread found it asleep in a system call, such as `nanosleep` or `read`,
   all the time, without what it waited for a processor;
 - otherwise, all the time without what any thread waited for a processor: a thread that holds the
-  interpreter lock without one keeps the loop waiting.
+  interpreter lock without one keeps the loop waiting. Nothing counts while a new thread has not
+  started, which needs only a processor.
 
 The waits are those in `schedstat` (https://docs.kernel.org/scheduler/sched-stats.html); where the
 system has none, only CPU time counts. Full garbage collections are subtracted: their time depends
@@ -34,6 +35,8 @@ _INTERVAL = 0.05
 _TASKS = Path("/proc/self/task")
 _LOCKS = {"x86_64": b"202", "aarch64": b"98"}.get(platform.machine(), b"")
 """The system call `futex`, in which threads wait for the interpreter lock."""
+_STARTS_A_THREAD = "in start\n    self._started.wait()"
+"""Part of the stack of `threading.Thread.start`."""
 
 
 class LoopBlockedError(AssertionError):
@@ -121,7 +124,9 @@ class _Watchdog:
         """Record a loop, in its own thread, if it was blocked for too long."""
         seconds -= self.collected - selector.collected
         blocked = time.thread_time() - selector.cpu - (self.collected - selector.collected)
-        if selector.stack and (_TASKS / str(selector.tid) / "schedstat").exists():
+        is_starting = _STARTS_A_THREAD in selector.stack
+        is_measured = (_TASKS / str(selector.tid) / "schedstat").exists()
+        if selector.stack and is_measured and not is_starting:
             waited = _wait_of(selector.tid) - selector.wait
             if selector.asleep < selector.looks:
                 waits = _waits(without=selector.tid).items()

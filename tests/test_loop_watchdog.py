@@ -1,5 +1,6 @@
 import asyncio
 import re
+import threading
 import time
 
 import pytest
@@ -45,6 +46,18 @@ async def test_waiting_and_work_in_small_parts_do_not_block():
     await asyncio.sleep(0.05)
     await asyncio.to_thread(time.sleep, 0.05)
     fail_if_blocked()
+
+
+async def test_a_thread_that_gets_no_processor_does_not_block():
+    class Late(threading.Thread):
+        def _bootstrap(self) -> None:
+            time.sleep(LIMIT + 0.2)
+            super()._bootstrap()
+
+    (late := Late(target=lambda: None)).start()
+    await asyncio.sleep(0)
+    fail_if_blocked()
+    late.join()
 
 
 def test_a_loop_of_the_program_itself_is_watched():
