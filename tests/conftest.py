@@ -90,14 +90,28 @@ def tmp_path(directories: Iterator[Path]) -> Path:
     return next(directories)
 
 
+_DESKTOP = (
+    "DISPLAY",
+    "SSH_CONNECTION",
+    "SSH_TTY",
+    "STY",
+    "TMUX",
+    "WAYLAND_DISPLAY",
+    "WSL_DISTRO_NAME",
+    "__CF_USER_TEXT_ENCODING",
+)
+"""Variables with which a test would read and change the clipboard of its user."""
+
+
 @pytest.fixture(autouse=True)
 def home(monkeypatch: pytest.MonkeyPatch, directories: Iterator[Path]) -> Path:
     """The directories of this test's settings, sessions and logs."""
     for name in os.environ:
         if name.startswith(_FOREIGN) and name not in _KEPT:
             monkeypatch.delenv(name)
-    for name in ("NO_COLOR", "FORCE_COLOR"):
+    for name in ("NO_COLOR", "FORCE_COLOR", *_DESKTOP):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm-256color")
     path = next(directories)
     monkeypatch.setenv("YOURTOOL_HOME", str(path))
     return path

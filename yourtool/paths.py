@@ -45,6 +45,11 @@ class Paths(Struct, frozen=True):
         return self.state / "spill" / session_id
 
     @property
+    def copied_text(self) -> Path:
+        """The last text that was copied where there is no clipboard; mode 0600."""
+        return self.state / "copied.txt"
+
+    @property
     def log_file(self) -> Path:
         """The diagnostic log; mode 0600."""
         return self.state / "log" / "yourtool.log"

@@ -754,6 +754,22 @@ async def test_copy_copies_the_source_of_the_last_reply(home, session):
         await until(pilot, lambda: not app.chat.runner.is_running and session.state.messages)
         await say(pilot, "/copy")
         await until(pilot, lambda: app.clipboard == "Hello to you.")
+        told = "Copied 13 characters through the terminal (OSC 52)."
+        await until(pilot, lambda: told in screen_text(app))
+
+
+@pytest.mark.req("R-TUI-25")
+async def test_copy_list_copies_the_chosen_code_block(home, session):
+    app, _ = app_of(home, session)
+    session._scripts = [turn("hello", "First:\n```python\nprint(1)\n```\n")]
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "hello")
+        await until(pilot, lambda: not app.chat.runner.is_running and session.state.messages)
+        await say(pilot, "/copy list")
+        await until(pilot, lambda: "python · 1 line, 9 characters" in screen_text(app))
+        await press(pilot, "down", "enter")
+        await until(pilot, lambda: app.clipboard == "print(1)\n")
 
 
 async def test_theme_changes_the_colours(home, session):

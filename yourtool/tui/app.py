@@ -22,7 +22,7 @@ from yourtool.errors import YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.paths import resolve_paths
 from yourtool.terminal_modes import has_job_control
-from yourtool.text import encodable
+from yourtool.tui.clipboard import Clipboard, get_copied_part
 from yourtool.tui.display_filters import AsciiFilter, NoColorFilter
 from yourtool.tui.first_screen_app import FirstScreenApp
 from yourtool.tui.output_filter import SanitizeFilter
@@ -42,7 +42,6 @@ from yourtool.tui.screens.sessions import (
 )
 from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.terminal import (
-    MAX_COPIED_CHARACTERS,
     BackgroundReported,
     OutputDriver,
     notification_sequence,
@@ -244,14 +243,10 @@ class YourtoolApp(FirstScreenApp):
             prompt.insert_typed(event.character)
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy a text through the terminal, cut after `MAX_COPIED_CHARACTERS`."""
-        super().copy_to_clipboard(encodable(text[:MAX_COPIED_CHARACTERS]))
-        if len(text) > MAX_COPIED_CHARACTERS:
-            self.chat.note(
-                "warning",
-                f"Only the first {MAX_COPIED_CHARACTERS:,} characters were copied;"
-                " `/export FILE.jsonl` writes the complete session.",
-            )
+        """Copy a text in the background, and show where it was copied."""
+        self._clipboard = get_copied_part(text)
+        clipboard = Clipboard(self._write_to_terminal, self.chat.note, os.environ)
+        self.run_worker(clipboard.copy(text), group="clipboard")
 
     def action_leave(self) -> None:
         """Ctrl+D: quit if the prompt is empty, else delete a character."""

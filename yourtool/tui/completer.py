@@ -128,9 +128,9 @@ class Completer:
 
     def _arguments(self, name: str, query: str) -> Suggestions | None:
         command = next((each for each in COMMANDS if each.name == name), None)
-        if command is None or command.argument_kind is None or query in dict(command.keywords):
+        if command is None or query in dict(command.keywords):
             return None
-        described = dict(self.values.get(command.argument_kind, ()))
+        described = dict(self.values.get(command.argument_kind or "", ()))
         if command.argument_kind == "file":
             described = dict.fromkeys(self._match_files(query), self._about_files)
         found = (

@@ -17,12 +17,10 @@ from yourtool.text import printable
 from yourtool.tui.keyboard import read_keys
 from yourtool.tui.terminal_background import BackgroundReplyFilter
 
-MAX_COPIED_CHARACTERS = 1_000_000
-"""Characters that are copied at most; encoding more would delay keys."""
 _SLICE, _SLICE_SECONDS = 20, 0.01
 """Keys typed ahead are handled in slices, so that many of them do not block the event loop."""
 _ALTERNATE_SCREEN = "\x1b[?1049h"
-_BASIC_TERMINALS = ("", "dumb", "linux")
+BASIC_TERMINALS = ("", "dumb", "linux")
 """Values of TERM whose terminals print or ignore these sequences."""
 
 
@@ -146,19 +144,19 @@ class OutputDriver(LinuxDriver):
 
 def set_title_sequence(name: str, environ: Mapping[str, str]) -> str:
     """Return the sequence that saves the window title and sets it to a directory name."""
-    if environ.get("TERM", "") in _BASIC_TERMINALS:
+    if environ.get("TERM", "") in BASIC_TERMINALS:
         return ""
     return f"\x1b[22;2t\x1b]2;yourtool — {_to_one_line(name)}\x07"
 
 
 def restore_title_sequence(environ: Mapping[str, str]) -> str:
     """Return the sequence that restores the saved window title."""
-    return "" if environ.get("TERM", "") in _BASIC_TERMINALS else "\x1b[23;2t"
+    return "" if environ.get("TERM", "") in BASIC_TERMINALS else "\x1b[23;2t"
 
 
 def notification_sequence(text: str, environ: Mapping[str, str]) -> str:
     """Return a bell and, if the terminal supports it, a notification."""
-    if environ.get("TERM", "") in _BASIC_TERMINALS:
+    if environ.get("TERM", "") in BASIC_TERMINALS:
         return "\x07"
     return f"\x07\x1b]9;yourtool: {_to_one_line(text)}\x07"
 

@@ -28,6 +28,9 @@ from yourtool.errors import SwapRefusedError, UsageError
 from yourtool.events.deltas import Notice
 from yourtool.events.facts import Fact
 from yourtool.events.sessions import SessionEffortSelected, SessionModelSelected
+from yourtool.ids import new_id
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.message import ReplyMessage, now
 from yourtool.paths import resolve_paths
 
 SONNET, HAIKU = "anthropic:claude-sonnet-4-6", "anthropic:claude-haiku-4-5"
@@ -113,6 +116,32 @@ async def test_invalid_argument_is_an_error(talk):
     for text in ("/effort so-so", "/mode wild", "/copy first", "/copy 9", "/search", "/key nobody"):
         with pytest.raises(UsageError):
             await talk.run(text)
+
+
+@pytest.mark.req("R-TUI-25")
+async def test_copied_text_is_chosen_from_replies_and_their_code_blocks(talk):
+    reply = "Run this:\n\n```sh\nls -l\n```\n\nand then:\n\n```\ncd ..\npwd\n```\n"
+    for text in (reply, "Done."):
+        fields = {"session_id": talk.session.id, "content": (TextBlock(text),), "created_at": now()}
+        talk.session.state.add_message(ReplyMessage(id=new_id(), **fields))
+    [choose] = await talk.run("/copy list")
+    shown = [(each.title, each.detail) for each in choose.choices]
+    assert shown[:4] == [
+        ("Done.", "reply 1 · 1 line, 5 characters"),
+        ("Run this:", f"reply 2 · 12 lines, {len(reply)} characters"),
+        ("  ls -l", "  sh · 1 line, 6 characters"),
+        ("  cd ..", "  code · 2 lines, 10 characters"),
+    ]
+    copied = [await collect(choose.then(each.value)) for each in choose.choices[:4]]
+    texts = ("Done.", reply, "ls -l\n", "cd ..\npwd\n")
+    assert copied == [[CopyText(text)] for text in texts]
+
+
+async def test_copying_without_a_reply_is_an_error(tmp_path, monkeypatch):
+    async with open_conversation(tmp_path, monkeypatch, prompt="") as talk:
+        for text in ("/copy", "/copy list"):
+            with pytest.raises(UsageError, match="no reply to copy"):
+                await talk.run(text)
 
 
 async def test_model_is_selected_reset_and_explained(talk):

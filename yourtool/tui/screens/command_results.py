@@ -33,7 +33,6 @@ from yourtool.tui.screens.sessions import (
     switch_session,
     update_demo_banner,
 )
-from yourtool.tui.terminal import MAX_COPIED_CHARACTERS
 
 
 async def run_command(chat: ChatScreen, invocation: Invocation) -> None:
@@ -65,8 +64,6 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
             await chat.app.push_screen(ChangesScreen(title, changes, chat.highlight))
         case CopyText(text=text):
             chat.app.copy_to_clipboard(text)
-            if len(text) <= MAX_COPIED_CHARACTERS:
-                chat.note("info", f"Copied {len(text):,} characters.")
         case SettingChanged(setting="mode"):
             chat.banner.show_mode(require_session(chat)[1].mode)
         case SettingChanged():

@@ -27,7 +27,6 @@ from yourtool.events.turns import TurnCancelled, TurnCompleted
 from yourtool.tui.keys import bindings, get_label
 from yourtool.tui.slices import PAUSE_SECONDS, SLICE_SECONDS, Slices
 from yourtool.tui.styled_lines import HighlighterFactory
-from yourtool.tui.terminal import MAX_COPIED_CHARACTERS
 from yourtool.tui.transcript.activity import FRAMES_PER_SECOND, ActivityLine
 from yourtool.tui.transcript.items import Item
 from yourtool.tui.transcript.layout import ItemLayout
@@ -233,10 +232,7 @@ class Transcript(ScrollView, can_focus=True):
 
     @work(group="copy", exclusive=True)
     async def _copy_in_slices(self, selection: Selection) -> None:
-        text = await read_selection(self._layout, selection)
-        self.app.copy_to_clipboard(text)
-        if len(text) <= MAX_COPIED_CHARACTERS:
-            self.add_notice("info", f"Copied {len(text):,} characters.")
+        self.app.copy_to_clipboard(await read_selection(self._layout, selection))
 
     # Keys
 
