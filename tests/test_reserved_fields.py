@@ -25,7 +25,6 @@ RESERVED = {
     "ImportSource.source_sha256": (MESSAGES, "import of other programs' sessions"),
     "ImportSource.warnings": (MESSAGES, "import of other programs' sessions"),
     "RequestOptions.service_tier": (MESSAGES, "repeating and comparing turns"),
-    "Origin.STEERING": (MESSAGES, "messages to a running turn"),
     "Origin.FOLLOW_UP": (MESSAGES, "messages to a running turn"),
     "Origin.IMPORT_REPAIR": (MESSAGES, "import of other programs' sessions"),
     "SessionCreated.routing_policy_version": (EVENTS, "learned routing"),

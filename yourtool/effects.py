@@ -7,6 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from yourtool.messages.blocks import ContentBlock
+
 
 class SideEffects(StrEnum):
     """The strongest effect that a tool can have, not its typical one."""
@@ -126,3 +128,9 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 Confirm: TypeAlias = Callable[[Confirmation], Awaitable[Decision]]
 """Asks the user and waits; cancelled together with the turn."""
+Steering: TypeAlias = Callable[[], tuple[ContentBlock, ...] | None]
+"""Returns the next message to the running turn, or None; a turn calls it after tool results."""
+
+
+def no_steering() -> None:
+    """Return no message: the front end cannot steer."""

@@ -46,6 +46,7 @@ async def run(root, deadly, when):
     (bench.workspace / "a.txt").write_text("a cat\n")
     bench.store = DyingStore(bench.database, deadly, when)
     session = await bench.session(Scripted(SCRIPT))
+    session.steer_with(iter([(TextBlock("also say hi"),), None, None]).__next__)
     (root / "session").write_text(session.id)
     await play(session.send(PROMPT))
 

@@ -12,6 +12,7 @@ from tests.agent.killed_turns import PROMPT
 from yourtool.blobs import is_blob, read_blob
 from yourtool.errors import BlobError, StoreError
 from yourtool.events.catalog import message_of
+from yourtool.events.turns import TurnSteered
 from yourtool.messages.blocks import ImageBlock, iter_blocks
 from yourtool.messages.invariants import validate_message, validate_session
 from yourtool.messages.message import Role
@@ -217,13 +218,15 @@ def test_session_of_a_process_killed_at_any_write_can_be_resumed(tmp_path, when)
         if not session_file.exists():
             await bench.close()
             return
-        session = await bench.session(
-            Checked(Scripted(SCRIPT[3:])), resume=session_file.read_text()
-        )
+        adapter = Checked(Scripted(SCRIPT[3:]))
+        session = await bench.session(adapter, resume=session_file.read_text())
         assert await bench.store.pending_call_ids(session.id) == ()
         stored_attachments(bench, session.state.facts)
         call_count = sum(name == "tool.called" for name in names(session.state.facts))
+        steered = [fact for fact in session.state.facts if isinstance(fact, TurnSteered)]
         await play(session.send("go on"))
+        texts = [message.text for message in adapter.requests[-1].messages]
+        assert texts.count("also say hi") == len(steered) <= 1
         assert problems(session) == []
         assert turns_without_one_end(session) == []
         assert sum(name == "tool.called" for name in names(session.state.facts)) == call_count

@@ -19,6 +19,7 @@ CATALOG = {
     "session.renamed",
     "session.ended",
     "turn.started",
+    "turn.steered",
     "turn.completed",
     "turn.cancelled",
     "llm.call_started",

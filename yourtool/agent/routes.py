@@ -26,6 +26,7 @@ from yourtool.messages.message import Message
 from yourtool.messages.metadata import RoutingDecisionRecord
 from yourtool.models import Model
 from yourtool.providers.catalogue.discovery import fetch_models
+from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import Registry
 from yourtool.providers.requests.attachment_limits import find_attachment_problem
@@ -158,13 +159,14 @@ class Routes:
     def find_rejection(self, content: Sequence[ContentBlock], state: State) -> str | None:
         """Return why the model of the next turn rejects `content`, or None if it accepts it."""
         model = self.catalogue.get(state.pending_model or self.expected_model(state).id)
-        needs = Needs(
-            images=any(isinstance(block, ImageBlock) for block in content),
-            audio=any(isinstance(block, AudioBlock) for block in content),
-            documents=any(isinstance(block, DocumentBlock) for block in content),
-        )
-        rejection = find_rejection(model, needs, configured=None, unavailable=None)
-        return find_attachment_problem(content, model) if rejection is None else rejection.reason
+        return _find_content_problem(content, model)
+
+    def find_steering_problem(self, message: Message, state: State) -> str | None:
+        """Return why the model of the running turn rejects a message, or None if it accepts it."""
+        chosen = state.last_route.chosen_model if state.last_route else None
+        model = self.catalogue.get(chosen) if chosen else self.expected_model(state)
+        tokens = state.context_tokens + estimate_tokens((message,), (), model.id)
+        return _find_content_problem(message.content, model, tokens)
 
     def check_media_limits(
         self, content: Sequence[ContentBlock], override: Model | None, state: State
@@ -304,6 +306,20 @@ _UNSUPPORTED_MEDIA: Mapping[RejectionCode, tuple[str, type[MediaBlock]]] = {
     RejectionCode.NO_AUDIO_SUPPORT: ("audio file", AudioBlock),
     RejectionCode.NO_DOCUMENT_SUPPORT: ("document", DocumentBlock),
 }
+
+
+def _find_content_problem(
+    content: Sequence[ContentBlock], model: Model, input_tokens: int = 0
+) -> str | None:
+    """Return why a model rejects content in a request of `input_tokens`, or None."""
+    needs = Needs(
+        input_tokens=input_tokens,
+        images=any(isinstance(block, ImageBlock) for block in content),
+        audio=any(isinstance(block, AudioBlock) for block in content),
+        documents=any(isinstance(block, DocumentBlock) for block in content),
+    )
+    rejection = find_rejection(model, needs, configured=None, unavailable=None)
+    return find_attachment_problem(content, model) if rejection is None else rejection.reason
 
 
 def _contains_block(kind: type[MediaBlock], message: Message) -> bool:

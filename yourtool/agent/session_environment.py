@@ -9,7 +9,7 @@ from typing import Any
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.routes import Routes
 from yourtool.config import Limits, ThinkingOnSwap
-from yourtool.effects import Confirm
+from yourtool.effects import Confirm, Steering, no_steering
 from yourtool.events.deltas import Notice
 from yourtool.masking import Mask
 from yourtool.models import CacheRetention, Effort
@@ -42,6 +42,7 @@ class SessionEnvironment:
     tools: ToolSnapshot
     gate: Gate
     confirm: Confirm
+    steering: Steering = no_steering
     spill: Path
     blobs: Path
     mask: Callable[[], Mask]

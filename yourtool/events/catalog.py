@@ -33,6 +33,7 @@ from yourtool.events.turns import (
     TurnCancelled,
     TurnCompleted,
     TurnStarted,
+    TurnSteered,
 )
 from yourtool.messages.message import Message
 
@@ -47,6 +48,7 @@ AnyFact: TypeAlias = (
     | SessionRenamed
     | SessionEnded
     | TurnStarted
+    | TurnSteered
     | TurnCompleted
     | TurnCancelled
     | LlmCallStarted

@@ -24,6 +24,15 @@ class TurnStarted(Fact, frozen=True, kw_only=True, tag="turn.started"):
     """The prompt; None for a retry, whose prompt is already stored."""
 
 
+class TurnSteered(Fact, frozen=True, kw_only=True, tag="turn.steered"):
+    """The user sent a message to the running turn; it follows the results of the last calls."""
+
+    actor: ClassVar[Actor] = Actor.USER
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    message: PromptMessage
+
+
 class TurnCompleted(Fact, frozen=True, kw_only=True, tag="turn.completed"):
     """The turn ended, successfully or with the error of an `llm.call_failed`."""
 

@@ -61,8 +61,9 @@ class Message(Struct, frozen=True, kw_only=True, weakref=True):
 
     @property
     def is_prompt(self) -> bool:
-        """Whether the message is a prompt, not the output of the user's shell command."""
-        return self.role is Role.USER and self.metadata.origin != Origin.USER_SHELL
+        """Whether the message starts a turn: no message to a running one, and no shell command."""
+        others = (Origin.USER_SHELL, Origin.STEERING)
+        return self.role is Role.USER and self.metadata.origin not in others
 
     @property
     def tool_uses(self) -> tuple[ToolUseBlock, ...]:

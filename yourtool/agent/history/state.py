@@ -16,7 +16,13 @@ from yourtool.events.sessions import (
     SessionModelSelected,
 )
 from yourtool.events.tools import ShellRan, ToolCompleted, ToolFailed
-from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted, TurnStarted
+from yourtool.events.turns import (
+    RouteDecided,
+    TurnCancelled,
+    TurnCompleted,
+    TurnStarted,
+    TurnSteered,
+)
 from yourtool.messages.message import Message, Role
 from yourtool.messages.metadata import Audience, StopReason
 from yourtool.routing.router import RejectionCode, Slot
@@ -101,7 +107,7 @@ class State:
 
     @property
     def prompts(self) -> list[Message]:
-        """The prompts of the user in order, without shell commands."""
+        """The messages that started turns, in order."""
         return [message for message in self.messages if message.is_prompt]
 
     def apply(self, fact: AnyFact) -> None:
@@ -135,7 +141,7 @@ class State:
                 )
             case LlmCallStarted() | LlmCallCompleted() | LlmCallFailed():
                 self._apply_call(fact)
-            case ShellRan(message=message):
+            case ShellRan(message=message) | TurnSteered(message=message):
                 self.add_message(message)
             case ToolCompleted(message=message) | ToolFailed(message=message):
                 self.open_calls.pop(fact.tool_use_id, None)

@@ -25,8 +25,10 @@ from yourtool.agent.session.system_prompt import instruction_files, system_messa
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn.loop import run_turn
 from yourtool.agent.turn.turn import Turn
+from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.blobs import has_bytes, store_media
 from yourtool.config import Mode
+from yourtool.effects import Steering
 from yourtool.errors import ToolError, UsageError
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
@@ -35,14 +37,13 @@ from yourtool.events.tools import ShellRan
 from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted, TurnStarted
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt
-from yourtool.messages.blocks import ContentBlock, ImageBlock, TextBlock
-from yourtool.messages.message import PromptMessage, now
-from yourtool.messages.metadata import StopReason
+from yourtool.messages.blocks import ContentBlock, ImageBlock
+from yourtool.messages.message import PromptMessage
+from yourtool.messages.metadata import Origin, StopReason
 from yourtool.models import Effort, Model
 from yourtool.providers.requests.reasoning_effort import describe_effort, describe_effort_change
 from yourtool.store.base import Lease
 from yourtool.store.texts import one_line_title
-from yourtool.text import storable
 from yourtool.tools import directory_walk
 from yourtool.tools.workspace import FileReads
 
@@ -168,6 +169,27 @@ class Session:
             async for event in events:
                 yield event
 
+    def steer_with(self, steering: Steering) -> None:
+        """Set the source of messages to running turns, which `build_steering` returned."""
+        self._env.steering = steering
+
+    def build_steering(self, content: str | tuple[ContentBlock, ...]) -> tuple[ContentBlock, ...]:
+        """Return the content of a message to the running turn.
+
+        Raises:
+            UsageError: the message is invalid, or the turn cannot take it.
+        """
+        addressed = parse_address(content, self._routes.catalogue, self.workspace)
+        if addressed.override is not None:
+            raise UsageError(
+                f"The running turn stays with its model: a message to `{addressed.override.id}` has"
+                " to wait for the end of the turn. Enter queues it."
+            )
+        message = build_prompt(self.id, addressed.content, Origin.STEERING)
+        if (problem := self._routes.find_steering_problem(message, self.state)) is not None:
+            raise UsageError(f"{problem}. Enter queues the message for the next turn.")
+        return addressed.content
+
     async def retry(self) -> AsyncGenerator[Event, None]:
         """Run the last turn again with the stored user message.
 
@@ -275,7 +297,7 @@ class Session:
             await routes.load_description(addressed.override or routes.expected_model(self.state))
             toolbox = self._env.tools.renew()
             record.turn_id = new_id()
-            message = None if content is None else self._build_prompt(content)
+            message = None if content is None else build_prompt(self.id, content)
             started = await record(await asyncio.to_thread(self._build_turn_started, message))
             yield started
             for notice in self._env.new_notices(*toolbox.problems):
@@ -317,18 +339,6 @@ class Session:
         if self._interrupt is interrupt:
             self._interrupt = None
             self._record.turn_id = None
-
-    def _build_prompt(self, content: tuple[ContentBlock, ...]) -> PromptMessage:
-        """Return a user message; its id is greater than all recorded ones."""
-        return PromptMessage(
-            id=new_id(),
-            session_id=self.id,
-            content=tuple(
-                TextBlock(storable(block.text)) if isinstance(block, TextBlock) else block
-                for block in content
-            ),
-            created_at=now(),
-        )
 
     def _build_turn_started(self, message: PromptMessage | None) -> TurnStarted:
         text = message.text if message is not None else ""

@@ -1,5 +1,7 @@
 """The loop of a turn: call the model, run the tools it calls, repeat until it calls none.
 
+Messages to the running turn follow the results of the calls, where every provider accepts them.
+
 However a turn ends, the history is valid for every provider: each call has exactly one result, a
 partial reply is stored without its calls, and exactly one terminal fact ends the turn.
 """
@@ -12,6 +14,7 @@ from yourtool.agent.turn.model_call import ModelCall
 from yourtool.agent.turn.request import shorten_next_request
 from yourtool.agent.turn.tool_runner import ToolRunner
 from yourtool.agent.turn.turn import Turn
+from yourtool.agent.turn.user_messages import record_steering
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.events.model_calls import LlmCallCompleted
@@ -54,6 +57,9 @@ async def _run_steps(turn: Turn) -> AsyncGenerator[Event, None]:
                 yield event
         if limit is not None or tools.end_turn:
             return
+        if blocks:
+            async for fact in record_steering(turn):
+                yield fact
         call = ModelCall(turn)
         async with aclosing(call.stream()) as events:
             async for event in events:

@@ -44,7 +44,13 @@ from yourtool.events.tools import (
     ToolFailed,
     ToolInputInvalid,
 )
-from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted, TurnStarted
+from yourtool.events.turns import (
+    RouteDecided,
+    TurnCancelled,
+    TurnCompleted,
+    TurnStarted,
+    TurnSteered,
+)
 from yourtool.messages.blocks import ContentBlock, TextBlock, ToolUseBlock
 from yourtool.messages.message import Message
 from yourtool.messages.metadata import Audience
@@ -188,6 +194,8 @@ class Timeline:
         match event:
             case TurnStarted():
                 self._start_turn(event.message)
+            case TurnSteered():
+                self._add_user_message(event.message)
             case RouteDecided():
                 self._apply_route(event)
             case LlmCallCompleted():
@@ -276,7 +284,10 @@ class Timeline:
         self.provider, self.tokens = "", TokenCount()
         if message is None:
             self.add_notice("info", "Retrying")
-            return
+        else:
+            self._add_user_message(message)
+
+    def _add_user_message(self, message: Message) -> None:
         if message.metadata.audience is Audience.MODEL:
             return
         self._add(UserMessageItem(message.text, count_attachments(message.content)))
