@@ -307,6 +307,8 @@ class FakeRegistry:
             SimpleNamespace(
                 name=model.provider,
                 label=model.provider.title(),
+                base_url=f"https://{model.provider}.example",
+                needs_key=True,
                 key_env=(f"{model.provider.upper()}_API_KEY",),
                 key_url=f"https://{model.provider}.example/keys",
                 default_model=model.id,
@@ -356,6 +358,9 @@ class FakeRuntime:
         self.closed = False
         self.resumed: list[str] = []
         self._prepared = list(sessions)
+
+    def default_models(self, workspace: Path) -> SimpleNamespace:
+        return SimpleNamespace(preferred=SONNET.id)
 
     async def find_last_session(self) -> str | None:
         return self.store.summaries[0].id if self.store.summaries else None

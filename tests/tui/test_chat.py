@@ -6,7 +6,6 @@ from collections import Counter
 
 import pytest
 from textual import events
-from textual.widgets import OptionList
 
 from tests.tui.fakes import (
     GPT,
@@ -36,6 +35,7 @@ from yourtool.messages.usage import UsageExtra
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
 from yourtool.tui.screens.dialog import TextEntry
+from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen
 
 HELLO = turn("hello", "Hello to you.")
@@ -717,25 +717,25 @@ async def test_refused_swap_is_reported_and_keeps_the_text(home, session):
 
 
 @pytest.mark.req("R-TUI-19")
-async def test_picker_swaps_and_disables_unconfigured_models(home, session):
+async def test_list_of_models_folds_a_provider_without_a_key_and_enter_asks_for_it(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:
         await settle(pilot)
         await say(pilot, "/models")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
         await settle(pilot)
         text = screen_text(app)
-        assert text.index(SONNET.id) < text.index(GPT.id)
-        assert "OPENAI_API_KEY" in text
-        assert "$3 in, $15 out" in text
+        assert text.index("claude-sonnet-4-6") < text.index("openai: Enter sets it up (1 model)")
+        assert "in use · default" in text
+        assert "3/15" in text
         await press(pilot, *"gpt")
-        await settle(pilot)
-        assert app.screen.query_one(OptionList).option_count == 1
+        assert app.screen.highlighted.value == "openai"
+        assert "OPENAI_API_KEY" in screen_text(app)
         await press(pilot, "enter")
-        await settle(pilot)
+        await until(pilot, lambda: isinstance(app.screen, TextEntry))
         assert session.model is SONNET
-        await press(pilot, "escape")
-        await settle(pilot)
-        assert app.screen is app.chat
+        await press(pilot, *"sk-1", "enter")
+        await until(pilot, lambda: session.model.id == GPT.id)
 
 
 async def test_model_show_explains_the_last_choice(home, session):

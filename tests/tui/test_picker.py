@@ -1,5 +1,7 @@
 """Pickers: the cursor, the order of rows and their look."""
 
+import contextlib
+
 import pytest
 from textual.app import App
 from textual.widgets import OptionList
@@ -134,7 +136,7 @@ async def test_titles_of_any_length_do_not_block_the_loop(wide, entries):
         await pilot.pause()
         await pilot.press("2", "9", "9")
         await pilot.pause()
-        assert [choice.value for choice in picker._visible_choices] == ["299"]
+        assert [choice.value for choice in picker.rows] == ["299"]
 
 
 @pytest.mark.parametrize("focus", [[], ["tab"]])
@@ -247,3 +249,64 @@ async def test_resize_does_not_move_the_highlight(app):
         await press(pilot, "enter")
         await until(pilot, lambda: picked)
     assert picked == [MODELS[1].value]
+
+
+GROUPED = [
+    Choice("a:big", "big", "1M context", ("3/15", "tools"), group="a", mark="✓"),
+    Choice("a:mini", "mini", "8k context", ("0.1/0.5", "-"), group="a"),
+    Choice("b:big-mini", "big-mini", "no tools", ("free", "-"), group="b", mark="★"),
+    Choice("c", "c: Enter sets it up", "no key", group="not set up", keywords="c:giant"),
+]
+
+
+@contextlib.asynccontextmanager
+async def grouped(app, size):
+    """The list of `GROUPED`, and the values that it returns."""
+    picked = []
+    async with (made := app()).run_test(size=size) as pilot:
+        await settle(pilot)
+        picker = Picker("Model", GROUPED, columns=("$", "can"))
+        made.push_screen(picker, picked.append)
+        await until(pilot, lambda: picker.is_mounted and picker.rows)
+        await settle(pilot)
+        yield pilot, picker, picked
+
+
+@pytest.mark.req("R-TUI-19")
+async def test_filter_keeps_the_headings_of_the_groups(app):
+    async with grouped(app, (80, 24)) as (pilot, picker, _):
+        assert [row for row in picker.rows if isinstance(row, str)] == ["a", "b", "not set up"]
+        await press(pilot, *"mini")
+        await settle(pilot)
+        assert picker.rows == ["a", GROUPED[1], "b", GROUPED[2]]
+
+
+@pytest.mark.req("R-TUI-19")
+async def test_headings_are_never_chosen(app):
+    async with grouped(app, (80, 24)) as (pilot, picker, picked):
+        assert picker.highlighted is GROUPED[0]
+        await press(pilot, "up")
+        assert picker.highlighted is GROUPED[0]
+        await press(pilot, "down", "down")
+        assert picker.highlighted is GROUPED[2]
+        await press(pilot, "pagedown", "enter")
+        await until(pilot, lambda: picked)
+    assert picked == ["c"]
+
+
+@pytest.mark.req("R-TUI-19")
+async def test_filter_finds_a_row_by_its_keywords(app):
+    async with grouped(app, (80, 24)) as (pilot, picker, _):
+        await press(pilot, *"giant")
+        await settle(pilot)
+        assert picker.rows == ["not set up", GROUPED[3]]
+
+
+@pytest.mark.parametrize("size", [(40, 12), (80, 24), (120, 40)])
+@pytest.mark.req("R-TUI-19")
+async def test_text_about_the_highlighted_row_follows_it_at_every_size(app, size):
+    async with grouped(app, size) as (pilot, _, _picked):
+        assert "1M context" in screen_text(pilot.app)
+        await press(pilot, "down")
+        assert "8k context" in screen_text(pilot.app)
+        assert "1M context" not in screen_text(pilot.app)

@@ -6,8 +6,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from msgspec.structs import replace
 
 from tests.tui.fakes import (
+    GPT,
+    SONNET,
+    TOUR,
     WHEN,
     Ask,
     FakeRuntime,
@@ -30,11 +34,13 @@ from yourtool.tui.app import YourtoolApp
 from yourtool.tui.highlight import get_highlighter
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import run_command
+from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.sessions import DEMO_NOTICE
 
 SIZES = pytest.mark.parametrize(
     "size", [(40, 12), (80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}"
 )
+THEMES = pytest.mark.parametrize("theme", ["dark", "light"])
 REPLY = (
     "# Done\n\nThe parser now reads **both** forms:\n\n- `a = 1`\n- `b: 2`\n\nNothing else changed."
 )
@@ -60,7 +66,7 @@ def app_of(tmp_path, monkeypatch):
     (work / ".git").mkdir(parents=True)
     (work / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
 
-    def make(*scripts):
+    def make(*scripts, theme="dark"):
         session = FakeSession(*(scripts or (turn("hello", REPLY),)), workspace=work)
         runtime = FakeRuntime(tmp_path / "home", session)
         runtime.options.workspace = Path("/home/me/work")  # the screen must not vary
@@ -68,7 +74,7 @@ def app_of(tmp_path, monkeypatch):
         async def opens():
             return runtime
 
-        app = YourtoolApp(opens)
+        app = YourtoolApp(opens, theme=theme)
         app.chat = ChatScreen(run_command, Still())
         app.runtime_of_test = runtime
         return app
@@ -181,19 +187,25 @@ def test_error(app_of, snap_compare, size):
 
 
 @SIZES
+@THEMES
 @pytest.mark.req("R-TUI-24")
-def test_picker(app_of, snap_compare, size):
+def test_picker(app_of, snap_compare, size, theme):
+    mini = replace(SONNET, id="anthropic:claude-haiku-4-5", aliases=(), price=GPT.price)
+
     async def play(pilot):
         await opened(pilot)
+        pilot.app.runtime_of_test.catalogue.all = lambda: (GPT, SONNET, mini, TOUR)
         await say(pilot, "/models")
+        await until(pilot, lambda: isinstance(pilot.app.screen, Picker))
         await settle(pilot)
 
-    assert snap_compare(app_of(), terminal_size=size, run_before=play)
+    assert snap_compare(app_of(theme=theme), terminal_size=size, run_before=play)
 
 
 @SIZES
+@THEMES
 @pytest.mark.req("R-TUI-24")
-def test_resume(app_of, snap_compare, size, monkeypatch):
+def test_resume(app_of, snap_compare, size, theme, monkeypatch):
     monkeypatch.setattr(session_list, "now", lambda: WHEN)
 
     async def play(pilot):
@@ -214,7 +226,7 @@ def test_resume(app_of, snap_compare, size, monkeypatch):
         await say(pilot, "/resume")
         await settle(pilot)
 
-    assert snap_compare(app_of(), terminal_size=size, run_before=play)
+    assert snap_compare(app_of(theme=theme), terminal_size=size, run_before=play)
 
 
 @SIZES

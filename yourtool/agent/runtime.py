@@ -118,7 +118,7 @@ class Runtime:
         """
         session_id = new_session_id()
         chosen, project = self._explicit_model(model), workspace or self.options.workspace
-        initial = chosen or self.catalogue.get(self._default_models(project).preferred)
+        initial = chosen or self.catalogue.get(self.default_models(project).preferred)
         workspace = await self._make_scratch_copy(project) if initial.is_demo else project
         files = await asyncio.to_thread(self._open_workspace, workspace, dirs, session_id)
         env = await self._build_environment(session_id, files, tools, confirm, ToolIdMap())
@@ -254,7 +254,7 @@ class Runtime:
             self.registry,
             self.availability,
             estimates,
-            self._default_models(workspace),
+            self.default_models(workspace),
             interactive=self.options.interactive,
             structured_output=self.options.output_schema is not None,
         )
@@ -329,7 +329,8 @@ class Runtime:
         if (effort := self.options.effort) is not None:
             await record(SessionEffortSelected(effort=effort))
 
-    def _default_models(self, workspace: Path) -> DefaultModels:
+    def default_models(self, workspace: Path) -> DefaultModels:
+        """Return the default models of sessions in a directory."""
         own, named = self.config.workspaces.get(str(workspace)), self.config.model
         return DefaultModels(
             self.catalogue.resolve(own.model).id if own and own.model else None,

@@ -127,12 +127,22 @@ class EditPrompt(Struct, frozen=True):
 
 
 class Choice(Struct, frozen=True):
-    """A row of two lines; the second gives the reason if the row is disabled."""
+    """A row of two lines or, in a list with columns, of one line."""
 
     value: str
     title: str
     detail: str = ""
-    enabled: bool = True
+    """The second line; in a list with columns, a text about the highlighted row."""
+    cells: tuple[str, ...] = ()
+    """The values of the columns of the list; a row without them has its title only."""
+    mark: str = ""
+    """Symbols before the title."""
+    group: str = ""
+    """The heading above the row and its neighbours of the same group."""
+    keywords: str = ""
+    """A text that the filter searches besides what is shown."""
+    is_muted: bool = False
+    """Whether the row has a weaker colour, because it cannot be used as it is."""
 
 
 class ChoiceAction(Struct, frozen=True):
@@ -156,6 +166,8 @@ class Choose(Struct, frozen=True):
     hint: str = ""
     current: str = ""
     """Value of the row that is highlighted first."""
+    columns: tuple[str, ...] = ()
+    """Headings of the columns after the title, most important first; narrow lists omit the last."""
     actions: tuple[ChoiceAction, ...] = ()
     update: Future[tuple[Choice, ...]] | None = None
     """Returns better rows later; the handler cancels it."""

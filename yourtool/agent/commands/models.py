@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from yourtool.agent.commands.api_keys import enter_key
 from yourtool.agent.commands.base import (
     Choice,
     ChoiceAction,
@@ -23,7 +24,7 @@ from yourtool.amounts import format_age
 from yourtool.errors import SwapRefusedError, UsageError
 from yourtool.events.deltas import Notice
 from yourtool.messages.message import Message, now
-from yourtool.models import EFFORTS, Effort, Model, Price
+from yourtool.models import DEMO, EFFORTS, Effort, Model, Price
 from yourtool.saved_settings import save_setting, split_save_option
 
 if TYPE_CHECKING:
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
     from yourtool.agent.session.session import Session
 
 LEGEND = "⚒ tools  ▣ images  ♪ audio  ▤ documents  ✻ reasoning"
+COLUMNS = ("$ in/out", "context", "can", "")
+"""Headings of the columns of `/models`, most important first."""
+IN_USE, DEFAULT = "✓", "★"
+"""Marks of the model of the session, and of the default model."""
+NOT_SET_UP = "not set up"
 _DISCOVERY_SECONDS = 1
 """Seconds to wait for servers before the list is shown; later answers are added to it."""
 _PLACEHOLDERS, _FORK, _CANCEL = "placeholders", "fork", "cancel"
@@ -64,6 +70,7 @@ async def list_models(session: "Session", runtime: "Runtime", _argument: str) ->
             catalogue.all(),
             runtime.registry.configuration_problem,
             session.model.id,
+            runtime.default_models(session.project).preferred,
             lambda model_id: format_source(catalogue.discovered_at(model_id), now()),
         )
 
@@ -71,9 +78,9 @@ async def list_models(session: "Session", runtime: "Runtime", _argument: str) ->
         await runtime.find_servers(elsewhere=True)
         return get_choices()
 
-    async def save(model_id: str) -> CommandResults:
-        if model_id:
-            async for result in _switch_and_save(session, runtime, model_id):
+    async def save(value: str) -> CommandResults:
+        if ":" in value:
+            async for result in _switch_and_save(session, runtime, value):
                 yield result
 
     discovery = asyncio.ensure_future(discover())
@@ -83,10 +90,11 @@ async def list_models(session: "Session", runtime: "Runtime", _argument: str) ->
         yield Choose(
             "Model for this session",
             discovery.result() if is_complete else get_choices(),
-            then=partial(_switch_model, session, runtime),
+            then=partial(_choose_row, session, runtime),
             hint=LEGEND,
             actions=(ChoiceAction("ctrl+s", "Ctrl+S as default", save),),
             current=session.model.id,
+            columns=COLUMNS,
             update=None if is_complete else discovery,
         )
     finally:
@@ -153,6 +161,23 @@ async def _switch_and_save(session: "Session", runtime: "Runtime", name: str) ->
     yield Notice(level="info", text=f"Saved `{model.id}` as the default model in {file}.")
 
 
+async def _choose_row(session: "Session", runtime: "Runtime", value: str) -> CommandResults:
+    """Switch to the model of a row, or show how to set up the provider of a row."""
+    if ":" in value:
+        results = _switch_model(session, runtime, value)
+    elif _needs_key(runtime, value):
+        results = enter_key(session, runtime, value)
+    else:
+        raise UsageError(runtime.registry.configuration_problem(value) or f"`{value}` is set up.")
+    async for result in results:
+        yield result
+
+
+def _needs_key(runtime: "Runtime", provider: str) -> bool:
+    rows = {row.name: row for row in runtime.registry.providers()}
+    return provider in rows and bool(rows[provider].base_url) and rows[provider].needs_key
+
+
 async def _switch_model(session: "Session", runtime: "Runtime", name: str) -> CommandResults:
     """Switch to another model; switching from the demo to a real model starts a new session."""
     if session.model.is_demo and not session.busy:
@@ -179,20 +204,91 @@ def model_choices(
     models: Iterable[Model],
     why_not: Callable[[str], str | None],
     current: str,
+    default: str = "",
     source: Callable[[str], str] = lambda _: "",
 ) -> tuple[Choice, ...]:
-    """Return the usable models first, then the others with the reason why they are not.
+    """Return the usable models by provider, then one row for each provider to be set up.
 
-    `source` returns the age of a server's description of a model, by its id.
+    The provider of the model `current` comes first. `source` returns the age of a server's
+    description of a model, by its id. The value of a provider's row is its name.
     """
+    providers: dict[str, list[Model]] = {}
+    for model in sorted(models, key=lambda model: model.id):
+        providers.setdefault(model.provider, []).append(model)
+    active = current.partition(":")[0]
+    rows, missing = list[Choice](), list[Choice]()
+    for name in sorted(providers, key=lambda name: (name != active, name == DEMO, name)):
+        if (reason := why_not(name)) is None:
+            rows += _model_rows(providers[name], current, default, source)
+        else:
+            missing.append(_provider_row(name, providers[name], reason))
+    return *rows, *missing
+
+
+def _model_rows(
+    models: Sequence[Model], current: str, default: str, source: Callable[[str], str]
+) -> list[Choice]:
     rows: list[Choice] = []
     for model in models:
-        reason = why_not(model.provider)
-        alias = f" ({', '.join(model.aliases)})" if model.aliases else ""
-        mark = " ← in use" if model.id == current else ""
-        detail = reason or _format_model(model) + source(model.id)
-        rows.append(Choice(model.id, f"{model.id}{alias}{mark}", detail, reason is None))
-    return tuple(sorted(rows, key=lambda choice: (not choice.enabled, choice.value)))
+        provider, _, name = model.id.partition(":")
+        is_current, is_default = model.id == current, model.id == default
+        states = [
+            *(["in use"] if is_current else []),
+            *(["default"] if is_default else []),
+            *([] if model.known else ["capabilities are a guess"]),
+        ]
+        age = source(model.id)
+        context = _format_tokens(model.capabilities.max_context_tokens)
+        about = (
+            *states,
+            f"{context} context",
+            ", ".join(name for _, name, has in _capabilities(model) if has) or "text only",
+            format_price(model.price),
+            *([f"alias {', '.join(model.aliases)}"] if model.aliases else []),
+            *([age] if age else []),
+        )
+        rows.append(
+            Choice(
+                model.id,
+                name,
+                " · ".join(about),
+                (
+                    _format_rates(model.price),
+                    f"{context:>6}",
+                    "".join(symbol if has else "-" for symbol, _, has in _capabilities(model)),
+                    ", ".join(states) or age,
+                ),
+                mark=(IN_USE if is_current else "") + (DEFAULT if is_default else ""),
+                group=provider,
+                keywords=model.id,
+            )
+        )
+    return rows
+
+
+def _provider_row(name: str, models: Sequence[Model], reason: str) -> Choice:
+    """Return the row of a provider that has to be set up; its models are found by the filter."""
+    count = "1 model" if len(models) == 1 else f"{len(models)} models"
+    return Choice(
+        name,
+        f"{name}: Enter sets it up ({count})",
+        reason,
+        group=NOT_SET_UP,
+        keywords=" ".join(f"{model.id} {' '.join(model.aliases)}" for model in models),
+        is_muted=True,
+    )
+
+
+def _capabilities(model: Model) -> tuple[tuple[str, str, bool], ...]:
+    """Return the symbol and the name of each capability, and whether the model has it."""
+    capabilities = model.capabilities
+    return (
+        ("⚒", "tools", capabilities.supports_tools),
+        ("▣", "images", capabilities.supports_images),
+        ("♪", "audio", capabilities.supports_audio),
+        ("▤", "documents", capabilities.supports_documents),
+        ("✻", "reasoning", capabilities.supports_thinking),
+    )
 
 
 def _swap_choices(
@@ -211,7 +307,7 @@ def format_source(described_at: datetime | None, now: datetime) -> str:
     """Return the age of a server's description of its model."""
     if described_at is None:
         return ""
-    return f"  from its server, {format_age(now - described_at)}"
+    return f"from its server, {format_age(now - described_at)}"
 
 
 def format_price(price: Price | None) -> str:
@@ -227,20 +323,15 @@ def format_price(price: Price | None) -> str:
     return f"{words}, more above {_format_tokens(first)}"
 
 
-def _format_model(model: Model) -> str:
-    """Return the capabilities, context window and price of a model."""
-    capabilities = model.capabilities
-    supported = {
-        "⚒": capabilities.supports_tools,
-        "▣": capabilities.supports_images,
-        "♪": capabilities.supports_audio,
-        "▤": capabilities.supports_documents,
-        "✻": capabilities.supports_thinking,
-    }
-    symbols = "".join(symbol if is_supported else "-" for symbol, is_supported in supported.items())
-    guess = "" if model.known else "  capabilities are a guess"
-    window = _format_tokens(capabilities.max_context_tokens)
-    return f"{symbols}  {window} context  {format_price(model.price)}{guess}"
+def _format_rates(price: Price | None) -> str:
+    """Return the price of a million tokens for a column: input / output, `+` if there are tiers."""
+    if price is None:
+        return "unpriced"
+    if not price.input_per_mtok_usd and not price.output_per_mtok_usd:
+        return "free"
+    tiers = "+" if price.tiers else ""
+    into, out = price.input_per_mtok_usd.normalize(), price.output_per_mtok_usd.normalize()
+    return f"{into:>4f}/{out:f}{tiers}"
 
 
 def _format_tokens(tokens: int) -> str:

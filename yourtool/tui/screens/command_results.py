@@ -93,7 +93,12 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
 
 async def _show_picker(chat: ChatScreen, wanted: Choose) -> None:
     picker = Picker(
-        wanted.title, wanted.choices, wanted.hint, current=wanted.current, actions=wanted.actions
+        wanted.title,
+        wanted.choices,
+        wanted.hint,
+        current=wanted.current,
+        columns=wanted.columns,
+        actions=wanted.actions,
     )
     runtime, _ = require_session(chat)
     chat.completer.load_values(runtime)  # the choices may have models that were just discovered

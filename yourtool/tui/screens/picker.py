@@ -6,21 +6,24 @@ from textual import events, getters, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Input, Label, OptionList
+from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
 from yourtool.agent.commands.base import Choice, ChoiceAction
 from yourtool.text import printable
-from yourtool.tui.completer import fuzzy_matches
+from yourtool.tui.choice_filter import ChoiceFilter
+from yourtool.tui.choice_rows import Row, RowFormat, group_choices
 from yourtool.tui.keys import bindings
 from yourtool.tui.screens.dialog import Dialog
 
-_FILTERED_CHARACTERS = 1_000
-"""Length of a text that the filter searches; prompts can be very long."""
-
-
 _MAX_ROWS = 200
 """Rows of the list; the filter searches all choices."""
+_ROWS = 3
+"""Height of the border and the filter."""
+_ABOUT_ROWS = 2
+"""Height of the text about the highlighted row."""
+_TALL = 16
+"""Height from which on a screen has space for headings and margins."""
 
 
 class Picker(Dialog[str | None]):
@@ -30,9 +33,17 @@ class Picker(Dialog[str | None]):
     Picker {
         #filter { border: none; height: 1; padding: 0; background: $background; }
         #nothing { display: none; color: $text-muted; }
+        #about { height: 2; margin-top: 1; color: $text-muted; }
+        &.-short #about { margin-top: 0; }
+        #columns { padding: 0 1; }
+        &.-short #columns { display: none; }
+        &.-narrow {
+            #window { padding: 0; }
+            #filter, #about, #nothing { padding: 0 1; }
+        }
         OptionList {
             height: auto;
-            max-height: 75vh;
+            scrollbar-gutter: stable;
             border: none;
             padding: 0;
             background: $background;
@@ -51,6 +62,8 @@ class Picker(Dialog[str | None]):
         &.-empty #nothing { display: block; }
     }
     """
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (_TALL, "-tall")]  # noqa: RUF012 - Textual's form
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-wide")]  # noqa: RUF012 - as above
     BINDINGS = bindings("list")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
 
     filter = getters.query_one("#filter", Input)
@@ -63,6 +76,7 @@ class Picker(Dialog[str | None]):
         hint: str = "",
         *,
         current: str = "",
+        columns: Sequence[str] = (),
         actions: Sequence[ChoiceAction] = (),
     ) -> None:
         """`current` is the value of the row that is highlighted first."""
@@ -74,13 +88,17 @@ class Picker(Dialog[str | None]):
             self._bindings.bind(action.key, f"run_action({index})", priority=True)
         self._title = title
         self._current = current
-        self._choices = _choices_by_text(choices)
-        self._visible_choices: list[Choice] = []
+        self._columns = columns
+        self._choices = ChoiceFilter(choices)
+        self._format = RowFormat(choices, columns)
+        self.rows = list[Row]()
+        """What the list shows."""
         self._hint = hint
 
     def set_choices(self, choices: Sequence[Choice]) -> None:
         """Replace the choices; the highlighted one stays highlighted."""
-        self._choices = _choices_by_text(choices)
+        self._choices = ChoiceFilter(choices)
+        self._format = RowFormat(choices, self._columns)
         if self.is_attached:
             self._redraw_options()
 
@@ -90,8 +108,12 @@ class Picker(Dialog[str | None]):
             entry = Input(placeholder="type to filter", id="filter")
             entry.cursor_blink = False
             yield entry
+            if self._columns:
+                yield Static(id="columns", markup=False)
             yield OptionList(markup=False)
             yield Label("no matches", id="nothing")
+            if self._columns:
+                yield Static(id="about", markup=False)
 
     def on_mount(self) -> None:
         """Show all choices and focus the filter."""
@@ -104,8 +126,11 @@ class Picker(Dialog[str | None]):
         self.filter.focus()
         self._refresh_options()  # before the width is known, for keys that are typed already
 
-    def on_resize(self, _event: events.Resize) -> None:
-        """Truncate the rows to the new width."""
+    def on_resize(self, event: events.Resize) -> None:
+        """Truncate the rows to the new width, and let the list fill the height."""
+        is_short = event.size.height < _TALL
+        others = (_ABOUT_ROWS if is_short else _ABOUT_ROWS + 2) if self._columns else 0
+        self.options.styles.max_height = max(3, event.size.height * 9 // 10 - _ROWS - others)
         self.call_after_refresh(self._redraw_options)
 
     @on(Input.Changed)
@@ -116,85 +141,78 @@ class Picker(Dialog[str | None]):
     @on(Input.Submitted)
     def choose_highlighted(self) -> None:
         """Return the highlighted choice."""
-        if (at := self.options.highlighted) is not None and self._visible_choices[at].enabled:
-            self.dismiss(self._visible_choices[at].value)
+        if (choice := self.highlighted) is not None:
+            self.dismiss(choice.value)
 
     @on(OptionList.OptionSelected)
     def choose_clicked(self, selected: OptionList.OptionSelected) -> None:
         """Return the clicked choice."""
         shown = list(self.options.options)
         if selected.option in shown:  # else the filter has changed since
-            self.dismiss(self._visible_choices[shown.index(selected.option)].value)
+            row = self.rows[shown.index(selected.option)]
+            if isinstance(row, Choice):
+                self.dismiss(row.value)
+
+    @on(OptionList.OptionHighlighted)
+    def show_about(self) -> None:
+        """Show the text about the highlighted row of a list with columns."""
+        if self._columns:
+            choice = self.highlighted
+            self.query_one("#about", Static).update(
+                Content(printable(choice.detail) if choice is not None else "")
+            )
 
     def action_run_action(self, index: int) -> None:
         """Return the highlighted choice for a key other than Enter."""
-        at = self.options.highlighted
+        choice = self.highlighted
         self.chosen_action = self._actions[index]
-        self.dismiss("" if at is None else self._visible_choices[at].value)
+        self.dismiss("" if choice is None else choice.value)
 
     def action_move(self, step: int) -> None:
-        """Move the highlight over the enabled rows."""
-        enabled = [at for at, choice in enumerate(self._visible_choices) if choice.enabled]
-        if not enabled:
+        """Move the highlight over the choices."""
+        places = [at for at, row in enumerate(self.rows) if isinstance(row, Choice)]
+        if not places:
             return
         now = self.options.highlighted
-        place = enabled.index(now) if now in enabled else -1
-        self.options.highlighted = enabled[max(0, min(place + step, len(enabled) - 1))]
+        place = places.index(now) if now in places else -1
+        self._highlight(places[max(0, min(place + step, len(places) - 1))])
+
+    @property
+    def highlighted(self) -> Choice | None:
+        """The highlighted choice."""
+        at = self.options.highlighted
+        row = None if at is None else self.rows[at]
+        return row if isinstance(row, Choice) else None
+
+    def _highlight(self, at: int) -> None:
+        """Highlight a row; with the first choice, its heading is visible too."""
+        self.options.highlighted = at
+        if not any(isinstance(row, Choice) for row in self.rows[:at]):
+            self.options.scroll_home(animate=False)
 
     def _redraw_options(self) -> None:
         """Show the choices again; the highlighted one stays highlighted."""
-        at = self.options.highlighted
-        self._refresh_options(selected=None if at is None else self._visible_choices[at].value)
+        choice = self.highlighted
+        self._refresh_options(selected=None if choice is None else choice.value)
 
     def _refresh_options(self, selected: str | None = None) -> None:
         """Show the matching choices; highlight the one with the value `selected`."""
         query = self.filter.value.strip()
-        found = sorted(self._matching(query), key=lambda choice: not choice.enabled)
-        self._visible_choices = found[:_MAX_ROWS]
+        found = self._choices.find(query)
+        self.rows = group_choices(found[:_MAX_ROWS])
         if len(found) > _MAX_ROWS:
-            more = f"… {len(found) - _MAX_ROWS:,} more; type to filter"
-            self._visible_choices.append(Choice("", more, enabled=False))
-        width = max(10, self.options.scrollable_content_region.width - 3)
+            self.rows.append(f"… {len(found) - _MAX_ROWS:,} more; type to filter")
+        width = max(10, self.options.scrollable_content_region.width - 2)
         self.options.clear_options()
         self.options.add_options(
-            Option(_format_choice(choice, width), disabled=not choice.enabled)
-            for choice in self._visible_choices
+            Option(self._format.row(row, width), disabled=isinstance(row, str)) for row in self.rows
         )
-        self.set_class(not self._visible_choices, "-empty")
-        if self._visible_choices and self._visible_choices[0].enabled:
-            values = [choice.value for choice in self._visible_choices if choice.enabled]
-            first = selected if selected is not None or query else self._current
-            self.options.highlighted = values.index(first) if first in values else 0
-
-    def _matching(self, query: str) -> list[Choice]:
-        """Return the choices that match the query, matches in the title first."""
-        if not query:
-            return list(self._choices.values())
-        titles = {each.title[:_FILTERED_CHARACTERS]: each for each in self._choices.values()}
-        found = [titles[title] for title in fuzzy_matches(query, titles, len(titles))]
-        others = fuzzy_matches(query, self._choices, len(self._choices))
-        seen = {each.value for each in found}
-        return [*found, *(self._choices[o] for o in others if self._choices[o].value not in seen)]
-
-
-def _format_choice(choice: Choice, width: int) -> Content:
-    title = Content(_shorten(choice.title, width)).truncate(width, ellipsis=True)
-    if not choice.detail:
-        return title
-    about = Content.styled(_shorten(choice.detail, width), "dim").truncate(width, ellipsis=True)
-    return Content.assemble(title, "\n  ", about)
-
-
-def _shorten(text: str, width: int) -> str:
-    """Return the start of a text, long enough to fill `width` columns."""
-    return printable(text[: 2 * width])
-
-
-def _choices_by_text(choices: Sequence[Choice]) -> dict[str, Choice]:
-    """Return choices by their searchable text, which is made unique with a number."""
-    found: dict[str, Choice] = {}
-    for number, choice in enumerate(choices):
-        title, detail = choice.title[:_FILTERED_CHARACTERS], choice.detail[:_FILTERED_CHARACTERS]
-        text = " ".join(f"{title} {detail}".split())
-        found[f"{text} {number}" if text in found else text] = choice
-    return found
+        if self._columns:
+            self.query_one("#columns", Static).update(self._format.heading(width))
+        self.set_class(not self.rows, "-empty")
+        places = {row.value: at for at, row in enumerate(self.rows) if isinstance(row, Choice)}
+        first = selected if selected is not None or query else self._current
+        if places:
+            self._highlight(places.get(first or "", min(places.values())))
+        else:
+            self.show_about()
