@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run test test-recorded requirements soak static check fix snapshots docs bench pin
+.PHONY: help run test test-recorded requirements soak static check fix snapshots pictures docs bench pin
 BIN := .venv/bin/
 PIP := $(BIN)python -m pip install --disable-pip-version-check
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
@@ -41,6 +41,9 @@ fix: .venv/.dev  ## Format and apply safe fixes
 
 snapshots: .venv/.dev  ## Accept what the screen looks like now; then read the diff
 	$(BIN)python -m pytest -q tests/tui --snapshot-update
+
+pictures: .venv/.dev  ## Write the screenshots and the recording of README and docs
+	$(BIN)python -m tests.pictures docs/screenshots
 
 docs: .venv/.dev  ## Write the pages that are made from the code
 	$(BIN)python -m docs.generate

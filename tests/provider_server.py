@@ -9,7 +9,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -52,6 +52,8 @@ class Reply:
     pause: float = 0.0
     """Seconds between two pieces of text."""
     words_at_once: int = 3
+    before_piece: Callable[[], None] | None = None
+    """Called before each piece of the response is sent; it may block."""
 
 
 def replay(exchange_id: str) -> Reply:
@@ -164,6 +166,8 @@ class ProviderServer:
         handler.end_headers()
         try:
             for piece in pieces:
+                if reply.before_piece is not None:
+                    reply.before_piece()
                 handler.wfile.write(piece)
                 handler.wfile.flush()
                 if reply.pause:

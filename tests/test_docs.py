@@ -15,6 +15,8 @@ from yourtool.run_result import result_without_turn
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
+OPTIONS_OF_INSTALLERS = {"--reinstall"}
+
 GENERATED = r"(?s)<!-- made by `make docs` -->.*?<!-- end -->"
 
 
@@ -76,7 +78,7 @@ def test_every_slash_command_on_a_page_exists():
 def test_every_option_and_subcommand_on_a_page_exists():
     sources = [*(ROOT / "yourtool/cli").glob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
     text = "\n".join(source.read_text() for source in sources)
-    options = {"--help", *re.findall(r'"(--[a-z-]+)"', text)}
+    options = {"--help", *OPTIONS_OF_INSTALLERS, *re.findall(r'"(--[a-z-]+)"', text)}
     options.update(re.findall(r"--[a-z-]+", " ".join(each.usage for each in COMMANDS)))
     assert find_on_pages(r"(?<![\w-])(--[a-z][a-z-]+)") <= options
     subcommands = set(re.findall(r'commands\.add_parser\("([a-z]+)"', text)) | {"sessions"}
