@@ -6,6 +6,7 @@ from yourtool.tui.drafts import (
     FOLD_CHARACTERS,
     Draft,
     fold_text,
+    fold_unless_displayable,
     format_chip,
     normalize_newlines,
     should_fold,
@@ -58,3 +59,15 @@ def test_chip_before_the_cursor_is_found():
 def test_long_text_is_folded_and_expanded_unchanged(text, times):
     draft = fold_text(text * times)
     assert draft.full_text == text * times and len(draft.text) <= FOLD_CHARACTERS
+
+
+def test_short_plain_text_is_displayed_as_it_is():
+    assert fold_unless_displayable(Draft("a\tb\nc")) == Draft("a\tb\nc")
+
+
+@pytest.mark.parametrize("text", ["x" * 30_000, "\x1b[31mred"], ids=["long", "controls"])
+def test_text_that_the_prompt_cannot_display_becomes_one_more_chip(text):
+    chip = format_chip(1, "a\nb")
+    folded = fold_unless_displayable(Draft(f"{chip} {text}", ("a\nb",)))
+    assert folded.text.startswith("[Pasted text #2: ")
+    assert folded.full_text == f"a\nb {text}"

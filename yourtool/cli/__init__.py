@@ -134,7 +134,7 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
         )
     require_data_directory(paths)
     shows_early_prompt = handover is not None and handover.is_open
-    with keys_for_interface(handover) as take_keys:
+    with keys_for_interface(handover) as (take_keys, shell_settings):
         config = load_config(paths)
         app = _import_interface().YourtoolApp(
             _runtime_opener(arguments, paths),
@@ -145,7 +145,7 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
         )
         app.first_prompt = arguments.first_prompt
         app.apply_settings(config.ui)
-        app.take_keys = take_keys
+        app.take_keys, app.shell_settings = take_keys, shell_settings
         if shows_early_prompt:
             app.replace_early_prompt()
         app.run()

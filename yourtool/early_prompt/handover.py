@@ -68,7 +68,7 @@ class Handover:
 
     def __init__(self, pipes: Pipes, saved: Settings) -> None:
         self._pipes = pipes
-        self._saved = saved
+        self.saved = saved
         self.is_open = False
         """Whether the early prompt is shown."""
 
@@ -93,4 +93,4 @@ class Handover:
     def restore(self) -> None:
         """Restore the settings of the terminal after the interface."""
         self.release()
-        set_settings(self._saved)
+        set_settings(self.saved)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
 from yourtool.early_prompt.handover import Handover
-from yourtool.terminal_modes import has_job_control, set_settings
+from yourtool.terminal_modes import Settings, has_job_control, set_settings
 
 PASTES_ON = b"\x1b[?2004h"
 _PASTES_OFF = b"\x1b[?2004l"
@@ -25,17 +25,18 @@ _INTERRUPTS = (termios.VINTR, termios.VQUIT)
 @contextmanager
 def keys_for_interface(
     handover: Handover | None,
-) -> Generator[Callable[[], bytes], None, None]:
+) -> Generator[tuple[Callable[[], bytes], Settings], None, None]:
     """Yield a function that returns what was typed before the interface reads the terminal.
 
-    The terminal is restored at the end.
+    With it come the settings of the terminal that the shell uses; they are restored at the end.
     """
     if handover is None or not handover.is_open:
+        saved = termios.tcgetattr(0)
         with collect_typeahead() as typed:
-            yield lambda: typed
+            yield lambda: typed, saved
         return
     try:
-        yield handover.take_keys
+        yield handover.take_keys, handover.saved
     finally:
         handover.restore()
 

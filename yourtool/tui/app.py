@@ -29,6 +29,7 @@ from yourtool.tui.output_filter import SanitizeFilter
 from yourtool.tui.screens.attachments import attach_from_options
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import run_command, show_result
+from yourtool.tui.screens.draft_editing import edit_draft
 from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.sessions import (
     build_last_words,
@@ -113,6 +114,7 @@ class YourtoolApp(FirstScreenApp):
         self.last_words = ""
         """What remains to be printed after `run`."""
         self._is_quitting = False
+        self._is_editing = False
         self._exit_code = 0
         self.runtime: Runtime | None = None
         self.failed = False
@@ -170,21 +172,18 @@ class YourtoolApp(FirstScreenApp):
 
     async def on_event(self, event: events.Event) -> None:
         """Pass keys to an open approval prompt first, then to the prompt."""
-        if isinstance(event, events.Key | events.Paste) and self._leave_page():
+        if not isinstance(event, events.Key | events.Paste):
+            await super().on_event(event)
             return
-        if (
-            isinstance(event, events.Key | events.Paste)
-            and not event.is_forwarded
-            and self.chat.is_mounted
-        ):
+        if self._is_editing or self._leave_page():
+            return
+        if not event.is_forwarded and self.chat.is_mounted:
             self.app_focus = True
             if self.chat.approval_prompt.intercept(event):
                 return
-            if self.focused is self.chat.prompt:
-                await self._handle_prompt_key(event)
-                return
-            if self.screen is self.chat and self.focused in (self.chat.transcript, None):
-                await self._handle_transcript_key(event)
+            is_chat = self.screen is self.chat and self.focused in (self.chat.transcript, None)
+            if is_chat or self.focused is self.chat.prompt:
+                await self._handle_chat_key(event)
                 return
             if isinstance(self.screen, ReportScreen) and self._starts_text(event):
                 self.screen.dismiss()
@@ -202,28 +201,18 @@ class YourtoolApp(FirstScreenApp):
         self.refresh(layout=True)
         return True
 
-    async def _handle_prompt_key(self, event: events.Key | events.Paste) -> None:
-        """Handle a key in the prompt completely before the next one.
+    async def _handle_chat_key(self, event: events.Key | events.Paste) -> None:
+        """Handle a key of the prompt or the transcript completely before the next one.
 
         Textual queues printable keys in the widget but resolves bindings after the key bubbled to
         the app, so keys typed quickly would be handled out of order.
         """
-        if isinstance(event, events.Paste):
-            self._type(event)
-        elif await self._check_bindings(event.key, priority=True):
-            return
-        elif event.is_printable:
-            self._type(event)
-        else:
-            await self._check_bindings(event.key)
-
-    async def _handle_transcript_key(self, event: events.Key | events.Paste) -> None:
-        """Handle a key of the transcript; text goes to the prompt."""
-        if isinstance(event, events.Key) and (
-            await self._check_bindings(event.key, priority=True)
-            or await self._check_bindings(event.key)
-        ):
-            return
+        if isinstance(event, events.Key):
+            if await self._check_bindings(event.key, priority=True):
+                return
+            is_text = self.focused is self.chat.prompt and event.is_printable
+            if not is_text and await self._check_bindings(event.key):
+                return
         self._type(event)
 
     def _starts_text(self, event: events.Key | events.Paste) -> bool:
@@ -263,6 +252,17 @@ class YourtoolApp(FirstScreenApp):
             text = "Cannot suspend: no shell with job control could resume the program."
             self.chat.note("info", text)
 
+    def action_edit_draft(self) -> None:
+        """Ctrl+G: edit the prompt in the user's editor, which gets all keys from now on."""
+        self._is_editing = True
+        self.run_worker(self._edit_draft(), group="editor")
+
+    async def _edit_draft(self) -> None:
+        try:
+            await edit_draft(self.chat, self.shell_settings)
+        finally:
+            self._is_editing = False
+
     async def action_quit(self) -> None:
         """Stop the turn, store its end, close everything and restore the terminal."""
         await self.shut_down()
@@ -289,6 +289,7 @@ class YourtoolApp(FirstScreenApp):
         chat = self.chat
         chat.save_draft()
         chat.runner.stop()
+        self.workers.cancel_group(self, "editor")
         if (opening := chat.opening) is not None:
             opening.cancel()
             await asyncio.wait([opening], timeout=STOP_SECONDS)

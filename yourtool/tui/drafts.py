@@ -4,8 +4,12 @@ import re
 
 from msgspec import Struct
 
+from yourtool.text import printable
+
 FOLD_LINES = 10
 FOLD_CHARACTERS = 1_000
+MAX_DISPLAYED = 20_000
+"""Characters of a text that the prompt displays quickly."""
 
 _CHIP = re.compile(r"\[Pasted text #(\d+): [\d,]+ lines?\]")
 _LAST_CHIP = re.compile(_CHIP.pattern + r"\Z")
@@ -51,6 +55,14 @@ def format_chip(number: int, paste: str) -> str:
 def fold_text(text: str) -> Draft:
     """Return a draft of a text, folded into a chip if it is long."""
     return Draft(format_chip(1, text), (text,)) if should_fold(text) else Draft(text)
+
+
+def fold_unless_displayable(draft: Draft) -> Draft:
+    """Return a draft whose text is short and has no control characters; chips stay."""
+    if len(draft.text) <= MAX_DISPLAYED and printable(draft.text) == draft.text:
+        return draft
+    pastes = (*draft.pastes, draft.full_text)
+    return Draft(format_chip(len(pastes), pastes[-1]), pastes)
 
 
 def trailing_chip_length(text: str) -> int:

@@ -12,6 +12,7 @@ from textual.driver import Driver
 from textual.screen import Screen
 
 from yourtool.early_prompt.first_screen import FirstScreen
+from yourtool.terminal_modes import Settings
 from yourtool.tui.first_screen import find_missing_file, get_first_screen, write_first_screen
 from yourtool.tui.terminal import OutputDriver
 from yourtool.tui.transcript.transcript import Transcript
@@ -23,6 +24,8 @@ class FirstScreenApp(App[None]):
 
     take_keys: Callable[[], bytes] = bytes
     """Returns the bytes typed before the app reads keys; set before `run`."""
+    shell_settings: Settings | None = None
+    """The settings of the terminal for other programs; set before `run`."""
     _shows_early_prompt = False
     _first_screen: tuple[Path, FirstScreen] | None = None
     """The screen to store for the early prompt of the next start, and its file."""

@@ -81,6 +81,14 @@ KEYS: tuple[KeyBinding, ...] = (
         description="undo the last edit",
     ),
     KeyBinding(
+        id="prompt.editor",
+        place="prompt",
+        keys="ctrl+g",
+        label="Ctrl+G",
+        action="app.edit_draft",
+        description="edit the prompt in `$VISUAL` or `$EDITOR`",
+    ),
+    KeyBinding(
         id="prompt.complete",
         place="prompt",
         keys="tab",

@@ -15,7 +15,7 @@ from typing import IO
 import msgspec
 
 from yourtool.agent.commands.base import Choice
-from yourtool.tui.drafts import Draft, fold_text
+from yourtool.tui.drafts import Draft, fold_unless_displayable
 
 MAX_ENTRIES = 1_000
 MAX_ENTRY_BYTES = 1_000_000
@@ -23,8 +23,6 @@ MAX_ENTRY_BYTES = 1_000_000
 MAX_READ_BYTES = 8_000_000
 """Size of the end of the file that is read."""
 _MAX_DRAFTS = 16
-_MAX_DISPLAYED = 20_000
-"""Characters of a stored text that are not folded."""
 _LONGEST_TITLE = 1_000
 
 _log = logging.getLogger(__name__)
@@ -158,9 +156,7 @@ def _read_draft(path: Path) -> Draft:
 
 
 def _decode_draft(content: bytes) -> Draft:
-    """Decode a draft; a text that the prompt cannot display quickly is folded."""
-    draft = msgspec.json.decode(content, type=Draft)
-    return draft if len(draft.text) <= _MAX_DISPLAYED else fold_text(draft.full_text)
+    return fold_unless_displayable(msgspec.json.decode(content, type=Draft))
 
 
 def history_choices(entries: Sequence[Draft]) -> list[Choice]:

@@ -41,6 +41,7 @@ class OutputDriver(LinuxDriver):
             sys.__stdout__.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]  # a text stream
             self._file = sys.__stdout__
         self._is_suspended = False
+        self._is_released = False
         self.is_early_prompt_shown = False
         """Whether the terminal shows the early prompt; set before the driver starts."""
         self._can_read = threading.Event()
@@ -102,14 +103,14 @@ class OutputDriver(LinuxDriver):
         self._app.post_message(BackgroundReported(is_dark))
 
     def write(self, data: str) -> None:
-        """Write to the terminal; discard frames while it shows a page.
+        """Write to the terminal; discard frames while it shows a page or is released.
 
         After the early prompt, the alternate screen is on: some terminals clear it when it is
         turned on again.
         """
         if data == _ALTERNATE_SCREEN and self.is_early_prompt_shown:
             self.is_early_prompt_shown = False
-        elif not self.shows_page:
+        elif not (self.shows_page or self._is_released):
             super().write(data)
 
     def show_page(self, text: str) -> None:
@@ -129,6 +130,16 @@ class OutputDriver(LinuxDriver):
         """Restore the terminal, also while it shows a page."""
         self.shows_page = False
         super().stop_application_mode()
+
+    def suspend_application_mode(self) -> None:
+        """Release the terminal to a shell or another program."""
+        super().suspend_application_mode()
+        self._is_released = True
+
+    def resume_application_mode(self) -> None:
+        """Take the terminal back; it has to be painted again."""
+        self._is_released = False
+        super().resume_application_mode()
 
     def _sigtstp_application(self, *arguments: Any) -> None:
         self._is_suspended = True

@@ -127,6 +127,14 @@ class Prompt(TextArea):
             self.select_all()
         self._completion.open(None)
 
+    def rewrite(self, draft: Draft) -> None:
+        """Replace the draft by a changed one that has the same pastes first; undo restores it."""
+        self._pastes = draft.pastes
+        self.history.checkpoint()
+        result = self.replace(draft.text, (0, 0), self.document.end)
+        self.move_cursor(result.end_location)
+        self.history.checkpoint()
+
     def paste(self, text: str) -> None:
         """Insert pasted text, folded if it is long or contains control characters."""
         text = storable(normalize_newlines(text))

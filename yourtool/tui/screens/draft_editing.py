@@ -1,0 +1,51 @@
+"""Editing of the prompt in the user's editor, while the interface is suspended."""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+from yourtool.errors import UsageError
+from yourtool.terminal_modes import Settings
+from yourtool.text import printable
+from yourtool.tui.drafts import Draft, fold_unless_displayable
+from yourtool.tui.external_editor import edit_text, find_editor
+from yourtool.tui.screens.chat import ChatScreen
+
+
+async def edit_draft(chat: ChatScreen, settings: Settings | None) -> None:
+    """Edit the draft; it does not change if the editor fails. Chips stand for their pastes."""
+    before = chat.prompt.draft
+    chat.save_draft()
+    try:
+        command = find_editor(os.environ)
+        directory = chat.session.workspace if chat.session is not None else Path()
+        with _released_terminal(chat, command) if settings is not None else nullcontext():
+            edited = await edit_text(before.text, command, directory, settings)
+    except UsageError as error:
+        chat.warn(str(error))
+        return
+    finally:
+        chat.approval_prompt.resume_after_page()
+    if edited.problem:
+        chat.warn(edited.problem)
+        if not edited.text.strip():  # it ended while it wrote the file
+            return
+    if edited.text != before.text:
+        if edited.problem:
+            chat.input.add_to_history(before)
+        chat.prompt.rewrite(fold_unless_displayable(Draft(edited.text, before.pastes)))
+        chat.save_draft()
+
+
+@contextmanager
+def _released_terminal(chat: ChatScreen, command: list[str]) -> Generator[None, None, None]:
+    """Show the screen of the shell, with a line for editors that have their own window."""
+    suspension = chat.app.suspend()
+    suspension.__enter__()
+    try:
+        os.write(1, f"The prompt is open in {printable(' '.join(command))} ...".encode())
+        yield
+    finally:
+        os.write(1, b"\r\x1b[K")
+        suspension.__exit__(None, None, None)  # after an exception, it would not resume
