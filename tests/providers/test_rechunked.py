@@ -24,6 +24,7 @@ from tests.strategies import examples
 from yourtool.errors import NetworkError
 from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolUseBlock
 from yourtool.messages.metadata import StopReason
+from yourtool.providers.replies.joined_text import join_text
 
 
 def traits(name):
@@ -80,8 +81,11 @@ def ends_of_events(name):
 
 
 def outcome(events, error):
-    """Everything but ids, which are ours and new each time, and times."""
-    names = {}
+    """Everything but ids, which are ours and new each time, times, and the pieces of a text.
+
+    Pieces that arrive together are one event.
+    """
+    names, events = {}, list(join_text(events))
     for event in events:
         if use_id := getattr(event, "tool_use_id", None):
             names.setdefault(use_id, f"call {len(names)}")

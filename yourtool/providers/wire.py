@@ -1,8 +1,9 @@
 """An adapter built from a dialect and a transport: sends one request and streams the reply.
 
 The response passes through three stages: chunks of bytes, frames (server-sent events, or one JSON
-document), and the events that the dialect's parser makes of a frame. A body that ends without the
-dialect's end marker is an error, even if it looks complete; bytes after the marker are not read.
+document), and the events that the dialect's parser makes of the frames that arrived together. A
+body that ends without the dialect's end marker is an error, even if it looks complete; bytes after
+the marker are not read.
 
 Only this module turns a bug in a dialect or a transport, or a reply that they cannot handle, into
 an `AdapterError`.
@@ -22,13 +23,14 @@ from collections.abc import (
 )
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from http import HTTPStatus
+from itertools import islice
 
 from msgspec.structs import replace
 
 from yourtool.effects import ToolDefinition
 from yourtool.errors import AdapterError, InvalidRequestError, NetworkError, OtherAdapterError
 from yourtool.events.deltas import StreamEvent
-from yourtool.interrupt import Interrupted
+from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.messages.message import Message
 from yourtool.providers.base import Request, Transport, WireResponse
 from yourtool.providers.chunk_gathering import gather_chunks
@@ -37,6 +39,7 @@ from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.idle_timer import IdleTimer, StreamTimeouts
 from yourtool.providers.replies.body_decoder import BodyDecoder, SseEvent
 from yourtool.providers.replies.error_mapping import error_from_response
+from yourtool.providers.replies.joined_text import join_text
 from yourtool.providers.replies.reply import Reply
 
 _log = logging.getLogger(__name__)
@@ -114,7 +117,7 @@ class WireAdapter:
     async def _exchange(
         self, request: Request, parser: ResponseParser, timer: IdleTimer
     ) -> AsyncGenerator[Iterable[StreamEvent], None]:
-        """Send the request and yield the events of each frame of the response.
+        """Send the request and yield the events of the frames that arrived together.
 
         The caller must exhaust each iterable: most frames are parsed while their events are
         iterated, so that a bug in the middle of a frame loses no earlier event.
@@ -131,11 +134,12 @@ class WireAdapter:
             parser.reply.headers = response.headers
             async with (
                 aclosing(_read_chunks(response, parser, timer)) as chunks,
-                aclosing(_decode_frames(chunks, decoder, timer)) as frames,
+                aclosing(_decode_frames(chunks, decoder, timer)) as batches,
             ):
-                async for frame in frames:
-                    events = _iter_events(frame, parser, timer)
-                    if max(len(frame.data), parser.reply.argument_size) > _THREAD_THRESHOLD:
+                async for frames in batches:
+                    events = join_text(_iter_events(frames, parser, timer, request.interrupt))
+                    size = sum(len(frame.data) for frame in frames)
+                    if max(size, parser.reply.argument_size) > _THREAD_THRESHOLD:
                         events = await _collect_in_thread(events)
                     yield events
                     request.interrupt.check()
@@ -211,27 +215,37 @@ async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
 
 async def _decode_frames(
     chunks: AsyncIterator[bytes], decoder: BodyDecoder, timer: IdleTimer
-) -> AsyncGenerator[SseEvent, None]:
-    """Yield the frames of a stream; a document has none and stays in the decoder."""
+) -> AsyncGenerator[Sequence[SseEvent], None]:
+    """Yield frames that arrived together; a document has none and stays in the decoder."""
     async for chunk in chunks:
-        for number, frame in enumerate(decoder.feed(chunk), 1):
-            yield frame
-            if number % _FRAMES_PER_STEP == 0:
+        for number, batch in enumerate(_split(decoder.feed(chunk))):
+            if number:
                 await asyncio.sleep(0)  # let the event loop run
+            yield batch
         if decoder.is_document and chunk.strip():
             timer.reset(is_content=True)
-    for frame in decoder.end():
-        yield frame
+    for batch in _split(decoder.end()):
+        yield batch
+
+
+def _split(frames: Iterable[SseEvent]) -> Iterator[Sequence[SseEvent]]:
+    """Yield the frames in batches."""
+    remaining = iter(frames)
+    while batch := list(islice(remaining, _FRAMES_PER_STEP)):
+        yield batch
 
 
 def _iter_events(
-    frame: SseEvent, parser: ResponseParser, timer: IdleTimer
+    frames: Iterable[SseEvent], parser: ResponseParser, timer: IdleTimer, interrupt: Interrupt
 ) -> Iterator[StreamEvent]:
-    if parser.reply.is_done:
-        return
-    before = parser.reply.activity
-    yield from parser.parse(frame)
-    timer.reset(is_content=parser.reply.activity != before)
+    for number, frame in enumerate(frames):
+        if parser.reply.is_done:
+            return
+        if number:
+            interrupt.check()
+        before = parser.reply.activity
+        yield from parser.parse(frame)
+        timer.reset(is_content=parser.reply.activity != before)
 
 
 async def _collect_in_thread(events: Iterable[StreamEvent]) -> Iterable[StreamEvent]:

@@ -345,7 +345,7 @@ async def test_text_that_the_end_adds_to_the_pieces_is_emitted():
         {**delta, "delta": "hel"},
         completed_event([message_item("hello")]),
     )
-    assert [event.text for event in events if isinstance(event, TextDelta)] == ["hel", "lo"]
+    assert [event.text for event in events if isinstance(event, TextDelta)] == ["hello"]
 
 
 async def test_lone_surrogate_is_replaced_by_the_full_text():
