@@ -26,6 +26,7 @@ class FakeWidget:
         self.timers: list[FakeTimer] = []
         self.painted = 0
         self.deadlines: list[float] = []
+        self.layout_seconds = 0.0
 
     def call_next(self, callback):
         self.calls.append(callback)
@@ -37,6 +38,7 @@ class FakeWidget:
     def lay_out(self, deadline: float) -> None:
         self.deadlines.append(deadline)
         self.changes -= 1
+        self.now += self.layout_seconds
 
     def paint(self) -> None:
         self.painted += 1
@@ -111,6 +113,19 @@ def test_incomplete_layout_is_painted_once_a_period(widget, schedule):
     schedule.flush()
     schedule.flush()
     assert widget.painted == 2
+
+
+def test_reply_whose_layout_takes_long_is_painted_less_often(widget, schedule):
+    widget.changes, widget.layout_seconds = 1, PERIOD / 5
+    schedule.flush()
+    widget.changes = 1
+    schedule.request()
+    assert [timer.seconds for timer in widget.timers] == [pytest.approx(PERIOD * (2 - 1 / 5))]
+    widget.layout_seconds = 0.0
+    schedule.flush()
+    widget.changes = 1
+    schedule.request()
+    assert widget.timers[-1].seconds == pytest.approx(PERIOD)
 
 
 def test_nothing_is_painted_without_changes(widget, schedule):

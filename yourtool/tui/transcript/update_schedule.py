@@ -10,6 +10,11 @@ from yourtool.tui.slices import PAUSE_SECONDS, SLICE_SECONDS
 
 FLUSHES_PER_SECOND = 12
 """Updates of the screen per second while a reply streams."""
+_PAUSE_PER_LAYOUT = 10
+"""Minimum time between two updates, as a multiple of the time that the layout took.
+
+A reply that arrives faster than anyone reads is painted less often, and ends sooner.
+"""
 
 
 class UpdateSchedule:
@@ -34,6 +39,10 @@ class UpdateSchedule:
         self._paint = paint
         self._clock = clock
         self._painted_at = 0.0
+        self._interval = 1 / FLUSHES_PER_SECOND
+        """Seconds between two updates."""
+        self._layout_seconds = 0.0
+        """Time that the layout took since the last update."""
         self._is_flush_queued = False
         self._timer: Timer | None = None
 
@@ -46,7 +55,7 @@ class UpdateSchedule:
         """Flush soon, or after the events that are queued now."""
         if self._is_flush_queued or (self._timer is not None and not at_once):
             return
-        wait = self._painted_at + 1 / FLUSHES_PER_SECOND - self._clock()
+        wait = self._painted_at + self._interval - self._clock()
         if not self._widget.is_mounted:
             return
         if at_once or wait <= 0:
@@ -69,9 +78,12 @@ class UpdateSchedule:
             return
         now = self._clock()
         self._lay_out(now + SLICE_SECONDS)
+        self._layout_seconds += self._clock() - now
         is_partial = self._has_changes()
-        if not is_partial or now > self._painted_at + 1 / FLUSHES_PER_SECOND:
+        if not is_partial or now > self._painted_at + self._interval:
             self._painted_at = now
+            self._interval = max(1 / FLUSHES_PER_SECOND, _PAUSE_PER_LAYOUT * self._layout_seconds)
+            self._layout_seconds = 0.0
             self._paint()
         if is_partial:
             self._timer = self._widget.set_timer(PAUSE_SECONDS, self.flush)
