@@ -2,7 +2,7 @@ from decimal import Decimal
 
 import pytest
 
-from yourtool.amounts import format_duration, format_money
+from yourtool.amounts import format_duration, format_money, format_size
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,19 @@ def test_money_has_enough_places_to_differ_from_zero(amount, written):
 )  # fmt: skip
 def test_a_duration_has_its_two_largest_units(seconds, written):
     assert format_duration(seconds) == written
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (1_023, "1023 bytes"),
+        (1_024, "1.0 KiB"),
+        (1_047_500, "1022.9 KiB"),
+        (1_048_575, "1.0 MiB"),
+        (3 * 2**30, "3,072.0 MiB"),
+    ],
+)
+def test_size_is_in_the_largest_unit(size, shown):
+    assert format_size(size) == shown

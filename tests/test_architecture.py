@@ -32,7 +32,6 @@ SHORT = {
     "yourtool/prctl.py": "one system call",
     "yourtool/tools/builtin.py": "the list of the tools",
     "yourtool/tools/plan.py": "a tool",
-    "yourtool/tui/path_parsing.py": "one grammar",
     "yourtool/tui/slices.py": "the time that long work may take",
     "yourtool/tui/widgets/wrapped_widget.py": "a base of widgets",
 }

@@ -30,6 +30,15 @@ def format_spending(amount: Decimal, *, unpriced: bool) -> str:
     return format_money(amount)
 
 
+def format_size(size: int) -> str:
+    """Return a number of bytes in the largest unit."""
+    if size < 1_024:
+        return f"{size} {'byte' if size == 1 else 'bytes'}"
+    if size < 1_023.95 * 1_024:
+        return f"{size / 1_024:.1f} KiB"
+    return f"{size / 2**20:,.1f} MiB"
+
+
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 

@@ -343,6 +343,9 @@ class FakeStore:
 class FakeRuntime:
     """Returns the prepared sessions in order."""
 
+    def read_clipboard(self) -> str:
+        raise UsageError("There is no image and no text in the clipboard.")
+
     def __init__(self, home: Path, *sessions: FakeSession) -> None:
         self.paths = Paths(home, home / "data", home / "state", home / "cache")
         self.options = SimpleNamespace(workspace=sessions[0].workspace, attachments=(), model=None)

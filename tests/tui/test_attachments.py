@@ -1,8 +1,6 @@
 """Attachments: `/attach`, `/paste`, and files dropped on the terminal."""
 
 import base64
-import os
-from urllib.parse import quote
 
 import pytest
 from msgspec.structs import replace
@@ -11,11 +9,11 @@ from textual import events
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from yourtool.agent.input.attachments import attachment_from_bytes, read_attachment
+from yourtool.blobs import read_blob
 from yourtool.errors import UsageError
 from yourtool.messages.blocks import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.completer import Completer
-from yourtool.tui.path_parsing import find_dropped_file, unquote_path
 from yourtool.tui.pending_attachments import count_attachments
 
 PIXEL = base64.b64decode(
@@ -42,11 +40,13 @@ class Attaching(FakeRuntime):
     """Reads real files and a fake clipboard."""
 
     attach = staticmethod(read_attachment)
-    clipboard: bytes | None = None
+    clipboard: bytes | str | None = None
 
-    def attach_clipboard(self):
+    def read_clipboard(self):
         if self.clipboard is None:
-            raise UsageError("There is no image in the clipboard.")
+            raise UsageError("There is no image and no text in the clipboard.")
+        if isinstance(self.clipboard, str):
+            return self.clipboard
         return attachment_from_bytes(self.clipboard, "clipboard")
 
 
@@ -154,62 +154,104 @@ async def test_rejected_prompt_keeps_its_attachments(chat):
     assert pilot.app.chat.attachments.names == ("cat.png",)
 
 
-async def test_clipboard_image_is_sent_with_the_next_prompt(chat):
-    pilot, _, runtime = chat
-    await say(pilot, "/paste")
-    await until(pilot, lambda: "no image in the clipboard" in screen_text(pilot.app))
-    pilot.app.chat.prompt.clear()
+CLIPBOARD_CHIP = "[Image #1: clipboard, 1x1, 70 bytes]"
+
+
+@pytest.mark.parametrize("way", ["/paste", "ctrl+v"])
+async def test_clipboard_image_is_a_chip_of_the_prompt(chat, way):
+    pilot, session, runtime = chat
     runtime.clipboard = PIXEL
-    await say(pilot, "/paste")
-    await until(pilot, lambda: pilot.app.chat.attachments.names == ("clipboard",))
+    await (press(pilot, way) if way == "ctrl+v" else say(pilot, way))
+    await until(pilot, lambda: pilot.app.chat.prompt.text == f"{CLIPBOARD_CHIP} ")
+    await press(pilot, *"what?")
+    await press(pilot, "enter")
+    await until(pilot, lambda: session.sent == [f"{CLIPBOARD_CHIP} what?"])
+    _, picture = session.content
+    assert picture.source.kind == "file_ref"
+    assert read_blob(runtime.paths.blobs, picture.source.data) == PIXEL
 
 
-async def test_dropped_file_is_only_suggested(chat):
+async def test_clipboard_text_is_pasted_as_text(chat):
+    pilot, _, runtime = chat
+    runtime.clipboard = "two\nlines"
+    await press(pilot, "a", "ctrl+v")
+    await until(pilot, lambda: pilot.app.chat.prompt.text == "atwo\nlines")
+
+
+async def test_empty_clipboard_is_reported(chat):
+    pilot, _, _ = chat
+    await press(pilot, "ctrl+v")
+    await until(pilot, lambda: "no image and no text in the clipboard" in screen_text(pilot.app))
+    assert pilot.app.chat.prompt.text == ""
+
+
+async def test_dropped_image_becomes_a_chip_and_is_sent(chat):
     pilot, session, _ = chat
     path = session.workspace / "cat.png"
     pilot.app.post_message(events.Paste(f"'{path}' "))
-    await until(pilot, lambda: pilot.app.chat.prompt.text == f"/attach {path}")
-    assert not pilot.app.chat.attachments.names
+    chip = "[Image #1: cat.png, 1x1, 70 bytes]"
+    await until(pilot, lambda: pilot.app.chat.prompt.text == f"{chip} ")
+    assert session.sent == []
+    path.unlink()  # as the screenshots of macOS, which are moved a moment later
     await press(pilot, "enter")
-    await until(pilot, lambda: pilot.app.chat.attachments.names == ("cat.png",))
+    await until(pilot, lambda: session.sent == [f"{chip} "])
+    assert isinstance(session.content[1], ImageBlock)
 
 
-@pytest.fixture
-def picture(tmp_path):
-    path = tmp_path / "a cat's (1).png"
-    path.write_bytes(PIXEL)
-    return path
+@pytest.mark.req("R-TUI-04")
+async def test_image_paths_in_the_middle_of_a_message_become_chips(chat):
+    pilot, session, _ = chat
+    path = session.workspace / "cat.png"
+    (session.workspace / "a dog.png").write_bytes(PIXEL)
+    await press(pilot, *"see ")
+    dog = str(session.workspace / "a dog.png").replace(" ", "\\ ")
+    pilot.app.post_message(events.Paste(f"{path}, {dog} and {session.workspace}/notes.txt."))
+    chips = "[Image #1: cat.png, 1x1, 70 bytes], [Image #2: a dog.png, 1x1, 70 bytes]"
+    text = f"see {chips} and {session.workspace}/notes.txt."
+    await until(pilot, lambda: pilot.app.chat.prompt.text == text)
 
 
-def test_dropped_path_is_parsed_in_every_quoting_style(picture):
-    escaped = str(picture).replace(" ", "\\ ").replace("'", "\\'").replace("(", "\\(")
-    for text in (str(picture), f'"{picture}"', escaped, f"file://{quote(str(picture))}"):
-        assert find_dropped_file(f"{text}\n") == str(picture)
+async def test_deleted_chip_is_not_sent(chat):
+    pilot, session, runtime = chat
+    runtime.clipboard = PIXEL
+    await press(pilot, "ctrl+v")
+    await until(pilot, lambda: pilot.app.chat.prompt.text == f"{CLIPBOARD_CHIP} ")
+    await press(pilot, "backspace", "backspace")
+    assert pilot.app.chat.prompt.text == ""
+    await press(pilot, "h", "i", "enter")
+    await until(pilot, lambda: session.content == "hi")
 
 
-def test_other_pastes_stay_text(tmp_path, picture):
-    (tmp_path / "notes.txt").write_text("words")
-    os.mkfifo(tmp_path / "pipe.png")
-    for text in (
-        "",
-        "words",
-        "/",
-        f"look at {picture}",
-        f"{picture}\n{picture}",
-        str(tmp_path / "notes.txt"),
-        str(tmp_path / "pipe.png"),
-        str(tmp_path),
-        "/a\0b",
-        "~nobody-here/cat.png",
-        "/" + "x" * 5_000,
-        "'",
-    ):
-        assert find_dropped_file(text) is None
+async def test_recalled_prompt_still_has_its_image(chat):
+    pilot, session, runtime = chat
+    runtime.clipboard = PIXEL
+    await press(pilot, "ctrl+v")
+    await until(pilot, lambda: pilot.app.chat.prompt.text == f"{CLIPBOARD_CHIP} ")
+    await press(pilot, "enter")
+    await until(pilot, lambda: session.sent and not pilot.app.chat.runner.is_running)
+    session.content = None
+    await press(pilot, "up", "enter")
+    await until(pilot, lambda: session.content and isinstance(session.content[1], ImageBlock))
 
 
-def test_unmatched_quotes_are_unchanged():
-    assert unquote_path("it's") == "it's"
-    assert unquote_path("two words") == "two words"
+async def test_path_in_a_shell_command_stays_a_path(chat):
+    pilot, session, _ = chat
+    await press(pilot, *"!ls ")
+    pilot.app.post_message(events.Paste(f"{session.workspace}/cat.png"))
+    await until(pilot, lambda: pilot.app.chat.prompt.text == f"!ls {session.workspace}/cat.png")
+    await settle(pilot)
+    assert pilot.app.chat.prompt.draft.attachments == ()
+
+
+async def test_model_without_images_is_reported_with_the_chip(chat):
+    pilot, session, runtime = chat
+    session.model = session._models[0]
+    runtime.clipboard = b"%PDF-1.7 words"
+    await press(pilot, "ctrl+v")
+    chip = "[Document #1: clipboard, 14 bytes]"
+    await until(pilot, lambda: chip in pilot.app.chat.prompt.text)
+    told = "takes no documents. Switch models with `/model`, or remove it"
+    await until(pilot, lambda: told in " ".join(screen_text(pilot.app).split()))
 
 
 def test_attach_completes_files():

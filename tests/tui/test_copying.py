@@ -62,7 +62,8 @@ async def test_copied_text_is_folded_when_it_is_pasted_with_ctrl_v(app):
         await settle(pilot)
         app.copy_to_clipboard("a line\n" * 100_000)
         await press(pilot, "ctrl+v")
-        assert app.chat.prompt.text == "[Pasted text #1: 100,000 lines]"
+        shown = "[Pasted text #1: 100,000 lines]"
+        await until(pilot, lambda: app.chat.prompt.text == shown)
         assert app.chat.prompt.draft.full_text == "a line\n" * 100_000
 
 

@@ -2,11 +2,14 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from yourtool.messages.blocks import DocumentBlock, ImageBlock, ImageSource
 from yourtool.tui.drafts import (
     FOLD_CHARACTERS,
+    ChipAttachment,
     Draft,
     fold_text,
     fold_unless_displayable,
+    format_attachment_chip,
     format_chip,
     normalize_newlines,
     should_fold,
@@ -51,8 +54,8 @@ def test_line_ends_are_normalized():
 
 def test_chip_before_the_cursor_is_found():
     shown = format_chip(1, "a\nb")
-    assert trailing_chip_length(f"see {shown}") == len(shown)
-    assert trailing_chip_length(f"{shown} x") == 0
+    assert trailing_chip_length(Draft(), f"see {shown}") == len(shown)
+    assert trailing_chip_length(Draft(), f"{shown} x") == 0
 
 
 @given(st.text(max_size=50), st.sampled_from([1, 100]))
@@ -71,3 +74,31 @@ def test_text_that_the_prompt_cannot_display_becomes_one_more_chip(text):
     folded = fold_unless_displayable(Draft(f"{chip} {text}", ("a\nb",)))
     assert folded.text.startswith("[Pasted text #2: ")
     assert folded.full_text == f"a\nb {text}"
+
+
+def test_folding_the_prompt_preserves_its_attachments():
+    image = ImageBlock(ImageSource("file_ref", "sha256:0"), "image/png")
+    attachment = ChipAttachment("[Image #1: cat.png, 9 bytes]", image)
+    folded = fold_unless_displayable(Draft(f"{attachment.chip}\x1b", (), (attachment,)))
+    assert folded.visible_attachments == (attachment,)
+
+
+def test_attachments_are_sent_only_while_their_chips_are_unchanged():
+    source = ImageSource("file_ref", "sha256:0")
+    cat, dog = (ImageBlock(source, f"image/{kind}") for kind in ("png", "gif"))
+    chips = [format_attachment_chip(n, cat, "cat.png", 2_048) for n in (1, 2)]
+    assert chips[0] == "[Image #1: cat.png, 2.0 KiB]"
+    attachments = (ChipAttachment(chips[0], cat), ChipAttachment(chips[1], dog))
+    both = Draft(f"a {chips[1]} b {chips[0]}", (), attachments)
+    assert both.visible_attachments == attachments
+    assert Draft(f"a {chips[1][:-1]}", (), attachments).visible_attachments == ()
+    assert Draft(f"a {chips[1]}", (), attachments).visible_attachments == attachments[1:]
+    draft = Draft(chips[0], (), attachments)
+    assert draft.full_text == chips[0]
+    assert trailing_chip_length(draft, f"x {chips[0]}") == len(chips[0])
+
+
+def test_long_names_are_shortened_in_chips():
+    block = DocumentBlock(ImageSource("file_ref", "sha256:0"), "application/pdf")
+    chip = format_attachment_chip(1, block, f"{'x' * 300}.pdf", 1)
+    assert chip == f"[Document #1: {'x' * 32}…xxx.pdf, 1 byte]"

@@ -12,7 +12,7 @@ from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
 from yourtool.agent.input.attachments import read_attachment
-from yourtool.agent.input.clipboard import attach_clipboard
+from yourtool.agent.input.clipboard import read_clipboard_content
 from yourtool.agent.input.mentions import parse_address
 from yourtool.agent.routes import DefaultModels, Routes
 from yourtool.agent.session.demo_workspace import find_scratch_copies, make_scratch_copy
@@ -264,8 +264,8 @@ class Runtime:
 
     attach = staticmethod(read_attachment)
     """Reads an attachment, for front ends that import the core late."""
-    attach_clipboard = staticmethod(attach_clipboard)
-    """Returns the image in the clipboard as an attachment."""
+    read_clipboard = staticmethod(read_clipboard_content)
+    """Returns the image in the clipboard as an attachment, or else the text."""
 
     async def find_servers(self, *, elsewhere: bool) -> tuple[LocalServer, ...]:
         """Find local servers and add their models to the catalogue.

@@ -26,7 +26,7 @@ from yourtool.tui.clipboard import Clipboard, get_copied_part
 from yourtool.tui.display_filters import AsciiFilter, NoColorFilter
 from yourtool.tui.first_screen_app import FirstScreenApp
 from yourtool.tui.output_filter import SanitizeFilter
-from yourtool.tui.screens.attachments import attach_from_options
+from yourtool.tui.screens.attachments import attach_from_options, attach_pasted
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import run_command, show_result
 from yourtool.tui.screens.draft_editing import edit_draft
@@ -59,6 +59,7 @@ from yourtool.tui.themes import (
     theme_for_background,
 )
 from yourtool.tui.transcript.scrollback import render_transcript
+from yourtool.tui.widgets.prompt import Prompt
 
 if TYPE_CHECKING:  # opened after the first paint, and so are its imports
     from yourtool.agent.runtime import Runtime
@@ -170,6 +171,11 @@ class YourtoolApp(FirstScreenApp):
         if not self.app_focus:
             self._write_to_terminal(notification_sequence(wanted.reason, os.environ))
 
+    @on(Prompt.Pasted)
+    def attach_pasted(self, pasted: Prompt.Pasted) -> None:
+        """Attach the images in a paste, or paste the clipboard."""
+        self.run_worker(attach_pasted(self.chat, pasted.text), group="attachments")
+
     async def on_event(self, event: events.Event) -> None:
         """Pass keys to an open approval prompt first, then to the prompt."""
         if not isinstance(event, events.Key | events.Paste):
@@ -234,8 +240,7 @@ class YourtoolApp(FirstScreenApp):
     def copy_to_clipboard(self, text: str) -> None:
         """Copy a text in the background, and show where it was copied."""
         self._clipboard = get_copied_part(text)
-        clipboard = Clipboard(self._write_to_terminal, self.chat.note, os.environ)
-        self.run_worker(clipboard.copy(text), group="clipboard")
+        self.run_worker(Clipboard(self._write_to_terminal, self.chat.note, os.environ).copy(text))
 
     def action_leave(self) -> None:
         """Ctrl+D: quit if the prompt is empty, else delete a character."""

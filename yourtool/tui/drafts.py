@@ -1,9 +1,11 @@
-"""The text in the prompt, with each long paste folded into a chip."""
+"""The text in the prompt, with a chip for each long paste and each attachment."""
 
 import re
 
 from msgspec import Struct
 
+from yourtool.amounts import format_size
+from yourtool.messages.blocks import AudioBlock, DocumentBlock, ImageBlock, MediaBlock
 from yourtool.text import printable
 
 FOLD_LINES = 10
@@ -11,16 +13,33 @@ FOLD_CHARACTERS = 1_000
 MAX_DISPLAYED = 20_000
 """Characters of a text that the prompt displays quickly."""
 
+_NAME_CHARACTERS = 40
+_KINDS = {ImageBlock: "Image", AudioBlock: "Audio", DocumentBlock: "Document"}
 _CHIP = re.compile(r"\[Pasted text #(\d+): [\d,]+ lines?\]")
 _LAST_CHIP = re.compile(_CHIP.pattern + r"\Z")
 
 
-class Draft(Struct, frozen=True):
-    """Text as displayed, and the pastes that its chips represent."""
+class ChipAttachment(Struct, frozen=True):
+    """An attachment and the chip that represents it."""
+
+    chip: str
+    """Such as `[Image #1: cat.png, 640x480, 81.2 KiB]`; the model reads it, too."""
+    block: MediaBlock
+
+
+class Draft(Struct, frozen=True, omit_defaults=True):
+    """Text as displayed, and the pastes and attachments that its chips represent."""
 
     text: str = ""
     pastes: tuple[str, ...] = ()
     """Chip number n represents `pastes[n - 1]`."""
+    attachments: tuple[ChipAttachment, ...] = ()
+
+    @property
+    def visible_attachments(self) -> tuple[ChipAttachment, ...]:
+        """The attachments whose chips are in the text; an edited chip is ordinary text."""
+        text = self.full_text if self.attachments else ""
+        return tuple(each for each in self.attachments if each.chip in text)
 
     @property
     def full_text(self) -> str:
@@ -62,10 +81,21 @@ def fold_unless_displayable(draft: Draft) -> Draft:
     if len(draft.text) <= MAX_DISPLAYED and printable(draft.text) == draft.text:
         return draft
     pastes = (*draft.pastes, draft.full_text)
-    return Draft(format_chip(len(pastes), pastes[-1]), pastes)
+    return Draft(format_chip(len(pastes), pastes[-1]), pastes, draft.attachments)
 
 
-def trailing_chip_length(text: str) -> int:
-    """Return the length of the chip at the end of `text`, or 0 without one."""
+def format_attachment_chip(number: int, block: MediaBlock, name: str, size: int) -> str:
+    """Return the chip of an attachment of `size` bytes."""
+    shown = name if len(name) <= _NAME_CHARACTERS else f"{name[: _NAME_CHARACTERS - 8]}…{name[-7:]}"
+    pixels = block.pixels if isinstance(block, ImageBlock) else None
+    parts = (shown, pixels and f"{pixels[0]}x{pixels[1]}", format_size(size))
+    return f"[{_KINDS[type(block)]} #{number}: {', '.join(filter(None, parts))}]"
+
+
+def trailing_chip_length(draft: Draft, text: str) -> int:
+    """Return the length of the chip of `draft` at the end of `text`, or 0 without one."""
+    for each in draft.attachments:
+        if text.endswith(each.chip):
+            return len(each.chip)
     found = _LAST_CHIP.search(text)
     return len(found[0]) if found else 0

@@ -89,6 +89,14 @@ KEYS: tuple[KeyBinding, ...] = (
         description="edit the prompt in `$VISUAL` or `$EDITOR`",
     ),
     KeyBinding(
+        id="prompt.paste",
+        place="prompt",
+        keys="ctrl+v",
+        label="Ctrl+V",
+        action="paste",
+        description="insert the image or the text in the clipboard",
+    ),
+    KeyBinding(
         id="prompt.complete",
         place="prompt",
         keys="tab",

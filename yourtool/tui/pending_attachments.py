@@ -4,7 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from yourtool.messages.blocks import AudioBlock, ContentBlock, DocumentBlock, ImageBlock, TextBlock
+from yourtool.messages.blocks import (
+    AudioBlock,
+    ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    MediaBlock,
+    TextBlock,
+)
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.input.attachments import Attachment
@@ -36,11 +43,14 @@ class PendingAttachments:
         """Remove all attachments."""
         self._update(())
 
-    def build_content(self, text: str) -> str | tuple[ContentBlock, ...]:
-        """Return the content of a prompt with the attachments, and remove them."""
+    def build_content(
+        self, text: str, media: tuple[MediaBlock, ...] = ()
+    ) -> str | tuple[ContentBlock, ...]:
+        """Return the content of a prompt with its media and the attachments, and remove these."""
         self._sent = self._pending
         self._update(())
-        return (TextBlock(text), *(each.block for each in self._sent)) if self._sent else text
+        blocks = (*media, *(each.block for each in self._sent))
+        return (TextBlock(text), *blocks) if blocks else text
 
     def restore(self) -> None:
         """Restore the attachments of the last prompt, which could not be sent."""

@@ -267,7 +267,9 @@ def _start_events(
     text = draft.full_text
     if draft.text.startswith("!") and isinstance(line := parse_input(text), ShellLine):
         return session.run_shell(line.command, shared=line.shared)
-    return session.send(attachments.build_content(text[1:] if text.startswith("\\!") else text))
+    text = text[1:] if text.startswith("\\!") else text
+    media = tuple(each.block for each in draft.visible_attachments)
+    return session.send(attachments.build_content(text, media))
 
 
 def _stop_reason(event: Event) -> str:

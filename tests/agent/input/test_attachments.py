@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from yourtool.agent.input.attachments import MAX_FILE_BYTES, attachment_from_bytes, read_attachment
-from yourtool.agent.input.clipboard import read_clipboard_image
 from yourtool.errors import UsageError
 from yourtool.messages.blocks import AudioBlock, DocumentBlock, ImageBlock, TextBlock
 from yourtool.models import AdapterCapabilities
@@ -247,42 +246,3 @@ def test_hostile_names_are_harmless(tmp_path):
     for name in ("a\0b", "~nobody-here/a", "x" * 5_000, "missing.png"):
         with pytest.raises(UsageError, match="cannot be attached"):
             read_attachment(name)
-
-
-@pytest.fixture
-def tools(tmp_path, monkeypatch):
-    """Stands for the platform's tools: a directory that is all there is to find."""
-    for name in ("WAYLAND_DISPLAY", "DISPLAY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PATH", str(tmp_path))
-
-    def add(name, variable, script):
-        monkeypatch.setenv(variable, "0")
-        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
-        (tmp_path / name).chmod(0o755)
-
-    return add
-
-
-@pytest.mark.parametrize(
-    ("name", "variable"),
-    [("wl-paste", "WAYLAND_DISPLAY"), ("xclip", "DISPLAY"), ("pngpaste", "HOME")],
-)
-def test_clipboard_image_comes_from_the_tool_of_the_platform(tools, name, variable):
-    tools(name, variable, 'printf "a picture, by %s" "${0##*/}"')
-    assert read_clipboard_image() == f"a picture, by {name}".encode()
-
-
-@pytest.mark.req("R-CRD-02")
-def test_clipboard_tool_gets_no_key(tools, monkeypatch):
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary")
-    tools("xclip", "DISPLAY", 'printf "%s" "key:${ANTHROPIC_API_KEY:-none}"')
-    assert read_clipboard_image() == b"key:none"
-
-
-def test_missing_image_and_missing_clipboard_tool_are_distinct_errors(tools):
-    with pytest.raises(UsageError, match="wl-clipboard"):
-        read_clipboard_image()
-    tools("wl-paste", "WAYLAND_DISPLAY", "exit 1")
-    with pytest.raises(UsageError, match="no image in the clipboard"):
-        read_clipboard_image()

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_START = re.compile(r"([ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}|~{3,})[ \t]*([^`\n]*)")
+_FENCE = re.compile(r"([ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}|~{3,})")
 _CONTAINER = " \t>"
 
 
@@ -18,24 +18,41 @@ class CodeBlock(NamedTuple):
     text: str
 
 
+class _Start(NamedTuple):
+    """The first line of a code block."""
+
+    before: str
+    """What is before the fence: indentation, and the marks of quotes and list items."""
+    fence: str
+    language: str
+
+
 def find_code_blocks(markdown: str) -> list[CodeBlock]:
     """Return the code blocks with content; one without an end continues to the end of the text."""
     return [block for block in _iter_code_blocks(markdown) if block.text.strip()]
 
 
 def _iter_code_blocks(markdown: str) -> Iterator[CodeBlock]:
-    start: re.Match[str] | None = None
+    start: _Start | None = None
     lines = list[str]()
     for line in markdown.split("\n"):
         if start is None:
-            start = _START.fullmatch(line.rstrip("\r"))
-        elif _is_end(line, start[2]):
+            start = _parse_start(line)
+        elif _is_end(line, start.fence):
             yield _build_block(start, lines)
             start, lines = None, []
         else:
-            lines.append(_remove_container(line, start[1]))
+            lines.append(_remove_container(line, start.before))
     if start is not None:
         yield _build_block(start, lines)
+
+
+def _parse_start(line: str) -> _Start | None:
+    """Return the fence that a line opens; None if it opens no fence."""
+    if (fence := _FENCE.match(line)) is None or "`" in line[fence.end() :]:
+        return None
+    words = line[fence.end() :].split(maxsplit=1)
+    return _Start(fence[1], fence[2], words[0] if words else "")
 
 
 def _is_end(line: str, fence: str) -> bool:
@@ -52,6 +69,5 @@ def _remove_container(line: str, before_fence: str) -> str:
     return line[end:]
 
 
-def _build_block(start: re.Match[str], lines: list[str]) -> CodeBlock:
-    words = start[3].split(maxsplit=1)
-    return CodeBlock(words[0] if words else "", "".join(f"{line}\n" for line in lines))
+def _build_block(start: _Start, lines: list[str]) -> CodeBlock:
+    return CodeBlock(start.language, "".join(f"{line}\n" for line in lines))

@@ -26,7 +26,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
         keywords=(("-", "remove all attachments"),),
         summary="attach an image, audio or document to the next prompt; `-` removes attachments",
     ),
-    SlashCommand(name="paste", summary="attach the image in the clipboard to the next prompt"),
+    SlashCommand(name="paste", summary="insert the image or the text in the clipboard"),
     SlashCommand(name="quit", summary="quit", needs_session=False, aliases=("exit",)),
 )
 """Commands without a handler are about the front end: its keys, display, prompt and end."""

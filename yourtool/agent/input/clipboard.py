@@ -1,64 +1,40 @@
-"""Images in the clipboard, read with the platform's tools: a terminal cannot paste them."""
+"""The content of the clipboard, read with programs of the desktop."""
 
 import os
-import subprocess
 
-from yourtool.agent.input.attachments import Attachment, attachment_from_bytes
+from yourtool.agent.input.attachments import MAX_FILE_BYTES, Attachment, attachment_from_bytes
+from yourtool.clipboard_tools import ClipboardTooLargeError, can_read, read_clipboard
 from yourtool.errors import UsageError
+from yourtool.text import storable
 
-_TIMEOUT_SECONDS = 5
-_TOOLS = (
-    ("WAYLAND_DISPLAY", ("wl-paste", "--no-newline", "--type", "image/png")),
-    ("DISPLAY", ("xclip", "-selection", "clipboard", "-target", "image/png", "-out")),
-    ("HOME", ("pngpaste", "-")),
+_MAX_TEXT_BYTES = 4 * 2**20
+_IMAGE_PROGRAMS = (
+    "Reading images from the clipboard needs `wl-paste` (wl-clipboard) or `xclip` and a desktop, on"
+    " macOS `pngpaste` or `osascript`, under WSL `powershell.exe`."
 )
-"""A variable that is set where a tool works, and its command that writes an image to stdout."""
-_INHERITED_VARIABLES = (
-    "PATH",
-    "HOME",
-    "WAYLAND_DISPLAY",
-    "XDG_RUNTIME_DIR",
-    "DISPLAY",
-    "XAUTHORITY",
+_REMOTE = "The clipboard of your machine cannot be read over SSH."
+_ALTERNATIVES = (
+    "Text can be pasted with the key of the terminal, and `/attach FILE` attaches files."
 )
 
 
-def attach_clipboard() -> Attachment:
-    """Return the image in the clipboard as an attachment; blocks.
+def read_clipboard_content() -> Attachment | str:
+    """Return the image in the clipboard as an attachment, or else the text; blocks.
 
     Raises:
-        UsageError: the clipboard contains no image, or cannot be read.
+        UsageError: the clipboard is empty, cannot be read, or has too much in it.
     """
-    return attachment_from_bytes(read_clipboard_image(), "clipboard")
-
-
-def read_clipboard_image() -> bytes:
-    """Return the image in the clipboard; blocks until a tool has finished.
-
-    Raises:
-        UsageError: the clipboard contains no image, or no tool is installed.
-    """
-    environment = {key: os.environ[key] for key in _INHERITED_VARIABLES if key in os.environ}
-    has_tool = False
-    for variable, command in _TOOLS:
-        if variable not in environment:
-            continue
-        try:
-            done = subprocess.run(
-                command, capture_output=True, timeout=_TIMEOUT_SECONDS, env=environment, check=False
-            )
-        except FileNotFoundError:
-            continue
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise UsageError(f"`{command[0]}` could not read the clipboard") from error
-        has_tool = True
-        if done.returncode == 0 and done.stdout:
-            return done.stdout
-    if has_tool:
+    environ = os.environ
+    try:
+        if image := read_clipboard("image", environ, MAX_FILE_BYTES):
+            return attachment_from_bytes(image, "clipboard")
+        if text := read_clipboard("text", environ, _MAX_TEXT_BYTES):
+            return storable(text.decode("utf-8", "replace"))
+    except ClipboardTooLargeError as error:
         raise UsageError(
-            "There is no image in the clipboard; `/attach FILE` attaches one from disk."
-        )
-    raise UsageError(
-        "Images in the clipboard need `wl-paste` (wl-clipboard) or `xclip`, on macOS `pngpaste`;"
-        " `/attach FILE` attaches one from disk."
-    )
+            "The content of the clipboard is too large: images may have 64 MiB, text 4 MiB."
+        ) from error
+    if can_read("image", environ):
+        raise UsageError("There is no image and no text in the clipboard.")
+    is_remote = bool(environ.get("SSH_CONNECTION"))
+    raise UsageError(f"{_REMOTE if is_remote else _IMAGE_PROGRAMS} {_ALTERNATIVES}")

@@ -10,7 +10,7 @@ from yourtool.errors import UsageError
 from yourtool.paths import resolve_paths
 from yourtool.saved_settings import save_setting, split_save_option
 from yourtool.tui.keys import describe_keys
-from yourtool.tui.screens.attachments import attach_clipboard, attach_file
+from yourtool.tui.screens.attachments import attach_file, paste_clipboard
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen
@@ -63,6 +63,6 @@ SCREEN_COMMANDS: Mapping[str, ScreenCommand] = {
     "clear": clear_screen,
     "theme": choose_theme,
     "attach": attach_file,
-    "paste": attach_clipboard,
+    "paste": paste_clipboard,
     "quit": quit_app,
 }

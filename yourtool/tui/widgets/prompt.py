@@ -9,17 +9,19 @@ from textual.timer import Timer
 from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
+from yourtool.messages.blocks import MediaBlock
 from yourtool.text import printable, storable
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import (
+    ChipAttachment,
     Draft,
+    format_attachment_chip,
     format_chip,
     normalize_newlines,
     should_fold,
     trailing_chip_length,
 )
 from yourtool.tui.keys import bindings
-from yourtool.tui.path_parsing import find_dropped_file
 from yourtool.tui.widgets.completion import CompletionList
 
 DRAFT_DELAY_SECONDS = 0.3
@@ -69,6 +71,13 @@ class Prompt(TextArea):
     class FilesNeeded(Message):
         """Posted when the user starts to mention a file."""
 
+    class Pasted(Message):
+        """Posted when text with paths was pasted, or (None) the clipboard should be."""
+
+        def __init__(self, text: str | None) -> None:
+            super().__init__()
+            self.text = text
+
     def __init__(
         self,
         completer: Completer,
@@ -86,6 +95,7 @@ class Prompt(TextArea):
         self._completed_for = ""
         """The text before the cursor when the completion list was last opened or closed."""
         self._pastes: tuple[str, ...] = ()
+        self._attachments: tuple[ChipAttachment, ...] = ()
         self._pause: Timer | None = None
 
     def render_line(self, y: int) -> Strip:
@@ -112,15 +122,15 @@ class Prompt(TextArea):
 
     @property
     def draft(self) -> Draft:
-        """The text and the folded pastes."""
-        return Draft(self.text, self._pastes)
+        """The text, the folded pastes and the attachments."""
+        return Draft(self.text, self._pastes, self._attachments)
 
     def load(self, draft: Draft, *, selected: bool = False) -> None:
         """Replace the draft and move the cursor to the end.
 
         With `selected`, the next key replaces the text unless the cursor moves first.
         """
-        self._pastes = draft.pastes
+        self._pastes, self._attachments = draft.pastes, draft.attachments
         self.load_text(draft.text)
         self.move_cursor(self.document.end)
         if selected:
@@ -138,17 +148,29 @@ class Prompt(TextArea):
     def paste(self, text: str) -> None:
         """Insert pasted text, folded if it is long or contains control characters."""
         text = storable(normalize_newlines(text))
-        if not self.text and (path := find_dropped_file(text)) is not None:
-            text = f"/attach {path}"
         if should_fold(text) or printable(text) != text:
             self._pastes = (*self._pastes, text)
             text = format_chip(len(self._pastes), text)
-        result = self.replace(text, *self.selection)
-        self.move_cursor(result.end_location)
+        elif "/" in text:
+            self.post_message(self.Pasted(text))
+        self.insert_text(text)
 
     def action_paste(self) -> None:
-        """Insert the text that was copied last, folded like other pastes."""
-        self.paste(self.app.clipboard)
+        """Insert the image or the text in the clipboard."""
+        self.post_message(self.Pasted(None))
+
+    def attach(self, block: MediaBlock, name: str, size: int, *, instead_of: str = "") -> None:
+        """Insert the chip of an attachment, or replace a text by it if the text is still there."""
+        chip = format_attachment_chip(len(self._attachments) + 1, block, name, size)
+        before, found, _ = self.text.rpartition(instead_of) if instead_of else ("", "", "")
+        if instead_of and not found:
+            return
+        self._attachments = (*self._attachments, ChipAttachment(chip, block))
+        if found:
+            row, column = before.count("\n"), len(before.rpartition("\n")[2])
+            self.replace(chip, (row, column), (row, column + len(found)))
+        else:
+            self.insert_text(f"{chip} ")
 
     def insert_text(self, text: str) -> None:
         """Insert text at the cursor."""
@@ -244,8 +266,8 @@ class Prompt(TextArea):
     def action_delete_left(self) -> None:
         """Delete a character or the chip of a folded paste."""
         row, column = self.cursor_location
-        length = trailing_chip_length(self.document[row][:column]) if self.selection.is_empty else 0
-        if length:
+        before = self.document[row][:column]
+        if self.selection.is_empty and (length := trailing_chip_length(self.draft, before)):
             self.delete((row, column - length), (row, column))
         else:
             super().action_delete_left()
