@@ -5,7 +5,7 @@ import sys
 import msgspec
 import pytest
 
-from yourtool.tui.drafts import Draft
+from yourtool.tui.drafts import Draft, StoredDraft
 from yourtool.tui.prompt_history import MAX_ENTRIES, MAX_READ_BYTES, PromptHistory, history_choices
 
 
@@ -66,18 +66,18 @@ def test_draft_survives_a_killed_process(tmp_path):
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
     history = PromptHistory(tmp_path, tmp_path)
-    assert history.claim_draft() == Draft("half a thought")
+    assert history.claim_draft() == StoredDraft("half a thought")
     history.close()
 
 
 def test_two_programs_have_separate_drafts(tmp_path):
     first, second = PromptHistory(tmp_path, tmp_path), PromptHistory(tmp_path, tmp_path)
-    assert first.claim_draft() == second.claim_draft() == Draft()
+    assert first.claim_draft() == second.claim_draft() == StoredDraft()
     first.save_draft(Draft("first"))
     second.save_draft(Draft("second"))
     first.close()
     third = PromptHistory(tmp_path, tmp_path)
-    assert third.claim_draft() == Draft("first")
+    assert third.claim_draft() == StoredDraft("first")
     second.close()
     third.close()
 
@@ -104,7 +104,7 @@ def test_damaged_history_and_draft_do_not_stop_the_program(tmp_path, damaged):
     draft.write_bytes(damaged)
     file.write_bytes(damaged + b"\n" + file.read_bytes())
     again = PromptHistory(tmp_path, tmp_path)
-    assert again.claim_draft() == Draft()
+    assert again.claim_draft() == StoredDraft()
     assert again.entries == [Draft("kept")]
     again.close()
 
@@ -113,7 +113,7 @@ def test_unwritable_state_directory_only_disables_storage(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     history = PromptHistory(blocked, tmp_path)
-    assert history.claim_draft() == Draft()
+    assert history.claim_draft() == StoredDraft()
     history.add(Draft("a"))
     history.save_draft(Draft("b"))
     assert history.entries == [Draft("a")]
@@ -154,3 +154,28 @@ def test_huge_stored_text_is_folded_or_skipped(tmp_path, size):
     assert again.entries[-1] == Draft("first")
     if size < MAX_READ_BYTES:
         assert again.entries[0].full_text == text
+
+
+def test_stashed_drafts_survive_a_crash(tmp_path):
+    code = (
+        "import os, signal, sys; from pathlib import Path\n"
+        "from yourtool.tui.drafts import Draft; from yourtool.tui.prompt_history import *\n"
+        "history = PromptHistory(Path(sys.argv[1]), Path(sys.argv[1])); history.claim_draft();"
+        "history.save_draft(Draft(), (Draft('a', ('b',)), Draft('c'))); "
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path], check=False)
+    history = PromptHistory(tmp_path, tmp_path)
+    assert history.claim_draft() == StoredDraft(stash=(Draft("a", ("b",)), Draft("c")))
+    history.close()
+
+
+def test_draft_file_of_an_earlier_version_is_read(tmp_path):
+    history = PromptHistory(tmp_path, tmp_path)
+    history.claim_draft()
+    history.save_draft(Draft("a"))
+    history.close()
+    [file] = tmp_path.rglob("*.draft")
+    file.write_text('{"text": "old", "pastes": ["x"]}')
+    assert history.claim_draft() == StoredDraft("old", ("x",))
+    history.close()

@@ -55,6 +55,12 @@ class Draft(Struct, frozen=True, omit_defaults=True):
         return match[0]
 
 
+class StoredDraft(Draft, frozen=True):
+    """The draft of a run with the stashed ones, as written to its file."""
+
+    stash: tuple[Draft, ...] = ()
+
+
 def normalize_newlines(text: str) -> str:
     """Return pasted text with line feeds as line ends; terminals send carriage returns."""
     return text.replace("\r\n", "\n").replace("\r", "\n")

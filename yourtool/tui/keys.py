@@ -81,6 +81,15 @@ KEYS: tuple[KeyBinding, ...] = (
         description="undo the last edit",
     ),
     KeyBinding(
+        id="prompt.stash",
+        place="prompt",
+        keys="ctrl+s",
+        label="Ctrl+S",
+        action="stash",
+        description="stash the prompt until the next message is sent; in an empty prompt, bring it"
+        " back",
+    ),
+    KeyBinding(
         id="prompt.editor",
         place="prompt",
         keys="ctrl+g",
@@ -497,7 +506,7 @@ def transcript_hints() -> tuple[str, ...]:
 def fit_hints(hints: Iterable[str], width: int) -> str:
     """Return the first hints, as many as fit into a width."""
     line = ""
-    for hint in hints:
+    for hint in filter(None, hints):
         longer = f"{line}{_HINT_GAP}{hint}" if line else hint
         if len(longer) > width:
             break

@@ -15,7 +15,7 @@ from typing import IO
 import msgspec
 
 from yourtool.agent.commands.base import Choice
-from yourtool.tui.drafts import Draft, fold_unless_displayable
+from yourtool.tui.drafts import Draft, StoredDraft, fold_unless_displayable
 
 MAX_ENTRIES = 1_000
 MAX_ENTRY_BYTES = 1_000_000
@@ -69,8 +69,8 @@ class PromptHistory:
         self._position = None
         return self._current_draft
 
-    def claim_draft(self) -> Draft:
-        """Lock a draft file for this run and return the draft that a crashed run left in it."""
+    def claim_draft(self) -> StoredDraft:
+        """Lock a draft file for this run and return the drafts that an earlier run left in it."""
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             for number in range(_MAX_DRAFTS):
@@ -82,17 +82,17 @@ class PromptHistory:
             pass
         except (OSError, ValueError, RecursionError) as error:
             _log.warning("the draft could not be read: %s", error)
-        return Draft()
+        return StoredDraft()
 
-    def save_draft(self, draft: Draft) -> None:
-        """Write the draft to its file."""
+    def save_draft(self, draft: Draft, stash: tuple[Draft, ...] = ()) -> None:
+        """Write the draft and the stashed ones to their file."""
         if self._draft_file is None:
             return
         try:
-            if draft.text:
+            if draft.text or stash:
                 fresh = self._draft_file.with_suffix(".new")
                 with _open_private(fresh, os.O_TRUNC) as file:
-                    file.write(msgspec.json.encode(draft))
+                    file.write(msgspec.json.encode(StoredDraft(draft.text, draft.pastes, stash)))
                 fresh.replace(self._draft_file)
             else:
                 self._draft_file.unlink(missing_ok=True)
@@ -147,12 +147,14 @@ class PromptHistory:
             _log.warning("the prompt history was not shortened: %s", error)
 
 
-def _read_draft(path: Path) -> Draft:
+def _read_draft(path: Path) -> StoredDraft:
     with path.open("rb") as file:
         content = file.read(MAX_READ_BYTES + 1)
     if len(content) > MAX_READ_BYTES:
         raise ValueError(f"{path} is larger than {MAX_READ_BYTES:,} bytes")
-    return _decode_draft(content)
+    stored = msgspec.json.decode(content, type=StoredDraft)
+    draft, *stash = map(fold_unless_displayable, (Draft(stored.text, stored.pastes), *stored.stash))
+    return StoredDraft(draft.text, draft.pastes, tuple(stash))
 
 
 def _decode_draft(content: bytes) -> Draft:

@@ -23,6 +23,8 @@ class PromptInput:
         self._early_prompts: list[Draft] = []
         """Prompts that were entered before the history was open."""
         self._unconfirmed_text = ""
+        self.stash: tuple[Draft, ...] = ()
+        """The drafts that were put aside; the last one comes back first."""
 
     @property
     def entries(self) -> list[Draft] | None:
@@ -30,11 +32,13 @@ class PromptInput:
         return self._history.entries if self._history is not None else None
 
     def open_history(self, state: Path, workspace: Path) -> Draft:
-        """Read the prompts of a workspace; return the draft that a crashed run left."""
+        """Read the prompts of a workspace; return the draft that an earlier run left."""
         self._history = PromptHistory(state, workspace)
         for draft in self._early_prompts:
             self._history.add(draft)
-        return self._history.claim_draft()
+        left = self._history.claim_draft()
+        self.stash = (*left.stash, *self.stash)
+        return Draft(left.text, left.pastes)
 
     def close(self) -> None:
         """Release the draft file."""
@@ -80,6 +84,20 @@ class PromptInput:
             return None
         return self._history.older(current) if step < 0 else self._history.newer()
 
+    def put_aside(self, draft: Draft) -> None:
+        """Stash a draft."""
+        self.stash = (*self.stash, draft)
+        self.save(Draft())
+
+    def bring_back(self) -> Draft | None:
+        """Remove and return the draft that was stashed last."""
+        if not self.stash:
+            return None
+        *others, last = self.stash
+        self.stash = tuple(others)
+        self.save(last)
+        return last
+
     def add_to_history(self, draft: Draft) -> None:
         """Add a prompt that can be recalled."""
         if self._history is not None:
@@ -90,4 +108,4 @@ class PromptInput:
     def save(self, draft: Draft) -> None:
         """Save the text in the prompt for the case of a crash."""
         if self._history is not None:
-            self._history.save_draft(draft)
+            self._history.save_draft(draft, self.stash)

@@ -245,6 +245,7 @@ class ChatScreen(Screen[None]):
             self.prompt.load(left)
         else:
             self.input.add_to_history(left)
+        self.status.update_hint()  # drafts may be stashed
 
     @on(Prompt.TypingPaused)
     def save_draft(self) -> None:

@@ -19,12 +19,12 @@ from yourtool.tui.widgets.status import StatusFields, StatusLine, find_branch
 PLACEHOLDER = "Say what to do"
 PLACEHOLDER_EXAMPLE = 'Say what to do: "fix the failing test"'
 PLACEHOLDER_TOUR = "Press Enter to start the two-minute tour"
-HINT_BUSY = "Esc stops · Enter queues"
 HINT_APPROVAL = "Enter queues"
 HINT_GO_BACK = "Esc again: go back to a prompt"
 HINT_QUIT = "press Ctrl+C again to quit"
 TWICE_SECONDS = 2
 """Maximum time between two presses of a key that have an effect together."""
+_BUSY_HINTS = ("Esc stops", "Enter queues")
 _IDLE_HINTS = ("? keys", "/ commands", "@ files", "Shift+Tab mode")
 _BORDER_COLUMNS = 4
 _BORDER_ROWS = 16
@@ -104,8 +104,16 @@ class SessionStatus:
     def _current_hint(self) -> str:
         if self._screen.focused is self._transcript:
             return self._hint or self._fit(transcript_hints())
-        default = HINT_BUSY if self._runner.is_running else self._fit(_IDLE_HINTS)
-        return _shell_hint(self._prompt.text) or self._hint or default
+        if hint := _shell_hint(self._prompt.text) or self._hint:
+            return hint
+        return self._fit(
+            (self._stash_hint, *(_BUSY_HINTS if self._runner.is_running else _IDLE_HINTS))
+        )
+
+    @property
+    def _stash_hint(self) -> str:
+        count = self._prompt.stashed_count
+        return f"{count} stashed (Ctrl+S)" if count else ""
 
     @property
     def _is_short(self) -> bool:
@@ -136,7 +144,7 @@ class SessionStatus:
         is_urgent = self._hint not in ("", HINT_APPROVAL)
         if is_urgent or self._screen.focused is self._transcript or _shell_hint(self._prompt.text):
             return hint
-        return self._unseen_hint
+        return self._unseen_hint or self._stash_hint
 
     # ── the status line ─────────────────────────────────────────────────────────────────────────
 

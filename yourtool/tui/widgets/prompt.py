@@ -1,6 +1,6 @@
 """The prompt: a multi-line input with folded pastes, history and completion."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 from textual.message import Message
@@ -43,6 +43,19 @@ class InputHandler(Protocol):
 
     def recall(self, step: Literal[-1, 1], current: Draft) -> Draft | None:
         """Return an older (-1) or newer (1) prompt when the cursor would leave the text."""
+        ...
+
+    @property
+    def stash(self) -> Sequence[Draft]:
+        """The stashed drafts."""
+        ...
+
+    def put_aside(self, draft: Draft) -> None:
+        """Stash a draft."""
+        ...
+
+    def bring_back(self) -> Draft | None:
+        """Remove and return the draft that was stashed last."""
         ...
 
 
@@ -225,10 +238,29 @@ class Prompt(TextArea):
         if self._handler.accepts(draft := self.draft):
             self.load(Draft())  # first: `/quit` saves the text of the prompt
             self._handler.submit(draft)
+            if not draft.text.startswith("/"):  # a command may put another text here
+                self._bring_back()
 
     def action_newline(self) -> None:
         """Insert a line break."""
         self.insert_text("\n")
+
+    def action_stash(self) -> None:
+        """Ctrl+S: stash the draft; in an empty prompt, bring the last one back."""
+        if self.text:
+            self._handler.put_aside(self.draft)
+            self.load(Draft())
+        else:
+            self._bring_back()
+
+    def _bring_back(self) -> None:
+        if not self.text and (draft := self._handler.bring_back()) is not None:
+            self.load(draft)
+
+    @property
+    def stashed_count(self) -> int:
+        """The number of stashed drafts."""
+        return len(self._handler.stash)
 
     def action_complete(self) -> None:
         """Accept the selected completion."""

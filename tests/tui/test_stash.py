@@ -1,0 +1,109 @@
+"""Ctrl+S puts the draft aside and brings it back."""
+
+import pytest
+
+from tests.tui.fakes import FakeRuntime, FakeSession, turn
+from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
+from yourtool.tui.app import YourtoolApp
+
+HINT = "1 stashed (Ctrl+S)"
+
+
+@pytest.fixture
+def open_app(tmp_path, monkeypatch):
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
+    (tmp_path / "work").mkdir()
+
+    def build():
+        session = FakeSession(turn("hello", "Hello to you."), workspace=tmp_path / "work")
+        runtime = FakeRuntime(tmp_path / "home", session)
+
+        async def opens():
+            return runtime
+
+        return YourtoolApp(opens)
+
+    return build
+
+
+async def all_sent(pilot):
+    chat = pilot.app.chat
+    await until(pilot, lambda: not chat.runner.is_running and not len(chat.runner.queue))
+    await settle(pilot)
+
+
+async def test_stashed_draft_comes_back_after_the_next_message(open_app):
+    app = open_app()
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        paste = "\n".join(f"line {n}" for n in range(30))
+        await press(pilot, *"long ")
+        app.chat.prompt.paste(paste)
+        await press(pilot, "ctrl+s")
+        assert app.chat.prompt.text == ""
+        assert HINT in screen_text(app)
+        await press(pilot, *"quick", "enter")
+        await all_sent(pilot)
+        assert app.chat.session.sent == ["quick"]
+        assert app.chat.prompt.draft.full_text == f"long {paste}"
+        assert HINT not in screen_text(app)
+
+
+async def test_ctrl_s_in_an_empty_prompt_brings_the_last_draft_back(open_app):
+    app = open_app()
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await burst(pilot, *"one", "ctrl+s", *"two", "ctrl+s")
+        assert "2 stashed (Ctrl+S)" in screen_text(app)
+        await press(pilot, "ctrl+s")
+        assert app.chat.prompt.text == "two"
+        await press(pilot, "ctrl+c", "ctrl+s")
+        assert app.chat.prompt.text == "one"
+        await press(pilot, "ctrl+c", "ctrl+s")
+        assert app.chat.prompt.text == ""
+
+
+async def test_slash_command_leaves_the_stash_alone(open_app):
+    app = open_app()
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await burst(pilot, *"draft", "ctrl+s")
+        await say(pilot, "/clear")
+        await settle(pilot)
+        assert app.chat.prompt.text == ""
+        assert HINT in screen_text(app)
+
+
+async def test_text_typed_after_enter_is_not_mixed_with_the_stashed_draft(open_app):
+    app = open_app()
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await burst(pilot, *"draft", "ctrl+s", *"quick", "enter", *" more")
+        await all_sent(pilot)
+        assert app.chat.session.sent == ["quick"]
+        assert app.chat.prompt.text == "draft more"
+
+
+async def test_stash_is_there_after_a_restart(open_app):
+    for text in ("first", "second"):
+        app = open_app()
+        async with app.run_test() as pilot:
+            await settle(pilot)
+            if text == "second":
+                assert HINT in screen_text(app)
+                await press(pilot, "ctrl+s")
+                assert app.chat.prompt.text == "first"
+                return
+            await burst(pilot, *text, "ctrl+s")
+            await app.shut_down()
+
+
+@pytest.mark.parametrize("size", [(40, 12), (80, 24)])
+async def test_hint_of_the_stash_is_visible_on_small_screens(open_app, size):
+    app = open_app()
+    async with app.run_test(size=size) as pilot:
+        await settle(pilot)
+        await burst(pilot, *"draft", "ctrl+s")
+        assert HINT in screen_text(app)
+        await press(pilot, *"x")
+        assert HINT in screen_text(app)
