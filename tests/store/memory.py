@@ -24,8 +24,8 @@ from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.events.turns import TurnStarted
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, Role
-from yourtool.store.base import SearchHit, SessionStore, SessionSummary
-from yourtool.store.texts import message_title, search_terms, snippet, to_storable
+from yourtool.store.base import MessageExcerpt, SearchHit, SessionStore, SessionSummary
+from yourtool.store.texts import excerpt, message_title, search_terms, snippet, to_storable
 from yourtool.store.validation import require_valid_fact, require_valid_message
 
 
@@ -95,6 +95,19 @@ class MemoryStore(SessionStore):
             if terms and _contains(message, terms)
         ]
         return tuple(sorted(hits, key=lambda hit: hit.message_id, reverse=True)[:limit])
+
+    async def last_texts(self, session_id: str, limit: int = 6) -> tuple[MessageExcerpt, ...]:
+        facts = self._sessions.get(session_id, [])
+        spoken = [
+            message
+            for fact in facts
+            if isinstance(fact, TurnStarted | LlmCallCompleted) and not is_silent(fact)
+            if (message := message_of(fact)) is not None and excerpt(message.content)
+        ]
+        return tuple(
+            MessageExcerpt(role=message.role, text=excerpt(message.content))
+            for message in spoken[-limit:]
+        )
 
     async def last_used(self, *workspaces: str) -> str | None:
         found = [each.id for each in await self.list() if each.workspace_path in workspaces]

@@ -135,6 +135,22 @@ async def test_silent_reply_is_stored_and_counted_but_not_searched(store):
     assert await store.spending_since(YEAR_2000) == spent
 
 
+async def test_last_prompts_and_replies_with_text_are_returned_oldest_first(store):
+    builder = FactBuilder()
+    await store.append(builder.session_start(), *builder.turn())
+    call = tool_call()
+    silent = changed(builder.reply(TextBlock("a title")), purpose="title")
+    last = builder.turn_start("and   now\nthis " + "long " * 1_000)
+    await store.append(silent, last, builder.reply(call), builder.reply(TextBlock("Done.")))
+    texts = await store.last_texts(builder.session_id)
+    assert [each.text[:13] for each in texts[-2:]] == ["and now this ", "Done."]
+    assert [str(each.role) for each in texts[-2:]] == ["user", "assistant"]
+    assert "a title" not in {each.text for each in texts}
+    assert max(len(each.text) for each in texts) == 400
+    assert await store.last_texts(builder.session_id, limit=1) == texts[-1:]
+    assert await store.last_texts("sess_nobody") == ()
+
+
 async def test_session_is_found_by_a_prefix_of_its_id(store):
     one, other = "sess_01AAAAAAAAAAAAAAAAAAAAAAAA", "sess_01AAAAAAAAAAAAAAAAAAAAAAAB"
     await store.append(FactBuilder(one).session_start())

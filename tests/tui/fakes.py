@@ -34,6 +34,7 @@ from yourtool.messages.usage import Usage, UsageExtra
 from yourtool.models import AdapterCapabilities, Effort, Model, Price
 from yourtool.paths import Paths
 from yourtool.providers.catalogue.models import Catalogue
+from yourtool.store.base import MessageExcerpt
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SONNET = Model(
@@ -332,9 +333,13 @@ class FakeStore:
 
     def __init__(self) -> None:
         self.summaries: list[SimpleNamespace] = []
+        self.texts: dict[str, tuple[MessageExcerpt, ...]] = {}
 
     async def list(self, workspace: str | None = None, limit: int = 200) -> list[SimpleNamespace]:
         return self.summaries
+
+    async def last_texts(self, session_id: str, limit: int = 6) -> tuple[MessageExcerpt, ...]:
+        return self.texts.get(session_id, ())
 
     async def find_ids(self, prefix: str) -> tuple[str, ...]:
         return tuple(each.id for each in self.summaries if each.id.startswith(prefix))

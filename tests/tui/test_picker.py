@@ -1,5 +1,6 @@
 """Pickers: the cursor, the order of rows and their look."""
 
+import asyncio
 import contextlib
 
 import pytest
@@ -10,6 +11,7 @@ from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from yourtool.agent.commands.base import Choice, ChoiceAction
 from yourtool.config import Mode
+from yourtool.errors import StoreError
 from yourtool.paths import shipped_directory
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
@@ -310,3 +312,90 @@ async def test_text_about_the_highlighted_row_follows_it_at_every_size(app, size
         await press(pilot, "down")
         assert "8k context" in screen_text(pilot.app)
         assert "1M context" not in screen_text(pilot.app)
+
+
+class Reads:
+    """Previews that are read only when the test allows it."""
+
+    def __init__(self, *, is_free=True):
+        self.gate, self.asked, self.running, self.most = asyncio.Event(), [], 0, 0
+        if is_free:
+            self.gate.set()
+
+    async def __call__(self, value):
+        self.asked.append(value)
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await self.gate.wait()
+        self.running -= 1
+        if value == "2":
+            raise StoreError("The session cannot be read.")
+        return (("you", f"the prompt of {value} \x1b[2J[red]"), ("reply", "word " * 60 + "end."))
+
+
+@contextlib.asynccontextmanager
+async def previewed(app, size, reads):
+    """A list of sessions with a preview."""
+    async with (made := app()).run_test(size=size) as pilot:
+        await settle(pilot)
+        rows = [Choice(str(n), f"session {n}", "2 h ago") for n in range(30)]
+        picker = Picker("Sessions", rows)
+        picker.add_preview(reads)
+        made.push_screen(picker)
+        await until(pilot, lambda: picker.is_mounted and picker.rows)
+        await settle(pilot)
+        yield pilot, picker
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+@pytest.mark.req("R-TUI-20")
+async def test_last_messages_of_the_highlighted_session_are_shown_with_the_list(app, size):
+    async with previewed(app, size, Reads()) as (pilot, _):
+        text = screen_text(pilot.app)
+        assert "session 3" in text
+        assert "end." in text
+        await press(pilot, "down")
+        await until(pilot, lambda: "end." in screen_text(pilot.app))
+        await press(pilot, "ctrl+t")
+        await settle(pilot)
+        assert "you: the prompt of 1 ␛[2J[red]" in screen_text(pilot.app)
+
+
+@pytest.mark.req("R-TUI-20")
+async def test_small_screen_shows_the_preview_on_a_key(app):
+    async with previewed(app, (40, 12), Reads()) as (pilot, _):
+        assert "end." not in screen_text(pilot.app)
+        await press(pilot, "ctrl+t")
+        await settle(pilot)
+        assert "end." in screen_text(pilot.app)
+        assert "session 1" not in screen_text(pilot.app)
+        await press(pilot, "ctrl+t")
+        await settle(pilot)
+        assert "session 1" in screen_text(pilot.app)
+
+
+async def test_at_most_one_preview_is_read_at_a_time_and_the_last_row_wins(app):
+    reads = Reads(is_free=False)
+    async with previewed(app, (120, 40), reads) as (pilot, _):
+        await press(pilot, *["down"] * 9)
+        assert reads.asked == ["0"]
+        reads.gate.set()
+        await until(pilot, lambda: "the prompt of 9" in screen_text(pilot.app))
+    assert reads.asked == ["0", "9"]
+    assert reads.most == 1
+
+
+async def test_preview_that_cannot_be_read_shows_the_reason(app):
+    async with previewed(app, (120, 40), Reads()) as (pilot, _):
+        await press(pilot, "down", "down")
+        await until(pilot, lambda: "error: The session cannot be read." in screen_text(pilot.app))
+
+
+async def test_list_can_close_while_a_preview_is_read(app):
+    reads = Reads(is_free=False)
+    async with previewed(app, (120, 40), reads) as (pilot, picker):
+        await press(pilot, "escape")
+        await until(pilot, lambda: not picker.is_attached)
+        reads.gate.set()
+        await settle(pilot)
+        assert pilot.app.screen is pilot.app.chat

@@ -18,6 +18,7 @@ from yourtool.config import RunOptions, config_file
 from yourtool.paths import resolve_paths
 from yourtool.store.exports import from_jsonl
 from yourtool.tui.app import YourtoolApp
+from yourtool.tui.screens.dialog import TextEntry
 from yourtool.tui.screens.picker import Picker
 
 CANARY = "canary-0815-do-not-leak"
@@ -273,3 +274,52 @@ async def test_many_sessions_leave_no_open_files_or_threads(work):
         files, threads = held()
         await some_hours(pilot, 7)
         await until(pilot, lambda: held()[0] - files == Counter() and held()[1] <= threads)
+
+
+@contextlib.asynccontextmanager
+async def choosing_first(work, *prompts):
+    """The program as `--resume` starts it, with a stored session per prompt."""
+    async with talking(work, *prompts[:1]) as (app, pilot):
+        for prompt in prompts[1:]:
+            before = app.chat.session
+            await say(pilot, "/new")
+            await until(pilot, lambda before=before: app.chat.session is not before)
+            await send(pilot, prompt)
+
+    async def opens():
+        return await Runtime.open(resolve_paths(), RunOptions(workspace=work, model="demo:file"))
+
+    app = YourtoolApp(opens, resume="")
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, Picker) and app.screen.rows)
+        await settle(pilot)
+        yield app, pilot
+
+
+@pytest.mark.req("R-TUI-20")
+async def test_resume_option_without_an_id_opens_the_list_with_its_keys_and_preview(work):
+    async with choosing_first(work, "first words", "second words") as (app, pilot):
+        await until(pilot, lambda: "you: second words" in screen_text(app))
+        await press(pilot, "ctrl+s", "ctrl+s")
+        await until(pilot, lambda: "Sessions by title" in screen_text(app))
+        await press(pilot, "ctrl+r")
+        await until(pilot, lambda: isinstance(app.screen, TextEntry))
+        await press(pilot, *"Zebra", "enter")
+        await until(pilot, lambda: isinstance(app.screen, Picker) and "Zebra" in screen_text(app))
+        await press(pilot, *"Zebra", "enter")
+        await until(pilot, lambda: app.chat.session is not None)
+        assert prompts_of(app.chat.session) == ["first words"]
+
+
+@pytest.mark.req("R-TUI-20")
+async def test_resume_option_deletes_after_a_confirmation_and_esc_starts_a_new_session(work):
+    async with choosing_first(work, "first words", "second words") as (app, pilot):
+        first = app.screen
+        await press(pilot, "down", "ctrl+d")
+        await until(pilot, lambda: "Delete permanently" in screen_text(app))
+        await press(pilot, "down", "enter")
+        await until(pilot, lambda: isinstance(app.screen, Picker) and app.screen is not first)
+        await until(pilot, lambda: [row.title for row in app.screen.rows] == ["second words"])
+        await press(pilot, "escape")
+        await until(pilot, lambda: app.chat.session is not None)
+        assert prompts_of(app.chat.session) == []

@@ -30,6 +30,8 @@ from yourtool.agent.commands import session_list
 from yourtool.effects import Confirmation, Preview, SideEffects
 from yourtool.events.deltas import ToolUseEnd, ToolUseStart
 from yourtool.events.tools import ToolCalled
+from yourtool.messages.message import Role
+from yourtool.store.base import MessageExcerpt
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.highlight import get_highlighter
 from yourtool.tui.screens.chat import ChatScreen
@@ -223,6 +225,13 @@ def test_resume(app_of, snap_compare, size, theme, monkeypatch):
             )
             for n, title in enumerate(("Fix the parser", "Why is the build slow?"), 1)
         ]
+        pilot.app.runtime_of_test.store.texts = {
+            "sess_1": (
+                MessageExcerpt(role=Role.USER, text="The parser fails for `a: 1`; fix it."),
+                MessageExcerpt(role=Role.ASSISTANT, text="It now reads both forms. " * 9),
+                MessageExcerpt(role=Role.USER, text="Thanks!"),
+            )
+        }
         await say(pilot, "/resume")
         await settle(pilot)
 

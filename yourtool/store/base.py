@@ -51,6 +51,13 @@ class SearchHit(Struct, frozen=True, kw_only=True):
     created_at: datetime
 
 
+class MessageExcerpt(Struct, frozen=True, kw_only=True):
+    """The start of a message, as one line."""
+
+    role: Role
+    text: str
+
+
 class Lease(Protocol):
     """The right to write to a session."""
 
@@ -119,6 +126,13 @@ class SessionStore(Protocol):
 
         Words match as prefixes, ignoring case and accents. A text without words matches nothing.
         Replies to silent calls are not searched.
+        """
+        ...
+
+    async def last_texts(self, session_id: str, limit: int = 6) -> tuple[MessageExcerpt, ...]:
+        """Return the last prompts and replies of a session that have text, oldest first.
+
+        Replies to silent calls and very large messages are omitted. An unknown session has none.
         """
         ...
 

@@ -12,6 +12,7 @@ from yourtool.text import storable
 TextTransform: TypeAlias = Callable[[str], str]
 
 TITLE_LENGTH = 120
+EXCERPT_LENGTH = 400
 _SNIPPET_LEAD = 40
 _SNIPPET_LENGTH = 160
 
@@ -37,6 +38,13 @@ def one_line_title(text: str) -> str:
     """Return the first non-blank line of a text, truncated; else an empty string."""
     title = next((words for line in text.splitlines() if (words := " ".join(line.split()))), "")
     return title if len(title) <= TITLE_LENGTH else f"{title[: TITLE_LENGTH - 1]}…"
+
+
+def excerpt(content: Sequence[ContentBlock]) -> str:
+    """Return the start of a message's text as one line; empty if it has no text."""
+    texts = (block.text[: 4 * EXCERPT_LENGTH] for block in content if isinstance(block, TextBlock))
+    text = " ".join(" ".join(texts).split())
+    return text if len(text) <= EXCERPT_LENGTH else f"{text[: EXCERPT_LENGTH - 1]}…"
 
 
 def search_terms(text: str) -> tuple[str, ...]:

@@ -28,7 +28,11 @@ from yourtool.tui.first_screen_app import FirstScreenApp
 from yourtool.tui.output_filter import SanitizeFilter
 from yourtool.tui.screens.attachments import attach_from_options, attach_pasted
 from yourtool.tui.screens.chat import ChatScreen
-from yourtool.tui.screens.command_results import run_command, show_result
+from yourtool.tui.screens.command_results import (
+    choose_first_session,
+    run_command,
+    show_result,
+)
 from yourtool.tui.screens.draft_editing import edit_draft
 from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.sessions import (
@@ -343,8 +347,9 @@ class YourtoolApp(FirstScreenApp):
 
     async def _open_first_session(self, runtime: "Runtime") -> None:
         self._show_warnings(runtime)
+        wanted = await choose_first_session(self.chat, runtime) if self._resume == "" else None
         session, refused = await open_earlier_session(
-            self.chat, runtime, self._resume, continue_last=self._continue_last
+            self.chat, runtime, wanted or self._resume, continue_last=self._continue_last
         )
         is_as_requested = session is not None or not (
             self._continue_last or self._resume is not None

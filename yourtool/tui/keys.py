@@ -445,6 +445,14 @@ KEYS: tuple[KeyBinding, ...] = (
         description="go down eight rows",
     ),
     KeyBinding(
+        id="list.preview",
+        place="list",
+        keys="ctrl+t",
+        label="Ctrl+T",
+        action="toggle_preview",
+        description="in the list of sessions, show only the preview, or the list again",
+    ),
+    KeyBinding(
         id="list.close",
         place="list",
         keys="escape,ctrl+c",

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.store.memory import MemoryStore
-from tests.store.turns import FactBuilder, changed
+from tests.store.turns import PROMPT, FactBuilder, changed
 from tests.tui.fakes import WHEN
 from yourtool.agent.commands.session_list import SessionList, session_choices, without_demos
 from yourtool.events.deltas import Notice
@@ -152,6 +152,15 @@ async def test_session_is_renamed_and_the_open_one_by_itself(tmp_path):
     [entry] = await press(shown, "ctrl+r", listed.ids[0])
     await take(entry.then("Mine"))
     assert listed.titles == ["Mine"]
+
+
+async def test_preview_has_the_last_prompts_and_replies(tmp_path):
+    listed = await Listed().open(tmp_path)
+    [shown] = await take(listed.list.show())
+    texts = await shown.preview(listed.ids[1])
+    assert texts[0] == ("you", PROMPT)
+    assert {speaker for speaker, _ in texts} == {"you", "reply"}
+    assert await shown.preview("sess_nobody") == ()
 
 
 async def test_list_keys_do_nothing_without_a_row(tmp_path):

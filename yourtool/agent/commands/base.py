@@ -6,7 +6,7 @@ handler of the answer.
 """
 
 from asyncio import Future
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
@@ -23,6 +23,8 @@ CommandResults: TypeAlias = "AsyncGenerator[CommandResult, None]"
 CommandHandler: TypeAlias = Callable[["Session", "Runtime", str], CommandResults]
 """Runs a command with its argument, which is empty without one."""
 AnswerHandler: TypeAlias = Callable[[str], CommandResults]
+Previewer: TypeAlias = Callable[[str], Awaitable[tuple[tuple[str, str], ...]]]
+"""Returns speakers and texts for the value of a row."""
 
 
 class SlashCommand(Struct, frozen=True, kw_only=True):
@@ -169,6 +171,8 @@ class Choose(Struct, frozen=True):
     columns: tuple[str, ...] = ()
     """Headings of the columns after the title, most important first; narrow lists omit the last."""
     actions: tuple[ChoiceAction, ...] = ()
+    preview: Previewer | None = None
+    """Describes the highlighted row; called again only when the last call has returned."""
     update: Future[tuple[Choice, ...]] | None = None
     """Returns better rows later; the handler cancels it."""
 

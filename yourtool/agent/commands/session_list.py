@@ -18,7 +18,7 @@ from yourtool.agent.commands.base import (
 from yourtool.amounts import format_age, format_spending
 from yourtool.errors import YourtoolError
 from yourtool.events.deltas import Notice
-from yourtool.messages.message import now
+from yourtool.messages.message import Role, now
 from yourtool.models import DEMO
 from yourtool.store.base import SessionSummary
 from yourtool.store.edits import delete_session, rename
@@ -44,8 +44,9 @@ class SessionList:
     """Shows the stored sessions, and shows them again after a change."""
 
     def __init__(
-        self, session: "Session", runtime: "Runtime", *, open_session: AnswerHandler
+        self, session: "Session | None", runtime: "Runtime", *, open_session: AnswerHandler
     ) -> None:
+        """`session`: the open session, if any."""
         self._session = session
         self._runtime = runtime
         self._open_session = open_session
@@ -71,6 +72,7 @@ class SessionList:
                     ChoiceAction("ctrl+d", "Ctrl+D delete", self._delete),
                     ChoiceAction("ctrl+o", demos, self._toggle_demos),
                 ),
+                preview=self._preview,
                 update=more,
             )
         finally:
@@ -82,7 +84,17 @@ class SessionList:
         self._titles = {each.id: each.title for each in found}
         if not self._shows_demos:
             found = without_demos(found, self._runtime.paths.scratch)
-        return session_choices(found, self._session.project, now(), self._order)
+        here = self._session.project if self._session else self._runtime.options.workspace
+        return session_choices(found, here, now(), self._order)
+
+    @property
+    def _open_id(self) -> str:
+        return self._session.id if self._session else ""
+
+    async def _preview(self, session_id: str) -> tuple[tuple[str, str], ...]:
+        """Return the last messages of a session."""
+        texts = await self._runtime.store.last_texts(session_id)
+        return tuple(("you" if each.role is Role.USER else "reply", each.text) for each in texts)
 
     async def _sort(self, _value: str) -> CommandResults:
         names = list(_ORDERS)
@@ -104,7 +116,7 @@ class SessionList:
             )
 
     async def _set_title(self, session_id: str, title: str) -> CommandResults:
-        if title and session_id == self._session.id:
+        if title and self._session is not None and session_id == self._open_id:
             async for fact in self._session.rename(title):
                 yield fact
         elif title:
@@ -122,7 +134,7 @@ class SessionList:
             )
 
     async def _delete_if(self, session_id: str, answer: str) -> CommandResults:
-        if answer == _DELETE and session_id == self._session.id:
+        if answer == _DELETE and session_id == self._open_id:
             text = "This session is open; it can be deleted from another one (`/new`)."
             yield Notice(level="error", text=text)
         elif answer == _DELETE:

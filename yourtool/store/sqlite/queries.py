@@ -5,6 +5,7 @@ import logging
 from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
+from itertools import islice
 from sqlite3 import Connection
 
 import msgspec
@@ -14,10 +15,10 @@ from yourtool.amounts import Spending
 from yourtool.messages.blocks import ContentBlock
 from yourtool.messages.codec import decode_content, require_shallow
 from yourtool.messages.message import Role
-from yourtool.store.base import SearchHit, SessionSummary
+from yourtool.store.base import MessageExcerpt, SearchHit, SessionSummary
 from yourtool.store.sqlite.fulltext import fts_query
 from yourtool.store.sqlite.row_codec import DECODE_ERRORS, from_microseconds, to_microseconds
-from yourtool.store.texts import message_title, search_terms, snippet
+from yourtool.store.texts import excerpt, message_title, search_terms, snippet
 
 _log = logging.getLogger(__name__)
 
@@ -49,6 +50,22 @@ _SELECT_HITS = """
 the index, newest messages first, only until the limit is reached
 (https://www.sqlite.org/optoverview.html#manual_control_of_query_plans_using_cross_join).
 """
+
+
+_SELECT_LAST_MESSAGES = """
+    SELECT m.id, m.role, m.content_json
+    FROM events AS e
+    CROSS JOIN messages AS m ON m.id = CASE WHEN json_valid(e.payload_json)
+        THEN json_extract(e.payload_json, '$.message_id') END
+    WHERE e.session_id = :session AND +e.type IN ('turn.started', 'llm.call_completed')
+      AND CASE WHEN json_valid(e.payload_json)
+          THEN json_extract(e.payload_json, '$.purpose') END IS NULL
+      AND m.role IN ('user', 'assistant') AND length(m.content_json) < 1000000
+    ORDER BY e.id DESC
+"""
+"""The prompts and replies of a session, last first, without the replies to silent calls."""
+_MAX_EXCERPT_ROWS = 100
+"""Messages that are searched for text; a reply can have tool calls only."""
 
 
 class ModelCost(Struct, frozen=True, kw_only=True):
@@ -193,6 +210,18 @@ def list_sessions(
             )
         )
     return tuple(found)
+
+
+def last_texts(connection: Connection, session_id: str, limit: int) -> tuple[MessageExcerpt, ...]:
+    """Return the last prompts and replies of a session that have text, oldest first."""
+    rows = connection.execute(_SELECT_LAST_MESSAGES, {"session": session_id})
+    found = list[MessageExcerpt]()
+    for message_id, role, content in islice(rows, _MAX_EXCERPT_ROWS):
+        if text := excerpt(_decode_blocks(message_id, content)):
+            found.append(MessageExcerpt(role=Role(role), text=text))
+        if len(found) == limit:
+            break
+    return tuple(reversed(found))
 
 
 def search_messages(

@@ -6,7 +6,7 @@ from datetime import datetime
 from yourtool.amounts import Spending
 from yourtool.events.catalog import AnyFact
 from yourtool.messages.message import Message
-from yourtool.store.base import SearchHit, SessionStore, SessionSummary
+from yourtool.store.base import MessageExcerpt, SearchHit, SessionStore, SessionSummary
 from yourtool.store.sqlite import log, queries
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.leases import FileLease
@@ -71,6 +71,11 @@ class SqliteStore(SessionStore):
     async def search(self, text: str, *workspaces: str, limit: int = 100) -> tuple[SearchHit, ...]:
         return await self.database.read(
             lambda connection: queries.search_messages(connection, text, workspaces, limit)
+        )
+
+    async def last_texts(self, session_id: str, limit: int = 6) -> tuple[MessageExcerpt, ...]:
+        return await self.database.read(
+            lambda connection: queries.last_texts(connection, session_id, limit)
         )
 
     async def last_used(self, *workspaces: str) -> str | None:

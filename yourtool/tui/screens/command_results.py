@@ -1,6 +1,7 @@
 """How the screen runs slash commands and renders their results."""
 
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 from yourtool.agent.commands.base import (
     Choose,
@@ -18,6 +19,8 @@ from yourtool.agent.commands.base import (
     StartSession,
     StartTurn,
 )
+from yourtool.agent.commands.session_list import SessionList
+from yourtool.errors import YourtoolError
 from yourtool.events.deltas import Notice
 from yourtool.tui.drafts import fold_text
 from yourtool.tui.screens.attachments import warn_unsupported
@@ -33,6 +36,9 @@ from yourtool.tui.screens.sessions import (
     switch_session,
     update_demo_banner,
 )
+
+if TYPE_CHECKING:  # the core opens after the first paint
+    from yourtool.agent.runtime import Runtime
 
 
 async def run_command(chat: ChatScreen, invocation: Invocation) -> None:
@@ -91,6 +97,22 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
             chat.transcript.apply(event)
 
 
+async def choose_first_session(chat: ChatScreen, runtime: "Runtime") -> str | None:
+    """Let the user choose the first session from the list of `/resume`; return its id or None."""
+    chosen: list[str] = []
+
+    async def choose(session_id: str) -> CommandResults:
+        chosen.append(session_id)
+        return
+        yield
+
+    try:
+        await show_results(chat, SessionList(None, runtime, open_session=choose).show())
+    except YourtoolError as error:
+        chat.note("error", f"{error}\nStarted a new session.")
+    return chosen[0] if chosen else None
+
+
 async def _show_picker(chat: ChatScreen, wanted: Choose) -> None:
     picker = Picker(
         wanted.title,
@@ -100,8 +122,9 @@ async def _show_picker(chat: ChatScreen, wanted: Choose) -> None:
         columns=wanted.columns,
         actions=wanted.actions,
     )
-    runtime, _ = require_session(chat)
-    chat.completer.load_values(runtime)  # the choices may have models that were just discovered
+    if wanted.preview is not None:
+        picker.add_preview(wanted.preview)
+    _load_completions(chat)
     if (update := wanted.update) is not None:
         update.add_done_callback(lambda _: _update_picker(chat, picker, wanted))
     picked = await chat.app.push_screen_wait(picker)
@@ -114,4 +137,10 @@ def _update_picker(chat: ChatScreen, picker: Picker, wanted: Choose) -> None:
     update = wanted.update
     if update is not None and not update.cancelled() and update.exception() is None:
         picker.set_choices(update.result())
-        chat.completer.load_values(require_session(chat)[0])
+        _load_completions(chat)
+
+
+def _load_completions(chat: ChatScreen) -> None:
+    """Complete the models that were just discovered; the first session may not be open yet."""
+    if chat.runtime is not None:
+        chat.completer.load_values(chat.runtime)

@@ -3,18 +3,21 @@
 from collections.abc import Sequence
 
 from textual import events, getters, on
+from textual.actions import SkipAction
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import Container, Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.widgets import Input, Label, OptionList, Static
 from textual.widgets.option_list import Option
 
-from yourtool.agent.commands.base import Choice, ChoiceAction
+from yourtool.agent.commands.base import Choice, ChoiceAction, Previewer
 from yourtool.text import printable
 from yourtool.tui.choice_filter import ChoiceFilter
 from yourtool.tui.choice_rows import Row, RowFormat, group_choices
 from yourtool.tui.keys import bindings
 from yourtool.tui.screens.dialog import Dialog
+from yourtool.tui.widgets.choice_preview import ChoicePreview
 
 _MAX_ROWS = 200
 """Rows of the list; the filter searches all choices."""
@@ -24,6 +27,12 @@ _ABOUT_ROWS = 2
 """Height of the text about the highlighted row."""
 _TALL = 16
 """Height from which on a screen has space for headings and margins."""
+_ROOMY = 100
+"""Width from which on a preview is at the side of the list."""
+_PREVIEW_ROWS = 7
+"""Height of a preview below the list."""
+_MIN_SIDE_ROWS = 12
+"""Height of a preview at the side of a short list."""
 
 
 class Picker(Dialog[str | None]):
@@ -60,10 +69,27 @@ class Picker(Dialog[str | None]):
             }
         }
         &.-empty #nothing { display: block; }
+        #body { height: auto; }
+        ChoicePreview { padding: 0 1; border-top: solid $panel; }
+        &.-short ChoicePreview { display: none; }
+        &.-roomy {
+            &.-has-preview #window { max-width: 180; }
+            &.-has-preview #body { layout: horizontal; }
+            &.-has-preview OptionList { width: 3fr; }
+            ChoicePreview { width: 2fr; border: none; border-left: solid $panel; }
+        }
+        &.-preview {
+            OptionList { display: none; }
+            ChoicePreview { display: block; border: none; }
+        }
     }
     """
     VERTICAL_BREAKPOINTS = [(0, "-short"), (_TALL, "-tall")]  # noqa: RUF012 - Textual's form
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-wide")]  # noqa: RUF012 - as above
+    HORIZONTAL_BREAKPOINTS = [  # noqa: RUF012 - as above
+        (0, "-narrow"),
+        (60, "-wide"),
+        (_ROOMY, "-roomy"),
+    ]
     BINDINGS = bindings("list")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
 
     filter = getters.query_one("#filter", Input)
@@ -89,15 +115,21 @@ class Picker(Dialog[str | None]):
         self._title = title
         self._current = current
         self._columns = columns
-        self._choices = ChoiceFilter(choices)
+        self._choices, self._count = ChoiceFilter(choices), len(choices)
         self._format = RowFormat(choices, columns)
         self.rows = list[Row]()
         """What the list shows."""
         self._hint = hint
+        self._preview: ChoicePreview | None = None
+
+    def add_preview(self, read: Previewer) -> None:
+        """Show a preview of the highlighted row; call before the list is shown."""
+        self._preview = ChoicePreview(read)
+        self.add_class("-has-preview")
 
     def set_choices(self, choices: Sequence[Choice]) -> None:
         """Replace the choices; the highlighted one stays highlighted."""
-        self._choices = ChoiceFilter(choices)
+        self._choices, self._count = ChoiceFilter(choices), len(choices)
         self._format = RowFormat(choices, self._columns)
         if self.is_attached:
             self._redraw_options()
@@ -110,7 +142,10 @@ class Picker(Dialog[str | None]):
             yield entry
             if self._columns:
                 yield Static(id="columns", markup=False)
-            yield OptionList(markup=False)
+            with Container(id="body"):
+                yield OptionList(markup=False)
+                if self._preview is not None:
+                    yield self._preview
             yield Label("no matches", id="nothing")
             if self._columns:
                 yield Static(id="about", markup=False)
@@ -119,7 +154,8 @@ class Picker(Dialog[str | None]):
         """Show all choices and focus the filter."""
         window = self.query_one("#window")
         window.border_title = Content(printable(self._title))
-        keys = " · ".join(action.label for action in self._actions)
+        labels = [action.label for action in self._actions]
+        keys = " · ".join(["Ctrl+T preview", *labels] if self._preview is not None else labels)
         window.border_subtitle = Content(
             " · ".join(filter(None, (keys, self._hint))) or "Enter selects · Esc closes"
         )
@@ -128,10 +164,21 @@ class Picker(Dialog[str | None]):
 
     def on_resize(self, event: events.Resize) -> None:
         """Truncate the rows to the new width, and let the list fill the height."""
-        is_short = event.size.height < _TALL
-        others = (_ABOUT_ROWS if is_short else _ABOUT_ROWS + 2) if self._columns else 0
-        self.options.styles.max_height = max(3, event.size.height * 9 // 10 - _ROWS - others)
+        self._fit_height(event.size)
         self.call_after_refresh(self._redraw_options)
+
+    def _fit_height(self, screen: Size) -> None:
+        is_short, is_roomy = screen.height < _TALL, screen.width >= _ROOMY
+        rows = screen.height * 9 // 10 - _ROWS
+        if self._columns:
+            rows -= _ABOUT_ROWS if is_short else _ABOUT_ROWS + 2
+        is_below = self._preview is not None and not (is_short or is_roomy)
+        self.options.styles.max_height = max(3, rows - _PREVIEW_ROWS if is_below else rows)
+        if self._preview is not None:
+            side_rows = max(_MIN_SIDE_ROWS, 2 * self._count)
+            height = _PREVIEW_ROWS if is_below else min(rows, side_rows) if is_roomy else rows
+            is_alone = self.has_class("-preview")
+            self._preview.styles.height = max(3, rows if is_alone else height)
 
     @on(Input.Changed)
     def apply_filter(self) -> None:
@@ -155,7 +202,9 @@ class Picker(Dialog[str | None]):
 
     @on(OptionList.OptionHighlighted)
     def show_about(self) -> None:
-        """Show the text about the highlighted row of a list with columns."""
+        """Show the preview of the highlighted row, and the text about it in a list with columns."""
+        if self._preview is not None:
+            self._preview.show(self.highlighted.value if self.highlighted is not None else "")
         if self._columns:
             choice = self.highlighted
             self.query_one("#about", Static).update(
@@ -167,6 +216,13 @@ class Picker(Dialog[str | None]):
         choice = self.highlighted
         self.chosen_action = self._actions[index]
         self.dismiss("" if choice is None else choice.value)
+
+    def action_toggle_preview(self) -> None:
+        """Show only the preview instead of the list, or both again."""
+        if self._preview is None:
+            raise SkipAction
+        self.toggle_class("-preview")
+        self._fit_height(self.app.size)
 
     def action_move(self, step: int) -> None:
         """Move the highlight over the choices."""
@@ -214,5 +270,4 @@ class Picker(Dialog[str | None]):
         first = selected if selected is not None or query else self._current
         if places:
             self._highlight(places.get(first or "", min(places.values())))
-        else:
-            self.show_about()
+        self.show_about()

@@ -3,15 +3,12 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from yourtool.agent.commands.session_list import session_choices, without_demos
 from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
-from yourtool.messages.message import now
 from yourtool.models import DEMO
 from yourtool.store.base import resolve_id
 from yourtool.text import storable
 from yourtool.tui.drafts import Draft, fold_text, normalize_newlines
 from yourtool.tui.screens.chat import ChatScreen
-from yourtool.tui.screens.picker import Picker
 from yourtool.tui.transcript.scrollback import render_transcript
 
 if TYPE_CHECKING:  # the core opens after the first paint
@@ -84,7 +81,7 @@ async def open_earlier_session(
 ) -> "tuple[Session | None, SwapRefusedError | None]":
     """Open the session of the command line; without one, or if it cannot be opened, None.
 
-    `session_id` can be a prefix; if it is empty, the user picks a session.
+    `session_id` can be a prefix.
     """
     try:
         if session_id:
@@ -93,8 +90,6 @@ async def open_earlier_session(
             session_id = await runtime.find_last_session()
             if session_id is None:
                 chat.note("info", "No earlier session in this directory; started a new one.")
-        elif session_id is not None:
-            session_id = await pick_session(chat, runtime)
         if not session_id:
             return None, None
         return await open_stored_session(chat, runtime, session_id)
@@ -111,13 +106,6 @@ async def open_stored_session(
         return await runtime.resume(session_id, chat.confirm), None
     except SwapRefusedError as refused:
         return await runtime.resume(session_id, chat.confirm, keep_model=True), refused
-
-
-async def pick_session(chat: ChatScreen, runtime: "Runtime") -> str | None:
-    """Let the user pick the first session; return its id or None."""
-    found = without_demos(await runtime.store.list(), runtime.paths.scratch)
-    choices = session_choices(found, runtime.options.workspace, now())
-    return await chat.app.push_screen_wait(Picker("Sessions", choices))
 
 
 def queue_first_prompt(
