@@ -41,6 +41,15 @@ async def test_conversation_is_rendered_as_on_the_screen_without_trailing_spaces
     assert shown == ["❯ fix it", "", "  Done", "", "  • one", "  • two", "", "· Saved."]
 
 
+async def test_hints_on_keys_that_no_longer_work_are_omitted():
+    message = UserMessageItem("\n".join(f"line {number}" for number in range(40)))
+    message.lay_out(38)
+    assert [row for row in message.rows if "(Ctrl+O)" in row.text]
+    shown = await plain_lines(message)
+    assert [line for line in shown if line.endswith(" more lines")]
+    assert not [line for line in shown if "Ctrl+O" in line]
+
+
 async def test_text_has_the_colours_of_the_theme_and_no_background():
     code = await lines(reply("```python\nreturn 1\n```"))
     assert any("\x1b[" in line for line in code)

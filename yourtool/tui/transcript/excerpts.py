@@ -79,5 +79,7 @@ def add_fold_hint(line: StyledLine, width: int) -> StyledLine:
 
 def fold_note(lines: int, width: int, hint: str = FOLD_HINT) -> StyledLine:
     """Return the row that counts hidden lines."""
-    words = f"… {lines:,} more {'line' if lines == 1 else 'lines'}"
-    return StyledLine(((truncate(words + hint, width), "muted"),))
+    words = truncate(f"… {lines:,} more {'line' if lines == 1 else 'lines'}", width)
+    if (room := width - len(words)) < 2:
+        return StyledLine(((words, "muted"),))
+    return StyledLine(((words, "muted"), (truncate(hint, room), "muted")))
