@@ -399,3 +399,14 @@ async def test_list_can_close_while_a_preview_is_read(app):
         reads.gate.set()
         await settle(pilot)
         assert pilot.app.screen is pilot.app.chat
+
+
+@pytest.mark.parametrize("steps", range(6))
+async def test_preview_that_is_read_before_the_list_is_laid_out_is_shown(app, steps):
+    async def reads(value):
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        return (("you", f"prompt {value}"),)
+
+    async with previewed(app, (120, 40), reads) as (pilot, _):
+        await until(pilot, lambda: "you: prompt 0" in screen_text(pilot.app))

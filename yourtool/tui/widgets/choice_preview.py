@@ -22,13 +22,14 @@ class ChoicePreview(VerticalScroll, can_focus=False):
 
     def __init__(self, read: Previewer) -> None:
         super().__init__()
+        self._texts = Static(markup=False)
         self._read = read
         self._wanted = self._shown = ""
         self._is_reading = False
 
     def compose(self) -> ComposeResult:
         """Lay out the texts."""
-        yield Static(markup=False)
+        yield self._texts
 
     def show(self, value: str) -> None:
         """Show the preview of a value as soon as it is read; nothing for an empty one."""
@@ -43,8 +44,8 @@ class ChoicePreview(VerticalScroll, can_focus=False):
             while (value := self._wanted) != self._shown:
                 texts = await self._preview_of(value)
                 self._shown = value
-                if value == self._wanted and self.is_attached:
-                    self.query_one(Static).update(_format_texts(texts))
+                if value == self._wanted:
+                    self._texts.update(_format_texts(texts))
                     self.call_after_refresh(self.scroll_end, animate=False)
         finally:
             self._is_reading = False
