@@ -4,6 +4,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 from rich.cells import cell_len
+from textual.geometry import Region
 
 from tests.tui.events import EventBuilder
 from tests.tui.pilot_helpers import paint
@@ -205,6 +206,21 @@ async def test_line_is_below_the_last_message_and_disappears_after_the_turn():
         stage.transcript.update_activity()
         await paint(pilot)
         assert "Esc to interrupt" not in stage.shown()
+
+
+async def test_end_of_a_turn_without_new_output_repaints_the_row_of_the_line(monkeypatch):
+    stage = TimedStage()
+    async with stage.run_test(size=(60, 20)) as pilot:
+        stage.begin()
+        await play(stage, pilot, *STARTED)
+        row, whole = stage.transcript._activity_row, Region(0, 0, 60, 20)
+        painted = []
+        monkeypatch.setattr(
+            stage.transcript, "refresh", lambda *regions: painted.extend(regions or [whole])
+        )
+        stage.transcript.activity.end()
+        stage.transcript.update_activity()
+        assert [region for region in painted if region.y <= row < region.bottom]
 
 
 @pytest.mark.parametrize("size", [(40, 12), (80, 24), (120, 40)])

@@ -88,9 +88,8 @@ class ActivityLine:
         self.is_stopping = False
 
     def end(self) -> None:
-        """End the turn."""
+        """End the turn; the next update removes the line."""
         self._started_at = None
-        self.line = BLANK
 
     def mark_output(self) -> None:
         """Note that the turn has new output."""
