@@ -9,7 +9,11 @@ import pytest
 
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import burst, press, screen_text, settle, until
+from yourtool.messages.blocks import ImageBlock, ImageSource
 from yourtool.tui.app import YourtoolApp
+from yourtool.tui.drafts import ChipAttachment, Draft
+
+IMAGE = ImageBlock(ImageSource("url", "https://example.org/a.png"), "image/png")
 
 
 @pytest.fixture
@@ -112,6 +116,17 @@ async def test_pastes_and_attachments_survive_the_editor(app, editor):
         await edit(pilot)
         assert chat.prompt.text == "before [Pasted text #1: 30 lines]"
         assert chat.prompt.draft.full_text == f"before {paste}"
+
+
+async def test_attachment_whose_chip_stays_in_the_text_survives_the_editor(app, editor):
+    editor("file.write_text('look at ' + file.read_text())")
+    image = ChipAttachment("[Image #1: a.png]", IMAGE)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        app.chat.prompt.load(Draft(image.chip, (), (image,)))
+        await edit(pilot)
+        assert app.chat.prompt.text == "look at [Image #1: a.png]"
+        assert app.chat.prompt.draft.visible_attachments == (image,)
 
 
 async def test_very_long_text_from_the_editor_is_folded(app, editor):

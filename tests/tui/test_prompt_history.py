@@ -5,7 +5,8 @@ import sys
 import msgspec
 import pytest
 
-from yourtool.tui.drafts import Draft, StoredDraft
+from yourtool.messages.blocks import ImageBlock, ImageSource
+from yourtool.tui.drafts import ChipAttachment, Draft, StoredDraft
 from yourtool.tui.prompt_history import MAX_ENTRIES, MAX_READ_BYTES, PromptHistory, history_choices
 
 
@@ -167,6 +168,18 @@ def test_stashed_drafts_survive_a_crash(tmp_path):
     subprocess.run([sys.executable, "-c", code, tmp_path], check=False)
     history = PromptHistory(tmp_path, tmp_path)
     assert history.claim_draft() == StoredDraft(stash=(Draft("a", ("b",)), Draft("c")))
+    history.close()
+
+
+def test_attachments_of_drafts_survive(tmp_path):
+    image = ImageBlock(ImageSource("url", "https://example.org/a.png"), "image/png")
+    draft = Draft("[Image #1]", (), (ChipAttachment("[Image #1]", image),))
+    history = PromptHistory(tmp_path, tmp_path)
+    history.claim_draft()
+    history.save_draft(draft, (draft,))
+    history.close()
+    left = history.claim_draft()
+    assert (left.draft, left.stash) == (draft, (draft,))
     history.close()
 
 

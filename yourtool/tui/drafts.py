@@ -60,6 +60,11 @@ class StoredDraft(Draft, frozen=True):
 
     stash: tuple[Draft, ...] = ()
 
+    @property
+    def draft(self) -> Draft:
+        """The draft without the stash."""
+        return Draft(self.text, self.pastes, self.attachments)
+
 
 def normalize_newlines(text: str) -> str:
     """Return pasted text with line feeds as line ends; terminals send carriage returns."""

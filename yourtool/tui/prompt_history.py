@@ -92,7 +92,8 @@ class PromptHistory:
             if draft.text or stash:
                 fresh = self._draft_file.with_suffix(".new")
                 with _open_private(fresh, os.O_TRUNC) as file:
-                    file.write(msgspec.json.encode(StoredDraft(draft.text, draft.pastes, stash)))
+                    stored = StoredDraft(draft.text, draft.pastes, draft.attachments, stash)
+                    file.write(msgspec.json.encode(stored))
                 fresh.replace(self._draft_file)
             else:
                 self._draft_file.unlink(missing_ok=True)
@@ -153,8 +154,8 @@ def _read_draft(path: Path) -> StoredDraft:
     if len(content) > MAX_READ_BYTES:
         raise ValueError(f"{path} is larger than {MAX_READ_BYTES:,} bytes")
     stored = msgspec.json.decode(content, type=StoredDraft)
-    draft, *stash = map(fold_unless_displayable, (Draft(stored.text, stored.pastes), *stored.stash))
-    return StoredDraft(draft.text, draft.pastes, tuple(stash))
+    draft, *stash = map(fold_unless_displayable, (stored.draft, *stored.stash))
+    return StoredDraft(draft.text, draft.pastes, draft.attachments, tuple(stash))
 
 
 def _decode_draft(content: bytes) -> Draft:

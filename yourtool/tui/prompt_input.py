@@ -38,7 +38,7 @@ class PromptInput:
             self._history.add(draft)
         left = self._history.claim_draft()
         self.stash = (*left.stash, *self.stash)
-        return Draft(left.text, left.pastes)
+        return left.draft
 
     def close(self) -> None:
         """Release the draft file."""

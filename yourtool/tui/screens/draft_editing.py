@@ -5,10 +5,12 @@ from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from yourtool.errors import UsageError
 from yourtool.terminal_modes import Settings
 from yourtool.text import printable
-from yourtool.tui.drafts import Draft, fold_unless_displayable
+from yourtool.tui.drafts import fold_unless_displayable
 from yourtool.tui.external_editor import edit_text, find_editor
 from yourtool.tui.screens.chat import ChatScreen
 
@@ -34,7 +36,7 @@ async def edit_draft(chat: ChatScreen, settings: Settings | None) -> None:
     if edited.text != before.text:
         if edited.problem:
             chat.input.add_to_history(before)
-        chat.prompt.rewrite(fold_unless_displayable(Draft(edited.text, before.pastes)))
+        chat.prompt.rewrite(fold_unless_displayable(replace(before, text=edited.text)))
         chat.save_draft()
 
 
