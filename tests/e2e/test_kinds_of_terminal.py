@@ -1,5 +1,6 @@
 """Terminals of many kinds: without colours, with few, dumb ones, of changing size."""
 
+import json
 import re
 from itertools import cycle, islice
 
@@ -133,3 +134,53 @@ def test_forty_by_twelve_and_two_hundred_by_fifty_show_a_full_approval_prompt(wo
                 terminal.answer("\x1b")
                 terminal.send("\x04")
                 terminal.end()
+
+
+@pytest.mark.req("R-TUI-01")
+@pytest.mark.parametrize("term", ["vt100", "screen", "tmux-256color"])
+def test_new_lines_are_typed_in_terminals_without_a_key_protocol(work, home, term):
+    with ProviderServer([Reply("It is well.")]) as server:
+        env = {**home, **server.environment, "TERM": term}
+        with Terminal(YOURTOOL, cwd=work, env=env, columns=80, rows=24) as terminal:
+            terminal.wait(READY)
+            terminal.send("one\ntwo\\")
+            terminal.wait(r"two\\")
+            terminal.send("\rthree")
+            terminal.wait(r"two +│", "three")
+            terminal.send("\x1b\r")
+            terminal.send("four")
+            terminal.wait("one", "two", "three", "four")
+            terminal.send("\r")
+            terminal.wait("It is well")
+            terminal.say("/quit")
+            assert terminal.end() == 0
+        [(_, body)] = server.requests
+        assert "one\\ntwo\\nthree\\nfour" in json.dumps(body)
+
+
+def test_cursor_of_the_terminal_follows_the_caret_of_the_prompt(work, home):
+    with (
+        ProviderServer([Reply("It is well.")]) as server,
+        Terminal(YOURTOOL, cwd=work, env={**home, **server.environment}) as terminal,
+    ):
+        terminal.wait(READY, "anthropic:")
+
+        def caret_is_after(text):
+            row, column = terminal.screen.cursor.y, terminal.screen.cursor.x
+            cells = terminal.screen.buffer[row]
+            return "".join(cells[x].data for x in range(column)).endswith(f"│ {text}")
+
+        terminal.send("日本語 ab")
+        terminal.wait(lambda _: caret_is_after("日本語 ab"))
+        terminal.send("\x1b[D\x1b[D\x1b[D\x1b[D")
+        terminal.wait(lambda _: caret_is_after("日本"))
+        terminal.send("\x1b[F\nnext")
+        terminal.wait(lambda _: caret_is_after("next"))
+        terminal.resize(60, 20)
+        terminal.wait(lambda _: caret_is_after("next"), READY[:5])
+        terminal.send("\x03/mo")
+        terminal.wait(lambda _: caret_is_after("/mo"), "/models")
+        terminal.send("\x03say it\r")
+        terminal.wait("It is well", lambda _: caret_is_after(""))
+        terminal.say("/quit")
+        assert terminal.end() == 0

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from textual._xterm_parser import XTermParser
 from textual.events import Key, Paste
 
-from yourtool.tui.keyboard import PASTE_END, PASTE_START, VISIBLE_ESCAPE, PasteFilter, read_keys
+from yourtool.tui.keyboard import (
+    PASTE_END,
+    PASTE_START,
+    VISIBLE_ESCAPE,
+    PasteFilter,
+    read_keys,
+    unify_enters,
+)
 
 PASTED = st.text(st.sampled_from(["\x1b", "[", "3", "1", "m", "\n", "\r", "a", "~", "2", "0", "O"]))
 
@@ -62,3 +69,19 @@ def test_undecodable_bytes_are_skipped_and_a_closed_terminal_ends_the_keys():
     assert done.wait(10)
     assert "".join(heard) == "a\ufffdb"
     os.close(theirs)
+
+
+@pytest.mark.parametrize(
+    ("sent", "key"),
+    [
+        ("\x1b\r", "alt+enter"),
+        ("\x1b[27;3;13~", "alt+enter"),
+        ("\x1b[13;3u", "alt+enter"),
+        ("\x1b[27;2;13~", "shift+enter"),
+        ("\x1b[13;2u", "shift+enter"),
+        ("\n", "ctrl+j"),
+        ("\r", "enter"),
+    ],
+)
+def test_every_form_of_enter_has_the_name_that_is_bound(sent, key):
+    assert [event.key for event in XTermParser(False).feed(unify_enters(sent))] == [key]

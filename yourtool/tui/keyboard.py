@@ -7,6 +7,7 @@ visible, so that a pasted log with colours can neither send a prompt nor answer 
 """
 
 import os
+import re
 import selectors
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable
@@ -16,6 +17,9 @@ T = TypeVar("T")
 
 ESCAPE, VISIBLE_ESCAPE = "\x1b", "␛"
 PASTE_START, PASTE_END = f"{ESCAPE}[200~", f"{ESCAPE}[201~"
+_SHIFT_ENTER, _ALT_ENTER = f"{ESCAPE}[13;2u", f"{ESCAPE}[13;3u"
+_ENTERS = re.compile(r"\x1b(?:\r|\[27;3;13~)|(\x1b\[27;2;13~)")
+"""Alt+Enter, as VT100 and xterm send it, or Shift+Enter of xterm (`modifyOtherKeys`)."""
 
 
 class PasteFilter:
@@ -58,6 +62,11 @@ class PasteFilter:
         return pasted.replace(ESCAPE, VISIBLE_ESCAPE), ""
 
 
+def unify_enters(keys: str) -> str:
+    """Return the input with the sequences that Textual parses for Alt+Enter and Shift+Enter."""
+    return _ENTERS.sub(lambda found: _SHIFT_ENTER if found[1] else _ALT_ENTER, keys)
+
+
 def read_keys(
     terminal: int,
     feed: Callable[[str], Iterable[T]],
@@ -72,7 +81,7 @@ def read_keys(
     closed.
     """
     decode, pastes = getincrementaldecoder("utf-8")("replace").decode, PasteFilter()
-    if text := pastes(decode(typed_ahead)):
+    if text := unify_enters(pastes(decode(typed_ahead))):
         yield from feed(text)
     yield None
     with selectors.DefaultSelector() as selector:
@@ -85,6 +94,6 @@ def read_keys(
                     return
                 if not typed:
                     return
-                if text := pastes(decode(typed)):
+                if text := unify_enters(pastes(decode(typed))):
                     yield from feed(text)
             yield from tick()

@@ -52,7 +52,7 @@ KEYS: tuple[KeyBinding, ...] = (
         id="prompt.newline",
         place="prompt",
         keys="shift+enter,ctrl+j,alt+enter",
-        label="Shift+Enter, Ctrl+J",
+        label="Shift+Enter, Alt+Enter, Ctrl+J",
         action="newline",
         description="new line; so does `\\` before Enter",
     ),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
+from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.timer import Timer
@@ -110,6 +111,12 @@ class Prompt(TextArea):
         self._pastes: tuple[str, ...] = ()
         self._attachments: tuple[ChipAttachment, ...] = ()
         self._pause: Timer | None = None
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Paint rows; the terminal's cursor, where input methods draw, goes to the caret."""
+        if self.has_focus:
+            self.app.cursor_position = self.cursor_screen_offset
+        return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         """Paint one row; empty if the terminal is too narrow for any text."""
