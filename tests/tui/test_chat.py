@@ -34,6 +34,8 @@ from yourtool.messages.metadata import StopReason
 from yourtool.messages.usage import UsageExtra
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
+from yourtool.tui.screens.chat import ChatScreen
+from yourtool.tui.screens.command_results import run_command
 from yourtool.tui.screens.dialog import TextEntry
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen
@@ -973,3 +975,18 @@ async def test_status_line_changes_with_frames_during_a_turn_and_at_once_at_its_
         waiting.gate.set()
         await until(pilot, lambda: not app.chat.runner.is_running)
         assert status._line.status.cost == "$0.2460"
+
+
+async def test_activity_line_fits_a_narrower_window_before_its_next_tick(home, tmp_path):
+    session = FakeSession([turn_start("hello"), asyncio.Event()], workspace=tmp_path / "work")
+    app, _ = app_of(home, session)
+    app.chat = ChatScreen(run_command, clock=lambda: 0.0)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await say(pilot, "hello")
+        await until(pilot, lambda: "Working · 0 s · Esc to interrupt" in screen_text(app))
+        await pilot.resize_terminal(40, 12)
+        await settle(pilot)
+        assert "Working · 0 s · Esc to interrupt" in screen_text(app)
+        await pilot.resize_terminal(30, 12)
+        await settle(pilot)
+        assert "Working · 0 s" in screen_text(app) and "Esc to in" not in screen_text(app)

@@ -445,6 +445,7 @@ class Transcript(ScrollView, can_focus=True):
         first = layout.index_at(self._view_top) if len(layout) else 0
         row, height = self._view_top - layout.top(first), layout.height(first)
         layout.update_width(self._text_width)
+        self.activity.update(self._timeline, self._text_width)
         self._painter = None  # a painter has a fixed width
         if not self._following and len(layout):
             layout.lay_out(first)
