@@ -43,6 +43,7 @@ LATE_IMPORTERS = {
     "yourtool/__main__.py",  # after the fork
     "yourtool/cli/__init__.py",  # the chosen front end or command
     "yourtool/providers/registry.py",  # the requested adapter
+    "yourtool/permissions/shell/syntax.py",  # the parser of commands
 }
 SDKS = {"anthropic", "openai"}
 READS_MARKUP = {"Static", "Label", "OptionList", "notify"}

@@ -37,6 +37,8 @@ class Subject(Struct, frozen=True):
     kind: SubjectKind
     text: str = ""
     """A command line, a host as in `permissions.hosts`, or a path; empty if opaque."""
+    directory: str = ""
+    """Where a command runs: the workspace, without symbolic links."""
 
 
 class ToolHints(Struct, frozen=True, kw_only=True, omit_defaults=True):

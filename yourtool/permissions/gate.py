@@ -10,7 +10,6 @@ from yourtool.effects import Preview, SideEffects, Subject, SubjectKind, ToolDef
 from yourtool.errors import ConfigError, UsageError
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict, propose_rule
-from yourtool.permissions.shell_commands import MAX_COMMAND_LENGTH
 from yourtool.tables import get_closest
 
 
@@ -57,13 +56,6 @@ class Gate:
             return GateDecision(
                 "deny", f"A rule forbids this call of `{tool.name}`. Do without it."
             )
-        if RuleVerdict.TOO_LONG in verdicts:
-            return GateDecision(
-                "deny",
-                f"The command is longer than {MAX_COMMAND_LENGTH:,} characters, so it cannot"
-                f" be checked against the deny rules for `{tool.name}`. Write the long part to a"
-                " file first, and run a shorter command that uses the file.",
-            )
         if self.mode is Mode.PLAN and effects in (SideEffects.WRITE, SideEffects.EXECUTE):
             return GateDecision(
                 "deny",
@@ -72,6 +64,10 @@ class Gate:
             )
         if preview is not None and preview.protected:
             return GateDecision("ask")
+        if RuleVerdict.UNCLEAR in verdicts:
+            return GateDecision(
+                "ask", f"part of it cannot be checked against the deny rules for `{tool.name}`"
+            )
         if verdicts == {RuleVerdict.ALLOW}:
             return ALLOW
         if not subjects.credential_files and (

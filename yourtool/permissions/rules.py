@@ -8,6 +8,7 @@ approval; specificity does not matter.
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -15,13 +16,9 @@ from yourtool.effects import Subject, SubjectKind
 from yourtool.errors import UsageError
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.hosts import allows_host, denies_host, is_host_spec
-from yourtool.permissions.shell_commands import (
-    MAX_COMMAND_LENGTH,
-    allows_command,
-    denies_command,
-    is_command_spec,
-    propose_command_spec,
-)
+from yourtool.permissions.shell.coverage import Place, covers_line
+from yourtool.permissions.shell.denials import Denial, find_denial
+from yourtool.permissions.shell.specs import CommandSpec, parse_spec, propose_spec
 
 _RULE = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)(?:\((.+)\))?", re.DOTALL)
 
@@ -31,8 +28,8 @@ class RuleVerdict(StrEnum):
 
     ALLOW = "allow"
     DENY = "deny"
-    TOO_LONG = "too long"
-    """Denied, because the command is too long to be checked against the deny rules."""
+    UNCLEAR = "unclear"
+    """Part of the command cannot be checked against the deny rules."""
     ASK = "ask"
 
 
@@ -77,18 +74,18 @@ class RuleSet(Struct, frozen=True):
         return RuleSet(self.allow + other.allow, self.deny + other.deny)
 
     def verdict(self, tool: str, subject: Subject) -> RuleVerdict:
-        """Return whether a call is allowed, denied, or needs an approval.
-
-        A command that is too long to parse is denied if a deny rule for the tool names a command.
-        """
+        """Return whether a call is allowed, denied, or needs an approval."""
         denied = [rule.spec for rule in self.deny if rule.tool == tool]
         allowed = [rule.spec for rule in self.allow if rule.tool == tool]
         if None in denied:
             return RuleVerdict.DENY
-        if denied and subject.kind == "command" and len(subject.text) > MAX_COMMAND_LENGTH:
-            return RuleVerdict.TOO_LONG
-        if _denies([spec for spec in denied if spec is not None], subject):
-            return RuleVerdict.DENY
+        match _find_denial([spec for spec in denied if spec is not None], subject):
+            case Denial.DENIED:
+                return RuleVerdict.DENY
+            case Denial.UNCLEAR:
+                return RuleVerdict.UNCLEAR
+            case Denial.NONE:
+                pass
         if None in allowed or _allows([spec for spec in allowed if spec is not None], subject):
             return RuleVerdict.ALLOW
         return RuleVerdict.ASK
@@ -104,7 +101,7 @@ def propose_rule(tool: str, subject: Subject) -> Rule | None:
         return Rule(tool)
     spec: str | None = subject.text
     if subject.kind == "command":
-        spec = propose_command_spec(subject.text)
+        spec = propose_spec(subject.text)
     elif set(subject.text) & set("*?") or not _allows([subject.text], subject):
         spec = None
     return Rule(tool, spec) if spec else None
@@ -113,7 +110,8 @@ def propose_rule(tool: str, subject: Subject) -> Rule | None:
 def _allows(specs: Sequence[str], subject: Subject) -> bool:
     match subject.kind:
         case "command":
-            return allows_command(specs, subject.text)
+            workspace = Path(subject.directory)
+            return covers_line(_parse_specs(specs), subject.text, Place(workspace, workspace))
         case "host":
             return any(allows_host(spec, subject.text) for spec in specs)
         case "path":
@@ -122,23 +120,29 @@ def _allows(specs: Sequence[str], subject: Subject) -> bool:
             return False
 
 
-def _denies(specs: Sequence[str], subject: Subject) -> bool:
-    """Whether a deny rule with one of `specs` covers the subject; it matches more broadly."""
+def _find_denial(specs: Sequence[str], subject: Subject) -> Denial:
+    """Return whether a deny rule covers the subject; it matches more broadly than others."""
     match subject.kind:
         case "command":
-            return denies_command(specs, subject.text)
+            return find_denial(_parse_specs(specs), subject.text)
         case "host":
-            return any(denies_host(spec, subject.text) for spec in specs)
+            is_denied = any(denies_host(spec, subject.text) for spec in specs)
         case "path":
             path = subject.text.casefold()
-            return any(matches_glob(spec.casefold(), path) for spec in specs)
+            is_denied = any(matches_glob(spec.casefold(), path) for spec in specs)
         case "opaque":
-            return False
+            is_denied = False
+    return Denial.DENIED if is_denied else Denial.NONE
+
+
+def _parse_specs(specs: Sequence[str]) -> list[CommandSpec]:
+    """Return the valid specs; an invalid one was reported when its rule was read."""
+    return [parsed for parsed in map(parse_spec, specs) if parsed is not None]
 
 
 def _spec_problem(kind: SubjectKind, tool: str, spec: str) -> str | None:
     match kind:
-        case "command" if not is_command_spec(spec):
+        case "command" if parse_spec(spec) is None:
             return (
                 f"a {tool} rule consists of plain words, with `*` only at the end, for example"
                 f" `{tool}(git log*)`"

@@ -1,8 +1,11 @@
 """The tools that a model can call during a turn, and where they come from."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
+
+from msgspec.structs import replace
 
 from yourtool.effects import Preview, SideEffects, Subject, SubjectKind, ToolDefinition
 from yourtool.permissions.gate import CallSubjects
@@ -152,9 +155,16 @@ def resolve_subjects(tool: Tool, args: Any, workspace: Workspace) -> CallSubject
     for path in paths:
         workspace.check(path, writing=is_write)
     return CallSubjects(
-        tuple(
-            Subject("path", workspace.locate(each.text)) if each.kind == "path" else each
-            for each in subjects
-        ),
+        tuple(_locate(each, workspace) for each in subjects),
         tuple(filter(workspace.is_credential_file, paths)),
     )
+
+
+def _locate(subject: Subject, workspace: Workspace) -> Subject:
+    match subject.kind:
+        case "path":
+            return replace(subject, text=workspace.locate(subject.text))
+        case "command":
+            return replace(subject, directory=os.path.realpath(workspace.root))
+        case _:
+            return subject

@@ -15,7 +15,8 @@ from yourtool.events.deltas import Notice
 from yourtool.events.tools import ToolConfirmationRequested, ToolConfirmationResolved, ToolFailed
 from yourtool.messages.invariants import validate_session
 from yourtool.permissions.grants import Grants
-from yourtool.permissions.rules import MAX_COMMAND_LENGTH, Rule, RuleSet
+from yourtool.permissions.rules import Rule, RuleSet
+from yourtool.permissions.shell.syntax import MAX_LENGTH
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.tools.base import Args, ToolContext, tool
@@ -156,20 +157,9 @@ async def test_deny_rule_overrides_an_allow_rule_without_approval(bench):
     assert not (bench.workspace / "x").exists()
 
 
-async def test_rejection_of_a_command_too_long_for_deny_rules_has_reason_and_solution(bench):
-    rules = RuleSet(allow=(Rule.parse("shell(echo*)"),), deny=(Rule.parse("shell(touch*)"),))
-    line = calls("shell", command="echo " + "a" * MAX_COMMAND_LENGTH)
-    between, [failed] = await outcome(bench, line, rules=rules)
-    assert between == ["tool.failed"]
-    assert failed.error_class == "user_denied"
-    assert "longer than 65,536 characters" in failed.error_message
-    assert "Write the long part to a file" in failed.error_message
-    assert "A rule forbids" not in failed.error_message
-
-
 async def test_many_deny_rules_on_a_long_command_do_not_block_the_event_loop(bench):
     rules = RuleSet(deny=tuple(Rule.parse(f"shell(rm a{number}*)") for number in range(100)))
-    line = calls("shell", command="rm b;" * (MAX_COMMAND_LENGTH // 5))
+    line = calls("shell", command="rm b;" * (MAX_LENGTH // 5))
     await outcome(bench, line, rules=rules, confirm=User(DENY))  # the watchdog looks
 
 
@@ -245,6 +235,18 @@ async def test_protected_path_needs_approval_in_every_mode(bench, mode):
     assert len(user.asked) == 1
     assert user.asked[0].rule is None
     assert not (bench.workspace / ".git").exists()
+
+
+@pytest.mark.parametrize("command", ["program=touch; $program a", f"touch a {'b' * MAX_LENGTH}"])
+@pytest.mark.req("R-CONF-04")
+async def test_command_that_cannot_be_checked_against_a_deny_rule_needs_approval(bench, command):
+    user = User(Decision(verdict=Verdict.DENY))
+    rules = RuleSet((Rule.parse("shell"),), (Rule.parse("shell(rm*)"),))
+    line = calls("shell", command=command)
+    await outcome(bench, line, mode=Mode.AUTO, rules=rules, confirm=user)
+    assert [asked.rule for asked in user.asked] == [None]
+    assert "cannot be checked against the deny rules for `shell`" in user.asked[0].reason
+    assert not (bench.workspace / "a").exists()
 
 
 async def test_at_most_four_calls_run_concurrently(bench):

@@ -1,0 +1,71 @@
+"""Random command lines, and what bash runs for them."""
+
+import random
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+BASH = ("/bin/bash", "--noprofile", "--norc", "-c")
+STUB = r"""#!/bin/sh
+{
+    printf '%s' "${0##*/}"
+    for word in "$@"; do printf '\037%s' "$word"; done
+    printf '\036'
+} >> "$RAN"
+"""
+"""Appends its name and arguments to a file."""
+NAMES = ("show", "evil")
+_PIECES = (
+    "show", "show", "evil", "evil", "'show'", '"evil"', "ev\\il", "e'vi'l", "$'evil'",
+    "$'\\x65vil'", "a", "b.txt", "-x", "--y=z", "'a b'", '"a b"', '"$x"', "$x", "${x:-evil}",
+    "*", "a*", "{a,b}",
+    "{evil,a}", "$(evil)", "`evil`", '"$(evil a)"', "<(evil)", "x=1", "x=evil", "LANG=C", "#", "~",
+    "&&", "||", ";", "|", "&", "\n", "\\\n", "|&", "!", "(", ")", "{", "}", "((", "))", "[[", "]]",
+    "if", "then", "fi", "while", "do", "done", "for", "in", "case", "esac", "a)", ";;", "function",
+    "f()", "> out", ">> out", "< b.txt", "2>&1", ">/dev/null", "2>/dev/null", "<<< evil", "<<X\n",
+    "X\n", "env", "command", "exec", "eval", "time", "xargs", "bash -c", "'evil a'", '"evil; a"',
+    "coproc", "trap", "EXIT", "export", "test", "[", "]", "\t", "\\", "'", '"', "$",
+)  # fmt: skip
+
+
+def make_line(seed: random.Random) -> str:
+    """Return a line of random pieces, most of which are joined by spaces."""
+    pieces = seed.choices(_PIECES, k=seed.randint(1, 8))
+    return "".join(piece + seed.choice((" ", " ", " ", " ", "")) for piece in pieces)
+
+
+class Sandbox:
+    """A directory with programs that only record how they are run."""
+
+    def __init__(self, root: Path) -> None:
+        self.programs, self.workspace = root / "bin", root / "work"
+        self._ran = root / "ran"
+        self.programs.mkdir()
+        self.workspace.mkdir()
+        (self.workspace / "b.txt").write_text("evil\n")
+        for name in NAMES:
+            (self.programs / name).write_text(STUB)
+            (self.programs / name).chmod(0o755)
+
+    def run(self, line: str) -> Sequence[Sequence[str]]:
+        """Run a line with bash; return the words of each program that ran."""
+        self._ran.write_bytes(b"")
+        for path in set(self.workspace.iterdir()) - {self.workspace / "b.txt"}:
+            path.unlink()
+        environment = {"PATH": f"{self.programs}:/usr/bin:/bin", "RAN": str(self._ran)}
+        subprocess.run(
+            ["timeout", "-s", "KILL", "5", *BASH, line],
+            check=False,
+            cwd=self.workspace,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        records = self._ran.read_bytes().decode("utf-8", "surrogateescape").split("\x1e")
+        return [record.split("\x1f") for record in records[:-1]]
+
+    @property
+    def files(self) -> set[str]:
+        """The names of the files in the workspace."""
+        return {path.name for path in self.workspace.iterdir()}

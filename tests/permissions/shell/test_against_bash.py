@@ -1,0 +1,48 @@
+"""What the rules decide about a line, compared with what bash does."""
+
+import random
+
+import pytest
+
+from tests.permissions.shell.bash_lines import Sandbox, make_line
+from yourtool.permissions.shell.coverage import Place, covers_line
+from yourtool.permissions.shell.denials import Denial, find_denial
+from yourtool.permissions.shell.plain import parse_plain
+from yourtool.permissions.shell.specs import CommandSpec
+
+SHOW = CommandSpec(("show",), is_open=True)
+EVIL = CommandSpec(("evil",), is_open=True)
+
+
+def check(sandbox: Sandbox, line: str) -> None:
+    denial = find_denial([EVIL], line)
+    place = Place(sandbox.workspace, sandbox.workspace)
+    is_covered = covers_line([SHOW], line, place)
+    if denial is not Denial.NONE and not is_covered:
+        return
+    ran = sandbox.run(line)
+    if denial is Denial.NONE:
+        assert not [words for words in ran if words[0] == "evil"], repr(line)
+    if is_covered:
+        expected = [list(command.texts) for command in parse_plain(line)]
+        assert all(words[0] == "show" for words in ran), repr(line)
+        assert sandbox.files == {"b.txt"}, repr(line)
+        if not any(word.is_glob for each in parse_plain(line) for word in each.words):
+            assert all(words in expected for words in ran), repr(line)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.req("R-CONF-04")
+def test_bash_runs_nothing_that_the_rules_did_not_see(tmp_path, seed):
+    sandbox, source = Sandbox(tmp_path.resolve()), random.Random(seed)
+    for _ in range(150):
+        check(sandbox, make_line(source))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(100, 120))
+@pytest.mark.req("R-CONF-04")
+def test_bash_runs_nothing_that_the_rules_did_not_see_in_many_lines(tmp_path, seed):
+    sandbox, source = Sandbox(tmp_path.resolve()), random.Random(seed)
+    for _ in range(10_000):
+        check(sandbox, make_line(source))

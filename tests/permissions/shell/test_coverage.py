@@ -1,0 +1,142 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.security.corpora import command_cases
+from yourtool.permissions.shell.coverage import Place, covers_line
+from yourtool.permissions.shell.denials import Denial, find_denial
+from yourtool.permissions.shell.specs import parse_spec
+
+
+@pytest.fixture
+def place(tmp_path):
+    root = tmp_path.resolve()
+    workspace = root / "work"
+    for name in ("work/src", "work/docs", "work/sub/objects", "outside", "home/.ssh"):
+        (root / name).mkdir(parents=True)
+    for name in ("README.md", "src/main.py", "docs/a.md", ".env", ".env.example", "-weird"):
+        (workspace / name).write_text("x\n")
+    (root / "outside/secret.txt").write_text("x\n")
+    (workspace / "link_out").symlink_to("../outside")
+    (workspace / "link_file").symlink_to("../outside/secret.txt")
+    return Place(workspace, workspace)
+
+
+def covers(place, line, *specs):
+    return covers_line([parse_spec(spec) for spec in specs], line, place)
+
+
+@pytest.mark.parametrize(
+    ("specs", "line"),
+    [
+        (["ls*"], "cd src && ls"),
+        (["ls*"], "cd src && cd ../docs && ls"),
+        (["make test*"], "make test 2>&1"),
+        (["make test*", "tail*"], "make test 2>&1 | tail -5"),
+        (["make test"], "CI=1 make test >/dev/null"),
+        (["ls*", "cat*"], "ls src && cat README.md || ls; cat docs/*.md"),
+        (["grep*", "head*"], "grep -rn x . | head"),
+        (["git log*"], "git log --oneline -5 -- src"),
+        (["git*"], "git diff --stat HEAD~1"),
+        (["sed*"], "sed -n '1,20p;/x/p' README.md"),
+        (["awk*"], "awk -F: '{print $1}' README.md"),
+        (["find*"], "find src docs -name '*.py' -not -path '*/x/*'"),
+        (["cat*"], "cat .env.example"),
+        (["mytool*"], "mytool --anything ../x"),
+    ],
+)
+@pytest.mark.req("R-CONF-04")
+def test_list_is_covered_if_rules_cover_each_command(place, specs, line):
+    assert covers(place, line, *specs)
+    for spec in specs if len(specs) > 1 else ():
+        assert not covers(place, line, spec)
+
+
+@pytest.mark.parametrize(
+    ("spec", "line"),
+    [
+        ("ls*", "ls; rm x"), ("ls*", "ls > x"), ("ls*", "ls $x"), ("ls*", "cd .. && ls"),
+        ("ls*", "cd src; ls"), ("ls*", "cd link_out && ls"), ("ls*", "cd"), ("ls*", ""),
+        ("find*", "find . -delete"), ("find*", "find . -dele\"te\""), ("find*", "find ../home"),
+        ("find*", "find -L ."), ("find*", "find . -exec rm {} +"), ("find*", "find . -fprintf a b"),
+        ("git*", "git -c core.pager=x log"), ("git*", "git push"), ("git*", "git"),
+        ("git diff*", "git diff --output=x"), ("git diff*", "git diff --no-index a b"),
+        ("git diff*", "git diff README.md ../outside/secret.txt"),
+        ("git show*", "git show HEAD:.env"),
+        ("git log*", "git log --ext-diff"), ("git grep*", "git grep -O./x y"),
+        ("git status*", "cd sub && git status"), ("git branch*", "git branch new"),
+        ("sort*", "sort -o x README.md"), ("sort*", "sort -uo x"), ("sort*", "sort --out=x"),
+        ("sort*", "sort --files0-from=x"), ("rg*", "rg --pre=./x y"), ("grep*", "grep -f .env x"),
+        ("grep*", "grep -R x ."), ("grep*", "grep x ../home"), ("wc*", "wc --files0-from=x"),
+        ("cat*", "cat .env"), ("cat*", "cat src/../.env"), ("cat*", "cat link_file"),
+        ("cat*", "cat link_out/../outside/secret.txt"), ("cat*", "cat /etc/passwd"),
+        ("cat*", "cat link*"), ("cat*", "cat .e*"), ("cat*", "cat */a.md"), ("cat*", "cat ~/x"),
+        ("ls*", "ls *"), ("head*", "head -n 2 ../x"), ("tail*", "tail -f /etc/passwd"),
+        ("sed*", "sed -i s/a/b/ README.md"), ("sed*", "sed -n 'w x' README.md"),
+        ("sed*", "sed -n '1e rm x' README.md"), ("sed*", "sed 's/a/b/e' x"),
+        ("sed*", "sed 's/a/b/w x' x"), ("sed*", "sed -e p -e 'r /etc/passwd' x"),
+        ("sed*", "sed -f x y"), ("sed*", "sed --in-place p x"), ("awk*", "awk '{print > \"x\"}' y"),
+        ("awk*", "awk 'BEGIN{system(\"x\")}'"), ("awk*", "awk '{\"x\" | getline}'"),
+        ("awk*", "awk -f x y"), ("awk*", "awk -v a=b '{print}'"), ("test*", "test -v 'q[$(x)]'"),
+        ("test*", "test 'a[$(x)]' -eq 0"), ("printf*", "printf -v 'a[$(x)]' b"),
+        ("make test*", "make -f x test"), ("make test*", "make test SHELL=./x"),
+        ("make*", "make -C .. test"), ("npm test*", "npm test --script-shell ./x"),
+        ("npm test*", "npm tests"), ("ls*", "lsblk"), ("ls*", "./ls"), ("ls*", "PATH=. ls"),
+        ("ls*", "ls & rm x"), ("ls*", "(ls)"), ("ls*", "ls |& cat"), ("ls*", "! ls"),
+        ("cat*", "cat < README.md"), ("ls*", "l\u0455"), ("ls*", "ls\r"), ("date*", "date -s x"),
+        ("tree*", "tree -o x"), ("du*", "du --files0-from=x"), ("uniq*", "uniq a b"),
+        ("file*", "file -C -m x"), ("diff*", "diff --from-file=x y"), ("date*", "date 01010000"),
+    ],
+)  # fmt: skip
+@pytest.mark.req("R-CONF-04")
+def test_command_that_may_do_more_than_its_rule_says_is_not_covered(place, spec, line):
+    assert not covers(place, line, spec)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "[core]\n\tfsmonitor = ./x\n", "[diff]\nexternal=./x\n", '[diff "a"]\n\ttextconv = ./x\n',
+        '[filter "a"]\n\tclean = ./x\n', "[alias]\n\tstatus = !./x\n", "[include]\npath = ../x\n",
+        '[includeIf "gitdir:."]\npath=x\n', "[core]\n\tpager = ./x\n", "[gpg]\nprogram = ./x\n",
+        "[core]hooksPath = x\n", "[CORE]\nFSMONITOR=x\n", "x" * 2**19,
+    ],
+)  # fmt: skip
+@pytest.mark.req("R-CONF-04")
+def test_git_is_not_covered_where_the_repository_names_a_program(place, config):
+    (place.root / ".git").mkdir()
+    (place.root / ".git/config").write_text("[core]\n\tbare = false\n")
+    assert covers(place, "git status", "git status*")
+    assert covers(place, "git status", "git status")
+    (place.root / ".git/config").write_text(config)
+    assert not covers(place, "git status", "git status*")
+    assert not covers(place, "git status", "git status")
+
+
+def test_git_is_not_covered_in_a_bare_or_linked_repository(place):
+    (place.root / "HEAD").write_text("ref: refs/heads/main\n")
+    assert not covers(place, "git log", "git log*")
+    (place.root / "HEAD").unlink()
+    (place.root / ".git").write_text("gitdir: ../outside\n")
+    assert not covers(place, "git log", "git log*")
+
+
+def test_config_of_a_repository_above_the_workspace_is_read(place):
+    above = Path(os.path.realpath(place.root.parent))
+    (above / ".git").mkdir()
+    (above / ".git/config").write_text("[core]\n\tfsmonitor = ./x\n")
+    assert not covers(place, "git log", "git log*")
+
+
+@pytest.mark.parametrize("case", command_cases())
+@pytest.mark.req("R-CONF-04")
+def test_no_command_of_the_corpus_is_wrongly_allowed_or_missed(place, case):
+    if "context" in case:
+        pytest.skip("its program or its repository is made harmless when it runs")
+    denied = find_denial([parse_spec(rule) for rule in case["deny_rules"]], case["command"])
+    is_covered = covers(place, case["command"], *case["allow_rules"])
+    outcome = {Denial.DENIED: "deny", Denial.UNCLEAR: "ask"}.get(
+        denied, "allow" if is_covered else "ask"
+    )
+    assert outcome == case["expect"]

@@ -1,0 +1,119 @@
+import asyncio
+
+import pytest
+
+from yourtool.permissions.shell.denials import Denial, find_denial
+from yourtool.permissions.shell.specs import parse_spec
+from yourtool.permissions.shell.syntax import MAX_LENGTH
+
+
+def denial(line, *specs):
+    return find_denial([parse_spec(spec) for spec in specs or ("rm*",)], line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "rm x", "/bin/rm x", '"rm" x', "\\rm x", "$'rm' x", "$'\\x72m' x", "$'\\162m' x", "r''m x",
+        "if true; then rm x; fi", "while rm x; do :; done", "for i in 1; do rm $i; done",
+        "until rm x; do :; done", "select i in a; do rm x; done", "case a in a) rm x;; esac",
+        'bash -c "rm x"', "sh -c 'rm x'", "bash -c rm", 'bash -lc "rm x"', 'env bash -c "rm x"',
+        "bash -c \"bash -c 'rm x'\"", 'env -S "rm x"', "env A=1 rm x", "coproc rm x",
+        "busybox rm x", 'su -c "rm x"', 'su root -c "rm x"', "taskset 1 rm x", "unshare -r rm x",
+        "setpriv --reuid 1 rm x", 'script -c "rm x" log', "runuser -u a -- rm x", "xargs rm",
+        "find . -exec rm {} +", "timeout 5 rm x", "nohup rm x", "sudo -u x rm y", "exec rm x",
+        "command rm x", "builtin command rm x", "time rm x", "eval rm x", "eval 'rm x'",
+        'trap "rm x" EXIT', 'alias q="rm x"', "echo $(rm x)", "echo `rm x`", "cat <(rm x)",
+        'echo "$(rm x)"', "echo ${y:-$(rm x)}", "echo $((`rm x`))", "[[ $(rm x) ]]",
+        '[ -n "`rm x`" ]', "a=$(rm x)", "export A=$(rm x)", "declare A=$(rm x)",
+        "cat < <(rm x)", "( rm x )", "{ rm x; }", "a=1 rm x", "! rm x", "rm x &", "ls && rm x",
+        "ls | rm x", "ls || rm x", "ls;rm x", "ls\nrm x", "f() { rm x; }; f", 'bash <<< "rm x"',
+        "bash <<X\nrm x\nX", "> y rm x", "2>/dev/null rm x", "rm>x y", "rm\\\n x", "r\\\nm x",
+        ">a >b rm x", "exec <<X\n`rm` xargs", "! exec >> out rm x", "<<< a 2>&1 rm x",
+        "! a=1 >b bash -c 'rm x'",
+        "; ".join(["ls"] * 70 + ["rm x"]),
+    ],
+)  # fmt: skip
+@pytest.mark.req("R-CONF-04")
+def test_denied_command_is_found_wherever_it_stands(line):
+    assert denial(line) is Denial.DENIED
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git push", "git push origin", "git -C . push", "git -c a=b push", "git --no-pager push",
+        "git --git-dir=x --work-tree y push -f", "env git -C x push", "git -C x -c a=b push origin",
+    ],
+)  # fmt: skip
+@pytest.mark.req("R-CONF-04")
+def test_denied_command_of_a_program_is_found_behind_its_options(line):
+    assert denial(line, "git push*") is Denial.DENIED
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'y=rm; "$y" x', "$y x", "r? x", "/bin/r* x", "{rm,x}", 'eval "$x"', "echo 'rm x' | sh",
+        "python -c \"import os; os.system('rm x')\"", "perl -e 'system \"rm x\"'", 'bash -c "$x"',
+        "xargs $x", "env $x", 'ls "', "cat <<X\n`rm x`\nX", "cat <<X\na`b` c",
+        "ls " + "a" * MAX_LENGTH, "a|" * (MAX_LENGTH // 2),
+    ],
+)  # fmt: skip
+@pytest.mark.req("R-CONF-04")
+def test_line_that_cannot_be_read_is_unclear(line):
+    assert denial(line) is Denial.UNCLEAR
+
+
+@pytest.mark.parametrize("line", ["g=git; $g push", "git $x", "git -C $d push", "git pu?h"])
+@pytest.mark.req("R-CONF-04")
+def test_expanded_word_in_the_place_of_a_denied_one_is_unclear(line):
+    assert denial(line, "git push*") is Denial.UNCLEAR
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ls", "echo rm", "ls rmdir", "cat rm.txt", "rmdir x", "grep -r rm .", "git rm x",
+        "npm run rm", 'echo "rm x"', "ls src; cat x | head", "cat > f.py <<'EOF'\nprint(1)\nEOF",
+        'python -c "print(1)"', "for f in *.py; do cat $f; done", "echo $HOME", "cd $x && ls",
+        "# rm x", "ls # rm x",
+    ],
+)  # fmt: skip
+def test_line_without_a_denied_command_is_not_denied(line):
+    assert denial(line) is Denial.NONE
+
+
+@pytest.mark.parametrize("line", ["git log push", "git commit -m push", "git stash push"])
+def test_denied_word_in_another_command_of_the_program_is_not_denied(line):
+    assert denial(line, "git push*") is Denial.NONE
+
+
+def test_rule_without_a_star_denies_that_command_only():
+    assert denial("rm x", "rm x") is Denial.DENIED
+    assert denial("rm x y", "rm x") is Denial.NONE
+    assert denial("rm", "rm x") is Denial.NONE
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a|",
+        "a=(",
+        "<<<",
+        "$((",
+        '$(("`',
+        "(>^",
+        "@(>",
+        "if ",
+        "<<X\n",
+        "x[)",
+        "xargs rm - ",
+        "'",
+        "{",
+    ],
+)
+@pytest.mark.parametrize("start", ["", "bash -c '", "eval "])
+async def test_hostile_line_does_not_block_the_loop(start, unit):
+    line = start + unit * ((MAX_LENGTH - len(start)) // len(unit))
+    await asyncio.to_thread(denial, line, "rm x*", "git push*")

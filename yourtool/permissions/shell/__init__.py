@@ -1,0 +1,1 @@
+"""Command lines in permission rules: their syntax, what they run, and which of it only reads."""

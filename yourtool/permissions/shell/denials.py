@@ -1,0 +1,141 @@
+"""Deny rules for commands, which apply to every command of a line, in every spelling.
+
+All commands of the syntax tree are checked: bodies of loops, substitutions, arguments of wrappers
+such as `env` and `xargs`, and code for shells. What cannot be read without running it, such as
+`$program`, is unclear, and an unclear line needs an approval in every mode.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
+from itertools import islice
+
+from yourtool.permissions.shell.commands import Command, Words, iter_commands
+from yourtool.permissions.shell.specs import CommandSpec
+from yourtool.permissions.shell.syntax import is_gapless, parse
+
+_MAX_DEPTH = 8
+"""Lines in arguments of lines, as in `bash -c "bash -c …"`."""
+
+_SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "zsh"})
+_INTERPRETERS = frozenset(
+    {
+        "awk", "bun", "deno", "ed", "emacs", "ex", "gawk", "gdb", "lua", "make", "mawk", "nawk",
+        "node", "perl", "php", "python", "python3", "ruby", "sed", "tclsh", "vi", "vim",
+    }
+)  # fmt: skip
+_WRAPPERS = _SHELLS | {
+    "alias", "at", "batch", "builtin", "busybox", "chroot", "chrt", "command", "coproc", "doas",
+    "docker", "env", "eval", "exec", "fakeroot", "find", "firejail", "flock", "function", "ionice",
+    "kubectl", "ltrace", "nice", "nohup", "nsenter", "numactl", "parallel", "perf", "pkexec",
+    "podman", "prlimit", "rlwrap", "runuser", "script", "setarch", "setpriv", "setsid", "sg",
+    "ssh", "stdbuf", "strace", "su", "sudo", "systemd-run", "taskset", "time", "timeout", "toybox",
+    "trap", "unbuffer", "unshare", "valgrind", "watch", "xargs", "xvfb-run",
+}  # fmt: skip
+"""Programs that run the program that their arguments name."""
+_CONTINUATION = re.compile(r"(?<!\\)((?:\\\\)*+)\\\n")
+"""A line continuation: a backslash that is not escaped, and a line end."""
+_NAME = re.compile(r"[\w.+-]+")
+
+
+class Denial(IntEnum):
+    """Whether deny rules cover a line; the higher outcome of two commands is that of both."""
+
+    NONE = 0
+    UNCLEAR = 1
+    DENIED = 2
+
+
+def find_denial(specs: Sequence[CommandSpec], line: str) -> Denial:
+    """Return whether one of the specs covers a command in the line."""
+    forbidden: dict[str, list[CommandSpec]] = {}
+    for spec in specs:
+        forbidden.setdefault(_program_name(spec.words[0]), []).append(spec)
+    return _Check(forbidden).line(line, depth=0) if forbidden else Denial.NONE
+
+
+class _Check:
+    def __init__(self, forbidden: Mapping[str, Sequence[CommandSpec]]) -> None:
+        self._forbidden = forbidden
+
+    def line(self, line: str, depth: int) -> Denial:
+        # In single quotes and comments, line continuations have no effect.
+        readings = {line, _CONTINUATION.sub(r"\1", line)}
+        return max(self._reading(reading, depth) for reading in readings)
+
+    def _reading(self, line: str, depth: int) -> Denial:
+        if depth > _MAX_DEPTH or (root := parse(line)) is None:
+            return Denial.UNCLEAR
+        is_complete = not root.has_error and is_gapless(root, line)
+        outcome = Denial.NONE if is_complete else Denial.UNCLEAR
+        for command in iter_commands(root):
+            found = Denial.UNCLEAR if command is None else self._command(command, depth)
+            outcome = max(outcome, found)
+        return outcome
+
+    def _command(self, command: Command, depth: int) -> Denial:
+        words = command.words
+        if not words:
+            return Denial.NONE
+        if (program := words[0]) is None:
+            return Denial.UNCLEAR
+        name = _program_name(program)
+        outcomes = [self._at(words, 0)]
+        if name in _WRAPPERS:
+            outcomes += [self._at(words, start) for start in range(1, len(words))]
+            outcomes.append(self._code(words, depth))
+        if name in _SHELLS:
+            outcomes += [self.line(text, depth + 1) for text in command.inputs]
+            if all(word and word.startswith("-") for word in words[1:]):
+                outcomes.append(Denial.UNCLEAR)  # the code comes from standard input
+        if name in _INTERPRETERS:
+            outcomes.append(self._mention((*words[1:], *command.inputs)))
+        return max(outcomes)
+
+    def _at(self, words: Words, start: int) -> Denial:
+        if (word := words[start]) is None:
+            return Denial.UNCLEAR
+        specs = self._forbidden.get(_program_name(word), ())
+        return max(
+            (_match(spec, islice(words, start + 1, None)) for spec in specs), default=Denial.NONE
+        )
+
+    def _code(self, words: Words, depth: int) -> Denial:
+        """Check the arguments that can be command lines."""
+        known = [word for word in words[1:] if word is not None]
+        texts = {text for word in known for text in (word, word.partition("=")[2])}
+        if words[0] == "eval":
+            texts.add(" ".join(known))
+        lines = [text for text in texts if re.search(r"[\s;&|()`$]", text)]
+        return max((self.line(text, depth + 1) for text in lines), default=Denial.NONE)
+
+    def _mention(self, words: Words) -> Denial:
+        """Return whether code in another language names a denied program."""
+        for word in words:
+            if word is None or not self._forbidden.keys().isdisjoint(_NAME.findall(word)):
+                return Denial.UNCLEAR
+        return Denial.NONE
+
+
+def _match(spec: CommandSpec, arguments: Iterable[str | None]) -> Denial:
+    """Compare arguments; options and their values may stand between the words of the spec."""
+    states = {(1, False)}  # how many words were found, and whether an option was just read
+    size = len(spec.words)
+    for word in arguments:
+        if spec.is_open and any(found == size for found, _ in states):
+            return Denial.DENIED
+        waiting = [(found, after) for found, after in states if found < size]
+        if not waiting:
+            return Denial.NONE
+        if word is None:
+            return Denial.UNCLEAR
+        states = {(found + 1, False) for found, _ in waiting if word == spec.words[found]}
+        if word.startswith("-"):
+            states |= {(found, True) for found, _ in waiting}
+        else:
+            states |= {(found, False) for found, after in waiting if after}
+    return Denial.DENIED if any(found == size for found, _ in states) else Denial.NONE
+
+
+def _program_name(word: str) -> str:
+    return word.rpartition("/")[2]

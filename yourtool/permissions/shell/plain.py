@@ -1,0 +1,132 @@
+"""Command lines that are completely understood, the only ones that can run without an approval.
+
+They are simple commands of literal words, joined by `&&`, `||`, `;` and `|`, with redirections that
+write nothing. Each byte of the line belongs to a known part of the syntax tree.
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from yourtool.permissions.shell.syntax import (
+    Node,
+    Word,
+    is_gapless,
+    iter_nodes,
+    parse,
+    text_of,
+    word_of,
+)
+
+_STRUCTURE = frozenset(
+    {
+        "program", "list", "pipeline", "command", "command_name", "redirected_statement",
+        "file_redirect", "file_descriptor", "variable_assignment", "variable_name", "concatenation",
+        "word", "number", "string", "raw_string", "&&", "||", "|", ";", "=", ">", ">>", "<", "&>",
+        "&>>", ">&",
+    }
+)  # fmt: skip
+_REDIRECTION = re.compile(
+    r"(?:[12]?>>?|&>>?|<) ?/dev/null|2?>&[12]|1>&2",
+)
+_HARMLESS_VARIABLES = frozenset({"CI", "FORCE_COLOR", "LANG", "LC_ALL", "NO_COLOR", "TZ"})
+_BARE = re.compile(r"[A-Za-z0-9_@%+=:,./^~#*?\[\]\\;() -]*")
+
+
+class PlainCommand(Struct, frozen=True):
+    """One simple command."""
+
+    words: tuple[Word, ...]
+    variables: tuple[tuple[str, str], ...] = ()
+    redirections: tuple[str, ...] = ()
+    operator: str = ""
+    """What joins it with the next command; empty for the last one."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The words without quotes."""
+        return tuple(word.text for word in self.words)
+
+
+def parse_plain(line: str) -> tuple[PlainCommand, ...]:
+    """Return the commands of a line; empty if it is not completely understood."""
+    line = line.strip(" \n")
+    if not line.isprintable() or (root := parse(line)) is None:
+        return ()
+    if root.has_error or not all(_is_plain(node) for node in iter_nodes(root)):
+        return ()
+    if not is_gapless(root, line):
+        return ()
+    try:
+        return tuple(_iter_commands(root))
+    except _NotPlainError:
+        return ()
+
+
+def quote_plain(words: Sequence[Word]) -> str:
+    """Return words without globs as the shell reads them."""
+    return " ".join(shlex.quote(word.text) for word in words)
+
+
+class _NotPlainError(Exception):
+    pass
+
+
+def _is_plain(node: Node) -> bool:
+    if node.parent is not None and node.parent.type == "string":
+        return node.type in ('"', "string_content")
+    if node.type == "word" and not _BARE.fullmatch(text_of(node)):
+        return False
+    return node.type in _STRUCTURE and not node.is_missing
+
+
+def _iter_commands(node: Node, operator: str = "") -> Iterator[PlainCommand]:
+    """Yield the commands below a node; `operator` follows the last one."""
+    match node.type:
+        case "program" | "list" | "pipeline":
+            children = list(node.children)
+            for at, child in enumerate(children):
+                if child.type in ("&&", "||", "|", ";"):
+                    continue
+                after = children[at + 1].type if at + 1 < len(children) else operator
+                last = at + 2 >= len(children) and after == ";"
+                yield from _iter_commands(child, "" if last and node.type == "program" else after)
+        case "redirected_statement":
+            body, *redirections = node.children
+            texts = tuple(re.sub(r"\s+", " ", text_of(each)) for each in redirections)
+            if not all(map(_REDIRECTION.fullmatch, texts)):
+                raise _NotPlainError
+            *before, last = _iter_commands(body, operator)
+            yield from before  # in `a | b > c`, the redirection belongs to the last command
+            yield replace(last, redirections=(*last.redirections, *texts))
+        case "command":
+            yield _build_command(node, operator)
+        case _:
+            raise _NotPlainError
+
+
+def _build_command(node: Node, operator: str) -> PlainCommand:
+    words: list[Word] = []
+    variables: list[tuple[str, str]] = []
+    for child in node.children:
+        if child.type == "variable_assignment":
+            name, _, *value = child.children
+            word = word_of(value[0]) if len(value) == 1 else Word("") if not value else None
+            if word is None or word.is_glob or text_of(name) not in _HARMLESS_VARIABLES:
+                raise _NotPlainError
+            variables.append((text_of(name), word.text))
+        elif (word := word_of(child)) is not None and _is_literal_or_local(word):
+            words.append(word)
+        else:
+            raise _NotPlainError
+    if not words or words[0].is_glob or not words[0].text.isascii():
+        raise _NotPlainError
+    return PlainCommand(tuple(words), tuple(variables), (), operator)
+
+
+def _is_literal_or_local(word: Word) -> bool:
+    """Whether a glob starts with a letter, so that no file name becomes an option."""
+    return not word.is_glob or (word.text[0].isalnum() and ".." not in word.text)

@@ -1,0 +1,188 @@
+"""What reading programs accept, from `programs.toml`: options, and what their arguments are."""
+
+import functools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import dropwhile, takewhile
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+Arguments: TypeAlias = Literal[
+    "awk", "date", "find", "none", "npm", "paths", "pattern", "printf", "revisions", "sed",
+    "targets", "test", "text",
+]  # fmt: skip
+IsReadable: TypeAlias = Callable[[str], bool]
+"""Whether a path may be read without an approval."""
+
+_SED_COMMAND = re.compile(
+    r"""\s*(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*+/)(?:,(?:\+?\d+|\$|/(?:[^/\\\n]|\\.)*+/))?\s*)?!?
+    (?:[pdDgGhHlnNPqQxz=]|s/(?:[^/\\\n]|\\.)*+/(?:[^/\\\n]|\\.)*+/[gpiI\d]*+)\s*(?:;|\n|\Z)""",
+    re.VERBOSE,
+)
+"""https://www.gnu.org/software/sed/manual/sed.html, without what runs, reads or writes files."""
+_AWK_PROGRAM = re.compile(r"""[\w\s${},;()+*/%.:"'=!~&?\[\]^\\#-]*""")
+_AWK_ACTIONS = re.compile(r"\b(?:system|getline|close|fflush|extension|ENVIRON|PROCINFO|ARGV)\b")
+_TARGET = re.compile(r"\w[\w./:-]*")
+_TEST_WORD = re.compile(r"[\w./=!<>-]*|\(|\)")
+_TEST_OPERATORS = frozenset({"-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+"""Those that evaluate their arguments, as bash does."""
+
+
+class ProgramRow(Struct, forbid_unknown_fields=True):
+    """One row of the table."""
+
+    arguments: Arguments = "none"
+    same_as: str = ""
+    flags: str = ""
+    values: str = ""
+    optional: str = ""
+    refused: str = ""
+    options: tuple[str, ...] = ()
+    option_values: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    numbers: bool = False
+
+
+@functools.cache
+def load_programs() -> Mapping[str, ProgramRow]:
+    """Return the rows by program, or by program and command."""
+    text = Path(__file__).with_name("programs.toml").read_bytes()
+    rows = msgspec.toml.decode(text, type=dict[str, ProgramRow])
+    return {name: _with_inherited(row, rows) for name, row in rows.items()}
+
+
+def find_row(words: Sequence[str]) -> tuple[ProgramRow | None, Sequence[str]]:
+    """Return the row of a command, if there is one, and its words after the name."""
+    rows = load_programs()
+    if (row := rows.get(" ".join(words[:2]))) is not None:
+        return row, words[2:]
+    return rows.get(words[0]), words[1:]
+
+
+def only_reads(row: ProgramRow, words: Sequence[str], is_readable: IsReadable) -> bool:
+    """Return whether a program with these options and arguments only reads what it may read."""
+    if row.arguments == "find":
+        return _is_reading_find(row, words, is_readable)
+    if row.arguments in ("test", "printf"):
+        return _is_harmless_builtin(row.arguments, words)
+    passed = list(takewhile(lambda word: word != "--", words))
+    rest = list(words[len(passed) + 1 :])
+    if row.arguments == "npm":
+        rest = []  # for the script
+    operands: list[str] = []
+    patterns: list[str] = []
+    options = iter(passed)
+    for word in options:
+        if not word.startswith("-") or word == "-":
+            operands.append(word)
+        elif (value := _read_option(row, word, options)) is None:
+            return False
+        elif word.startswith(("-e", "--regexp", "--expression")):
+            patterns.append(value)
+    return _are_harmless(row.arguments, operands, rest, patterns, is_readable)
+
+
+def _read_option(row: ProgramRow, word: str, following: Iterator[str]) -> str | None:
+    """Return the value of an option, empty without one; None if the option is not in the row."""
+    if word.startswith("--"):
+        name, equals, value = word[2:].partition("=")
+        if equals:
+            return value if name in row.option_values else None
+        if name in row.options:
+            return ""
+        return next(following, None) if name in row.option_values else None
+    if row.numbers and word[1:].isdecimal():
+        return ""
+    for at, letter in enumerate(word[1:], 2):
+        if letter in row.optional:
+            return word[at:]
+        if letter in row.values:
+            return word[at:] or next(following, None)
+        if letter not in row.flags:
+            return None
+    return ""
+
+
+def _are_harmless(
+    kind: Arguments,
+    operands: list[str],
+    rest: list[str],
+    patterns: list[str],
+    is_readable: IsReadable,
+) -> bool:
+    every = [*operands, *rest]
+    match kind:
+        case "none":
+            return not every
+        case "text":
+            return True
+        case "npm" | "targets":
+            return all(map(_TARGET.fullmatch, every))
+        case "date":
+            return all(word.startswith("+") for word in every)
+        case "revisions":
+            return all(is_readable(part) for word in every for part in {word, *word.split(":")})
+        case "sed" | "awk" | "pattern":
+            scripts, paths = (patterns, every) if patterns else (every[:1], every[1:])
+            is_harmless = {"sed": _is_reading_sed, "awk": _is_reading_awk}.get(kind, bool)
+            if kind == "pattern":
+                return bool(scripts) and all(map(is_readable, paths))
+            return bool(scripts) and all(map(is_harmless, scripts)) and all(map(is_readable, paths))
+        case _:
+            return all(map(is_readable, every))
+
+
+def _is_reading_sed(script: str) -> bool:
+    at = 0
+    while at < len(script):
+        if (command := _SED_COMMAND.match(script, at)) is None:
+            return False
+        at = command.end()
+    return True
+
+
+def _is_reading_awk(program: str) -> bool:
+    return _AWK_PROGRAM.fullmatch(program) is not None and _AWK_ACTIONS.search(program) is None
+
+
+def _is_reading_find(row: ProgramRow, words: Sequence[str], is_readable: IsReadable) -> bool:
+    starts = list(takewhile(lambda word: not word.startswith(("-", "(", "!")), words))
+    return all(map(is_readable, starts)) and all(
+        not word.startswith("-") or word[1:] in row.tests or word[1:].isdecimal()
+        for word in words[len(starts) :]
+    )
+
+
+def _is_harmless_builtin(kind: Arguments, words: Sequence[str]) -> bool:
+    if kind == "printf":
+        return next(dropwhile(lambda word: word == "--", words), "-")[:1] != "-"
+    return _TEST_OPERATORS.isdisjoint(words) and all(map(_TEST_WORD.fullmatch, words))
+
+
+def _with_inherited(row: ProgramRow, rows: Mapping[str, ProgramRow]) -> ProgramRow:
+    if not row.same_as:
+        return _without_refused(row)
+    base = _with_inherited(rows[row.same_as], rows)
+    return _without_refused(
+        ProgramRow(
+            arguments=base.arguments if row.arguments == "none" else row.arguments,
+            flags=base.flags + row.flags,
+            values=base.values + row.values,
+            optional=base.optional + row.optional,
+            refused=row.refused,
+            options=base.options + row.options,
+            option_values=base.option_values + row.option_values,
+            tests=base.tests + row.tests,
+            numbers=base.numbers or row.numbers,
+        )
+    )
+
+
+def _without_refused(row: ProgramRow) -> ProgramRow:
+    remaining = str.maketrans("", "", row.refused)
+    return msgspec.structs.replace(
+        row, flags=row.flags.translate(remaining), values=row.values.translate(remaining)
+    )

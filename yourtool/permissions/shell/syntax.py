@@ -1,0 +1,181 @@
+"""The syntax of command lines, parsed with the grammar of bash.
+
+A parse has a budget of steps, because the parser needs more than linear time for some input. The
+budget is counted, not timed: the same line always has the same result.
+"""
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from itertools import pairwise
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+MAX_STEPS = 4_000
+"""Reports of progress during one parse; ordinary lines need less than 200."""
+LITERAL = re.compile(r"[A-Za-z0-9_@%+=:,./^~#!{}\]-]*+(?:\\[ -~][A-Za-z0-9_@%+=:,./^~#!{}\]-]*+)*+")
+"""Unquoted text that bash does not expand at this place; `word_of` checks `~`, `{` and `#`."""
+_QUOTED = ("string", "raw_string", "heredoc_body", "expansion", "arithmetic_expansion")
+"""Nodes in which blanks are text."""
+_GLOB = re.compile(r"[*?\[]")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED_IN_DOUBLE_QUOTES = re.compile(r"\\(?:([$`\"\\])|\n)")
+_ANSI_ESCAPE = re.compile(
+    r"\\(?:x(?P<hex>[0-9a-fA-F]{1,2})|u(?P<short>[0-9a-fA-F]{1,4})|U(?P<long>[0-9a-fA-F]{1,8})"
+    r"|(?P<octal>[0-7]{1,3})|c(?P<control>.)|(?P<letter>.))",
+    re.DOTALL,
+)
+_ANSI_LETTERS = {
+    "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t",
+    "v": "\v",
+}  # fmt: skip
+"""https://www.gnu.org/software/bash/manual/html_node/ANSI_002dC-Quoting.html"""
+
+
+class Node(Protocol):
+    """A node of the syntax tree, of the library `tree_sitter`."""
+
+    id: int
+    type: str
+    text: bytes | None
+    children: "Sequence[Node]"
+    parent: "Node | None"
+    start_byte: int
+    end_byte: int
+    child_count: int
+    has_error: bool
+    is_missing: bool
+    is_named: bool
+
+
+MAX_LENGTH = 4_096
+"""Characters of a line that is parsed; the parser needs 0.15 s for the worst line of this size."""
+
+
+class Word(Struct, frozen=True):
+    """One word of a command after quotes are removed."""
+
+    text: str
+    is_glob: bool = False
+    """Whether the shell replaces it with the names of files."""
+
+
+def parse(line: str) -> Node | None:
+    """Return the syntax tree of a command line; None if it is too long or needs too many steps."""
+    if len(line) > MAX_LENGTH:
+        return None
+    source = line.encode("utf-8", "surrogatepass")
+    steps = 0
+
+    def is_over(offset: int, has_error: bool) -> bool:
+        nonlocal steps
+        steps += 1
+        return steps > MAX_STEPS
+
+    def read(offset: int, point: object) -> bytes:
+        return source[offset:]
+
+    try:
+        return _parser().parse(read, progress_callback=is_over).root_node
+    except ValueError:
+        _parser().reset()
+        return None
+
+
+def iter_nodes(root: Node) -> Iterator[Node]:
+    """Yield the nodes of a tree, parents first, however deep it is."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(reversed(node.children))
+
+
+def is_gapless(root: Node, line: str) -> bool:
+    """Return whether all of a line but blanks belongs to the leaves of its tree."""
+    source = line.encode("utf-8", "surrogatepass")
+    ends = [(0, 0), *_iter_leaves(root), (len(source), len(source))]
+    gaps = (source[left:right] for (_, left), (right, _) in pairwise(ends))
+    return not any(gap.replace(b"\\\n", b"").strip(b" \t\r\n") for gap in gaps)
+
+
+def _iter_leaves(root: Node) -> Iterator[tuple[int, int]]:
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node.child_count and node.type not in _QUOTED:
+            waiting.extend(reversed(node.children))
+        else:
+            yield node.start_byte, node.end_byte
+
+
+def text_of(node: Node) -> str:
+    """Return the source of a node."""
+    return (node.text or b"").decode("utf-8", "surrogatepass")
+
+
+def word_of(node: Node) -> Word | None:
+    """Return the word of a node; None if the shell expands more of it than a glob."""
+    is_glob = False
+    parts: list[str] = []
+    for piece in node.children if node.type in ("concatenation", "command_name") else [node]:
+        if (part := _part_of(piece, is_first=not parts)) is None:
+            return None
+        parts.append(part.text)
+        is_glob = is_glob or part.is_glob
+    if node.type == "command_name" and node.child_count == 1:
+        return word_of(node.children[0])
+    text = text_of(node)
+    if "{" in text and any(_is_bare_brace(piece) for piece in node.children):
+        return None
+    return Word("".join(parts), is_glob)
+
+
+def _part_of(node: Node, *, is_first: bool) -> Word | None:
+    text = text_of(node)
+    match node.type:
+        case "word" | "number" | "]" | "[":
+            return _bare(text, is_first=is_first)
+        case "raw_string":
+            return Word(text[1:-1])
+        case "ansi_c_string":
+            return Word(_ANSI_ESCAPE.sub(_unescape, text[2:-1]))
+        case "string" if all(each.type in ('"', "string_content") for each in node.children):
+            return Word(_ESCAPED_IN_DOUBLE_QUOTES.sub(r"\1", text[1:-1]))
+        case "concatenation":
+            return word_of(node)
+        case _:
+            return None
+
+
+def _bare(text: str, *, is_first: bool) -> Word | None:
+    """Return unquoted text; None if the shell expands it."""
+    literal = _GLOB.sub("", text)
+    if LITERAL.fullmatch(literal) is None or (is_first and text[:1] in ("~", "#")):
+        return None
+    if re.search(r"(?<!\\)\{", text) and ("," in text or ".." in text):
+        return None
+    is_glob = _GLOB.search(_ESCAPED.sub("", text)) is not None
+    return Word(_ESCAPED.sub(r"\1", text), is_glob)
+
+
+def _is_bare_brace(node: Node) -> bool:
+    return node.type == "word" and "{" in text_of(node)
+
+
+def _unescape(escape: re.Match[str]) -> str:
+    if escape["octal"]:
+        return chr(int(escape["octal"], 8) % 256)
+    if escape["control"]:
+        return chr(ord(escape["control"]) & 0x1F)
+    if (code := escape["hex"] or escape["short"] or escape["long"]) is not None:
+        return chr(min(int(code, 16), 0x10FFFF))
+    return _ANSI_LETTERS.get(escape["letter"], escape["letter"])
+
+
+@functools.cache
+def _parser() -> Any:
+    library = import_module("tree_sitter")  # only a session that runs commands needs it
+    return library.Parser(library.Language(import_module("tree_sitter_bash").language()))
