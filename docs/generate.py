@@ -20,7 +20,10 @@ from yourtool.permissions import credential_files
 from yourtool.providers.quirks import HOSTS, Quirks
 from yourtool.run_result import Result
 from yourtool.tables import TableKey, format_key
-from yourtool.tui.keys import describe_keys
+from yourtool.tui.active_keys import get_labels
+from yourtool.tui.keymap import build_keymap
+from yourtool.tui.keys import KEYS, PLACE_TITLES
+from yourtool.ui_config import KeymapName
 
 ROOT = Path(__file__).parents[1]
 BEGIN, END = "<!-- made by `make docs` -->\n", "<!-- end -->\n"
@@ -97,10 +100,32 @@ def commands_table() -> str:
 
 def keys_table() -> str:
     """Return the tables of `docs/keys.md`."""
-    parts: list[str] = []
-    for section in describe_keys():
-        rows = [f"| {label} | {description} |" for label, description in section.rows]
-        head = [f"## {section.title}", "", "| key | what it does |", "|---|---|"]
+    keymap, parts = build_keymap(), list[str]()
+    for place, title in PLACE_TITLES.items():
+        rows = [
+            f"| {get_labels(key, keymap) or '–'} | {key.description} |"
+            f" {f'`{key.id}`' if key.action else 'fixed'} |"
+            for key in KEYS
+            if key.place == place
+        ]
+        head = [f"## {title}", "", "| key | what it does | name |", "|---|---|---|"]
+        parts.append("\n".join([*head, *rows]))
+    return "\n\n".join(parts) + "\n"
+
+
+def presets_table() -> str:
+    """Return the tables of `docs/keymaps.md`: what each preset changes."""
+    default, parts = build_keymap(), list[str]()
+    for preset in get_args(KeymapName)[1:]:
+        keymap = build_keymap(preset)
+        rows = [
+            f"| {get_labels(key, keymap) or '–'} | {get_labels(key, default) or '–'} |"
+            f" {key.description} | `{key.id}` |"
+            for key in KEYS
+            if keymap.keys[key.id] != default.keys[key.id]
+        ]
+        head = [f'## `keymap = "{preset}"`', ""]
+        head += ["| key | key by default | what it does | name |", "|---|---|---|---|"]
         parts.append("\n".join([*head, *rows]))
     return "\n\n".join(parts) + "\n"
 
@@ -157,6 +182,7 @@ FILES: dict[str, Callable[[], str]] = {
 SECTIONS: dict[str, Callable[[], str]] = {
     "docs/configuration.md": settings_table,
     "docs/commands.md": commands_table,
+    "docs/keymaps.md": presets_table,
     "docs/keys.md": keys_table,
     "docs/models.md": quirks_table,
     "docs/providers.md": providers_table,

@@ -29,6 +29,7 @@ from yourtool.tables import (
     line_of,
     parse_toml,
 )
+from yourtool.ui_config import UiConfig
 
 Api: TypeAlias = Literal["messages", "chat", "responses", "generate-content", "ollama"]
 """The API of a server; each has a package in `providers/dialects`."""
@@ -114,31 +115,6 @@ class ProviderConfig(Struct, frozen=True):
     quirks: Annotated[
         dict[str, bool | str], Meta(description="Deviations from the API, by name.")
     ] = {}
-
-
-StatusItem: TypeAlias = Literal["model", "mode", "context", "cost", "queued", "branch"]
-"""A part of the status line that the user can choose."""
-
-
-class UiConfig(Struct, frozen=True):
-    """The terminal interface."""
-
-    ascii: Annotated[bool, Meta(description="Draw lines and symbols in ASCII only.")] = False
-    reduced_motion: Annotated[bool, Meta(description="Show no animation and no spinner.")] = False
-    enter_approves: Annotated[
-        bool,
-        Meta(description="In an approval prompt, `Enter` and `y` allow the call once."),
-    ] = False
-    status: Annotated[
-        tuple[StatusItem, ...],
-        Meta(
-            description="The parts of the status line from left to right. The activity and the mode"
-            " `auto` are always shown."
-        ),
-    ] = ("model", "mode", "context", "cost", "queued", "branch")
-    scrollback_on_exit: Annotated[
-        bool, Meta(description="Print the end of the conversation in the terminal on exit.")
-    ] = True
 
 
 class Config(Struct, frozen=True):
@@ -260,6 +236,8 @@ class ConfigReport(Struct, frozen=True):
     """Built from the valid values only if there are problems."""
     settings: tuple[Setting, ...]
     problems: tuple[Problem, ...]
+    text: str
+    """The text of the file."""
 
 
 def load_config(
@@ -307,7 +285,7 @@ def load_report(
         Setting(key, value, found[key][1] if key in found else "default")
         for key, value in flatten(config)
     )
-    return ConfigReport(config, settings, tuple(problems))
+    return ConfigReport(config, settings, tuple(problems), text)
 
 
 def config_file(paths: Paths) -> Path:

@@ -198,6 +198,20 @@ def test_config_check_lists_every_problem_with_its_position(run):
     assert second["line"] == 3
 
 
+@pytest.mark.req("R-TUI-23")
+def test_config_check_lists_mistakes_in_keys_with_their_position(run):
+    config_file(resolve_paths()).write_text(
+        '[ui.keys]\nchat.retry = "ctrl+o"\n"chat.rety" = "f5"\n'
+    )
+    code, out, err = run("config", "check")
+    assert (code, out) == (ExitCode.USAGE, "")
+    assert ":2: `ui.keys.chat.retry`: `ctrl+o` is also the key of `chat.folds`" in err
+    assert "free this one with `chat.folds = []`" in err
+    assert ":3:" in err and "did you mean `chat.retry`?" in err
+    config_file(resolve_paths()).write_text('[ui.keys]\nchat.retry = "f5"\n')
+    assert run("config", "check")[0] == 0
+
+
 def test_config_path_prints_every_path(run, home):
     places = json.loads(run("config", "path", "--json")[1])
     assert all(Path(path).is_relative_to(home) for path in places.values())

@@ -19,7 +19,6 @@ from tests.tui.fakes import (
 )
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from yourtool.agent.commands.base import Choice
-from yourtool.config import UiConfig
 from yourtool.effects import Confirmation, Preview, Scope, SideEffects, Verdict
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
@@ -27,6 +26,7 @@ from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import run_command
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen
+from yourtool.ui_config import UiConfig
 
 LONG = " && ".join(f"step-{n:03}" for n in range(200))
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n same\n-old \u202e line\n+new line\n"
@@ -462,6 +462,50 @@ async def test_setting_does_not_allow_a_call_before_its_last_line_is_shown(home,
         await wait(pilot, clock, 0.5)
         assert asked.decision is None
         assert panel.handles_page_keys
+
+
+def with_keys(home, clock, asked, **keys):
+    app = asking(home, clock, asked)
+    app.apply_settings(UiConfig(keys={"approval": keys}))
+    return app
+
+
+async def test_changed_letters_answer_and_are_shown(home, clock):
+    asked = Ask(approval_request())
+    app = with_keys(home, clock, asked, once="y", note="e", deny="n")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await ask(pilot, clock)
+        await until(pilot, lambda: "[y] allow once" in screen_text(app))
+        assert "[n] deny" in screen_text(app)
+        await press(pilot, "y")
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.verdict is Verdict.ALLOW
+
+
+@pytest.mark.parametrize("typed", ["yes", "y ", "a"])
+@pytest.mark.req("T20")
+async def test_text_that_starts_with_a_changed_letter_does_not_allow(home, clock, typed):
+    asked = Ask(approval_request())
+    app = with_keys(home, clock, asked, once="y")
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await burst(pilot, *typed)
+        await wait(pilot, clock, 2)
+        assert asked.decision is None
+        assert app.chat.prompt.text == typed
+
+
+@pytest.mark.parametrize("key", ["enter", "space", "tab", "ctrl+y"])
+@pytest.mark.req("T20")
+async def test_key_that_is_no_character_never_becomes_an_answer(home, clock, key):
+    asked = Ask(approval_request())
+    app = with_keys(home, clock, asked, once=key)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await press(pilot, key)
+        await wait(pilot, clock, 2)
+        assert asked.decision is None
 
 
 @pytest.mark.req("R-TUI-12")

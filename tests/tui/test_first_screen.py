@@ -9,7 +9,6 @@ from rich.console import Console
 from textual.strip import Strip
 
 from tests.tui.pilot_helpers import settle
-from yourtool.config import UiConfig
 from yourtool.early_prompt.line_editor import LineEditor
 from yourtool.paths import shipped_directory
 from yourtool.tui.app import YourtoolApp
@@ -20,6 +19,7 @@ from yourtool.tui.first_screen import (
     write_first_screen,
 )
 from yourtool.tui.themes import load_themes
+from yourtool.ui_config import UiConfig
 
 THEMES = sorted(load_themes([shipped_directory("themes")]))
 TEXTS = (

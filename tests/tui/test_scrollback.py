@@ -6,8 +6,8 @@ import pytest
 
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import say, settle, until
-from yourtool.config import UiConfig
 from yourtool.tui.app import YourtoolApp
+from yourtool.ui_config import UiConfig
 
 
 @pytest.fixture

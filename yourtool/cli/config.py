@@ -8,10 +8,12 @@ from msgspec import json, to_builtins
 
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
-from yourtool.config import Problem, Setting, config_file, format_key, load_report
+from yourtool.config import ConfigReport, Problem, Setting, config_file, format_key, load_report
 from yourtool.paths import Paths
 from yourtool.run_result import ExitCode
+from yourtool.tables import line_of
 from yourtool.text import printable
+from yourtool.tui.keymap import build_keymap
 
 
 def run(paths: Paths, arguments: Arguments) -> int:
@@ -19,15 +21,33 @@ def run(paths: Paths, arguments: Arguments) -> int:
     if arguments.action == "path":
         return _print_paths(paths, as_json=arguments.json)
     report = load_report(paths, options=_settings_from_options(arguments))
+    problems = report.problems
     if arguments.action == "show":
         _print_settings(report.settings, as_json=arguments.json)
-    elif arguments.json:
-        print_json({"ok": not report.problems, "problems": report.problems})
-    elif not report.problems:
-        print_lines(f"{config_file(paths)}: no problems")
-    if report.problems and not (arguments.json and arguments.action == "check"):
-        _print_problems(report.problems)
-    return ExitCode.USAGE if report.problems else ExitCode.ANSWERED
+    else:
+        problems = (*problems, *find_key_problems(paths, report))
+        if arguments.json:
+            print_json({"ok": not problems, "problems": problems})
+        elif not problems:
+            print_lines(f"{config_file(paths)}: no problems")
+    if problems and not (arguments.json and arguments.action == "check"):
+        _print_problems(problems)
+    return ExitCode.USAGE if problems else ExitCode.ANSWERED
+
+
+def find_key_problems(paths: Paths, report: ConfigReport) -> tuple[Problem, ...]:
+    """Return the mistakes in `[ui.keys]`; the program starts without these entries."""
+    keymap = build_keymap(report.config.ui.keymap, report.config.ui.keys)
+    return tuple(
+        Problem(
+            where=str(config_file(paths)),
+            line=line_of(report.text, each.key),
+            key=format_key(each.key),
+            message=each.message,
+            nearest=each.nearest,
+        )
+        for each in keymap.problems
+    )
 
 
 def _settings_from_options(arguments: Arguments) -> Mapping[str, Any]:

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from yourtool import __version__
 from yourtool.cli.arguments import Arguments
+from yourtool.cli.config import find_key_problems
 from yourtool.cli.output import print_json, print_table
 from yourtool.config import Config, load_report
 from yourtool.credentials import Credentials
@@ -57,9 +58,10 @@ def _run_checks(paths: Paths) -> Iterator[Check]:
     yield Check("program", "yourtool", "ok", __version__)
     yield Check("program", "python", "ok", f"{platform.python_version()} on {platform.platform()}")
     examined = load_report(paths)
-    for problem in examined.problems:
+    problems = (*examined.problems, *find_key_problems(paths, examined))
+    for problem in problems:
         yield Check("config", problem.key or "file", "problem", str(problem))
-    if not examined.problems:
+    if not problems:
         yield Check("config", "config.toml", "ok", str(paths.home / "config.toml"))
     yield from _check_models(paths)
     yield from _check_providers(paths, examined.config)

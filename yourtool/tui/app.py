@@ -17,11 +17,12 @@ from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
 
 from yourtool.agent.commands.models import swap_alternatives
-from yourtool.config import AUTO_THEME, UiConfig
+from yourtool.config import AUTO_THEME
 from yourtool.errors import YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.paths import resolve_paths
 from yourtool.terminal_modes import has_job_control
+from yourtool.tui.active_keys import build_hint, use_keymap
 from yourtool.tui.clipboard import Clipboard, get_copied_part
 from yourtool.tui.display_filters import AsciiFilter, NoColorFilter
 from yourtool.tui.first_screen_app import FirstScreenApp
@@ -41,6 +42,7 @@ from yourtool.tui.screens.sessions import (
     queue_first_prompt,
     require_session,
     restore_first_prompt,
+    show_key_problems,
     show_session,
     suggest_local_servers,
     update_demo_banner,
@@ -64,6 +66,7 @@ from yourtool.tui.themes import (
 )
 from yourtool.tui.transcript.scrollback import render_transcript
 from yourtool.tui.widgets.prompt import Prompt
+from yourtool.ui_config import UiConfig
 
 if TYPE_CHECKING:  # opened after the first paint, and so are its imports
     from yourtool.agent.runtime import Runtime
@@ -139,6 +142,7 @@ class YourtoolApp(FirstScreenApp):
             self._output_filters.append(AsciiFilter())
         if settings.reduced_motion:
             self.animation_level = "none"
+        self.set_keymap(use_keymap(settings))
         self.chat.status_line.items = settings.status
         self.chat.approval_prompt.enter_approves = settings.enter_approves
         self._leaves_scrollback = settings.scrollback_on_exit
@@ -331,11 +335,11 @@ class YourtoolApp(FirstScreenApp):
             self.runtime = await self._open_runtime()
             await self._open_first_session(self.runtime)
         except YourtoolError as error:
-            self._show_failed_opening(2, f"{error}\nMessages cannot be sent. Ctrl+D quits.")
+            self._show_failed_opening(2, f"{error}\nMessages cannot be sent.")
         except Exception as error:  # noqa: BLE001 - the top level of this front end, where faults end
             _log.exception("opening failed")
             reason = SHORTAGE if is_shortage(error) else "see the log"
-            self._show_failed_opening(1, f"The program failed to start: {reason}. Ctrl+D quits.")
+            self._show_failed_opening(1, f"The program failed to start: {reason}.")
         await self.store_first_screen()
 
     def _show_failed_opening(self, exit_code: int, reason: str) -> None:
@@ -343,9 +347,10 @@ class YourtoolApp(FirstScreenApp):
         restore_first_prompt(self.chat, self.first_prompt)
         self.chat.status.without_session = "not opened"
         self.chat.refresh_status()
-        self.chat.note("error", reason)
+        self.chat.note("error", f"{reason} {build_hint('chat.leave', 'quits')}".rstrip() + ".")
 
     async def _open_first_session(self, runtime: "Runtime") -> None:
+        show_key_problems(self.chat)
         self._show_warnings(runtime)
         wanted = await choose_first_session(self.chat, runtime) if self._resume == "" else None
         session, refused = await open_earlier_session(

@@ -1,13 +1,9 @@
-"""Keys: one table for the bindings, the help and the hints."""
+"""The table of all actions that have keys, for the bindings, the settings, the help and hints."""
 
-from collections.abc import Iterable, Mapping
-from itertools import groupby
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
-from textual.binding import Binding
-
-from yourtool.agent.commands.base import Section
 
 KeyPlace: TypeAlias = Literal["chat", "prompt", "transcript", "approval", "list", "report"]
 
@@ -20,20 +16,21 @@ PLACE_TITLES: Mapping[KeyPlace, str] = {
     "report": "In a report",
 }
 """Headings of the help, in its order."""
-_HINT_GAP = " · "
 
 
 class KeyBinding(Struct, frozen=True, kw_only=True):
-    """An action and its keys."""
+    """An action and its default keys."""
 
     id: str
-    """Stable name, with which a keymap can assign other keys."""
+    """Stable name, with which `[ui.keys]` assigns other keys."""
     place: KeyPlace
     """`chat` applies everywhere on the main screen, the others to the focused widget."""
     keys: str
-    """Textual's key names, separated by commas."""
+    """Textual's key names, separated by commas; empty if the action has no key by default."""
     label: str
+    """The default keys that the help lists."""
     action: str
+    """Textual's action; empty if the keys cannot be changed."""
     description: str
     hint: str = ""
     """A word for the line of hints; keys without one are not listed there."""
@@ -195,6 +192,38 @@ KEYS: tuple[KeyBinding, ...] = (
         description="with an empty prompt, show the keys",
     ),
     KeyBinding(
+        id="chat.model",
+        place="chat",
+        keys="alt+p",
+        label="Alt+P",
+        action="run_slash_command('model')",
+        description="choose the model",
+    ),
+    KeyBinding(
+        id="chat.effort",
+        place="chat",
+        keys="",
+        label="",
+        action="run_slash_command('effort')",
+        description="choose the reasoning effort",
+    ),
+    KeyBinding(
+        id="chat.sessions",
+        place="chat",
+        keys="",
+        label="",
+        action="run_slash_command('resume')",
+        description="choose an earlier session",
+    ),
+    KeyBinding(
+        id="chat.help",
+        place="chat",
+        keys="",
+        label="",
+        action="run_slash_command('help')",
+        description="list commands and keys",
+    ),
+    KeyBinding(
         id="chat.page_up",
         place="chat",
         keys="pageup",
@@ -248,9 +277,9 @@ KEYS: tuple[KeyBinding, ...] = (
         id="transcript.toggle",
         place="transcript",
         keys="enter,space",
-        label="Enter",
+        label="Enter, Space",
         action="toggle_item",
-        description="open or close the selected item; so does Space",
+        description="open or close the selected item",
         hint="open",
     ),
     KeyBinding(
@@ -469,54 +498,3 @@ KEYS: tuple[KeyBinding, ...] = (
         description="close the report; other text goes to the prompt",
     ),
 )
-
-
-def bindings(place: KeyPlace) -> list[Binding]:
-    """Return Textual's bindings for the keys of one place.
-
-    Bindings of the chat have priority over the focused widget; an action raises `SkipAction` to
-    pass the key on to that widget.
-    """
-    return [
-        Binding(
-            key.keys,
-            key.action,
-            key.description,
-            id=key.id,
-            show=False,
-            priority=key.place == "chat",
-        )
-        for key in KEYS
-        if key.place == place and key.action
-    ]
-
-
-def describe_keys() -> tuple[Section, ...]:
-    """Return the help on keys, by place."""
-    return tuple(
-        Section(title, tuple((key.label, key.description) for key in KEYS if key.place == place))
-        for place, title in PLACE_TITLES.items()
-    )
-
-
-def get_label(key_id: str) -> str:
-    """Return the label of a key."""
-    return next(key.label for key in KEYS if key.id == key_id)
-
-
-def transcript_hints() -> tuple[str, ...]:
-    """Return the keys of the transcript with a word each; keys with the same word share it."""
-    listed = (key for key in KEYS if key.place == "transcript" and key.hint)
-    groups = groupby(listed, lambda key: key.hint)
-    return tuple(f"{'/'.join(key.label for key in keys)} {hint}" for hint, keys in groups)
-
-
-def fit_hints(hints: Iterable[str], width: int) -> str:
-    """Return the first hints, as many as fit into a width."""
-    line = ""
-    for hint in filter(None, hints):
-        longer = f"{line}{_HINT_GAP}{hint}" if line else hint
-        if len(longer) > width:
-            break
-        line = longer
-    return line

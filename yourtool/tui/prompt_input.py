@@ -6,6 +6,7 @@ from typing import Literal
 
 from yourtool.agent.commands.base import Invocation
 from yourtool.agent.commands.parser import InvalidCommand, parse_input
+from yourtool.tui.active_keys import build_hint
 from yourtool.tui.drafts import Draft
 from yourtool.tui.prompt_history import PromptHistory
 from yourtool.tui.turn_runner import TurnRunner
@@ -53,7 +54,9 @@ class PromptInput:
             return False
         command = parsed.command if isinstance(parsed, Invocation) else None
         if command is not None and self._runner.is_running and not command.during_turn:
-            self._warn(f"`/{command.name}` needs the turn to end; Esc stops it.")
+            self._warn(
+                f"`/{command.name}` needs the turn to end; {build_hint('chat.stop', 'stops it')}."
+            )
             return False
         return True
 

@@ -8,7 +8,7 @@ from tests.tui.transcript.test_transcript import DIFF, Stage, play
 from yourtool.effects import SideEffects
 from yourtool.events.deltas import ThinkingDelta, ToolOutputDelta
 from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolUseBlock
-from yourtool.tui.transcript.excerpts import FOLD_HINT
+from yourtool.tui.transcript.excerpts import get_fold_hint
 from yourtool.tui.transcript.text_items import UserMessageItem
 from yourtool.tui.transcript.timeline import Timeline
 
@@ -67,7 +67,7 @@ def test_output_of_a_tool_that_reads_names_the_key_in_its_head(session):
     called = session.tool_start(READ, SideEffects.READ)
     result = (called, session.reply(READ), session.tool_result(READ, lines(22)))
     assert shown(*result) == ["read_file a.py · 22 lines · 1.2 s (Ctrl+O)"]
-    assert FOLD_HINT not in shown(*result, width=36)[0]
+    assert get_fold_hint() not in shown(*result, width=36)[0]
 
 
 def test_long_diff_is_folded_with_a_count(session):

@@ -8,8 +8,8 @@ from textual.content import Content
 
 from yourtool.agent.commands.base import FileChange
 from yourtool.text import printable
+from yourtool.tui.active_keys import bindings, build_hint
 from yourtool.tui.diff.rows import Diff
-from yourtool.tui.keys import bindings
 from yourtool.tui.screens.dialog import Dialog
 from yourtool.tui.styled_lines import BLANK, HighlighterFactory, StyledLine, truncate
 from yourtool.tui.widgets.styled_text import StyledText
@@ -42,7 +42,7 @@ class ChangesScreen(Dialog[None]):
         """Show the changes below each other."""
         with VerticalScroll(id="window") as window:
             window.border_title = Content(self._title)
-            window.border_subtitle = "Esc closes"
+            window.border_subtitle = build_hint("report.close", "closes")
             yield StyledText(self._build_rows)
 
     def _build_rows(self, width: int) -> Iterator[StyledLine]:

@@ -20,20 +20,15 @@ from yourtool.effects import Confirmation, Decision
 from yourtool.events.catalog import Event
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.models import DEMO
+from yourtool.tui.active_keys import bindings, describe_keys
 from yourtool.tui.completer import MAX_FILES, Completer
 from yourtool.tui.drafts import Draft
-from yourtool.tui.keys import bindings, describe_keys
 from yourtool.tui.pending_attachments import PendingAttachments
 from yourtool.tui.prompt_history import history_choices
 from yourtool.tui.prompt_input import PromptInput
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen
-from yourtool.tui.screens.session_status import (
-    HINT_APPROVAL,
-    HINT_GO_BACK,
-    HINT_QUIT,
-    SessionStatus,
-)
+from yourtool.tui.screens.session_status import SessionStatus, go_back_hint, quit_hint
 from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.transcript.timeline import Timeline
 from yourtool.tui.transcript.transcript import Transcript
@@ -160,7 +155,6 @@ class ChatScreen(Screen[None]):
     async def confirm(self, confirmation: Confirmation) -> Decision:
         """Return the user's answer to an approval prompt; the agent calls this during a turn."""
         self.post_message(self.AttentionNeeded("approval needed"))
-        self.status.show_hint(HINT_APPROVAL)  # Esc belongs to the approval prompt
         self.status.set_asking(True)
         self._shrink_other_widgets(for_approval=True)
         panel = self.approval_prompt
@@ -171,7 +165,6 @@ class ChatScreen(Screen[None]):
                 self._shrink_other_widgets(for_approval=panel.confirmation is not None)
             if panel.confirmation is None:
                 self.status.set_asking(False)
-                self.status.clear_hint(HINT_APPROVAL)
         return decision
 
     def _shrink_other_widgets(self, *, for_approval: bool) -> None:
@@ -313,7 +306,7 @@ class ChatScreen(Screen[None]):
         self.set_focus(self.prompt)
         if self.runner.is_running or not was_in_prompt:
             self.runner.stop()
-        elif self._can_go_back and self.status.confirm_press(HINT_GO_BACK):
+        elif self._can_go_back and self.status.confirm_press(go_back_hint()):
             self.runner.submit(Draft("/rewind"))
 
     @property
@@ -324,6 +317,11 @@ class ChatScreen(Screen[None]):
     def action_focus_prompt(self) -> None:
         """Tab in the transcript: go back to the prompt."""
         self.set_focus(self.prompt)
+
+    def action_run_slash_command(self, name: str) -> None:
+        """Run a slash command if it can run now."""
+        if self.input.accepts(draft := Draft(f"/{name}")):
+            self.runner.submit(draft)
 
     def action_show_keys(self) -> None:
         """`?` in an empty prompt: show the keys."""
@@ -341,7 +339,7 @@ class ChatScreen(Screen[None]):
         elif self.prompt.text:
             self.input.add_to_history(self.prompt.draft)
             self.prompt.load(Draft())
-        elif self.status.confirm_press(HINT_QUIT):
+        elif self.status.confirm_press(quit_hint()):
             self.app.run_worker(self.app.action_quit())
         else:
             self.runner.stop()

@@ -13,9 +13,9 @@ from textual.widgets.option_list import Option
 
 from yourtool.agent.commands.base import Choice, ChoiceAction, Previewer
 from yourtool.text import printable
+from yourtool.tui.active_keys import bindings, build_hint, join_hints
 from yourtool.tui.choice_filter import ChoiceFilter
 from yourtool.tui.choice_rows import Row, RowFormat, group_choices
-from yourtool.tui.keys import bindings
 from yourtool.tui.screens.dialog import Dialog
 from yourtool.tui.widgets.choice_preview import ChoicePreview
 
@@ -155,10 +155,10 @@ class Picker(Dialog[str | None]):
         window = self.query_one("#window")
         window.border_title = Content(printable(self._title))
         labels = [action.label for action in self._actions]
-        keys = " · ".join(["Ctrl+T preview", *labels] if self._preview is not None else labels)
-        window.border_subtitle = Content(
-            " · ".join(filter(None, (keys, self._hint))) or "Enter selects · Esc closes"
-        )
+        preview = build_hint("list.preview", "preview") if self._preview is not None else ""
+        default = join_hints("Enter selects", build_hint("list.close", "closes"))
+        keys = join_hints(preview, *labels, self._hint)
+        window.border_subtitle = Content(keys or default)
         self.filter.focus()
         self._refresh_options()  # before the width is known, for keys that are typed already
 

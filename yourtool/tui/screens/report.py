@@ -6,7 +6,7 @@ from textual.content import Content
 
 from yourtool.agent.commands.base import Section
 from yourtool.text import printable
-from yourtool.tui.keys import bindings
+from yourtool.tui.active_keys import bindings, build_hint
 from yourtool.tui.screens.dialog import Dialog
 from yourtool.tui.styled_lines import wrap
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
@@ -35,7 +35,7 @@ class ReportScreen(Dialog[None]):
         """Lay out the sections."""
         with VerticalScroll(id="window") as window:
             window.border_title = Content(self._title)
-            window.border_subtitle = "Esc closes"
+            window.border_subtitle = build_hint("report.close", "closes")
             for section in self._sections:
                 yield Rows(section)
 

@@ -9,7 +9,7 @@ from yourtool.agent.commands.table import describe_commands
 from yourtool.errors import UsageError
 from yourtool.paths import resolve_paths
 from yourtool.saved_settings import save_setting, split_save_option
-from yourtool.tui.keys import describe_keys
+from yourtool.tui.active_keys import describe_keys
 from yourtool.tui.screens.attachments import attach_file, paste_clipboard
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.picker import Picker

@@ -9,7 +9,13 @@ from yourtool.amounts import format_spending
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice, TextDelta, ThinkingDelta, ToolUseStart
 from yourtool.events.facts import Fact
-from yourtool.tui.keys import fit_hints, transcript_hints
+from yourtool.tui.active_keys import (
+    build_hint,
+    fit_hints,
+    get_label,
+    join_hints,
+    transcript_hints,
+)
 from yourtool.tui.transcript.transcript import Transcript
 from yourtool.tui.transcript.update_schedule import UpdateSchedule
 from yourtool.tui.turn_runner import TurnRunner
@@ -19,13 +25,8 @@ from yourtool.tui.widgets.status import StatusFields, StatusLine, find_branch
 PLACEHOLDER = "Say what to do"
 PLACEHOLDER_EXAMPLE = 'Say what to do: "fix the failing test"'
 PLACEHOLDER_TOUR = "Press Enter to start the two-minute tour"
-HINT_APPROVAL = "Enter queues"
-HINT_GO_BACK = "Esc again: go back to a prompt"
-HINT_QUIT = "press Ctrl+C again to quit"
 TWICE_SECONDS = 2
 """Maximum time between two presses of a key that have an effect together."""
-_BUSY_HINTS = ("Esc stops", "Enter queues")
-_IDLE_HINTS = ("? keys", "/ commands", "@ files", "Shift+Tab mode")
 _BORDER_COLUMNS = 4
 _BORDER_ROWS = 16
 """Rows from which on the prompt has a border, as in the layout of the chat."""
@@ -67,8 +68,12 @@ class SessionStatus:
         )
 
     def set_asking(self, is_asking: bool) -> None:
-        """Show whether the turn waits for an answer of the user."""
+        """Show whether the turn waits for an answer of the user; Esc then denies."""
         self._transcript.activity.is_asking = is_asking
+        if is_asking:
+            self.show_hint(_approval_hint())
+        else:
+            self.clear_hint(_approval_hint())
         self.refresh()
 
     # ── hints ───────────────────────────────────────────────────────────────────────────────────
@@ -106,14 +111,13 @@ class SessionStatus:
             return self._hint or self._fit(transcript_hints())
         if hint := _shell_hint(self._prompt.text) or self._hint:
             return hint
-        return self._fit(
-            (self._stash_hint, *(_BUSY_HINTS if self._runner.is_running else _IDLE_HINTS))
-        )
+        hints = _busy_hints() if self._runner.is_running else _idle_hints()
+        return self._fit((self._stash_hint, *hints))
 
     @property
     def _stash_hint(self) -> str:
-        count = self._prompt.stashed_count
-        return f"{count} stashed (Ctrl+S)" if count else ""
+        count, key = self._prompt.stashed_count, get_label("prompt.stash")
+        return f"{count} stashed ({key})" if count else ""
 
     @property
     def _is_short(self) -> bool:
@@ -133,7 +137,7 @@ class SessionStatus:
     def _unseen_hint(self) -> str:
         count = self._transcript.unseen_rows
         lines = "line" if count == 1 else "lines"
-        return f"↓ {count:,} new {lines} · Ctrl+End" if count else ""
+        return join_hints(f"↓ {count:,} new {lines}", get_label("chat.bottom")) if count else ""
 
     @property
     def _urgent_hint(self) -> str:
@@ -141,7 +145,7 @@ class SessionStatus:
         if not self._is_short:
             return ""
         hint = str(self._prompt.border_subtitle or "")
-        is_urgent = self._hint not in ("", HINT_APPROVAL)
+        is_urgent = self._hint not in ("", _approval_hint())
         if is_urgent or self._screen.focused is self._transcript or _shell_hint(self._prompt.text):
             return hint
         return self._unseen_hint or self._stash_hint
@@ -223,3 +227,27 @@ def _shell_hint(text: str) -> str:
     if not text.startswith("!"):
         return ""
     return _HINT_HIDDEN_COMMAND if text.startswith("!!") else _HINT_SHARED_COMMAND
+
+
+def _approval_hint() -> str:
+    """Return the hint for the prompt while an approval prompt is open."""
+    return build_hint("prompt.send", "queues")
+
+
+def go_back_hint() -> str:
+    """Return the hint after the first press of the key that goes back to a prompt."""
+    return build_hint("chat.stop", "again: go back to a prompt")
+
+
+def quit_hint() -> str:
+    """Return the hint after the first press of the key that quits."""
+    return f"press {get_label('chat.interrupt')} again to quit"
+
+
+def _busy_hints() -> tuple[str, ...]:
+    return build_hint("chat.stop", "stops"), build_hint("prompt.send", "queues")
+
+
+def _idle_hints() -> tuple[str, ...]:
+    keys, mode = build_hint("chat.keys", "keys"), build_hint("chat.mode", "mode")
+    return keys, "/ commands", "@ files", mode

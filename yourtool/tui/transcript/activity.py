@@ -8,6 +8,7 @@ from rich.cells import cell_len
 
 from yourtool.amounts import format_duration
 from yourtool.text import printable
+from yourtool.tui.active_keys import build_hint
 from yourtool.tui.styled_lines import BLANK, Span, StyledLine, truncate
 from yourtool.tui.transcript.items import ErrorItem, Item
 from yourtool.tui.transcript.text_items import ReplyItem, ThinkingItem
@@ -164,7 +165,7 @@ def _fit(
     activity: str, times: Sequence[str], tokens: str, width: int, *, stops: bool
 ) -> tuple[Span, ...]:
     """Return the parts that fit: the tokens are dropped first, then the key."""
-    key = ["Esc to interrupt"] if stops else []
+    key = [build_hint("chat.stop", "to interrupt")] if stops else []
     needed = min(cell_len(activity), _LEAST_CELLS)
     for parts in ([*times, tokens, *key], [*times, *key], times, times[:1]):
         facts = "".join(f" · {part}" for part in parts if part)

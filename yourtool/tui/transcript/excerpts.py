@@ -3,16 +3,14 @@
 import itertools
 import json
 
+from yourtool.tui.active_keys import get_label
 from yourtool.tui.ansi import AnsiParser
-from yourtool.tui.keys import get_label
 from yourtool.tui.styled_lines import Source, StyledLine, cell_width, truncate, wrap
 
 MAX_ROWS = 5000
 """Rows of an expanded item."""
 MAX_CHARACTERS = 50_000
 """Characters of the arguments, a diff or the output that are laid out."""
-FOLD_HINT = f" ({get_label('chat.folds')})"
-"""The key that expands folded items."""
 
 
 def output_rows(text: str, width: int) -> list[StyledLine]:
@@ -56,11 +54,12 @@ def limit_rows(
     *,
     keep_end: bool = False,
     omitted: int = 0,
-    hint: str = FOLD_HINT,
+    hint: str | None = None,
 ) -> list[StyledLine]:
     """Return at most `limit` rows, with a note about the omitted lines.
 
-    `omitted` counts lines that are already missing; `hint` names where to find them.
+    `omitted` counts lines that are already missing; `hint` names where to find them, by default the
+    key that expands folded items.
     """
     if len(lines) <= limit + 1 and not omitted:
         return lines
@@ -72,14 +71,22 @@ def limit_rows(
 
 def add_fold_hint(line: StyledLine, width: int) -> StyledLine:
     """Return a line with the key that expands folded items, if it fits."""
-    if cell_width(line.spans) + len(FOLD_HINT) > width:
+    hint = get_fold_hint()
+    if cell_width(line.spans) + len(hint) > width:
         return line
-    return line._replace(spans=(*line.spans, (FOLD_HINT, "muted")))
+    return line._replace(spans=(*line.spans, (hint, "muted")))
 
 
-def fold_note(lines: int, width: int, hint: str = FOLD_HINT) -> StyledLine:
+def fold_note(lines: int, width: int, hint: str | None = None) -> StyledLine:
     """Return the row that counts hidden lines."""
     words = truncate(f"… {lines:,} more {'line' if lines == 1 else 'lines'}", width)
     if (room := width - len(words)) < 2:
         return StyledLine(((words, "muted"),))
-    return StyledLine(((words, "muted"), (truncate(hint, room), "muted")))
+    where = get_fold_hint() if hint is None else hint
+    return StyledLine(((words, "muted"), (truncate(where, room), "muted")))
+
+
+def get_fold_hint() -> str:
+    """Return the key that expands folded items; empty if there is none."""
+    label = get_label("chat.folds")
+    return f" ({label})" if label else ""

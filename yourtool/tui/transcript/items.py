@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 
 from yourtool.amounts import format_duration
 from yourtool.text import printable
+from yourtool.tui.active_keys import build_hint
 from yourtool.tui.styled_lines import Span, StyledLine
 from yourtool.tui.transcript.excerpts import add_fold_hint
 from yourtool.tui.verbatim import plain_lines
@@ -187,9 +188,9 @@ class ErrorItem(Item):
         if not self.is_waiting:
             return self._advice
         if self.is_retrying:
-            return f"Retrying ({self._attempts}); Esc stops."
+            return f"Retrying ({self._attempts}); {build_hint('chat.stop', 'stops')}."
         left = format_duration(math.ceil(self._retry_at - self._clock()))
-        return f"Retrying in {left} ({self._attempts}); Esc stops."
+        return f"Retrying in {left} ({self._attempts}); {build_hint('chat.stop', 'stops')}."
 
 
 class FooterItem(Item):

@@ -20,7 +20,7 @@ from textual.strip import Strip
 from yourtool.tui.slices import Slices
 from yourtool.tui.styled_lines import BLANK, Span, StyledLine
 from yourtool.tui.themes import Palette, get_palette
-from yourtool.tui.transcript.excerpts import FOLD_HINT
+from yourtool.tui.transcript.excerpts import get_fold_hint
 from yourtool.tui.transcript.items import Item
 from yourtool.tui.transcript.layout import ItemLayout
 from yourtool.tui.transcript.painting import GUTTER
@@ -51,7 +51,7 @@ class ScrollbackPainter:
     def line(self, mark: Span, row: StyledLine) -> str:
         """Return a row with its escape sequences, without spaces at the end and hints on keys."""
         spans = [(f"{mark[0]:<{GUTTER}}", mark[1]), *row.spans]
-        spans = [span for span in spans if span[0] != FOLD_HINT]
+        spans = [span for span in spans if span[0] != get_fold_hint()]
         while spans and not spans[-1][0].rstrip():
             spans.pop()
         if not spans:

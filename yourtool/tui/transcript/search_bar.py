@@ -7,11 +7,13 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
+from yourtool.tui.active_keys import build_hint, get_label, join_hints
 from yourtool.tui.transcript.layout import ItemLayout
 from yourtool.tui.transcript.search import Search
 
 MAX_QUERY = 500
 """Characters of a query; each one makes the search slower."""
+_NEXT, _PREVIOUS = "transcript.next_match", "transcript.previous_match"
 
 
 class SearchBar(Horizontal):
@@ -74,8 +76,12 @@ class SearchBar(Horizontal):
 
     def _show(self, summary: str) -> None:
         """Show the number of matches and the keys."""
-        keys = "n next · N previous · Esc ends" if self.app.size.width >= 80 else "n/N · Esc ends"
-        self._summary.update(f"{summary} · {keys}" if summary else "Esc ends")
+        end = build_hint("chat.stop", "ends")
+        if self.app.size.width >= 80:
+            steps = [build_hint(_NEXT, "next"), build_hint(_PREVIOUS, "previous")]
+        else:
+            steps = ["/".join(filter(None, (get_label(_NEXT), get_label(_PREVIOUS))))]
+        self._summary.update(join_hints(summary, *steps, end) if summary else end)
 
     def on_input_changed(self, changed: Input.Changed) -> None:
         """Search as the query is typed."""

@@ -24,7 +24,7 @@ from textual.widget import Widget
 from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.model_calls import LlmCallFailed
 from yourtool.events.turns import TurnCancelled, TurnCompleted
-from yourtool.tui.keys import bindings, get_label
+from yourtool.tui.active_keys import bindings, get_label
 from yourtool.tui.slices import PAUSE_SECONDS, SLICE_SECONDS, Slices
 from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.transcript.activity import FRAMES_PER_SECOND, ActivityLine

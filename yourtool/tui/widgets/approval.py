@@ -16,8 +16,16 @@ from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from yourtool.effects import Confirmation, Decision, Verdict
+from yourtool.tui.active_keys import (
+    bindings,
+    build_hint,
+    find_answer,
+    get_keys,
+    get_label,
+    is_chat_key,
+    join_hints,
+)
 from yourtool.tui.approval_text import DENY, Option, approval_options, approval_title
-from yourtool.tui.keys import KEYS, bindings
 from yourtool.tui.keystroke_guard import HOLD_SECONDS, QUIET_SECONDS, KeystrokeGuard
 from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.widgets.approval_options import ApprovalOptions
@@ -27,8 +35,6 @@ from yourtool.tui.widgets.styled_text import StyledText
 
 WIDE_COLUMNS = 60
 """Columns from which on all key hints fit."""
-_CHAT_KEYS = frozenset(name for key in KEYS if key.place == "chat" for name in key.keys.split(","))
-"""Keys with the same effect everywhere, which do not count as typing."""
 _ENTER = "enter"
 """Delayed like a letter, but it does not go to the prompt if another key follows."""
 
@@ -202,10 +208,10 @@ class ApprovalPrompt(Vertical):
         """Update the hints when other rows of the preview are visible."""
         self._update_hints()
 
-    def action_answer(self, letter: str) -> None:
-        """Answer with a letter, or with Enter, unless another key follows immediately."""
-        if self.options.accepts_letters and self._find_option(letter) is not None:
-            self.guard.hold_letter(letter)
+    def action_answer(self, typed: str) -> None:
+        """Answer with a typed character, or with Enter, unless another key follows immediately."""
+        if self.options.accepts_letters and self._find_option(typed) is not None:
+            self.guard.hold_letter(typed)
             self.set_timer(HOLD_SECONDS, self.commit_held_letter)
 
     def action_expand(self) -> None:
@@ -214,8 +220,8 @@ class ApprovalPrompt(Vertical):
 
     def commit_held_letter(self) -> None:
         """Apply a delayed letter when its delay has passed."""
-        if (letter := self.guard.accept_letter()) is not None:
-            if (option := self._find_option(letter)) is not None:
+        if (typed := self.guard.accept_letter()) is not None:
+            if (option := self._find_option(typed)) is not None:
                 self._choose(option)
         elif self.guard.held_letter is not None:
             self.set_timer(HOLD_SECONDS / 4, self.commit_held_letter)
@@ -227,7 +233,8 @@ class ApprovalPrompt(Vertical):
 
         The first paint does not need them and should not wait for them.
         """
-        note = Input(id="note", placeholder="Why not? Enter sends, Esc goes back")
+        back = build_hint("chat.stop", "goes back")
+        note = Input(id="note", placeholder=f"Why not? Enter sends, {back}")
         note.cursor_blink = False
         await self.mount(PreviewPane(), Static(id="rest", markup=False), ApprovalOptions(), note)
 
@@ -248,22 +255,23 @@ class ApprovalPrompt(Vertical):
     def _handle_letter(self, event: events.Key | events.Paste) -> bool:
         """Handle an answer letter; any other key goes to the prompt, after a delayed letter."""
         if isinstance(event, events.Key) and self.guard.held_letter is None:
-            letter = _ENTER if event.key == "enter" else event.character or ""
-            if self._find_option(letter) is not None:
-                self.action_answer(letter)
+            typed = _ENTER if event.key == "enter" else event.character or ""
+            if self._find_option(typed) is not None:
+                self.action_answer(typed)
                 return True
-            if event.key == "ctrl+e":
+            if event.key in get_keys("approval.expand"):
                 self.action_expand()
                 return True
             edits = event.is_printable or event.key == "backspace"
-            if event.key in _CHAT_KEYS or (self.screen.focused is self and not edits):
+            if is_chat_key(event.key) or (self.screen.focused is self and not edits):
                 return False
         self._leave_to_prompt()
         return False
 
-    def _find_option(self, letter: str) -> Option | None:
-        """Return the answer of a letter or of Enter."""
-        if self.enter_approves and letter in (_ENTER, "y"):
+    def _find_option(self, typed: str) -> Option | None:
+        """Return the answer of a typed character or of Enter."""
+        letter = find_answer(typed)
+        if not letter and self.enter_approves and typed in (_ENTER, "y"):
             letter = "a"
         return next((each for each in self.options.options if each.letter == letter), None)
 
@@ -349,15 +357,16 @@ class ApprovalPrompt(Vertical):
         elif not self.options.accepts_letters:
             hints += ["stop typing to answer"] if roomy else []
         elif self.pane.overflows:
-            hints.append("Page Down for more" if expanded else "Ctrl+E shows more")
-            hints += ["Ctrl+E shows less"] if expanded and roomy else []
+            down, expand = get_label("chat.page_down"), "approval.expand"
+            hints.append(f"{down} for more" if expanded else build_hint(expand, "shows more"))
+            hints += [build_hint(expand, "shows less")] if expanded and roomy else []
         elif roomy:
             letters = "Enter or y allows" if self.enter_approves else "press a letter"
             hints.append("Enter selects" if self.options.accepts_arrows else letters)
-        hints.append("Esc denies")
+        hints.append(build_hint("chat.stop", "denies"))
         if (behind := len(self._pending) - 1) > 0:
             hints.append(f"{behind} more")
-        self.border_subtitle = " · ".join(hints)
+        self.border_subtitle = join_hints(*hints)
         if not self.children:
             return
         below, is_complete = self.pane.rows_below, self.pane.is_complete

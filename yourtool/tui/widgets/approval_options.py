@@ -3,6 +3,7 @@
 from textual.content import Content
 from textual.reactive import var
 
+from yourtool.tui.active_keys import get_answer_label
 from yourtool.tui.approval_text import Option
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
@@ -49,7 +50,8 @@ class ApprovalOptions(WrappedWidget):
         selected = self.get_visual_style("options--selected")
         rows: list[Content] = []
         for at, option in enumerate(self.options):
-            text = Content(f" [{option.letter}] {option.label} ")
+            key = get_answer_label(option.letter)
+            text = Content(f" [{key}] {option.label} " if key else f" {option.label} ")
             if self.accepts_arrows and at == self.selected:
                 text = text.stylize(selected)
             elif not self.accepts_letters or (self.blocks_allowing and option.allows):

@@ -10,6 +10,7 @@ from yourtool import __version__
 from yourtool.agent.commands.modes import MODE_DESCRIPTIONS
 from yourtool.config import Mode
 from yourtool.text import printable
+from yourtool.tui.active_keys import get_label
 from yourtool.tui.widgets.status import StatusFields, StatusLine
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
@@ -46,7 +47,8 @@ class Banner(Static):
 
     def show_mode(self, mode: Mode) -> None:
         """Set a notice for the approval mode `auto`; remove it for the others."""
-        auto = "AUTO: tools run without approval. Shift+Tab switches back to ask."
+        back = get_label("chat.mode") or "`/mode ask`"
+        auto = f"AUTO: tools run without approval. {back} switches back to ask."
         self.set_notice("mode", auto if mode is Mode.AUTO else None)
 
     def set_notice(self, kind: str, text: str | None) -> None:

@@ -12,6 +12,7 @@ from textual.widgets.text_area import Selection
 
 from yourtool.messages.blocks import MediaBlock
 from yourtool.text import printable, storable
+from yourtool.tui.active_keys import bindings
 from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import (
     ChipAttachment,
@@ -22,7 +23,6 @@ from yourtool.tui.drafts import (
     should_fold,
     trailing_chip_length,
 )
-from yourtool.tui.keys import bindings
 from yourtool.tui.widgets.completion import CompletionList
 
 DRAFT_DELAY_SECONDS = 0.3

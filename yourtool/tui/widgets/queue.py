@@ -5,6 +5,7 @@ from textual.content import Content
 from textual.message import Message
 
 from yourtool.text import printable
+from yourtool.tui.active_keys import build_hint
 from yourtool.tui.drafts import Draft
 from yourtool.tui.message_queue import MessageQueue
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
@@ -42,7 +43,7 @@ class QueueList(WrappedWidget):
         """Draw the head and the messages."""
         drafts = self._queue.drafts
         if self._is_compact:
-            rows = [f"{len(drafts)} queued: Up edits, Ctrl+X drops"]
+            rows = [f"{len(drafts)} queued: {_key_hints()}"]
             return [Content(row).truncate(width, ellipsis=True) for row in rows]
         rows = self._head(width)
         visible = drafts[: self._visible_count]
@@ -60,8 +61,10 @@ class QueueList(WrappedWidget):
         """Return the keys and the reason of the pause, in two rows if one is too narrow."""
         reason = self._queue.pause_reason
         if not reason:
-            return ["queued: Up edits, Ctrl+X drops"]
-        keys = "Enter sends, Up edits" + (", Ctrl+T retries" if self._queue.can_retry else "")
+            return [f"queued: {_key_hints()}"]
+        retry = build_hint("chat.retry", "retries") if self._queue.can_retry else ""
+        sends, edits = build_hint("prompt.send", "sends"), build_hint("prompt.older", "edits")
+        keys = ", ".join(filter(None, (sends, edits, retry)))
         line = f"paused, {reason}: {keys}"
         return [line] if len(line) <= width else [f"paused: {reason}", keys]
 
@@ -84,3 +87,8 @@ class QueueList(WrappedWidget):
 
 def _first_line(draft: Draft) -> str:
     return draft.text.strip().partition("\n")[0]
+
+
+def _key_hints() -> str:
+    hints = build_hint("prompt.older", "edits"), build_hint("chat.unqueue", "drops")
+    return ", ".join(filter(None, hints))

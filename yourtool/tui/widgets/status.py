@@ -9,8 +9,8 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from yourtool.config import StatusItem, UiConfig
 from yourtool.text import printable
+from yourtool.ui_config import StatusItem, UiConfig
 
 NARROW_COLUMNS = 60
 _GAP = "  "

@@ -1,0 +1,42 @@
+"""The settings of the terminal interface."""
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+KeymapName: TypeAlias = Literal["default", "claude", "codex", "pi", "opencode"]
+"""A preset of keys; `tui/key_presets.py` has their tables."""
+StatusItem: TypeAlias = Literal["model", "mode", "context", "cost", "queued", "branch"]
+"""A part of the status line that the user can choose."""
+
+
+class UiConfig(Struct, frozen=True):
+    """The terminal interface."""
+
+    ascii: Annotated[bool, Meta(description="Draw lines and symbols in ASCII only.")] = False
+    reduced_motion: Annotated[bool, Meta(description="Show no animation and no spinner.")] = False
+    enter_approves: Annotated[
+        bool,
+        Meta(description="In an approval prompt, `Enter` and `y` allow the call once."),
+    ] = False
+    status: Annotated[
+        tuple[StatusItem, ...],
+        Meta(
+            description="The parts of the status line from left to right. The activity and the mode"
+            " `auto` are always shown."
+        ),
+    ] = ("model", "mode", "context", "cost", "queued", "branch")
+    keymap: Annotated[
+        KeymapName,
+        Meta(description="The keys: those of `docs/keys.md`, or of another agent."),
+    ] = "default"
+    keys: Annotated[
+        dict[str, Any],
+        Meta(
+            description='Other keys for actions, such as `chat.retry = "f5"`; `docs/keys.md` has'
+            " the names."
+        ),
+    ] = {}
+    scrollback_on_exit: Annotated[
+        bool, Meta(description="Print the end of the conversation in the terminal on exit.")
+    ] = True
