@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tui.fakes import FakeRuntime, FakeSession
+from tests.tui.pilot_helpers import say, settle, until
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.terminal import BackgroundReported
 from yourtool.tui.terminal_background import (
@@ -15,6 +16,7 @@ from yourtool.tui.terminal_background import (
     is_dark_by_environment,
     parse_is_dark,
 )
+from yourtool.tui.theme_choice import ThemeChosen
 
 LIGHT, DARK = "\x1b]11;rgb:fafa/fafa/f8f8\x07", "\x1b]11;rgb:1616/1818/1d1d\x1b\\"
 KEYS = st.text(st.sampled_from("ab]1;é\r\t"), max_size=12)
@@ -154,7 +156,8 @@ async def test_automatic_theme_follows_the_terminal_until_the_user_chooses_one(h
         app.post_message(BackgroundReported(is_dark=False))
         await pilot.pause()
         assert app.theme == "light"
-        app.theme = "contrast"
+        app.post_message(ThemeChosen("contrast"))
+        await settle(pilot)
         app.post_message(BackgroundReported(is_dark=True))
         await pilot.pause()
         assert app.theme == "contrast"
@@ -166,3 +169,16 @@ async def test_chosen_theme_does_not_follow_the_terminal(home):
         app.post_message(BackgroundReported(is_dark=False))
         await pilot.pause()
         assert app.theme == "dark"
+
+
+async def test_theme_follows_the_terminal_again_after_theme_auto(home):
+    app = app_of(home, theme="contrast")
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        app.post_message(BackgroundReported(is_dark=False))
+        await settle(pilot)
+        assert app.theme == "contrast"
+        await say(pilot, "/theme auto ")
+        await until(pilot, lambda: app.theme == "light")
+        app.post_message(BackgroundReported(is_dark=True))
+        await until(pilot, lambda: app.theme == "dark")

@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,6 @@ from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
 
 from yourtool.agent.commands.models import swap_alternatives
-from yourtool.config import AUTO_THEME
 from yourtool.errors import YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.paths import resolve_paths
@@ -55,15 +54,9 @@ from yourtool.tui.terminal import (
     restore_title_sequence,
     set_title_sequence,
 )
-from yourtool.tui.terminal_background import get_query, is_dark_by_environment
-from yourtool.tui.themes import (
-    ThemeFile,
-    load_chosen_theme,
-    load_themes,
-    register_themes,
-    theme_directories,
-    theme_for_background,
-)
+from yourtool.tui.terminal_background import get_query
+from yourtool.tui.theme_choice import ThemeChoice, ThemeChosen
+from yourtool.tui.themes import load_themes, theme_directories
 from yourtool.tui.transcript.scrollback import render_transcript
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.ui_config import UiConfig
@@ -107,10 +100,9 @@ class YourtoolApp(FirstScreenApp):
         self._open_runtime = open_runtime
         self._load_highlight = load_highlight
         self.chat = ChatScreen(run_command)
-        self.themes: dict[str, ThemeFile] = {}
-        is_dark = is_dark_by_environment(os.environ)
-        self._auto_theme = theme_for_background(is_dark) if theme == AUTO_THEME else ""
-        self._use_theme(self._auto_theme or theme)
+        self.theme_choice = ThemeChoice(self, os.environ)
+        self.theme_choice.choose(theme)
+        self._offer_themes()
         self._resume = resume
         self._continue_last = continue_last
         self._output_filters: list[LineFilter] = [SanitizeFilter()]
@@ -163,15 +155,19 @@ class YourtoolApp(FirstScreenApp):
     @on(OutputDriver.TypedAheadHandled)
     def ask_for_background(self) -> None:
         """Ask the terminal for its background, now that its reply can be read."""
-        if self._auto_theme:
+        if self.theme_choice.is_auto:
             self._write_to_terminal(get_query(os.environ))
 
     @on(BackgroundReported)
     def follow_background(self, reported: BackgroundReported) -> None:
         """Use the theme for the background of the terminal, unless the user chose another."""
-        if self._auto_theme == self.theme:
-            self._auto_theme = theme_for_background(reported.is_dark)
-            self._use_theme(self._auto_theme)
+        self.theme_choice.follow(is_dark=reported.is_dark)
+
+    @on(ThemeChosen)
+    def use_chosen_theme(self, chosen: ThemeChosen) -> None:
+        """Use a theme; for `auto`, ask for the background, which can have changed."""
+        self.theme_choice.choose(chosen.name)
+        self.ask_for_background()
 
     @on(ChatScreen.AttentionNeeded)
     def alert_user(self, wanted: ChatScreen.AttentionNeeded) -> None:
@@ -362,7 +358,8 @@ class YourtoolApp(FirstScreenApp):
         if session is None:
             session = await runtime.new_session(self.chat.confirm)
         themes = await asyncio.to_thread(load_themes, theme_directories())
-        self._register_themes(themes.values())
+        self.theme_choice.add(themes.values())
+        self._offer_themes()
         if self._load_highlight is not None:
             self.chat.set_highlight(await asyncio.to_thread(self._load_highlight))
         await attach_from_options(self.chat, runtime)
@@ -380,20 +377,9 @@ class YourtoolApp(FirstScreenApp):
         for warning in runtime.take_warnings():
             self.chat.note("warning", warning)
 
-    def _use_theme(self, name: str) -> None:
-        theme = load_chosen_theme(name)
-        self._register_themes([theme])
-        self.theme = theme.name
-
-    def _register_themes(self, themes: Iterable[ThemeFile]) -> None:
-        for theme in themes:
-            self.themes[theme.name] = theme
-            self.register_theme(theme.to_textual_theme())
-        register_themes(self.themes.values())
-        self.chat.completer.values = {
-            **self.chat.completer.values,
-            "theme": [(name, "") for name in sorted(self.themes)],
-        }
+    def _offer_themes(self) -> None:
+        themes = {"theme": self.theme_choice.candidates}
+        self.chat.completer.values = {**self.chat.completer.values, **themes}
 
     def _quit_on_signal(self, number: signal.Signals) -> None:
         self.run_worker(self.shut_down(128 + number))

@@ -14,6 +14,7 @@ from yourtool.tui.screens.attachments import attach_file, paste_clipboard
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen
+from yourtool.tui.theme_choice import ThemeChosen
 
 ScreenCommand: TypeAlias = Callable[[ChatScreen, str], Awaitable[None]]
 
@@ -30,19 +31,22 @@ async def clear_screen(chat: ChatScreen, _argument: str) -> None:
 
 async def choose_theme(chat: ChatScreen, argument: str) -> None:
     """`/theme`: switch to a theme, or pick one from a list; `--save` makes it the default."""
-    names = sorted(name for name, _ in chat.completer.values["theme"])
+    about = dict(chat.completer.values["theme"])
+    names = [*about]
     argument, saves = split_save_option(argument)
     name = (
         argument
         or (chat.app.theme if saves else "")
         or await chat.app.push_screen_wait(
-            Picker("Theme", [Choice(name, name) for name in names], current=chat.app.theme)
+            Picker(
+                "Theme", [Choice(name, name, about[name]) for name in names], current=chat.app.theme
+            )
         )
     )
     if name and name not in names:
         raise UsageError(f"Unknown theme `{name}`; choose one of {', '.join(names)}.")
     if name:
-        chat.app.theme = name
+        chat.app.post_message(ThemeChosen(name))
     if name and saves:
         file = await asyncio.to_thread(save_setting, resolve_paths(), "theme", name)
         chat.note("info", f"Saved `{name}` as the default theme in {file}.")

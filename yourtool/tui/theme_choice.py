@@ -1,0 +1,64 @@
+"""The theme in use: one by name, or `auto`, which follows the background of the terminal."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from textual.app import App
+from textual.message import Message
+
+from yourtool.config import AUTO_THEME
+from yourtool.tui.terminal_background import is_dark_by_environment
+from yourtool.tui.themes import (
+    ThemeFile,
+    load_chosen_theme,
+    register_themes,
+    theme_for_background,
+)
+
+
+class ThemeChosen(Message):
+    """Posted to the app when the user chooses a theme."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
+class ThemeChoice:
+    """Loads themes and applies them to an app."""
+
+    def __init__(self, app: App[Any], environ: Mapping[str, str]) -> None:
+        self.is_auto = False
+        """Whether the theme follows the background of the terminal."""
+        self._app = app
+        self._is_dark = is_dark_by_environment(environ)
+        self._themes: dict[str, ThemeFile] = {}
+
+    @property
+    def candidates(self) -> list[tuple[str, str]]:
+        """The names that can be chosen, each with its meaning if it is not a theme."""
+        auto = (AUTO_THEME, "`dark` or `light`, like the background of the terminal")
+        return [auto, *((name, "") for name in sorted(self._themes))]
+
+    def choose(self, name: str) -> None:
+        """Use a theme by name, or `auto`."""
+        self.is_auto = name == AUTO_THEME
+        self._use(theme_for_background(self._is_dark) if self.is_auto else name)
+
+    def follow(self, *, is_dark: bool) -> None:
+        """Use the theme for a background, unless the user chose one by name."""
+        self._is_dark = is_dark
+        if self.is_auto:
+            self._use(theme_for_background(is_dark))
+
+    def add(self, themes: Iterable[ThemeFile]) -> None:
+        """Add themes that can be chosen."""
+        for theme in themes:
+            self._themes[theme.name] = theme
+            self._app.register_theme(theme.to_textual_theme())
+        register_themes(self._themes.values())
+
+    def _use(self, name: str) -> None:
+        theme = load_chosen_theme(name)
+        self.add([theme])
+        self._app.theme = theme.name
