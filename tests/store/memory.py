@@ -69,13 +69,18 @@ class MemoryStore(SessionStore):
         stored |= {call.id for message in messages for call in message.tool_uses}
         return session_id in self._sessions or not stored.isdisjoint(ids)
 
-    async def list(self, *workspaces: str, limit: int = 200) -> tuple[SessionSummary, ...]:
+    async def list(
+        self, *workspaces: str, limit: int = 200, after: SessionSummary | None = None
+    ) -> tuple[SessionSummary, ...]:
         spoken = [facts for facts in self._sessions.values() if _messages(facts)]
         found = [_summary(facts) for facts in spoken]
         found.sort(key=lambda each: (each.updated_at, each.id), reverse=True)
-        return tuple(each for each in found if not workspaces or each.workspace_path in workspaces)[
-            :limit
-        ]
+        return tuple(
+            each
+            for each in found
+            if not workspaces or each.workspace_path in workspaces
+            if after is None or (each.updated_at, each.id) < (after.updated_at, after.id)
+        )[:limit]
 
     async def search(self, text: str, *workspaces: str, limit: int = 100) -> tuple[SearchHit, ...]:
         terms = search_terms(text)

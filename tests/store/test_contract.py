@@ -109,6 +109,20 @@ async def test_summary_has_title_model_turns_and_cost(store):
     assert await store.last_used("/elsewhere") is None
 
 
+async def test_pages_of_sessions_contain_each_session_once(store):
+    builders = [FactBuilder(workspace=f"/w{number % 2}") for number in range(7)]
+    for builder in builders:
+        await store.append(builder.session_start(), *builder.turn())
+    together = await store.list()
+    paged = page = await store.list(limit=3)
+    while page := await store.list(limit=3, after=page[-1]):
+        paged += page
+    assert paged == together
+    assert len(together) == 7
+    in_one = await store.list("/w1")
+    assert await store.list("/w1", limit=2, after=in_one[0]) == in_one[1:3]
+
+
 async def test_message_with_every_word_is_found_newest_first(store):
     builder = FactBuilder()
     prompts = ("The café is closed", "a tea room", "a CAFE that closed")

@@ -335,8 +335,11 @@ class FakeStore:
         self.summaries: list[SimpleNamespace] = []
         self.texts: dict[str, tuple[MessageExcerpt, ...]] = {}
 
-    async def list(self, workspace: str | None = None, limit: int = 200) -> list[SimpleNamespace]:
-        return self.summaries
+    async def list(
+        self, limit: int = 200, after: SimpleNamespace | None = None
+    ) -> tuple[SimpleNamespace, ...]:
+        start = 0 if after is None else self.summaries.index(after) + 1
+        return tuple(self.summaries[start : start + limit])
 
     async def last_texts(self, session_id: str, limit: int = 6) -> tuple[MessageExcerpt, ...]:
         return self.texts.get(session_id, ())

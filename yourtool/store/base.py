@@ -114,10 +114,13 @@ class SessionStore(Protocol):
         """Whether the session, or an event, message or call with one of the ids, is stored."""
         ...
 
-    async def list(self, *workspaces: str, limit: int = 200) -> tuple[SessionSummary, ...]:
+    async def list(
+        self, *workspaces: str, limit: int = 200, after: SessionSummary | None = None
+    ) -> tuple[SessionSummary, ...]:
         """Return the sessions of these workspaces, or of all without one, last used first.
 
-        Sessions without messages are omitted.
+        Sessions without messages are omitted. `after`: the last session of the previous page. The
+        cost of a page does not depend on the number of sessions.
         """
         ...
 

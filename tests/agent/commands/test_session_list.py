@@ -9,7 +9,12 @@ import pytest
 from tests.store.memory import MemoryStore
 from tests.store.turns import PROMPT, FactBuilder, changed
 from tests.tui.fakes import WHEN
-from yourtool.agent.commands.session_list import SessionList, session_choices, without_demos
+from yourtool.agent.commands.session_list import (
+    PAGE_SESSIONS,
+    SessionList,
+    session_choices,
+    without_demos,
+)
 from yourtool.events.deltas import Notice
 from yourtool.paths import Paths
 
@@ -175,3 +180,16 @@ def test_sessions_of_the_demo_are_hidden_unless_there_are_no_others(tmp_path):
     copy = summary(id="c", workspace_path=str(tmp_path / "x"))
     assert without_demos([demo, real, copy], tmp_path) == (real,)
     assert without_demos([demo, copy], tmp_path) == (demo, copy)
+
+
+async def test_sessions_after_the_first_page_are_added_when_they_are_read(tmp_path):
+    listed = await Listed().open(tmp_path)
+    builder = FactBuilder(workspace=str(tmp_path))
+    for _ in range(PAGE_SESSIONS + 5):
+        builder = FactBuilder(workspace=str(tmp_path))
+        await listed.store.append(builder.session_start(), builder.turn_start())
+    results = listed.list.show()
+    shown = await anext(results)
+    assert len(shown.choices) == PAGE_SESSIONS
+    assert len(await shown.update) == PAGE_SESSIONS + 5 + 2
+    await results.aclose()

@@ -54,6 +54,7 @@ async def test_tables_have_the_columns_and_indexes_of_the_schema(database, store
         ("events", ("type", "timestamp_us")),
         ("events", ("turn_id",)),
         ("events", ("parent_event_id",)),
+        ("sessions", ("updated_at", "id")),
     }
 
 
@@ -132,7 +133,7 @@ async def test_newer_file_is_rejected_and_unchanged(path):
     before = path.read_bytes()
     database = Database(path)
     with pytest.raises(
-        StoreError, match=r"newer version of yourtool \(format 3; this version supports up to 2"
+        StoreError, match=r"newer version of yourtool \(format 4; this version supports up to 3"
     ):
         await database.read(lambda connection: connection)
     await database.close()
@@ -147,14 +148,14 @@ async def test_upgrade_preserves_all_data_and_a_backup_of_the_old_file(path, tmp
     await first.close()
 
     later = Database(path, LATER)
-    assert await pragma(later, "user_version") == 3
+    assert await pragma(later, "user_version") == len(LATER)
     assert await SqliteStore(later).read(builder.session_id) == facts
     await later.close()
 
-    backup = path.with_name("sessions.db.v2")
+    backup = path.with_name(f"sessions.db.v{len(MIGRATIONS)}")
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     restored = Database(backup)
-    assert await pragma(restored, "user_version") == 2
+    assert await pragma(restored, "user_version") == len(MIGRATIONS)
     assert await SqliteStore(restored).read(builder.session_id) == facts
     await restored.close()
 
@@ -193,7 +194,7 @@ async def test_failed_upgrade_changes_nothing(path):
         await pragma(broken, "user_version")
     await broken.close()
     again = Database(path)
-    assert await pragma(again, "user_version") == 2
+    assert await pragma(again, "user_version") == len(MIGRATIONS)
     assert not await again.read(
         lambda connection: connection.execute(
             "SELECT 1 FROM sqlite_master WHERE name = 'extra'"

@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime
     from yourtool.agent.session.session import Session
 
-FIRST_SESSIONS = 200
+PAGE_SESSIONS = 200
 """Number of sessions that are listed at once; the others are added when they are read."""
 MAX_SESSIONS = 10_000
+"""Number of sessions that are listed; `/search` and `/resume ID` find all of them."""
 _DELETE = "delete"
 
 _ORDERS: dict[str, Callable[[SessionSummary], Any]] = {
@@ -56,10 +57,10 @@ class SessionList:
 
     async def show(self, _value: str = "") -> CommandResults:
         """Let the user choose a session or change the list."""
-        choices = await self._read(FIRST_SESSIONS)
-        more = None
-        if len(self._titles) == FIRST_SESSIONS:
-            more = asyncio.ensure_future(self._read(MAX_SESSIONS))
+        first = await self._runtime.store.list(limit=PAGE_SESSIONS)
+        choices, more = self._build_choices(first), None
+        if len(first) == PAGE_SESSIONS:
+            more = asyncio.ensure_future(self._read_others(first))
         demos = "Ctrl+O no demos" if self._shows_demos else "Ctrl+O demos"
         try:
             yield Choose(
@@ -79,8 +80,15 @@ class SessionList:
             if more is not None:
                 more.cancel()
 
-    async def _read(self, limit: int) -> tuple[Choice, ...]:
-        found = await self._runtime.store.list(limit=limit)
+    async def _read_others(self, found: tuple[SessionSummary, ...]) -> tuple[Choice, ...]:
+        """Read the other sessions in pages, between which the store can do something else."""
+        page = found
+        while page and len(found) < MAX_SESSIONS:
+            page = await self._runtime.store.list(limit=PAGE_SESSIONS, after=page[-1])
+            found += page
+        return await asyncio.to_thread(self._build_choices, found)
+
+    def _build_choices(self, found: tuple[SessionSummary, ...]) -> tuple[Choice, ...]:
         self._titles = {each.id: each.title for each in found}
         if not self._shows_demos:
             found = without_demos(found, self._runtime.paths.scratch)

@@ -169,26 +169,39 @@ def _add_call(cost: ModelCost, usage: _CallUsage) -> ModelCost:
 
 
 def _recent_sessions(
-    connection: Connection, workspaces: tuple[str, ...], limit: int
+    connection: Connection,
+    workspaces: tuple[str, ...],
+    limit: int,
+    after: SessionSummary | None = None,
 ) -> list[tuple[str, str, str | None, int, int]]:
     """Return sessions with messages, last used first; without `workspaces`, those of all."""
     return connection.execute(
         "SELECT id, CAST(workspace_path AS TEXT), CAST(active_model AS TEXT),"
         " created_at, updated_at FROM sessions"
-        " WHERE (NOT :count OR workspace_path IN (SELECT value FROM json_each(:workspaces)))"
+        " WHERE (:after IS NULL OR (updated_at, id) < (:used_at, :after))"
+        " AND (NOT :count OR workspace_path IN (SELECT value FROM json_each(:workspaces)))"
         " AND EXISTS (SELECT 1 FROM messages WHERE session_id = sessions.id)"
         " ORDER BY updated_at DESC, id DESC LIMIT :limit",
-        {"count": len(workspaces), "workspaces": json.dumps(workspaces), "limit": limit},
+        {
+            "after": after and after.id,
+            "used_at": after and to_microseconds(after.updated_at),
+            "count": len(workspaces),
+            "workspaces": json.dumps(workspaces),
+            "limit": limit,
+        },
     ).fetchall()
 
 
 def list_sessions(
-    connection: Connection, workspaces: tuple[str, ...], limit: int
+    connection: Connection,
+    workspaces: tuple[str, ...],
+    limit: int,
+    after: SessionSummary | None = None,
 ) -> tuple[SessionSummary, ...]:
-    """Return the sessions of these workspaces, or of all without one, last used first."""
+    """Return a page of sessions, last used first; see `SessionStore.list`."""
     found = list[SessionSummary]()
     for session_id, path, model, created, updated in _recent_sessions(
-        connection, workspaces, limit
+        connection, workspaces, limit, after
     ):
         try:
             created_at, updated_at = from_microseconds(created), from_microseconds(updated)

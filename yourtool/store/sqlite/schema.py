@@ -92,4 +92,8 @@ _FORKS_AND_SEARCH = (
 `stored_words` is a Python function (`fulltext.py`), called by this migration only.
 """
 
-MIGRATIONS: Migrations = (_INITIAL, _FORKS_AND_SEARCH)
+_PAGES_OF_SESSIONS = (
+    "CREATE INDEX IF NOT EXISTS idx_sessions_updated ON sessions(updated_at, id)",
+)
+
+MIGRATIONS: Migrations = (_INITIAL, _FORKS_AND_SEARCH, _PAGES_OF_SESSIONS)

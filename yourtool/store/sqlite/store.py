@@ -63,9 +63,11 @@ class SqliteStore(SessionStore):
         """
         await self.database.write(lambda connection: log.update_messages(connection, messages))
 
-    async def list(self, *workspaces: str, limit: int = 200) -> tuple[SessionSummary, ...]:
+    async def list(
+        self, *workspaces: str, limit: int = 200, after: SessionSummary | None = None
+    ) -> tuple[SessionSummary, ...]:
         return await self.database.read(
-            lambda connection: queries.list_sessions(connection, workspaces, limit)
+            lambda connection: queries.list_sessions(connection, workspaces, limit, after)
         )
 
     async def search(self, text: str, *workspaces: str, limit: int = 100) -> tuple[SearchHit, ...]:
