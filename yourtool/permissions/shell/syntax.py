@@ -1,8 +1,4 @@
-"""The syntax of command lines, parsed with the grammar of bash.
-
-A parse has a budget of steps, because the parser needs more than linear time for some input. The
-budget is counted, not timed: the same line always has the same result.
-"""
+"""The syntax of command lines, parsed with the grammar of bash."""
 
 import functools
 import re
@@ -13,8 +9,6 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-MAX_STEPS = 4_000
-"""Reports of progress during one parse; ordinary lines need less than 200."""
 LITERAL = re.compile(r"[A-Za-z0-9_@%+=:,./^~#!{}\]-]*+(?:\\[ -~][A-Za-z0-9_@%+=:,./^~#!{}\]-]*+)*+")
 """Unquoted text that bash does not expand at this place; `word_of` checks `~`, `{` and `#`."""
 _QUOTED = ("string", "raw_string", "heredoc_body", "expansion", "arithmetic_expansion")
@@ -51,7 +45,8 @@ class Node(Protocol):
 
 
 MAX_LENGTH = 4_096
-"""Characters of a line that is parsed; the parser needs 0.15 s for the worst line of this size."""
+"""Characters of a line that is parsed. The parser needs more than linear time for some input, and
+0.15 s for the worst line of this size."""
 
 
 class Word(Struct, frozen=True):
@@ -63,25 +58,10 @@ class Word(Struct, frozen=True):
 
 
 def parse(line: str) -> Node | None:
-    """Return the syntax tree of a command line; None if it is too long or needs too many steps."""
+    """Return the syntax tree of a command line; None if it is too long."""
     if len(line) > MAX_LENGTH:
         return None
-    source = line.encode("utf-8", "surrogatepass")
-    steps = 0
-
-    def is_over(offset: int, has_error: bool) -> bool:
-        nonlocal steps
-        steps += 1
-        return steps > MAX_STEPS
-
-    def read(offset: int, point: object) -> bytes:
-        return source[offset:]
-
-    try:
-        return _parser().parse(read, progress_callback=is_over).root_node
-    except ValueError:
-        _parser().reset()
-        return None
+    return _parser().parse(line.encode("utf-8", "surrogatepass")).root_node
 
 
 def iter_nodes(root: Node) -> Iterator[Node]:

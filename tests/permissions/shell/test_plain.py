@@ -1,0 +1,81 @@
+import shlex
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from yourtool.permissions.shell.plain import parse_plain, quote_plain
+from yourtool.permissions.shell.specs import CommandSpec, parse_spec, propose_spec
+from yourtool.permissions.shell.syntax import MAX_LENGTH, parse
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("ls  -l", [["ls", "-l"]]),
+        ("cd docs && ls;", [["cd", "docs"], ["ls"]]),
+        ("a | b && c || d ; e", [["a"], ["b"], ["c"], ["d"], ["e"]]),
+        ("echo 'x | y ; z'", [["echo", "x | y ; z"]]),
+        ('echo "a\\"b" a\\ b', [["echo", 'a"b', "a b"]]),
+        ("find . -name \\*.py", [["find", ".", "-name", "*.py"]]),
+        ("git show HEAD~1:a.py HEAD^", [["git", "show", "HEAD~1:a.py", "HEAD^"]]),
+        ("a 2>&1 | b >/dev/null", [["a"], ["b"]]),
+        ("grep 'ä' x", [["grep", "ä", "x"]]),
+    ],
+)
+def test_plain_line_has_the_words_of_its_commands(line, words):
+    assert [list(command.texts) for command in parse_plain(line)] == words
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.text(st.sampled_from("ab=-./'\" $;|&<>(){}*?[]~#!\\`\n\t%^@:,é"), max_size=12))
+@pytest.mark.req("R-CONF-04")
+def test_words_of_a_simple_plain_command_equal_those_of_a_shell(line):
+    commands = parse_plain(line)
+    if len(commands) == 1 and not (commands[0].redirections or commands[0].variables):
+        assert list(commands[0].texts) == shlex.split(line.rstrip(" \n;"), comments=False)
+
+
+@given(
+    st.lists(st.text(st.characters(categories=("L", "N", "P", "S", "Zs")), max_size=5), min_size=1)
+)
+@settings(deadline=None)
+def test_quoted_words_are_read_as_the_same_words(words):
+    line = shlex.join(["run", *words])
+    if commands := parse_plain(line):
+        assert commands[0].texts == ("run", *words)
+        assert parse_plain(quote_plain(commands[0].words))[0].texts == commands[0].texts
+
+
+def test_line_that_is_too_long_is_not_parsed():
+    assert parse("a" * MAX_LENGTH) is not None
+    assert parse("a" * (MAX_LENGTH + 1)) is None
+    assert parse_plain("a" * (MAX_LENGTH + 1)) == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "spec"),
+    [
+        ("make test", "make test"),
+        ("cd src && make test", "make test"),
+        ("CI=1 make test 2>&1", "make test"),
+        ("npm run 'a b'", "npm run 'a b'"),
+        ("make test | tail", None),
+        ("timeout 60 make test", None),
+        ("python -m pytest", None),
+        ("git status", None),
+        ("ls *.py", None),
+        ("ls > x", None),
+        ("echo '*'", "echo '*'"),
+    ],
+)
+@pytest.mark.req("R-CONF-04")
+def test_proposed_spec_covers_the_command_itself(line, spec):
+    assert propose_spec(line) == spec
+    if spec is not None:
+        assert parse_spec(spec) == CommandSpec(tuple(shlex.split(spec)), is_open=False)
+
+
+@pytest.mark.parametrize("spec", ["", "*", "a; b", "a > b", "A=1 b", "a $x", "a*b*", "[a]"])
+def test_spec_that_is_not_one_plain_command_is_refused(spec):
+    assert parse_spec(spec) is None
