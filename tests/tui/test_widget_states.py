@@ -467,7 +467,7 @@ async def test_widget_state(app_of, snapshot, name):
         for size in sizes:
             await pilot.resize_terminal(*size)
             for theme in THEMES:
-                app._use_theme(theme)
+                app.theme_choice.choose(theme)
                 await settle(pilot)
                 shot = f"{size[0]}x{size[1]}-{theme}"
                 image = app.export_screenshot(title=name.replace("_", " "), simplify=True)
