@@ -25,6 +25,7 @@ from yourtool.events.turns import (
     TurnCancelled,
     TurnCompleted,
     TurnStarted,
+    TurnSteered,
 )
 from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.messages.blocks import ContentBlock, DocumentBlock, TextBlock
@@ -65,7 +66,11 @@ class Ask:
         self.decision: Decision | None = None
 
 
-Step: TypeAlias = Event | Ask | asyncio.Event | BaseException
+class TakeMessages:
+    """A script step: the end of tool calls, after which the turn takes messages of the user."""
+
+
+Step: TypeAlias = Event | Ask | TakeMessages | asyncio.Event | BaseException
 Script: TypeAlias = Sequence[Step]
 
 
@@ -192,6 +197,7 @@ class FakeSession:
         self.retries = 0
         self.closed = False
         self.confirm: Callable[[Confirmation], Awaitable[Decision]] | None = None
+        self.steering: Callable[[], tuple[ContentBlock, ...] | None] = lambda: None
         self._models = models
         self._scripts = list(scripts)
         self._interrupt: Interrupt | None = None
@@ -253,6 +259,15 @@ class FakeSession:
             self.model = found
         yield self._applied(SessionModelSelected(model=found.id if found else None))
 
+    def steer_with(self, steering: Callable[[], tuple[ContentBlock, ...] | None]) -> None:
+        self.steering = steering
+
+    def build_steering(self, content: str | tuple[ContentBlock, ...]) -> tuple[ContentBlock, ...]:
+        blocks = (TextBlock(content),) if isinstance(content, str) else content
+        if isinstance(blocks[0], TextBlock) and blocks[0].text.startswith("@"):
+            raise UsageError("The running turn stays with its model.")
+        return blocks
+
     def cancel(self) -> bool:
         return self._interrupt is not None and self._interrupt.request()
 
@@ -268,6 +283,12 @@ class FakeSession:
                     case Ask():
                         assert self.confirm is not None
                         step.decision = await interrupt.guard(self.confirm(step.question))
+                    case TakeMessages():
+                        while (content := self.steering()) is not None:
+                            text = "".join(
+                                each.text for each in content if isinstance(each, TextBlock)
+                            )
+                            yield self._applied(TurnSteered(message=message(Role.USER, text)))
                     case asyncio.Event():
                         await interrupt.guard(step.wait())
                     case BaseException():

@@ -22,6 +22,7 @@ from yourtool.agent.commands.base import Choice
 from yourtool.effects import Confirmation, Preview, Scope, SideEffects, Verdict
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
+from yourtool.tui.message_queue import QueuedMessage
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import run_command
 from yourtool.tui.screens.picker import Picker
@@ -841,7 +842,7 @@ async def test_approval_prompt_leaves_space_for_the_prompt_and_the_status_line(
         app.chat.banner.set_notice("demo", "This is the demo. " * 12)
         await ask(pilot, clock)
         for number in range(queued):
-            app.chat.runner.queue.add(Draft(f"waiting {number}"))
+            app.chat.runner.queue.add(QueuedMessage(Draft(f"waiting {number}")))
         app.chat.prompt.text = "\n".join(f"line {number}" for number in range(8))
         await settle(pilot)
         for widget in (app.chat.approval_prompt, app.chat.prompt, app.chat.status_line):

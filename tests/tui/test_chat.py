@@ -279,15 +279,14 @@ async def test_message_sent_during_a_turn_is_queued(home, tmp_path):
         await say(pilot, "two")
         await say(pilot, "three")
         assert session.sent == ["one"]
-        assert "queued" in screen_text(app)
+        assert "After this turn" in screen_text(app)
         assert app.chat.status_line.status.queued == 2
         await press(pilot, "up")
         await settle(pilot)
         assert (app.chat.prompt.text, len(app.chat.runner.queue)) == ("three", 1)
         await press(pilot, "!", "enter")
         await settle(pilot)
-        await press(pilot, "ctrl+x")
-        await settle(pilot)
+        await press(pilot, "ctrl+x", "ctrl+x")
         assert [draft.text for draft in app.chat.runner.queue.drafts] == ["two"]
         waiting.gate.set()
         await until(pilot, lambda: session.sent == ["one", "two"])
@@ -385,7 +384,7 @@ async def test_failed_turn_holds_the_queue_with_a_reason(home, tmp_path, end, wh
         assert session.sent == ["one"]
         assert len(app.chat.runner.queue) == 3
         shown = screen_text(app)
-        assert f"paused, {why}: Enter sends, Up edits, Ctrl+T retries" in shown
+        assert f"Paused, {why}: Enter sends, Up edits, Ctrl+T retries" in shown
         assert "3. four" in shown
         await press(pilot, "ctrl+t")
         await until(pilot, lambda: session.retries == 1 and not app.chat.runner.is_running)
@@ -424,18 +423,24 @@ async def test_failed_queued_command_holds_the_queue(home, session):
         gate.set()
         await until(pilot, lambda: app.chat.runner.queue.pause_reason)
         assert session.sent == []
-        assert "paused, a command failed" in screen_text(app)
+        assert "Paused, a command failed" in screen_text(app)
 
 
-async def test_command_not_allowed_during_a_turn_keeps_its_text(home, tmp_path):
-    session = FakeSession(Waiting().script, workspace=tmp_path / "work")
-    app, _ = app_of(home, session)
+async def test_command_that_needs_the_end_of_the_turn_is_queued(home, tmp_path):
+    waiting = Waiting(full_reply("Hello."), turn_end())
+    session, new = (
+        FakeSession(script, workspace=tmp_path / "work") for script in (waiting.script, HELLO)
+    )
+    app, _ = app_of(home, session, new)
     async with app.run_test() as pilot:
         await settle(pilot)
         await say(pilot, "one")
         await say(pilot, "/new")
-        assert app.chat.prompt.text == "/new"
-        assert "needs the turn to end" in screen_text(app)
+        await say(pilot, "two")
+        assert [draft.text for draft in app.chat.runner.queue.drafts] == ["/new", "two"]
+        waiting.gate.set()
+        await until(pilot, lambda: new.sent == ["two"])
+        assert session.sent == ["one"]
 
 
 @pytest.mark.req("R-LOOP-09")

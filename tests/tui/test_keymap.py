@@ -23,11 +23,11 @@ def problems_of(toml):
 
 @pytest.mark.req("R-TUI-23")
 def test_action_gets_one_key_several_keys_or_none():
-    keymap = keymap_of('chat.retry = "F5"\nchat.history = ["ctrl+r", "alt+r"]\nchat.unqueue = []')
+    keymap = keymap_of('chat.retry = "F5"\nchat.history = ["ctrl+r", "alt+r"]\nchat.queue = []')
     assert keymap.problems == ()
     assert keymap.keys["chat.retry"] == ("f5",)
     assert keymap.keys["chat.history"] == ("ctrl+r", "alt+r")
-    assert keymap.keys["chat.unqueue"] == ()
+    assert keymap.keys["chat.queue"] == ()
     assert keymap.keys["chat.folds"] == ("ctrl+o",)
 
 

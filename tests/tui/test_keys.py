@@ -14,7 +14,7 @@ from tests.tui.fakes import (
 )
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from yourtool.agent.commands.base import Section
-from yourtool.tui.active_keys import describe_keys, fit_hints, transcript_hints
+from yourtool.tui.active_keys import describe_keys, fit_hints, place_hints
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.keys import KEYS
 from yourtool.tui.screens.report import ReportScreen
@@ -188,4 +188,4 @@ def test_every_key_belongs_to_a_section_of_the_help():
 def test_hints_are_dropped_from_the_end():
     assert fit_hints(["a 1", "b 2", "c 3"], 9) == "a 1 · b 2"
     assert fit_hints(["a 1", "b 2"], 2) == ""
-    assert transcript_hints()[0] == "Up/Down move"
+    assert place_hints("transcript")[0] == "Up/Down move"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.tui.test_turn_runner import Stage
+from tests.tui.test_turn_runner import Busy, Stage
 from yourtool.tui.drafts import Draft
 from yourtool.tui.prompt_input import PromptInput
 
@@ -20,8 +20,7 @@ async def test_accepted_prompts_are_recalled_and_invalid_ones_stay(stage, tmp_pa
     assert prompt_input.accepts(Draft("one"))
     prompt_input.submit(Draft("one"))
     assert not prompt_input.accepts(Draft("/unknown"))
-    assert not prompt_input.accepts(Draft("/new"))
-    assert len(warnings) == 2 and "needs the turn to end" in warnings[1]
+    assert len(warnings) == 1
     await stage.finish()
     assert session.sent == ["one"]
     assert prompt_input.recall(-1, Draft("half")) == Draft("one")
@@ -35,3 +34,68 @@ async def test_up_takes_the_last_queued_message_back_first(stage):
         prompt_input.submit(Draft(text))
     assert prompt_input.recall(-1, Draft()) == Draft("two")
     assert stage.queued == ["one"]
+
+
+@pytest.fixture
+async def busy(stage):
+    """A running turn, with three messages that wait for it and two for its end."""
+    busy = Busy(stage)
+    prompt_input = PromptInput(stage.runner, lambda _: None)
+    for text in ("a", "b", "c"):
+        prompt_input.submit(Draft(text), steers=True)
+    for text in ("x", "y", "z"):
+        prompt_input.submit(Draft(text))
+    return stage, prompt_input, busy
+
+
+@pytest.mark.parametrize("at", range(6))
+async def test_edited_message_returns_to_its_place(busy, at):
+    stage, prompt_input, turn = busy
+    entries = stage.runner.queue.entries
+    draft = prompt_input.edit(entries[at])
+    assert draft == entries[at].draft and len(stage.runner.queue) == 5
+    prompt_input.submit(Draft(f"{draft.text}!"))
+    expected = [*"abcxyz"]
+    expected[at] += "!"
+    assert stage.steering + stage.queued == expected
+    prompt_input.submit(Draft("new"))
+    assert stage.queued[-1] == "new"
+    await turn.finish()
+
+
+async def test_edited_message_returns_to_its_place_after_the_end_of_its_turn(busy):
+    stage, prompt_input, _ = busy
+    for at in (1, 3):
+        draft = prompt_input.edit(stage.runner.queue.entries[at])
+        if at == 1:
+            stage.runner.stop()
+            await stage.finish()
+        prompt_input.submit(draft)
+        assert stage.queued == [*"abcxyz"]
+
+
+async def test_edited_message_can_go_to_the_other_list(busy):
+    stage, prompt_input, turn = busy
+    prompt_input.submit(prompt_input.edit(stage.runner.queue.waiting[0]), steers=True)
+    assert (stage.steering, stage.queued) == ([*"abcx"], [*"yz"])
+    await turn.finish()
+
+
+async def test_first_message_of_a_paused_queue_is_sent_when_it_was_edited(busy):
+    stage, prompt_input, turn = busy
+    stage.runner.stop()
+    await stage.finish()
+    prompt_input.submit(prompt_input.edit(stage.runner.queue.entries[2]))
+    assert turn.session.sent == ["one"]
+    prompt_input.submit(prompt_input.edit(stage.runner.queue.entries[0]))
+    await stage.finish()
+    assert turn.session.sent == ["one", *"abcxyz"]
+
+
+async def test_message_typed_after_the_edited_one_was_cleared_is_a_new_one(busy):
+    stage, prompt_input, turn = busy
+    prompt_input.edit(stage.runner.queue.waiting[0])
+    prompt_input.forget_edited()
+    prompt_input.submit(Draft("new"))
+    assert stage.queued == ["y", "z", "new"]
+    await turn.finish()

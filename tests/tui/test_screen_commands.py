@@ -15,6 +15,7 @@ from yourtool.tui.screens.screen_commands import SCREEN_COMMANDS, help_report
 from yourtool.tui.transcript.transcript import Transcript
 from yourtool.tui.widgets.approval import ApprovalPrompt
 from yourtool.tui.widgets.prompt import Prompt
+from yourtool.tui.widgets.queue import QueueList
 
 
 @pytest.mark.req("R-TUI-21")
@@ -27,6 +28,7 @@ def test_every_key_of_the_table_has_an_action():
     owners = {
         "chat": ChatScreen,
         "prompt": Prompt,
+        "queue": QueueList,
         "transcript": Transcript,
         "approval": ApprovalPrompt,
         "list": Picker,

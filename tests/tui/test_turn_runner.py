@@ -4,11 +4,19 @@ import asyncio
 
 import pytest
 
-from tests.tui.fakes import FakeSession, default_route, failed_request, turn, turn_end, turn_start
+from tests.tui.fakes import (
+    FakeSession,
+    TakeMessages,
+    default_route,
+    failed_request,
+    turn,
+    turn_end,
+    turn_start,
+)
 from yourtool.agent.commands.base import Invocation
 from yourtool.errors import UsageError
 from yourtool.events.deltas import MessageStart, TextDelta, ThinkingDelta, ToolUseStart
-from yourtool.events.turns import TurnCancelled, TurnCompleted
+from yourtool.events.turns import TurnCancelled, TurnCompleted, TurnSteered
 from yourtool.messages.metadata import StopReason
 from yourtool.tui.drafts import Draft
 from yourtool.tui.pending_attachments import PendingAttachments
@@ -55,6 +63,9 @@ class FakeDisplay:
             self.restored.append(draft)
         return not self.prompt
 
+    def has_text(self):
+        return bool(self.prompt)
+
     async def run_command(self, invocation: Invocation):
         self.commands.append(invocation.command.name)
         if self.command_error is not None:
@@ -68,7 +79,8 @@ class Stage:
         self.runner = TurnRunner(self.display, PendingAttachments(lambda _: None))
 
     def open(self, *scripts) -> FakeSession:
-        self.runner.session = session = FakeSession(*scripts or (HELLO,), workspace=self.workspace)
+        session = FakeSession(*scripts or (HELLO,), workspace=self.workspace)
+        self.runner.set_session(session)
         return session
 
     def submit(self, *texts: str) -> None:
@@ -78,6 +90,14 @@ class Stage:
     async def finish(self) -> None:
         while self.display.tasks:
             await self.display.tasks.pop(0)
+
+    def steer(self, *texts: str) -> None:
+        for text in texts:
+            self.runner.steer(Draft(text))
+
+    @property
+    def steering(self) -> list[str]:
+        return [message.draft.text for message in self.runner.queue.steering]
 
     @property
     def queued(self) -> list[str]:
@@ -237,3 +257,196 @@ async def test_paused_queue_waits_for_the_user_after_a_change_of_the_session(sta
     stage.runner.resume()
     await stage.finish()
     assert new.sent == ["two"]
+
+
+# ── messages to the running turn ────────────────────────────────────────────────────────────────
+
+
+class Busy:
+    """A turn that takes messages at `tools`, and ends at `end`."""
+
+    def __init__(self, stage, *after) -> None:
+        self.stage, self.tools, self.end = stage, asyncio.Event(), asyncio.Event()
+        script = [turn_start("one"), self.tools, TakeMessages(), self.end, *(after or HELLO[1:])]
+        self.session = stage.open(script, HELLO)
+        stage.submit("one")
+
+    async def finish(self) -> None:
+        self.tools.set()
+        self.end.set()
+        await self.stage.finish()
+
+    @property
+    def steered(self) -> list[str]:
+        return [
+            each.message.text for each in self.stage.display.shown if isinstance(each, TurnSteered)
+        ]
+
+
+async def let_run():
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_turn_takes_the_messages_for_it_after_its_tools_and_leaves_the_others(stage):
+    busy = Busy(stage)
+    stage.submit("three")
+    stage.steer("two")
+    stage.submit("/steer and this")
+    assert (stage.steering, stage.queued) == (["two", "and this"], ["three"])
+    busy.tools.set()
+    await let_run()
+    assert (busy.steered, stage.steering) == (["two", "and this"], [])
+    await busy.finish()
+    assert busy.session.sent == ["one", "three"]
+
+
+async def test_messages_that_the_turn_did_not_take_are_sent_first_after_it(stage):
+    busy = Busy(stage)
+    busy.tools.set()
+    await let_run()
+    stage.submit("three")
+    stage.steer("two")
+    await busy.finish()
+    assert busy.session.sent == ["one", "two", "three"] and busy.steered == []
+
+
+async def test_steering_without_a_turn_sends_the_message(stage):
+    session = stage.open()
+    stage.steer("one")
+    await stage.finish()
+    assert session.sent == ["one"]
+
+
+@pytest.mark.parametrize("text", ["/cost", "!ls"])
+async def test_commands_are_never_given_to_the_turn(stage, text):
+    busy = Busy(stage)
+    stage.steer(text)
+    assert stage.steering == []
+    stage.runner.queue.waiting.clear()
+    await busy.finish()
+
+
+async def test_steering_without_text_takes_the_last_waiting_message(stage):
+    busy = Busy(stage)
+    stage.submit("two", "three", "/steer")
+    assert (stage.steering, stage.queued) == (["three"], ["two"])
+    await busy.finish()
+    assert (busy.steered, busy.session.sent) == (["three"], ["one", "two"])
+
+
+async def test_folded_paste_of_steer_is_given_in_full(stage):
+    busy = Busy(stage)
+    paste = "line\n" * 12
+    stage.runner.submit(Draft("/steer see [Pasted text #1: 12 lines]\nand this", (paste,)))
+    await busy.finish()
+    assert busy.steered == [f"see {paste}\nand this"]
+
+
+async def test_message_that_the_turn_cannot_take_returns_to_the_prompt_with_the_reason(stage):
+    busy = Busy(stage)
+    stage.steer("@gpt look")
+    assert stage.display.restored == [Draft("@gpt look")]
+    assert stage.display.notes == [("warning", "The running turn stays with its model.")]
+    await busy.finish()
+
+
+async def test_message_that_was_delivered_but_not_stored_is_sent_after_the_turn(stage):
+    session = stage.open([turn_start("one"), asyncio.Event(), ZeroDivisionError()], HELLO)
+    stage.submit("one")
+    stage.submit("three")
+    stage.steer("two")
+    await let_run()
+    assert session.steering() is not None  # the turn asks, and then fails to store the message
+    stage.runner.stop()
+    await stage.finish()
+    assert stage.queued == ["two", "three"] and session.sent == ["one"]
+
+
+async def test_messages_to_a_stopped_turn_wait_in_front_of_the_others(stage):
+    busy = Busy(stage)
+    stage.submit("three")
+    stage.steer("two")
+    await let_run()
+    stage.runner.stop()
+    await stage.finish()
+    assert stage.runner.queue.pause_reason == "you stopped the turn"
+    assert (stage.queued, stage.steering, busy.steered) == (["two", "three"], [], [])
+    stage.runner.resume()
+    await stage.finish()
+    assert busy.session.sent == ["one", "two", "three"]
+
+
+async def test_messages_to_a_failed_turn_wait_for_the_user(stage):
+    busy = Busy(stage, failed_request(), turn_end(StopReason.ERROR))
+    busy.tools.set()
+    await let_run()
+    stage.steer("two")
+    await busy.finish()
+    queue = stage.runner.queue
+    assert (stage.queued, queue.pause_reason, queue.can_retry) == (["two"], "the turn failed", True)
+
+
+async def test_messages_to_the_turn_go_to_the_next_session_if_it_was_stopped(stage):
+    Busy(stage)
+    stage.steer("two")
+    await let_run()
+    stage.runner.stop()
+    await stage.finish()
+    new = stage.open()
+    assert stage.runner.queue.pause_reason == "the session changed"
+    stage.runner.resume()
+    await stage.finish()
+    assert new.sent == ["two"]
+
+
+# ── commands in the queue ───────────────────────────────────────────────────────────────────────
+
+
+async def test_command_that_needs_the_end_of_the_turn_waits_in_order(stage):
+    busy = Busy(stage)
+    stage.submit("two", "/new", "three")
+    assert stage.queued == ["two", "/new", "three"]
+    await busy.finish()
+    assert stage.display.commands == ["new"]
+    assert busy.session.sent == ["one", "two", "three"]
+
+
+@pytest.mark.parametrize(
+    ("command", "is_queued"),
+    [
+        ("/model gpt", True),
+        ("/model -", True),
+        ("/effort high", True),
+        ("/model", False),
+        ("/model show", False),
+        ("/mode plan", False),
+    ],
+)
+async def test_change_of_the_model_waits_behind_messages_for_the_old_one(stage, command, is_queued):
+    busy = Busy(stage)
+    stage.submit("two", command)
+    assert (command in stage.queued) is is_queued
+    await busy.finish()
+    assert stage.display.commands == [command.split()[0][1:]]
+
+
+async def test_change_of_the_model_runs_at_once_without_waiting_messages(stage):
+    busy = Busy(stage)
+    stage.submit("/model gpt")
+    assert stage.queued == []
+    await busy.finish()
+    assert stage.display.commands == ["model"]
+
+
+async def test_queued_command_that_opens_a_list_waits_for_an_empty_prompt(stage):
+    busy = Busy(stage)
+    stage.submit("/resume", "two")
+    stage.display.prompt = "half a sent"
+    await busy.finish()
+    assert stage.runner.queue.pause_reason == "a command waits for an empty prompt"
+    assert (stage.queued, stage.display.commands) == (["/resume", "two"], [])
+    stage.display.prompt = ""
+    stage.runner.resume()
+    await stage.finish()
+    assert stage.display.commands == ["resume"] and busy.session.sent == ["one", "two"]

@@ -116,9 +116,9 @@ def get_labels(key: KeyBinding, keymap: Keymap) -> str:
     return ", ".join(map(get_key_label, keys))
 
 
-def transcript_hints() -> tuple[str, ...]:
-    """Return the keys of the transcript with a word each; keys with the same word share it."""
-    listed = (key for key in KEYS if key.place == "transcript" and key.hint and get_keys(key.id))
+def place_hints(place: KeyPlace) -> tuple[str, ...]:
+    """Return the keys of a place with a word each; keys with the same word share it."""
+    listed = (key for key in KEYS if key.place == place and key.hint and get_keys(key.id))
     groups = groupby(listed, lambda key: key.hint)
     return tuple(f"{'/'.join(get_label(key.id) for key in keys)} {hint}" for hint, keys in groups)
 

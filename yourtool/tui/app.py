@@ -191,7 +191,8 @@ class YourtoolApp(FirstScreenApp):
             self.app_focus = True
             if self.chat.approval_prompt.intercept(event):
                 return
-            is_chat = self.screen is self.chat and self.focused in (self.chat.transcript, None)
+            lists = (self.chat.transcript, self.chat.queue_list, None)
+            is_chat = self.screen is self.chat and self.focused in lists
             if is_chat or self.focused is self.chat.prompt:
                 await self._handle_chat_key(event)
                 return

@@ -1,8 +1,9 @@
 """Completion of the word at the cursor: commands, their arguments, models and files."""
 
+import asyncio
 import heapq
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -56,6 +57,7 @@ class Completer:
             "effort": [(level, "") for level in EFFORTS]
         }
         self._files: Sequence[str] = ()
+        self._is_loading_files = False
         self._found: tuple[str, list[str]] | None = None
         """The last file name that was searched for in slices, and the matches."""
 
@@ -67,6 +69,17 @@ class Completer:
     @files.setter
     def files(self, files: Sequence[str]) -> None:
         self._files, self._found = files, None
+
+    async def load_files(self, list_files: Callable[[int], Sequence[str]]) -> bool:
+        """List the files off the event loop, once at a time; return whether there are any."""
+        if self._is_loading_files:
+            return False
+        self._is_loading_files = True
+        try:
+            self.files = await asyncio.to_thread(list_files, MAX_FILES)
+        finally:
+            self._is_loading_files = False
+        return bool(self.files)
 
     def load_values(self, runtime: "Runtime") -> None:
         """Suggest the modes, the providers and the models that can be used."""

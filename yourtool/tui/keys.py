@@ -5,11 +5,12 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-KeyPlace: TypeAlias = Literal["chat", "prompt", "transcript", "approval", "list", "report"]
+KeyPlace: TypeAlias = Literal["chat", "prompt", "queue", "transcript", "approval", "list", "report"]
 
 PLACE_TITLES: Mapping[KeyPlace, str] = {
     "prompt": "In the prompt",
     "chat": "Anywhere",
+    "queue": "In the queued messages, after Ctrl+X in an empty prompt",
     "transcript": "In the transcript, after Tab in an empty prompt",
     "approval": "In an approval prompt, half a second after the last key",
     "list": "In a list, where text filters the rows",
@@ -44,6 +45,15 @@ KEYS: tuple[KeyBinding, ...] = (
         label="Enter",
         action="send",
         description="send; while a turn runs, queue",
+    ),
+    KeyBinding(
+        id="prompt.steer",
+        place="prompt",
+        keys="ctrl+enter",
+        label="Ctrl+Enter",
+        action="send(True)",
+        description="send to the running turn, after its next tool call; so does `/steer TEXT`,"
+        " also in terminals that send Ctrl+Enter as Enter",
     ),
     KeyBinding(
         id="prompt.newline",
@@ -176,12 +186,12 @@ KEYS: tuple[KeyBinding, ...] = (
         description="search earlier prompts",
     ),
     KeyBinding(
-        id="chat.unqueue",
+        id="chat.queue",
         place="chat",
         keys="ctrl+x",
         label="Ctrl+X",
-        action="unqueue",
-        description="with an empty prompt, remove the last queued message",
+        action="focus_queue",
+        description="with an empty prompt, go to the queued messages; there, remove one",
     ),
     KeyBinding(
         id="chat.keys",
@@ -254,6 +264,69 @@ KEYS: tuple[KeyBinding, ...] = (
         label="Ctrl+End",
         action="scroll('end')",
         description="go to the end and follow new output",
+    ),
+    KeyBinding(
+        id="queue.previous",
+        place="queue",
+        keys="up",
+        label="Up",
+        action="move(-1)",
+        description="select the previous message",
+        hint="select",
+    ),
+    KeyBinding(
+        id="queue.next",
+        place="queue",
+        keys="down",
+        label="Down",
+        action="move(1)",
+        description="select the next message; after the last one, and with Esc, leave",
+        hint="select",
+    ),
+    KeyBinding(
+        id="queue.edit",
+        place="queue",
+        keys="enter",
+        label="Enter",
+        action="edit",
+        description="edit the message; Enter puts it back in its place",
+        hint="edit",
+    ),
+    KeyBinding(
+        id="queue.remove",
+        place="queue",
+        keys="delete,backspace",
+        label="Delete, Backspace",
+        action="remove",
+        description="remove the message",
+        hint="remove",
+    ),
+    KeyBinding(
+        id="queue.up",
+        place="queue",
+        keys="alt+up,shift+up,ctrl+up",
+        label="Alt+Up",
+        action="reorder(-1)",
+        description="send the message earlier; so does Shift+Up",
+        hint="reorder",
+    ),
+    KeyBinding(
+        id="queue.down",
+        place="queue",
+        keys="alt+down,shift+down,ctrl+down",
+        label="Alt+Down",
+        action="reorder(1)",
+        description="send the message later; so does Shift+Down",
+        hint="reorder",
+    ),
+    KeyBinding(
+        id="queue.switch",
+        place="queue",
+        keys="tab",
+        label="Tab",
+        action="switch",
+        description="move the message to the other list: for the running turn, or after it",
+        hint="other list",
     ),
     KeyBinding(
         id="transcript.previous",

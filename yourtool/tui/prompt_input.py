@@ -6,8 +6,8 @@ from typing import Literal
 
 from yourtool.agent.commands.base import Invocation
 from yourtool.agent.commands.parser import InvalidCommand, parse_input
-from yourtool.tui.active_keys import build_hint
 from yourtool.tui.drafts import Draft
+from yourtool.tui.message_queue import QueuedMessage, QueuePlace
 from yourtool.tui.prompt_history import PromptHistory
 from yourtool.tui.turn_runner import TurnRunner
 
@@ -26,6 +26,8 @@ class PromptInput:
         self._unconfirmed_text = ""
         self.stash: tuple[Draft, ...] = ()
         """The drafts that were put aside; the last one comes back first."""
+        self._edited_place: QueuePlace | None = None
+        """The place of the queued message that is being edited."""
 
     @property
     def entries(self) -> list[Draft] | None:
@@ -52,17 +54,19 @@ class PromptInput:
         if isinstance(parsed, InvalidCommand) and not self._is_confirmed_text(draft, parsed):
             self._warn(parsed.message)
             return False
-        command = parsed.command if isinstance(parsed, Invocation) else None
-        if command is not None and self._runner.is_running and not command.during_turn:
-            self._warn(
-                f"`/{command.name}` needs the turn to end; {build_hint('chat.stop', 'stops it')}."
-            )
-            return False
         return True
 
-    def submit(self, draft: Draft) -> None:
-        """Submit a draft; without text, send a paused queue or start the tour of the demo."""
+    def submit(self, draft: Draft, *, steers: bool = False) -> None:
+        """Submit a draft, with `steers` to the running turn.
+
+        Without text, give the last waiting message to the turn, send a paused queue, or start the
+        tour of the demo.
+        """
+        place, self._edited_place = self._edited_place, None
         if not draft.full_text.strip():
+            if steers and self._runner.is_running:
+                self._runner.steer(draft)
+                return
             if not self._runner.offers_tour:
                 self._runner.resume()
                 return
@@ -71,7 +75,22 @@ class PromptInput:
         if not isinstance(parsed, Invocation) or parsed.command.name != "key":
             self.add_to_history(draft)
             self.save(Draft())
-        self._runner.submit(draft)
+        if steers:
+            self._runner.steer(draft)
+        else:
+            self._runner.submit(draft, place)
+
+    def edit(self, message: QueuedMessage) -> Draft | None:
+        """Remove a queued message; the next draft that is submitted takes its place."""
+        if (place := self._runner.queue.remove(message)) is None:
+            return None
+        self._edited_place = place
+        return message.draft
+
+    def forget_edited(self, *, unless: str = "") -> None:
+        """Let the next draft be a new message, unless the prompt has a text."""
+        if not unless:
+            self._edited_place = None
 
     def _is_confirmed_text(self, draft: Draft, mistake: InvalidCommand) -> bool:
         """Whether Enter was pressed again for text that looks like a command."""
@@ -81,8 +100,8 @@ class PromptInput:
 
     def recall(self, step: Literal[-1, 1], current: Draft) -> Draft | None:
         """Return a queued message, or the prompt before or after the current one."""
-        if step < 0 and not current.text and len(self._runner.queue):
-            return self._runner.take_back(-1)
+        if step < 0 and not current.text and (queued := self._runner.queue.entries):
+            return self.edit(queued[-1])
         if self._history is None:
             return None
         return self._history.older(current) if step < 0 else self._history.newer()

@@ -6,17 +6,21 @@ from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from msgspec.structs import replace
+
 from yourtool.agent.commands.base import Invocation
 from yourtool.agent.commands.parser import ShellLine, parse_input
-from yourtool.errors import YourtoolError
+from yourtool.agent.commands.table import STEER
+from yourtool.errors import UsageError, YourtoolError
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import ShellStarted, TextDelta, ThinkingDelta, ToolUseStart
 from yourtool.events.model_calls import LlmCallCompleted
 from yourtool.events.tools import ShellRan
-from yourtool.events.turns import TurnCancelled, TurnStarted
+from yourtool.events.turns import TurnCancelled, TurnStarted, TurnSteered
+from yourtool.messages.blocks import ContentBlock, MediaBlock, TextBlock
 from yourtool.models import TOUR_ID
 from yourtool.tui.drafts import Draft
-from yourtool.tui.message_queue import MessageQueue
+from yourtool.tui.message_queue import MessageQueue, QueuedMessage, QueuePlace
 from yourtool.tui.pending_attachments import PendingAttachments
 from yourtool.tui.slices import Slices
 
@@ -31,6 +35,7 @@ _NOT_SENT = "the message could not be sent"
 _COMMAND_FAILED = "a command failed"
 _FAULT = "the program failed"
 _SESSION_CHANGED = "the session changed"
+_PROMPT_IN_USE = "a command waits for an empty prompt"
 
 
 class TurnDisplay(Protocol):
@@ -72,6 +77,10 @@ class TurnDisplay(Protocol):
         """Put a draft back into the prompt; return False if the prompt has text."""
         ...
 
+    def has_text(self) -> bool:
+        """Return whether the user is writing something in the prompt."""
+        ...
+
     async def run_command(self, invocation: Invocation) -> None:
         """Run a slash command."""
         ...
@@ -110,24 +119,53 @@ class TurnRunner:
         if self.session is not None and self.queue.pause_reason:
             self.queue.pause(_SESSION_CHANGED, can_retry=session.state.last_turn_failed)
         self.session = session
+        session.steer_with(self._deliver)
 
     # ── input ───────────────────────────────────────────────────────────────────────────────────
 
-    def submit(self, draft: Draft) -> None:
-        """Run a command or send a message, or queue it if something else runs or waits."""
+    def submit(self, draft: Draft, place: QueuePlace | None = None) -> None:
+        """Run a command or send a message, or queue it if something else runs or waits.
+
+        `place`: where the draft was in the queue, if it was taken from there for editing.
+        """
         self._display.scroll_to_end()
         parsed = parse_input(draft.text)
-        if (
-            isinstance(parsed, Invocation)
-            and not self._command_running
-            and (self.session is not None or not parsed.command.needs_session)
-        ):
-            self._start_command(parsed, draft)
-        elif not self._can_send or (len(self.queue) and not self.queue.pause_reason):
-            self.queue.add(draft)
-            self._display.refresh_status()
+        if isinstance(parsed, Invocation) and self._runs_at_once(parsed):
+            if parsed.command is STEER:
+                self.steer(replace(draft, text=parsed.argument))
+            else:
+                self._start_command(parsed, draft)
+        elif place is not None and place.steers and self.is_running:
+            self.steer(draft, place)
+        elif not self._can_send or (len(self.queue) and (place or not self.queue.pause_reason)):
+            self._enqueue(QueuedMessage(draft), place)
         else:
             self._send(draft)
+
+    def steer(self, draft: Draft, place: QueuePlace | None = None) -> None:
+        """Give a message to the running turn, which gets it after its next tool call.
+
+        Without text, the last waiting message is given to the turn. Without a turn, the draft is
+        submitted. A turn takes no commands, so these are submitted, too.
+        """
+        if not draft.full_text.strip():
+            if self.queue.waiting:
+                self.switch(self.queue.waiting[-1])
+        elif not self.is_running or parse_input(draft.text) is not None:
+            self.submit(draft)
+        elif content := self._build_steering(draft):
+            self._enqueue(QueuedMessage(draft, content), place)
+        else:
+            self._restore(draft)
+
+    def switch(self, message: QueuedMessage) -> None:
+        """Move a message to the other list: to the end for the turn, to the front for after it."""
+        if message.steers:
+            self.queue.switch(message)
+        elif not self.is_running or parse_input(message.draft.text) is not None:
+            self._display.note("warning", "Only a running turn takes messages, and no commands.")
+        elif content := self._build_steering(message.draft):
+            self.queue.switch(message, content)
 
     def resume(self) -> None:
         """Send the queued messages if the queue is paused."""
@@ -136,23 +174,56 @@ class TurnRunner:
             self.queue.resume()
             self.send_next()
 
-    def take_back(self, at: int) -> Draft | None:
-        """Remove and return a queued message; None if the index does not exist."""
-        draft = self.queue.pop(at)
-        self._display.refresh_status()
-        return draft
-
     def send_next(self) -> None:
         """Send or run the next queued message unless the queue is paused."""
-        if not self._can_send or self.queue.pause_reason:
+        if not self._can_send or self.queue.pause_reason or not self.queue.waiting:
             return
-        if (draft := self.queue.pop()) is not None:
-            parsed = parse_input(draft.text)
-            if isinstance(parsed, Invocation):
-                self._start_command(parsed, draft)
-            else:
-                self._send(draft)
+        parsed = parse_input(self.queue.drafts[0].text)
+        opens_list = isinstance(parsed, Invocation) and not parsed.command.during_turn
+        if opens_list and self._display.has_text():  # which the list would get
+            self.queue.pause(_PROMPT_IN_USE)
+            return
+        draft = self.queue.pop()
+        assert draft is not None, "the queue has a message"
+        if isinstance(parsed, Invocation):
+            self._start_command(parsed, draft)
+        else:
+            self._send(draft)
         self._display.refresh_status()
+
+    def _runs_at_once(self, invocation: Invocation) -> bool:
+        """Whether a command waits for nothing."""
+        command = invocation.command
+        if self._command_running or (self.session is None and command.needs_session):
+            return False
+        is_behind = len(self.queue.waiting) > 0 and not self.queue.pause_reason
+        if invocation.changes_later_messages and is_behind:
+            return False
+        return command.during_turn or not self.is_running
+
+    def _enqueue(self, message: QueuedMessage, place: QueuePlace | None) -> None:
+        if place is None:
+            self.queue.add(message)
+        else:
+            self.queue.put_back(message, place)
+            if self.queue.waiting[:1] == [message]:
+                self.resume()
+        self._display.refresh_status()
+
+    def _build_steering(self, draft: Draft) -> tuple[ContentBlock, ...]:
+        """Return the content of a message to the running turn; empty, with a notice, if none."""
+        assert self.session is not None, "a turn belongs to a session"
+        try:
+            blocks = (TextBlock(_unescape(draft.full_text)), *_media(draft))
+            return self.session.build_steering(blocks)
+        except UsageError as error:
+            self._display.note("warning", str(error))
+            return ()
+
+    def _deliver(self) -> tuple[ContentBlock, ...] | None:
+        """Return the content of the next message to the running turn."""
+        message = self.queue.deliver()
+        return None if message is None else message.content
 
     @property
     def _can_send(self) -> bool:
@@ -165,7 +236,7 @@ class TurnRunner:
     def _restore(self, draft: Draft) -> None:
         """Put a draft back into the prompt, or to the front of the queue."""
         if not self._display.restore_draft(draft, selected=True):
-            self.queue.add(draft, first=True)
+            self.queue.add(QueuedMessage(draft), first=True)
             self.queue.pause(_NOT_SENT)
 
     def _give_back(self, draft: Draft | None) -> None:
@@ -200,6 +271,7 @@ class TurnRunner:
         finally:
             self.is_running = self.is_stopping = False
             self._turn_ended.set()
+        self.queue.end_turn()
         self._display.mark_turn_ended()
         assert self.session is not None, "a turn belongs to a session"
         can_retry = self.session.state.last_turn_failed
@@ -215,6 +287,8 @@ class TurnRunner:
                 async for event in events:
                     if isinstance(event, _START_EVENTS):  # earlier events end an earlier turn
                         is_accepted, reason = True, ""
+                    if isinstance(event, TurnSteered):
+                        self.queue.confirm()
                     has_reply = has_reply or isinstance(event, _REPLY_EVENTS)
                     reason = _stop_reason(event) or reason
                     show(event)
@@ -267,9 +341,17 @@ def _start_events(
     text = draft.full_text
     if draft.text.startswith("!") and isinstance(line := parse_input(text), ShellLine):
         return session.run_shell(line.command, shared=line.shared)
-    text = text[1:] if text.startswith("\\!") else text
-    media = tuple(each.block for each in draft.visible_attachments)
-    return session.send(attachments.build_content(text, media))
+    return session.send(attachments.build_content(_unescape(text), _media(draft)))
+
+
+def _media(draft: Draft) -> tuple[MediaBlock, ...]:
+    """Return the media whose chips are in the text."""
+    return tuple(each.block for each in draft.visible_attachments)
+
+
+def _unescape(text: str) -> str:
+    r"""Return a message without the backslash of a literal `!`."""
+    return text[1:] if text.startswith("\\!") else text
 
 
 def _stop_reason(event: Event) -> str:

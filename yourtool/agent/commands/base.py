@@ -40,7 +40,11 @@ class SlashCommand(Struct, frozen=True, kw_only=True):
     keywords: tuple[tuple[str, str], ...] = ()
     """Special arguments that are not names, with descriptions."""
     during_turn: bool = True
-    """Whether the command can run during a turn."""
+    """Whether the command can run during a turn; if not, it waits for the end."""
+    changes_model: bool = False
+    """Whether an argument other than `show` changes how later messages are answered."""
+    is_multiline: bool = False
+    """Whether the argument can have several lines."""
     needs_session: bool = True
     aliases: tuple[str, ...] = ()
 
@@ -55,6 +59,11 @@ class Invocation(Struct, frozen=True):
 
     command: SlashCommand
     argument: str = ""
+
+    @property
+    def changes_later_messages(self) -> bool:
+        """Whether it has to follow the messages that were entered before it."""
+        return self.command.changes_model and self.argument not in ("", "show")
 
 
 class Section(Struct, frozen=True):

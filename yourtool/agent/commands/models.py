@@ -346,6 +346,7 @@ MODEL = SlashCommand(
     run=choose_model,
     argument="[NAME | - | show] [--save]",
     argument_kind="model",
+    changes_model=True,
     keywords=(("show", "explain the last choice"), ("-", "use the default model")),
     summary="switch model; `-` resets to the default, `show` explains the last choice, `--save`"
     " makes it the default",
@@ -362,6 +363,7 @@ COMMANDS = (
         run=choose_effort,
         argument="[LEVEL | -]",
         argument_kind="effort",
+        changes_model=True,
         keywords=(("-", "use the model's default"),),
         summary="set the reasoning effort; `-` uses the model's default",
     ),

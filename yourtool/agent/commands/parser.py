@@ -89,7 +89,7 @@ def parse_input(text: str) -> ParsedInput | None:
         return InvalidCommand(
             f"`/{word}` takes no argument; put a space before the slash to send it as text"
         )
-    if "\n" in argument:
+    if "\n" in argument and not command.is_multiline:
         return InvalidCommand(f"`/{word}` takes one line: `{command.usage}`")
     return Invocation(command, argument)
 

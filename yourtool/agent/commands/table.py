@@ -3,9 +3,17 @@
 from yourtool.agent.commands import api_keys, models, modes, replies, reports, sessions
 from yourtool.agent.commands.base import Section, SlashCommand
 
+STEER = SlashCommand(
+    name="steer",
+    argument="[TEXT]",
+    is_multiline=True,
+    summary="send a message to the running turn, or the last queued one without TEXT",
+)
+
 COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(name="help", summary="list commands and keys", needs_session=False),
     *models.COMMANDS,
+    STEER,
     *sessions.COMMANDS,
     SlashCommand(name="clear", summary="clear the screen; the session continues"),
     *reports.COMMANDS,
@@ -54,7 +62,7 @@ def describe_commands() -> tuple[Section, ...]:
             each.usage,
             each.summary
             + "".join(f"; also `/{alias}`" for alias in each.aliases)
-            + ("" if each.during_turn else "; between turns"),
+            + ("" if each.during_turn else "; after the turn"),
         )
         for each in COMMANDS
     )

@@ -21,8 +21,9 @@ from yourtool.events.catalog import Event
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.models import DEMO
 from yourtool.tui.active_keys import bindings, describe_keys
-from yourtool.tui.completer import MAX_FILES, Completer
+from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
+from yourtool.tui.message_queue import QueuedMessage
 from yourtool.tui.pending_attachments import PendingAttachments
 from yourtool.tui.prompt_history import history_choices
 from yourtool.tui.prompt_input import PromptInput
@@ -97,16 +98,17 @@ class ChatScreen(Screen[None]):
         self.transcript, self.banner, self.status_line = Transcript(clock), Banner(), StatusLine()
         self.attachments = PendingAttachments(lambda text: self.banner.set_notice("attached", text))
         self.runner = TurnRunner(self, self.attachments)
-        self.queue_list = QueueList(self.runner.queue)
         self._completion_list = CompletionList()
         self.input = PromptInput(self.runner, self.warn)
         self.prompt = Prompt(self.completer, self._completion_list, self.input, self.leave_prompt)
+        self.queue_list = QueueList(
+            self.runner.queue, self.edit_queued, self.runner.switch, self.action_focus_prompt
+        )
         self.approval_prompt = ApprovalPrompt(self.prompt, clock)
         self.status = SessionStatus(
             self, self.status_line, self.prompt, self.transcript, self.runner
         )
         self._run_command = run_command
-        self._listing_files = False
 
     def compose(self) -> ComposeResult:
         """Lay out the widgets from top to bottom."""
@@ -226,6 +228,10 @@ class ChatScreen(Screen[None]):
         self.prompt.load(draft, selected=selected)
         return True
 
+    def has_text(self) -> bool:
+        """Return whether the user is writing something in the prompt."""
+        return bool(self.prompt.text)
+
     async def run_command(self, invocation: Invocation) -> None:
         """Run a slash command."""
         await self._run_command(self, invocation)
@@ -263,9 +269,10 @@ class ChatScreen(Screen[None]):
 
     @on(TextArea.Changed)
     def update_after_edit(self) -> None:
-        """Focus the approval prompt if the prompt is now empty, and update the hint."""
+        """Focus the approval prompt if the prompt is now empty, and update what depends on it."""
         self.approval_prompt.arm_when_safe()
         self.status.update_hint()
+        self.input.forget_edited(unless=self.prompt.text)
 
     def on_screen_suspend(self) -> None:
         """Pause the approval prompt while a picker or a report has the focus."""
@@ -275,24 +282,17 @@ class ChatScreen(Screen[None]):
         """Resume the approval prompt."""
         self.approval_prompt.arm_when_safe()
 
-    @on(QueueList.MessageClicked)
-    def edit_queued(self, chosen: QueueList.MessageClicked) -> None:
-        """Move a queued message to the prompt."""
-        if not self.prompt.text and (draft := self.runner.take_back(chosen.at)) is not None:
+    def edit_queued(self, message: QueuedMessage) -> None:
+        """Move a queued message to the empty prompt."""
+        if not self.prompt.text and (draft := self.input.edit(message)) is not None:
+            self.set_focus(self.prompt)
             self.prompt.load(draft)
 
     @on(Prompt.FilesNeeded)
     @work(group="files", exclusive=True)
     async def load_files(self) -> None:
         """List the files of the workspace, off the event loop."""
-        if self.session is None or self._listing_files:
-            return
-        self._listing_files = True
-        try:
-            self.completer.files = await asyncio.to_thread(self.session.list_files, MAX_FILES)
-        finally:
-            self._listing_files = False
-        if self.completer.files:
+        if self.session and await self.completer.load_files(self.session.list_files):
             self.prompt.complete_files()
 
     # ── keys ────────────────────────────────────────────────────────────────────────────────────
@@ -302,9 +302,11 @@ class ChatScreen(Screen[None]):
         is_closed = self.transcript.end_search() or self.prompt.close_completions()
         if is_closed or self.approval_prompt.handle_escape():
             return
-        was_in_prompt = self.focused is self.prompt
+        previous = self.focused
         self.set_focus(self.prompt)
-        if self.runner.is_running or not was_in_prompt:
+        if previous is self.queue_list:
+            return
+        if self.runner.is_running or previous is not self.prompt:
             self.runner.stop()
         elif self._can_go_back and self.status.confirm_press(go_back_hint()):
             self.runner.submit(Draft("/rewind"))
@@ -364,11 +366,14 @@ class ChatScreen(Screen[None]):
         else:
             self.runner.start_turn(self.session.retry())
 
-    def action_unqueue(self) -> None:
-        """Ctrl+X: remove the last queued message."""
-        if self.prompt.text or not len(self.runner.queue):
+    def action_focus_queue(self) -> None:
+        """Ctrl+X: go to the queued messages; there, remove the selected one."""
+        if self.focused is self.queue_list:
+            self.queue_list.action_remove()
+        elif self.prompt.text or not self.queue_list.display:
             raise SkipAction
-        self.runner.take_back(-1)
+        else:
+            self.set_focus(self.queue_list)
 
     def action_scroll(self, where: str) -> None:
         """Scroll the transcript, or the approval prompt if it is expanded."""

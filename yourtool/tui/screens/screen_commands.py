@@ -10,6 +10,7 @@ from yourtool.errors import UsageError
 from yourtool.paths import resolve_paths
 from yourtool.saved_settings import save_setting, split_save_option
 from yourtool.tui.active_keys import describe_keys
+from yourtool.tui.drafts import Draft
 from yourtool.tui.screens.attachments import attach_file, paste_clipboard
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.picker import Picker
@@ -52,6 +53,11 @@ async def choose_theme(chat: ChatScreen, argument: str) -> None:
         chat.note("info", f"Saved `{name}` as the default theme in {file}.")
 
 
+async def steer_turn(chat: ChatScreen, argument: str) -> None:
+    """`/steer`: give a message, or the last queued one, to the running turn."""
+    chat.runner.steer(Draft(argument))
+
+
 async def quit_app(chat: ChatScreen, _argument: str) -> None:
     """`/quit`: exit the program."""
     await chat.app.action_quit()
@@ -68,5 +74,6 @@ SCREEN_COMMANDS: Mapping[str, ScreenCommand] = {
     "theme": choose_theme,
     "attach": attach_file,
     "paste": paste_clipboard,
+    "steer": steer_turn,
     "quit": quit_app,
 }

@@ -1,7 +1,7 @@
 """The status line and the hints of the prompt."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from textual.screen import Screen
 
@@ -14,12 +14,13 @@ from yourtool.tui.active_keys import (
     fit_hints,
     get_label,
     join_hints,
-    transcript_hints,
+    place_hints,
 )
 from yourtool.tui.transcript.transcript import Transcript
 from yourtool.tui.transcript.update_schedule import UpdateSchedule
 from yourtool.tui.turn_runner import TurnRunner
 from yourtool.tui.widgets.prompt import Prompt
+from yourtool.tui.widgets.queue import QueueList
 from yourtool.tui.widgets.status import StatusFields, StatusLine, find_branch
 
 PLACEHOLDER = "Say what to do"
@@ -63,6 +64,7 @@ class SessionStatus:
         self._branch = ""
         self._last_kind: type[Event] | None = None  # of the events that changed the activity
         self._is_outdated = False
+        runner.queue.observe(self.refresh)
         self._schedule = UpdateSchedule(
             line, has_changes=lambda: self._is_outdated, lay_out=lambda _: None, paint=self.refresh
         )
@@ -107,8 +109,8 @@ class SessionStatus:
 
     @property
     def _current_hint(self) -> str:
-        if self._screen.focused is self._transcript:
-            return self._hint or self._fit(transcript_hints())
+        if (place := self._focused_place) != "prompt":
+            return self._hint or self._fit(place_hints(place))
         if hint := _shell_hint(self._prompt.text) or self._hint:
             return hint
         hints = _busy_hints() if self._runner.is_running else _idle_hints()
@@ -118,6 +120,12 @@ class SessionStatus:
     def _stash_hint(self) -> str:
         count, key = self._prompt.stashed_count, get_label("prompt.stash")
         return f"{count} stashed ({key})" if count else ""
+
+    @property
+    def _focused_place(self) -> Literal["prompt", "queue", "transcript"]:
+        if self._screen.focused is self._transcript:
+            return "transcript"
+        return "queue" if isinstance(self._screen.focused, QueueList) else "prompt"
 
     @property
     def _is_short(self) -> bool:
@@ -146,7 +154,7 @@ class SessionStatus:
             return ""
         hint = str(self._prompt.border_subtitle or "")
         is_urgent = self._hint not in ("", _approval_hint())
-        if is_urgent or self._screen.focused is self._transcript or _shell_hint(self._prompt.text):
+        if is_urgent or self._focused_place != "prompt" or _shell_hint(self._prompt.text):
             return hint
         return self._unseen_hint or self._stash_hint
 
@@ -245,7 +253,11 @@ def quit_hint() -> str:
 
 
 def _busy_hints() -> tuple[str, ...]:
-    return build_hint("chat.stop", "stops"), build_hint("prompt.send", "queues")
+    return (
+        build_hint("chat.stop", "stops"),
+        build_hint("prompt.send", "queues"),
+        build_hint("prompt.steer", "steers"),
+    )
 
 
 def _idle_hints() -> tuple[str, ...]:

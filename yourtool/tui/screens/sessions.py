@@ -9,6 +9,7 @@ from yourtool.store.base import resolve_id
 from yourtool.text import storable
 from yourtool.tui.active_keys import get_keymap
 from yourtool.tui.drafts import Draft, fold_text, normalize_newlines
+from yourtool.tui.message_queue import QueuedMessage
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.transcript.scrollback import render_transcript
 
@@ -120,7 +121,7 @@ def queue_first_prompt(
     if not text:
         return
     draft, queue = _first_draft(text), chat.runner.queue
-    queue.add(draft, first=True)
+    queue.add(QueuedMessage(draft), first=True)
     chat.input.add_to_history(draft)
     if not may_send:
         queue.pause("this is a new session")

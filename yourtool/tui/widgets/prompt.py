@@ -38,8 +38,8 @@ class InputHandler(Protocol):
         """Return whether a draft can be submitted; if not, it stays in the prompt."""
         ...
 
-    def submit(self, draft: Draft) -> None:
-        """Send a draft, which may be empty."""
+    def submit(self, draft: Draft, *, steers: bool = False) -> None:
+        """Send a draft, which may be empty; with `steers`, to the running turn."""
         ...
 
     def recall(self, step: Literal[-1, 1], current: Draft) -> Draft | None:
@@ -224,8 +224,11 @@ class Prompt(TextArea):
         self.run_worker(search, group="completions", exclusive=True)
         return True
 
-    def action_send(self) -> None:
-        """Send the draft, accept the completion, or start a new line after a backslash."""
+    def action_send(self, steers: bool = False) -> None:
+        """Send the draft, accept the completion, or start a new line after a backslash.
+
+        With `steers`, the running turn gets the draft.
+        """
         self._refresh_completions()
         before = self._text_before_cursor()
         if (
@@ -244,7 +247,7 @@ class Prompt(TextArea):
         self._completion.open(None)
         if self._handler.accepts(draft := self.draft):
             self.load(Draft())  # first: `/quit` saves the text of the prompt
-            self._handler.submit(draft)
+            self._handler.submit(draft, steers=steers)
             if not draft.text.startswith("/"):  # a command may put another text here
                 self._bring_back()
 

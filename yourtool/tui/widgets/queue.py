@@ -1,21 +1,33 @@
-"""The list of messages that are sent when the turn ends."""
+"""The two lists of queued messages: for the running turn, and for after it."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 from textual import events
 from textual.content import Content
-from textual.message import Message
 
 from yourtool.text import printable
-from yourtool.tui.active_keys import build_hint
+from yourtool.tui.active_keys import bindings, build_hint
 from yourtool.tui.drafts import Draft
-from yourtool.tui.message_queue import MessageQueue
+from yourtool.tui.message_queue import MessageQueue, QueuedMessage
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
 MAX_ROWS = 4
-"""Rows of messages; the last one counts the others if there are more messages."""
+"""Rows of messages in a list; the last one counts the others if there are more messages."""
+_SHORT_SCREEN_ROWS = 16
+_MAX_ROWS_IF_SHORT = 2
+_TITLE_STEERING = "After the next tool call"
+_TITLE_WAITING = "After this turn"
+
+_Row = tuple[Content, QueuedMessage | None]
 
 
-class QueueList(WrappedWidget):
-    """The first lines of the queued messages in order, below the keys and a reason to wait."""
+class QueueList(WrappedWidget, can_focus=True):
+    """Shows, in the order of sending, the first line of each message, and changes the queue.
+
+    `edit` gets a message that the user edits now, `switch` one for the other list; `leave`
+    moves the focus to the prompt.
+    """
 
     DEFAULT_CSS = """
     QueueList {
@@ -23,57 +35,90 @@ class QueueList(WrappedWidget):
         padding: 0 1;
         color: $text-muted;
         &.-filled { display: block; }
+        .queue--title { text-style: bold; }
+        .queue--selected { background: $primary; color: $background; text-style: bold; }
+        &:ansi .queue--selected {
+            color: $block-cursor-foreground;
+            background: $block-cursor-background;
+        }
     }
     """
+    FOCUS_ON_CLICK = False
+    COMPONENT_CLASSES = {"queue--title", "queue--selected"}  # noqa: RUF012 - Textual's form
+    BINDINGS = bindings("queue")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
 
-    class MessageClicked(Message):
-        """Posted when a queued message is clicked."""
-
-        def __init__(self, at: int) -> None:
-            super().__init__()
-            self.at = at
-
-    def __init__(self, queue: MessageQueue) -> None:
+    def __init__(
+        self,
+        queue: MessageQueue,
+        edit: Callable[[QueuedMessage], None],
+        switch: Callable[[QueuedMessage], None],
+        leave: Callable[[], None],
+    ) -> None:
         super().__init__()
         self._queue = queue
+        self._edit, self._switch, self._leave = edit, switch, leave
+        self._selected: QueuedMessage | None = None
+        self._at = 0
+        """The position of the selected message."""
         self._is_compact = False
-        queue.on_change = self._update
+        queue.observe(self._update)
+
+    # ── rows ────────────────────────────────────────────────────────────────────────────────────
 
     def rows(self, width: int) -> list[Content]:
-        """Draw the head and the messages."""
-        drafts = self._queue.drafts
-        if self._is_compact:
-            rows = [f"{len(drafts)} queued: {_key_hints()}"]
-            return [Content(row).truncate(width, ellipsis=True) for row in rows]
-        rows = self._head(width)
-        visible = drafts[: self._visible_count]
-        rows += [f"{at}. {printable(_first_line(draft))}" for at, draft in enumerate(visible, 1)]
-        if more := len(drafts) - len(visible):
-            rows.append(f"… {more} more")
-        return [Content(row).truncate(width, ellipsis=True) for row in rows]
+        """Draw the titles and the messages."""
+        return [row.truncate(width, ellipsis=True) for row, _ in self._build_rows(width)]
 
-    @property
-    def _visible_count(self) -> int:
-        count = len(self._queue)
-        return count if count <= MAX_ROWS else MAX_ROWS - 1
+    def _build_rows(self, width: int) -> list[_Row]:
+        """Return the rows with the message of each."""
+        queue = self._queue
+        if self._is_compact and not self.has_focus:
+            return [(Content(f"{len(queue)} queued: {_key_hints()}"), None)]
+        rows: list[_Row] = []
+        if queue.steering:
+            title = _TITLE_STEERING if queue.waiting else f"{_TITLE_STEERING}: {_key_hints()}"
+            rows += [self._title(title), *self._list_rows(queue.steering)]
+        if queue.waiting:
+            rows += [*self._waiting_titles(width), *self._list_rows(queue.waiting)]
+        return rows
 
-    def _head(self, width: int) -> list[str]:
-        """Return the keys and the reason of the pause, in two rows if one is too narrow."""
+    def _waiting_titles(self, width: int) -> list[_Row]:
+        """Return the keys and the reason of a pause, in two rows if one is too narrow."""
         reason = self._queue.pause_reason
         if not reason:
-            return [f"queued: {_key_hints()}"]
+            return [self._title(f"{_TITLE_WAITING}: {_key_hints()}")]
         retry = build_hint("chat.retry", "retries") if self._queue.can_retry else ""
         sends, edits = build_hint("prompt.send", "sends"), build_hint("prompt.older", "edits")
         keys = ", ".join(filter(None, (sends, edits, retry)))
-        line = f"paused, {reason}: {keys}"
-        return [line] if len(line) <= width else [f"paused: {reason}", keys]
+        line = f"Paused, {reason}: {keys}"
+        lines = [line] if len(line) <= width else [f"Paused: {reason}", keys]
+        return [self._title(line) for line in lines]
 
-    def on_click(self, event: events.Click) -> None:
-        """Post the index of the clicked message."""
-        heads = len(self._head(max(1, self.content_size.width)))
-        at = event.y - heads
-        if not self._is_compact and 0 <= at < self._visible_count:
-            self.post_message(self.MessageClicked(at))
+    def _title(self, text: str) -> _Row:
+        return Content(text).stylize(self.get_visual_style("queue--title")), None
+
+    def _list_rows(self, messages: Sequence[QueuedMessage]) -> list[_Row]:
+        """Return the rows of one list, those around the selected message if it is long."""
+        limit = _MAX_ROWS_IF_SHORT if self.screen.size.height < _SHORT_SCREEN_ROWS else MAX_ROWS
+        first, count = 0, len(messages)
+        if count > limit:
+            count = limit - 1
+            if self.has_focus and self._selected in messages:
+                at = messages.index(self._selected)
+                first = max(0, min(at - count // 2, len(messages) - count))
+        shown = messages[first : first + count]
+        rows: list[_Row] = [
+            (self._draw(number, message), message)
+            for number, message in enumerate(shown, first + 1)
+        ]
+        if more := len(messages) - len(shown):
+            rows.append((Content(f"… {more} more"), None))
+        return rows
+
+    def _draw(self, number: int, message: QueuedMessage) -> Content:
+        row = Content(f"{number}. {printable(_first_line(message.draft))}")
+        is_selected = self.has_focus and message is self._selected
+        return row.stylize(self.get_visual_style("queue--selected")) if is_selected else row
 
     def set_compact(self, is_small: bool) -> None:
         """Draw all messages in one row, or each in its row."""
@@ -81,7 +126,67 @@ class QueueList(WrappedWidget):
         self.refresh_rows()
 
     def _update(self) -> None:
-        self.set_class(bool(self._queue), "-filled")
+        """Show a change of the queue, and select the next message if the selected one is gone."""
+        entries = self._queue.entries
+        self.set_class(bool(entries), "-filled")
+        if self._selected in entries:
+            self._at = entries.index(self._selected)
+        elif entries:
+            self._at = min(self._at, len(entries) - 1)
+            self._selected = entries[self._at]
+        else:
+            self._selected = None
+            if self.has_focus:
+                self._leave()
+        self.refresh_rows()
+
+    # ── keys ────────────────────────────────────────────────────────────────────────────────────
+
+    def on_focus(self) -> None:
+        """Select the last message."""
+        if len(self._queue):
+            self._select(len(self._queue) - 1)
+
+    def on_blur(self) -> None:
+        """Redraw without a selection."""
+        self.refresh_rows()
+
+    def on_click(self, event: events.Click) -> None:
+        """Edit the message that was clicked."""
+        rows = self._build_rows(max(1, self.content_size.width))
+        message = rows[event.y][1] if 0 <= event.y < len(rows) else None
+        if message is not None:
+            self._edit(message)
+
+    def action_move(self, step: Literal[-1, 1]) -> None:
+        """Select the previous or next message; after the last one, go back to the prompt."""
+        if self._at + step >= len(self._queue):
+            self._leave()
+        else:
+            self._select(max(0, self._at + step))
+
+    def action_edit(self) -> None:
+        """Move the selected message into the prompt."""
+        if self._selected is not None:
+            self._edit(self._selected)
+
+    def action_remove(self) -> None:
+        """Remove the selected message."""
+        if self._selected is not None:
+            self._queue.remove(self._selected)
+
+    def action_reorder(self, step: Literal[-1, 1]) -> None:
+        """Move the selected message in its list."""
+        if self._selected is not None:
+            self._queue.move(self._selected, step)
+
+    def action_switch(self) -> None:
+        """Move the selected message to the other list."""
+        if self._selected is not None:
+            self._switch(self._selected)
+
+    def _select(self, at: int) -> None:
+        self._at, self._selected = at, self._queue.entries[at]
         self.refresh_rows()
 
 
@@ -90,5 +195,5 @@ def _first_line(draft: Draft) -> str:
 
 
 def _key_hints() -> str:
-    hints = build_hint("prompt.older", "edits"), build_hint("chat.unqueue", "drops")
+    hints = build_hint("prompt.older", "edits"), build_hint("chat.queue", "more")
     return ", ".join(filter(None, hints))
