@@ -223,10 +223,9 @@ class ChatScreen(Screen[None]):
 
     def restore_draft(self, draft: Draft, *, selected: bool) -> bool:
         """Put a draft back into the prompt; return False if the prompt has text."""
-        if self.prompt.text:
-            return False
-        self.prompt.load(draft, selected=selected)
-        return True
+        if is_empty := not self.prompt.text:
+            self.prompt.load(draft, selected=selected)
+        return is_empty
 
     def has_text(self) -> bool:
         """Return whether the user is writing something in the prompt."""
@@ -370,10 +369,10 @@ class ChatScreen(Screen[None]):
         """Ctrl+X: go to the queued messages; there, remove the selected one."""
         if self.focused is self.queue_list:
             self.queue_list.action_remove()
-        elif self.prompt.text or not self.queue_list.display:
+            return
+        if self.prompt.text or not self.queue_list.display:
             raise SkipAction
-        else:
-            self.set_focus(self.queue_list)
+        self.set_focus(self.queue_list)
 
     def action_scroll(self, where: str) -> None:
         """Scroll the transcript, or the approval prompt if it is expanded."""
