@@ -95,7 +95,8 @@ class Stage:
     async def _wait(self, condition: Callable[[], bool]) -> None:
         def is_true() -> bool:
             self.app.chat.transcript.update_activity()  # the next tick never comes
-            return condition()
+            is_painted = not self.app.chat.transcript._timeline.changed_items
+            return is_painted and condition()
 
         try:
             await until(self._pilot, is_true)
