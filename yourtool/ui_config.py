@@ -19,6 +19,7 @@ class UiConfig(Struct, frozen=True):
         bool,
         Meta(description="In an approval prompt, `Enter` and `y` allow the call once."),
     ] = False
+    vim: Annotated[bool, Meta(description="Vim's modes and keys in the prompt.")] = False
     status: Annotated[
         tuple[StatusItem, ...],
         Meta(

@@ -48,7 +48,7 @@ def editor(tmp_path, monkeypatch):
 
 async def edit(pilot):
     await press(pilot, "ctrl+g")
-    await until(pilot, lambda: not pilot.app._is_editing)
+    await until(pilot, lambda: not pilot.app._editing.is_running)
     await settle(pilot)
 
 
@@ -204,7 +204,7 @@ async def test_keys_after_ctrl_g_do_not_change_or_send_the_draft(app, editor, tm
         await burst(pilot, *"draft", "ctrl+g", *"abc", "enter")
         assert app.chat.prompt.text == "draft"
         (tmp_path / "go").touch()
-        await until(pilot, lambda: not app._is_editing)
+        await until(pilot, lambda: not app._editing.is_running)
         assert app.chat.prompt.text == "edited"
         assert app.chat.session.sent == []
 
@@ -224,5 +224,5 @@ async def test_quitting_ends_the_editor(app, editor, tmp_path):
         await until(pilot, (tmp_path / "started").exists)
         await app.shut_down()
         await until(pilot, (tmp_path / "ended").exists)
-        await until(pilot, lambda: not app._is_editing)
+        await until(pilot, lambda: not app._editing.is_running)
     assert list((tmp_path / "tmp").iterdir()) == []

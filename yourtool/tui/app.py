@@ -33,7 +33,7 @@ from yourtool.tui.screens.command_results import (
     run_command,
     show_result,
 )
-from yourtool.tui.screens.draft_editing import edit_draft
+from yourtool.tui.screens.draft_editing import DraftEditing
 from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.sessions import (
     build_last_words,
@@ -114,7 +114,7 @@ class YourtoolApp(FirstScreenApp):
         self.last_words = ""
         """What remains to be printed after `run`."""
         self._is_quitting = False
-        self._is_editing = False
+        self._editing = DraftEditing(self.chat)
         self._exit_code = 0
         self.runtime: Runtime | None = None
         self.failed = False
@@ -136,6 +136,7 @@ class YourtoolApp(FirstScreenApp):
             self.animation_level = "none"
         self.set_keymap(use_keymap(settings))
         self.chat.status_line.items = settings.status
+        self.chat.prompt.vim.is_on = settings.vim
         self.chat.approval_prompt.enter_approves = settings.enter_approves
         self._leaves_scrollback = settings.scrollback_on_exit
 
@@ -185,7 +186,7 @@ class YourtoolApp(FirstScreenApp):
         if not isinstance(event, events.Key | events.Paste):
             await super().on_event(event)
             return
-        if self._is_editing or self._leave_page():
+        if self._editing.is_running or self._leave_page():
             return
         if not event.is_forwarded and self.chat.is_mounted:
             self.app_focus = True
@@ -264,14 +265,7 @@ class YourtoolApp(FirstScreenApp):
 
     def action_edit_draft(self) -> None:
         """Ctrl+G: edit the prompt in the user's editor, which gets all keys from now on."""
-        self._is_editing = True
-        self.run_worker(self._edit_draft(), group="editor")
-
-    async def _edit_draft(self) -> None:
-        try:
-            await edit_draft(self.chat, self.shell_settings)
-        finally:
-            self._is_editing = False
+        self._editing.start(self.shell_settings)
 
     async def action_quit(self) -> None:
         """Stop the turn, store its end, close everything and restore the terminal."""
@@ -299,7 +293,7 @@ class YourtoolApp(FirstScreenApp):
         chat = self.chat
         chat.save_draft()
         chat.runner.stop()
-        self.workers.cancel_group(self, "editor")
+        self._editing.stop()
         if (opening := chat.opening) is not None:
             opening.cancel()
             await asyncio.wait([opening], timeout=STOP_SECONDS)

@@ -192,8 +192,9 @@ class ChatScreen(Screen[None]):
         self.status.end_turn()
         self.post_message(self.AttentionNeeded("the turn is over"))
 
+    @on(Prompt.ModeChanged)
     def refresh_status(self) -> None:
-        """Show the queue and whether the turn is stopping."""
+        """Show the queue, the Vim mode and whether the turn is stopping."""
         self.status.refresh()
 
     def set_highlight(self, highlight: HighlighterFactory) -> None:
@@ -299,7 +300,7 @@ class ChatScreen(Screen[None]):
     def action_stop(self) -> None:
         """Esc: close a list, decline a tool call, or stop the turn; twice: go back to a prompt."""
         is_closed = self.transcript.end_search() or self.prompt.close_completions()
-        if is_closed or self.approval_prompt.handle_escape():
+        if is_closed or self.prompt.vim.escape() or self.approval_prompt.handle_escape():
             return
         previous = self.focused
         self.set_focus(self.prompt)
@@ -384,8 +385,8 @@ class ChatScreen(Screen[None]):
 
     @work(group="history", exclusive=True)
     async def action_search_history(self) -> None:
-        """Ctrl+R: search earlier prompts."""
-        if (entries := self.input.entries) is None:
+        """Ctrl+R: search earlier prompts; in Vim's normal mode, redo."""
+        if self.prompt.vim.redo() or (entries := self.input.entries) is None:
             return
         picked = await self.app.push_screen_wait(Picker("Prompts", history_choices(entries)))
         if picked is not None:

@@ -6,6 +6,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from msgspec.structs import replace
+from textual.worker import Worker
 
 from yourtool.errors import UsageError
 from yourtool.terminal_modes import Settings
@@ -15,7 +16,32 @@ from yourtool.tui.external_editor import edit_text, find_editor
 from yourtool.tui.screens.chat import ChatScreen
 
 
-async def edit_draft(chat: ChatScreen, settings: Settings | None) -> None:
+class DraftEditing:
+    """Opens the draft in the editor; the interface ignores keys while it runs."""
+
+    def __init__(self, chat: ChatScreen) -> None:
+        self.is_running = False
+        self._chat = chat
+        self._worker: Worker[None] | None = None
+
+    def start(self, settings: Settings | None) -> None:
+        """Open the editor, which gets the terminal with the given settings."""
+        self.is_running = True
+        self._worker = self._chat.run_worker(self._run(settings), group="editor")
+
+    def stop(self) -> None:
+        """End the editor, because the program quits."""
+        if self._worker is not None:
+            self._worker.cancel()
+
+    async def _run(self, settings: Settings | None) -> None:
+        try:
+            await _edit_draft(self._chat, settings)
+        finally:
+            self.is_running = False
+
+
+async def _edit_draft(chat: ChatScreen, settings: Settings | None) -> None:
     """Edit the draft; it does not change if the editor fails. Chips stand for their pastes."""
     before = chat.prompt.draft
     chat.save_draft()

@@ -196,7 +196,10 @@ class SessionStatus:
         self._transcript.update_activity()
         if (session := runner.session) is None:
             self._line.status = StatusFields(
-                model=self.without_session, queued=len(runner.queue), alert=alert
+                model=self.without_session,
+                queued=len(runner.queue),
+                alert=alert,
+                vim_mode=self._prompt.vim.mode,
             )
             return
         state, model = session.state, session.model
@@ -205,6 +208,7 @@ class SessionStatus:
         self._line.status = StatusFields(
             model=model.id,
             pending_model="" if pending is None else pending or "default",
+            vim_mode=self._prompt.vim.mode,
             mode=session.mode.value,
             context=min(100, 100 * state.context_tokens // window) if window else None,
             cost=format_spending(state.cost_usd, unpriced=state.unpriced),

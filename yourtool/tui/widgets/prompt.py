@@ -24,6 +24,7 @@ from yourtool.tui.drafts import (
     trailing_chip_length,
 )
 from yourtool.tui.widgets.completion import CompletionList
+from yourtool.tui.widgets.vim_keys import VimKeys
 
 DRAFT_DELAY_SECONDS = 0.3
 
@@ -79,6 +80,8 @@ class Prompt(TextArea):
     """
     BINDINGS = bindings("prompt")  # pyright: ignore[reportAssignmentType] - a list of Binding is one of BindingType
 
+    ModeChanged = VimKeys.ModeChanged
+
     class TypingPaused(Message):
         """Posted when typing pauses and the draft should be saved."""
 
@@ -102,6 +105,7 @@ class Prompt(TextArea):
         """`leave` moves the focus after Tab with nothing to complete."""
         super().__init__(soft_wrap=True, highlight_cursor_line=False)
         self.cursor_blink = False
+        self.vim = VimKeys(self)
         self._handler = handler
         self._leave = leave
         self._completer = completer
@@ -127,7 +131,11 @@ class Prompt(TextArea):
         return bool(self.text) and super().check_consume_key(key, character)
 
     def insert_typed(self, character: str) -> None:
-        """Insert a character that was typed."""
+        """Insert a character that was typed, or run it as a command of Vim's normal mode."""
+        if self.vim.is_normal:
+            if not self.vim.press(character) and character in "jk":  # at the edge of the text
+                self._recall(1 if character == "j" else -1)
+            return
         self._replace_via_keyboard(character, *self.selection)
 
     def on_text_area_changed(self) -> None:
@@ -151,6 +159,7 @@ class Prompt(TextArea):
         With `selected`, the next key replaces the text unless the cursor moves first.
         """
         self._pastes, self._attachments = draft.pastes, draft.attachments
+        self.vim.reset(draft.text)
         self.load_text(draft.text)
         self.move_cursor(self.document.end)
         if selected:

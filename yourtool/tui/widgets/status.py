@@ -21,6 +21,7 @@ class StatusFields(Struct, frozen=True, kw_only=True):
 
     model: str = ""
     pending_model: str = ""
+    vim_mode: str = ""
     mode: str = ""
     context: int | None = None
     """Percentage of the context window in use."""
@@ -78,6 +79,8 @@ def status_parts(
         found.append(StatusPart(0, status.alert, "$text-accent"))
     if status.activity:
         found.append(StatusPart(0, status.activity, "$warning"))
+    if status.vim_mode:
+        found.append(StatusPart(0, status.vim_mode, "$text-accent"))
     if status.mode == "auto" and "mode" not in items:
         items = (*items, "mode")
     parts = _chosen_parts(status, narrow=narrow)

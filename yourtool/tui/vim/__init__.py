@@ -1,0 +1,1 @@
+"""Vim keys on a text and a caret, without a screen."""
