@@ -100,6 +100,17 @@ def test_an_invalid_variable_is_reported_by_name(paths):
         load_config(paths, {"YOURTOOL_MODE": "yolo"})
 
 
+@pytest.mark.req("R-CONF-09")
+def test_mode_auto_is_for_one_run_and_neither_the_file_nor_a_variable_sets_it(paths):
+    with pytest.raises(ConfigError, match=r"environment YOURTOOL_MODE: `mode`: .*`--mode auto`"):
+        load_config(paths, {"YOURTOOL_MODE": "auto"})
+    assert load_config(paths, {}, {"mode": "auto"}).mode is Mode.AUTO
+    config_file(paths).write_text('theme = "light"\nmode = "auto"\n')
+    with pytest.raises(ConfigError, match=r"config\.toml:2: `mode`: .*`/mode auto`"):
+        load_config(paths, {})
+    assert load_report(paths, {}).config.mode is Mode.ASK
+
+
 def test_all_problems_are_reported_and_valid_values_still_apply(paths):
     write(paths, 'modle = "x"\ntheme = "light"\nmode = "no"\n')
     examined = load_report(paths, {})

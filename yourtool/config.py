@@ -132,7 +132,11 @@ class Config(Struct, frozen=True):
         ),
     ] = AUTO_THEME
     mode: Annotated[
-        Mode, Meta(description="The approval mode: `ask`, `accept-edits`, `plan` or `auto`.")
+        Mode,
+        Meta(
+            description="The approval mode: `ask`, `accept-edits` or `plan`; `--mode auto` is only"
+            " for one run."
+        ),
     ] = Mode.ASK
     effort: Annotated[
         Effort | None,
@@ -268,14 +272,16 @@ def load_report(
     text, values, problems = _read(file)
     found: dict[TableKey, tuple[Any, str]] = {}
     for key, outcome in iter_leaves(values, Config):
-        if isinstance(outcome, Fault):
-            problems.append(_problem(outcome, str(file), line_of(text, key), key))
+        if (fault := _find_fault(key, outcome)) is not None:
+            problems.append(_problem(fault, str(file), line_of(text, key), key))
         else:
             found[key] = outcome, str(file)
     for key, value, source in _overrides(os.environ if environ is None else environ, options or {}):
         [(_, outcome)] = iter_leaves(build_tables({key: value}), Config)
-        if isinstance(outcome, Fault):
-            problems.append(_problem(outcome, source, None, key))
+        is_option = source.startswith("option")
+        fault = outcome if is_option else _find_fault(key, outcome)
+        if isinstance(fault, Fault):
+            problems.append(_problem(fault, source, None, key))
         else:
             found[key] = outcome, source
     config = msgspec.convert(
@@ -328,6 +334,13 @@ def _create(path: Path, content: str) -> None:
         return
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(content)
+
+
+def _find_fault(key: TableKey, outcome: Any) -> Fault | None:
+    """Return what is wrong with a value of a file or a variable; `auto` is for one run only."""
+    if key == ("mode",) and outcome == Mode.AUTO:
+        return Fault("`auto` is not a default: use `--mode auto`, or `/mode auto` in a session")
+    return outcome if isinstance(outcome, Fault) else None
 
 
 def _problem(fault: Fault, where: str, line: int | None, key: TableKey) -> Problem:

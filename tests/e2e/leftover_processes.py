@@ -23,7 +23,7 @@ def prepare(workspace: Path, home: Path) -> None:
     home.mkdir(exist_ok=True)
     (home / "script.json").write_text(json.dumps({"replies": [[call], [{"say": "Done."}]]}))
     (home / "config.toml").write_text(
-        'model = "demo:file"\nmode = "auto"\n'
+        'model = "demo:file"\n'
         f"[providers.demo]\nquirks = {{ script = {json.dumps(str(home / 'script.json'))} }}\n"
     )
 

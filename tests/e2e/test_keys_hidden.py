@@ -33,7 +33,7 @@ def place(tmp_path):
     call = {"call": "shell", "input": {"command": "sh look.sh; ps e -o args"}}
     (home / "script.json").write_text(json.dumps({"replies": [[call], [{"say": "Done."}]]}))
     (home / "config.toml").write_text(
-        'model = "demo:file"\nmode = "auto"\n'
+        'model = "demo:file"\n'
         f"[providers.demo]\nquirks = {{ script = {json.dumps(str(home / 'script.json'))} }}\n"
     )
     return work, home
@@ -51,7 +51,7 @@ def stored(home):
 def test_command_of_the_model_finds_no_key_in_any_parent_process(place):
     work, home = place
     done = subprocess.run(
-        [*YOURTOOL, "-p", "go", "--output-format", "stream-json"],
+        [*YOURTOOL, "--mode", "auto", "-p", "go", "--output-format", "stream-json"],
         cwd=work,
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environ(home)},
         stdin=subprocess.DEVNULL,

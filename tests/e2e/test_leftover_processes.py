@@ -28,7 +28,7 @@ def place(tmp_path):
 @contextmanager
 def headless(work, home):
     run = subprocess.Popen(
-        [*YOURTOOL, "-p", "go"],
+        [*YOURTOOL, "--mode", "auto", "-p", "go"],
         cwd=work,
         env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "YOURTOOL_HOME": str(home)},
         stdin=subprocess.DEVNULL,
@@ -114,7 +114,7 @@ def test_only_hidden_daemons_survive_when_both_parents_are_killed(place):
 
 
 def open_interface(work, home):
-    return Terminal(YOURTOOL, cwd=work, env={"YOURTOOL_HOME": str(home)})
+    return Terminal([*YOURTOOL, "--mode", "auto"], cwd=work, env={"YOURTOOL_HOME": str(home)})
 
 
 @pytest.mark.parametrize(
