@@ -32,6 +32,7 @@ BUILT = {
     "yourtool/tui/transcript/search.py: f'{between}\\\\s+{between}'.join(parts)": [
         r"a[*_`]*b[*_`]*\s+[*_`]*b[*_`]*a"
     ],
+    "yourtool/tui/choice_filter.py: subsequence_pattern(letters)": [subsequence_pattern("aab")],
     "yourtool/tui/completer.py: subsequence_pattern(folded_query)": [subsequence_pattern("aab")],
 }
 """Patterns that are built at run time, by location, with examples."""

@@ -10,6 +10,10 @@ StatusItem: TypeAlias = Literal["model", "mode", "context", "cost", "queued", "b
 """A part of the status line that the user can choose."""
 
 
+FileMentions: TypeAlias = Literal["attach", "mention"]
+"""What happens with a file that a prompt mentions."""
+
+
 class UiConfig(Struct, frozen=True):
     """The terminal interface."""
 
@@ -38,6 +42,13 @@ class UiConfig(Struct, frozen=True):
             " the names."
         ),
     ] = {}
+    file_mentions: Annotated[
+        FileMentions,
+        Meta(
+            description="Whether the content of an `@file`, and of images whose paths are in a"
+            " prompt, is sent with it (`attach`), or only the name (`mention`)."
+        ),
+    ] = "attach"
     scrollback_on_exit: Annotated[
         bool, Meta(description="Print the end of the conversation in the terminal on exit.")
     ] = True

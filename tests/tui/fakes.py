@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import TypeAlias
 
 from yourtool.agent.history.state import State
+from yourtool.agent.input.mentioned_files import MentionedFiles
 from yourtool.amounts import Spending
 from yourtool.config import Config, Mode
 from yourtool.effects import Confirmation, Decision, Preview, SideEffects
@@ -28,14 +29,18 @@ from yourtool.events.turns import (
     TurnSteered,
 )
 from yourtool.interrupt import Interrupt, Interrupted
+from yourtool.masking import Mask
 from yourtool.messages.blocks import ContentBlock, DocumentBlock, TextBlock
 from yourtool.messages.message import MESSAGE_TYPES, METADATA_TYPES, Message, Role
 from yourtool.messages.metadata import MessageMetadata, ReplyMetadata, StopReason
 from yourtool.messages.usage import Usage, UsageExtra
 from yourtool.models import AdapterCapabilities, Effort, Model, Price
 from yourtool.paths import Paths
+from yourtool.permissions.gate import Gate
+from yourtool.permissions.rules import RuleSet
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.store.base import MessageExcerpt
+from yourtool.tools.workspace import FileReads, Workspace
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SONNET = Model(
@@ -204,6 +209,13 @@ class FakeSession:
 
     def effort_summary(self) -> str:
         return f"Thinking: {self.effort}."
+
+    @property
+    def mentioned_files(self) -> MentionedFiles:
+        workspace, gate = Workspace(self.workspace), Gate(RuleSet(), Mode.ASK)
+        return MentionedFiles(
+            workspace, gate, FileReads(), lambda: Mask(()), self.find_rejection, True
+        )
 
     @property
     def busy(self) -> bool:

@@ -12,9 +12,10 @@ from yourtool.agent.input.attachments import attachment_from_bytes, read_attachm
 from yourtool.blobs import read_blob
 from yourtool.errors import UsageError
 from yourtool.messages.blocks import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock
+from yourtool.messages.message import PromptMessage, now
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.completer import Completer
-from yourtool.tui.pending_attachments import count_attachments
+from yourtool.tui.pending_attachments import describe_attachments
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -254,6 +255,56 @@ async def test_model_without_images_is_reported_with_the_chip(chat):
     await until(pilot, lambda: told in " ".join(screen_text(pilot.app).split()))
 
 
+async def test_mentioned_file_is_shown_and_sent_with_the_prompt(chat):
+    pilot, session, _ = chat
+    (session.workspace / "tally.py").write_text("[bold]print[/bold]\n")
+    (session.workspace / ".env").write_text("KEY=1")
+    await press(pilot, *"fix @tally.py @.env")
+    told = "With the prompt: tally.py, 19 bytes · .env, only mentioned: it may contain credentials"
+    await until(pilot, lambda: told in " ".join(screen_text(pilot.app).split()))
+    await press(pilot, "escape", "enter")
+    await until(pilot, lambda: session.sent == ["fix @tally.py @.env"])
+    assert session.content[1:] == (TextBlock("The file tally.py:\n\n[bold]print[/bold]\n"),)
+    await until(pilot, lambda: "With the prompt" not in screen_text(pilot.app))
+
+
+async def test_mentions_in_a_folded_paste_and_in_commands_are_text(chat):
+    pilot, session, _ = chat
+    (session.workspace / "tally.py").write_text("print()\n")
+    prompt = pilot.app.chat.prompt
+    prompt.paste("@tally.py\n" * 20)
+    await press(pilot, "enter")
+    await until(pilot, lambda: session.content == "@tally.py\n" * 20)
+    await until(pilot, lambda: not pilot.app.chat.runner.is_running)
+    preview = pilot.app.chat.mention_preview
+    for text in ("!cat @tally.py", "/attach @tally.py"):
+        preview.update(session, text)
+        await settle(pilot)
+        assert "With the prompt" not in screen_text(pilot.app)
+    preview.update(session, "see @tally.py")
+    await until(pilot, lambda: "With the prompt: tally.py" in screen_text(pilot.app))
+    preview.update(session, "see")
+    await until(pilot, lambda: "With the prompt" not in screen_text(pilot.app))
+
+
+async def test_typed_path_of_an_image_is_sent_as_image(chat):
+    pilot, session, _ = chat
+    await say(pilot, f"what is on {session.workspace}/cat.png?")
+    await until(pilot, lambda: session.sent)
+    assert [type(block) for block in session.content] == [TextBlock, ImageBlock]
+
+
+def test_attached_files_are_not_part_of_the_shown_text():
+    content = (TextBlock("fix @a.py"), TextBlock("The file a.py:\n\nprint()\n"), TextBlock(" now"))
+    prompt = PromptMessage(id="1", session_id="s", content=content, created_at=now())
+    assert prompt.text_without_files == "fix @a.py now"
+    assert describe_attachments(content) == "a.py (8 bytes)"
+    alone = (TextBlock("The file a.py:\n\nis broken"),)
+    assert describe_attachments(alone) == ""
+    pasted = PromptMessage(id="1", session_id="s", content=alone, created_at=now())
+    assert pasted.text_without_files == alone[0].text
+
+
 def test_attach_completes_files():
     completer = Completer()
     assert completer.needs_files("/attach c")
@@ -265,8 +316,8 @@ def test_attach_completes_files():
 def test_attachments_are_counted_by_kind():
     source = ImageSource("url", "https://example.org/a")
     picture = ImageBlock(source, "image/png")
-    assert count_attachments((TextBlock("x"),)) == ""
-    assert count_attachments((picture, DocumentBlock(source, "application/pdf"), picture)) == (
+    assert describe_attachments((TextBlock("x"),)) == ""
+    assert describe_attachments((picture, DocumentBlock(source, "application/pdf"), picture)) == (
         "2 images, 1 document"
     )
-    assert count_attachments((AudioBlock(source, "audio/wav"),)) == "1 audio file"
+    assert describe_attachments((AudioBlock(source, "audio/wav"),)) == "1 audio file"

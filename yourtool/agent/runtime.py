@@ -386,6 +386,7 @@ class Runtime:
             effort=config.effort,
             cache_retention=config.cache_retention,
             thinking_on_swap=config.thinking_on_swap,
+            attaches_mentions=config.ui.file_mentions == "attach",
             output_schema=options.output_schema,
             limits=config.limits,
             max_requests=options.max_turns,

@@ -49,6 +49,8 @@ class SessionEnvironment:
     """Returns the mask that replaces keys in calls and results; blocks on the file system."""
     pricing_version: str
     interactive: bool = True
+    attaches_mentions: bool = True
+    """Whether the content of the files that a prompt mentions is sent."""
 
     effort: Effort | None = None
     """Reasoning effort of the next turn; None: the default of each model."""

@@ -3,6 +3,7 @@
 The content of a message is an ordered tuple of typed blocks, never a bare string.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, TypeAlias
 
@@ -24,6 +25,21 @@ class TextBlock(Struct, frozen=True, tag_field="type", tag="text"):
 
     text: str
     critical: Critical = msgspec.UNSET
+
+
+_FILE = re.compile(r"The file ([^\n]{1,1000}):\n\n")
+
+
+def build_file_block(name: str, text: str) -> TextBlock:
+    """Return the block of a text file that is attached to a prompt."""
+    return TextBlock(f"The file {name}:\n\n{text}")
+
+
+def parse_file_block(block: TextBlock) -> tuple[str, int] | None:
+    """Return the name and the size in bytes of an attached text file; None for other text."""
+    if (start := _FILE.match(block.text)) is None:
+        return None
+    return start[1], len(block.text[start.end() :].encode("utf-8", "replace"))
 
 
 class ToolUseBlock(Struct, frozen=True, tag_field="type", tag="tool_use"):

@@ -12,7 +12,13 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from yourtool.messages.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
+from yourtool.messages.blocks import (
+    ContentBlock,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    parse_file_block,
+)
 from yourtool.messages.metadata import (
     MessageMetadata,
     Origin,
@@ -58,6 +64,15 @@ class Message(Struct, frozen=True, kw_only=True, weakref=True):
     def text(self) -> str:
         """All text blocks, joined without a separator."""
         return "".join(block.text for block in self.content if isinstance(block, TextBlock))
+
+    @property
+    def text_without_files(self) -> str:
+        """The text blocks of a prompt without those of attached files, which follow the first."""
+        return "".join(
+            block.text
+            for at, block in enumerate(self.content)
+            if isinstance(block, TextBlock) and (at == 0 or parse_file_block(block) is None)
+        )
 
     @property
     def is_prompt(self) -> bool:

@@ -235,13 +235,8 @@ class YourtoolApp(FirstScreenApp):
 
     def _type(self, event: events.Key | events.Paste) -> None:
         """Insert text into the prompt, which gets the focus."""
-        prompt = self.chat.prompt
-        if isinstance(event, events.Paste):
-            self.chat.set_focus(prompt)
-            prompt.paste(event.text)
-        elif event.is_printable and event.character is not None:
-            self.chat.set_focus(prompt)
-            prompt.insert_typed(event.character)
+        if self.chat.prompt.insert_typed(event):
+            self.chat.set_focus(self.chat.prompt)
 
     def copy_to_clipboard(self, text: str) -> None:
         """Copy a text in the background, and show where it was copied."""

@@ -103,6 +103,11 @@ def format_attachment_chip(number: int, block: MediaBlock, name: str, size: int)
     return f"[{_KINDS[type(block)]} #{number}: {', '.join(filter(None, parts))}]"
 
 
+def may_mention_files(text: str) -> bool:
+    """Whether a text can contain `@file` or the path of an image; most texts do not."""
+    return "@" in text or "/" in text
+
+
 def trailing_chip_length(draft: Draft, text: str) -> int:
     """Return the length of the chip of `draft` at the end of `text`, or 0 without one."""
     for each in draft.attachments:

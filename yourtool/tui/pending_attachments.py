@@ -1,9 +1,10 @@
 """The attachments of the next prompt and their notice."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from yourtool.amounts import format_size
 from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
@@ -11,7 +12,9 @@ from yourtool.messages.blocks import (
     ImageBlock,
     MediaBlock,
     TextBlock,
+    parse_file_block,
 )
+from yourtool.text import printable
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.input.attachments import Attachment
@@ -65,8 +68,14 @@ class PendingAttachments:
         )
 
 
-def count_attachments(content: Iterable[ContentBlock]) -> str:
-    """Return the number of attachments in a message, such as `2 images, 1 document`."""
+def describe_attachments(content: Sequence[ContentBlock]) -> str:
+    """Return what a prompt has besides its text, such as `2 images, tally.py (1.2 KiB)`."""
     kinds = ((ImageBlock, "image"), (AudioBlock, "audio file"), (DocumentBlock, "document"))
     found = Counter(word for block in content for kind, word in kinds if isinstance(block, kind))
-    return ", ".join(f"{n} {kind}" if n == 1 else f"{n} {kind}s" for kind, n in found.items())
+    counts = [f"{n} {kind}" if n == 1 else f"{n} {kind}s" for kind, n in found.items()]
+    files = [
+        f"{printable(file[0])} ({format_size(file[1])})"
+        for block in content[1:]
+        if isinstance(block, TextBlock) and (file := parse_file_block(block)) is not None
+    ]
+    return ", ".join((*counts, *files))

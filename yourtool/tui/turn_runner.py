@@ -19,7 +19,7 @@ from yourtool.events.tools import ShellRan
 from yourtool.events.turns import TurnCancelled, TurnStarted, TurnSteered
 from yourtool.messages.blocks import ContentBlock, MediaBlock, TextBlock
 from yourtool.models import TOUR_ID
-from yourtool.tui.drafts import Draft
+from yourtool.tui.drafts import Draft, may_mention_files
 from yourtool.tui.message_queue import MessageQueue, QueuedMessage, QueuePlace
 from yourtool.tui.pending_attachments import PendingAttachments
 from yourtool.tui.slices import Slices
@@ -341,7 +341,8 @@ def _start_events(
     text = draft.full_text
     if draft.text.startswith("!") and isinstance(line := parse_input(text), ShellLine):
         return session.run_shell(line.command, shared=line.shared)
-    return session.send(attachments.build_content(_unescape(text), _media(draft)))
+    content = attachments.build_content(_unescape(text), _media(draft))
+    return _send_with_files(session, draft.text, content)
 
 
 def _media(draft: Draft) -> tuple[MediaBlock, ...]:
@@ -352,6 +353,25 @@ def _media(draft: Draft) -> tuple[MediaBlock, ...]:
 def _unescape(text: str) -> str:
     r"""Return a message without the backslash of a literal `!`."""
     return text[1:] if text.startswith("\\!") else text
+
+
+async def _send_with_files(
+    session: "Session", typed: str, content: str | tuple[ContentBlock, ...]
+) -> AsyncGenerator[Event, None]:
+    """Send a prompt with the files that its typed text mentions, not those in folded pastes."""
+    if may_mention_files(typed):
+        blocks = await asyncio.to_thread(_read_files, session, typed)
+        if blocks:
+            first = (TextBlock(content),) if isinstance(content, str) else content
+            content = (*first, *blocks)
+    async with aclosing(session.send(content)) as events:
+        async for event in events:
+            yield event
+
+
+def _read_files(session: "Session", text: str) -> tuple[ContentBlock, ...]:
+    files = session.mentioned_files
+    return files.read(files.find(text))
 
 
 def _stop_reason(event: Event) -> str:

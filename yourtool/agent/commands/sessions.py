@@ -113,7 +113,7 @@ async def export_session(session: "Session", runtime: "Runtime", argument: str) 
     if prompt is None:
         raise UsageError("Nothing to export yet; send a message first.")
     where = session.project
-    title = await asyncio.to_thread(runtime.mask_keys, prompt.text)
+    title = await asyncio.to_thread(runtime.mask_keys, prompt.text_without_files)
     file, exists = await asyncio.to_thread(_find_export_file, where, argument, title)
 
     async def write(choice: str) -> CommandResults:
@@ -135,7 +135,7 @@ def prompt_choices(prompts: Sequence[Message], now: datetime) -> tuple[Choice, .
     rows: list[Choice] = []
     for number, each in reversed(list(enumerate(prompts, 1))):
         age = format_age(now - each.created_at)
-        title = " ".join(each.text[:_LONGEST_TITLE].split()) or "(no text)"
+        title = " ".join(each.text_without_files[:_LONGEST_TITLE].split()) or "(no text)"
         rows.append(Choice(each.id, title, f"before prompt {number} · {age}"))
     return tuple(rows)
 

@@ -68,7 +68,7 @@ def describe_commands() -> tuple[Section, ...]:
     )
     mentions = (
         ("@MODEL text", "send this message to another model"),
-        ("@path", "mention a file; `\\@` is a literal @"),
+        ("@path", "send a file with the message; `\\@` is a literal @"),
     )
     shell = (
         ("!command", "run a shell command between turns; the model sees its output"),

@@ -18,7 +18,7 @@ from yourtool.messages.blocks import (
     DocumentBlock,
     ImageBlock,
     ImageSource,
-    TextBlock,
+    build_file_block,
 )
 from yourtool.providers.media_types import (
     AUDIO_TYPES,
@@ -97,7 +97,7 @@ def attachment_from_bytes(content: bytes, name: str) -> Attachment:
     if kind in IMAGE_TYPES or unsupported_format(content):
         return _build_image_attachment(content, name)
     if kind is None:
-        return Attachment(TextBlock(_decode_text(content, name)), name)
+        return Attachment(build_file_block(name, _decode_text(content, name)), name)
     source = _build_base64_source(content)
     if kind in AUDIO_TYPES:
         return Attachment(AudioBlock(source, kind), name, _type_mismatch_notice(name, kind))
@@ -165,7 +165,7 @@ def _decode_text(content: bytes, name: str) -> str:
             " MP3, Ogg, FLAC), PDFs and text documents"
         )
     _check_size(name, content, MAX_TEXT_BYTES)
-    return storable(f"The file {name}:\n\n{text}")
+    return storable(text)
 
 
 def _type_mismatch_notice(name: str, kind: str | None) -> str:

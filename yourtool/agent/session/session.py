@@ -17,6 +17,7 @@ from pathlib import Path
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
+from yourtool.agent.input.mentioned_files import MentionedFiles
 from yourtool.agent.input.mentions import AddressedPrompt, parse_address
 from yourtool.agent.input.user_shell import UserShell
 from yourtool.agent.routes import to_routing_record
@@ -141,6 +142,14 @@ class Session:
             names = (name for name in found if name.isprintable() and " " not in name)
             return list(islice(names, limit))
         return []
+
+    @property
+    def mentioned_files(self) -> MentionedFiles:
+        """The files that prompts mention."""
+        env, attaches = self._env, self._env.attaches_mentions
+        return MentionedFiles(
+            env.workspace, env.gate, self._reads, env.mask, self.find_rejection, attaches
+        )
 
     async def load_model_description(self) -> None:
         """Load the description of the next turn's model from its server if it is unknown."""

@@ -27,6 +27,7 @@ from yourtool.tui.message_queue import QueuedMessage
 from yourtool.tui.pending_attachments import PendingAttachments
 from yourtool.tui.prompt_history import history_choices
 from yourtool.tui.prompt_input import PromptInput
+from yourtool.tui.screens.mention_preview import MentionPreview
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.session_status import SessionStatus, go_back_hint, quit_hint
@@ -90,15 +91,13 @@ class ChatScreen(Screen[None]):
         """`run_command` runs a slash command and shows its results on the screen."""
         super().__init__()
         self.runtime: Runtime | None = None
-        self.highlight: HighlighterFactory | None = None
-        """The colours of code, once they are loaded."""
-        self.opening: asyncio.Task[Any] | None = None
-        """The task that opens another session."""
-        self.completer = Completer()
+        self.highlight: HighlighterFactory | None = None  # for code, once it is loaded
+        self.opening: asyncio.Task[Any] | None = None  # opens another session
+        self.completer, self._completion_list = Completer(), CompletionList()
         self.transcript, self.banner, self.status_line = Transcript(clock), Banner(), StatusLine()
         self.attachments = PendingAttachments(lambda text: self.banner.set_notice("attached", text))
+        self.mention_preview = MentionPreview(self, self.banner)
         self.runner = TurnRunner(self, self.attachments)
-        self._completion_list = CompletionList()
         self.input = PromptInput(self.runner, self.warn)
         self.prompt = Prompt(self.completer, self._completion_list, self.input, self.leave_prompt)
         self.queue_list = QueueList(
@@ -236,7 +235,7 @@ class ChatScreen(Screen[None]):
         """Run a slash command."""
         await self._run_command(self, invocation)
 
-    # ── the prompt ──────────────────────────────────────────────────────────────────────────────
+    # ── the prompt and other widgets ────────────────────────────────────────────────────────────
 
     def _restore_last_draft(self, runtime: "Runtime") -> None:
         left = self.input.open_history(runtime.paths.state, runtime.options.workspace)
@@ -250,6 +249,7 @@ class ChatScreen(Screen[None]):
     def save_draft(self) -> None:
         """Save the text in the prompt."""
         self.input.save(self.prompt.draft)
+        self.mention_preview.update(self.session, self.prompt.text)
 
     def leave_prompt(self) -> None:
         """Focus the open approval prompt, or else the transcript."""
@@ -257,8 +257,6 @@ class ChatScreen(Screen[None]):
             self.set_focus(self.transcript)
         else:
             self.approval_prompt.focus_when_safe()
-
-    # ── messages of widgets ─────────────────────────────────────────────────────────────────────
 
     @on(events.DescendantFocus)
     @on(events.DescendantBlur)

@@ -54,7 +54,7 @@ from yourtool.events.turns import (
 from yourtool.messages.blocks import ContentBlock, TextBlock, ToolUseBlock
 from yourtool.messages.message import Message
 from yourtool.messages.metadata import Audience
-from yourtool.tui.pending_attachments import count_attachments
+from yourtool.tui.pending_attachments import describe_attachments
 from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.transcript import turn_results
 from yourtool.tui.transcript.activity import TokenCount
@@ -290,7 +290,9 @@ class Timeline:
     def _add_user_message(self, message: Message) -> None:
         if message.metadata.audience is Audience.MODEL:
             return
-        self._add(UserMessageItem(message.text, count_attachments(message.content)))
+        self._add(
+            UserMessageItem(message.text_without_files, describe_attachments(message.content))
+        )
         self.message_items[message.id] = self.items[-1]
 
     def _resolve_failure(self) -> None:

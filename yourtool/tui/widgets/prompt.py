@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
+from textual import events
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
@@ -130,8 +131,20 @@ class Prompt(TextArea):
         """Whether a key is text; in an empty prompt the screen handles its keys first."""
         return bool(self.text) and super().check_consume_key(key, character)
 
-    def insert_typed(self, character: str) -> None:
-        """Insert a character that was typed, or run it as a command of Vim's normal mode."""
+    def insert_typed(self, event: events.Key | events.Paste) -> bool:
+        """Insert the text of a key or a paste, or run it as a command of Vim's normal mode.
+
+        Returns False for another key.
+        """
+        if isinstance(event, events.Paste):
+            self.paste(event.text)
+        elif event.is_printable and event.character is not None:
+            self._insert_character(event.character)
+        else:
+            return False
+        return True
+
+    def _insert_character(self, character: str) -> None:
         if self.vim.is_normal:
             if not self.vim.press(character) and character in "jk":  # at the edge of the text
                 self._recall(1 if character == "j" else -1)
