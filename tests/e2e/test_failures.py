@@ -22,7 +22,7 @@ def test_a_refused_key_pauses_the_queue_and_a_retry_sends_the_rest_in_order(work
             for at, prompt in enumerate(("two", "three", "four"), 1):
                 terminal.say(prompt)
                 terminal.wait(f"{at}\\. {prompt}")
-            terminal.wait("paused, the turn failed: Enter sends, Up edits, Ctrl\\+T retries")
+            terminal.wait("Paused, the turn failed: Enter sends, Up edits, Ctrl\\+T retries")
             assert len(server.requests) == 2
             terminal.send("\x14")
             terminal.wait(lambda _text: len(server.requests) == 3)

@@ -130,9 +130,9 @@ async def test_first_prompt_can_be_a_command(opened):
 @pytest.mark.parametrize(
     ("text", "options", "reason"),
     [
-        ("/frobnicate", {}, "paused, the command is not valid"),
-        ("go on", {"continue_last": True}, "paused, this is a new session"),
-        ("go on", {"resume": "01NOTHING"}, "paused, this is a new session"),
+        ("/frobnicate", {}, "Paused, the command is not valid"),
+        ("go on", {"continue_last": True}, "Paused, this is a new session"),
+        ("go on", {"resume": "01NOTHING"}, "Paused, this is a new session"),
     ],
 )
 async def test_first_prompt_that_might_surprise_waits_for_enter(opened, text, options, reason):
