@@ -3,12 +3,12 @@
 import os
 import re
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from msgspec import Struct
 
 from yourtool.permissions.credential_files import is_credential_file
+from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.shell.plain import parse_plain
 from yourtool.permissions.shell.programs import find_row, only_reads
 from yourtool.permissions.shell.specs import CommandSpec
@@ -16,9 +16,9 @@ from yourtool.permissions.shell.specs import CommandSpec
 _GLOB = re.compile(r"[*?\[]")
 _MAX_GIT_CONFIG = 2**18
 _GIT_HELPER = re.compile(
-    r"(?:^|\])\s*(?:\[\s*(?:alias|filter|include|includeif|gpg|credential)\b"
-    r"|(?:command|external|textconv|driver|pager|editor|hookspath|sshcommand|program|fsmonitor)\s*=)",
-    re.IGNORECASE | re.MULTILINE,
+    r"\[ *+(?:alias|filter|include|includeif|gpg|credential)\b"
+    r"|\b(?:command|external|textconv|driver|pager|editor|hookspath|sshcommand|program|fsmonitor)\b",
+    re.IGNORECASE,
 )
 """Settings of a repository that name programs, or other files of settings."""
 
@@ -44,7 +44,7 @@ class Place(Struct, frozen=True):
             names = [name for name in os.listdir(self.directory / folder) if name[0] != "."]  # noqa: PTH208 - names only
         except OSError:
             return False
-        matches = [name for name in names if "[" in pattern or fnmatchcase(name, pattern)]
+        matches = [name for name in names if "[" in pattern or matches_glob(pattern, name)]
         return all(self._is_readable(f"{folder or '.'}/{name}") for name in (*matches, "."))
 
     def _is_readable(self, path: str) -> bool:
