@@ -190,6 +190,21 @@ async def test_query_typed_with_the_key_that_opens_the_search_is_in_the_search(t
         assert app.chat.prompt.text == ""
 
 
+async def test_each_of_many_fast_keys_moves_one_match(tmp_path):
+    (tmp_path / "work").mkdir()
+    session = FakeSession(turn("hello", "hello " * 8), workspace=tmp_path / "work")
+    app, _ = app_of(tmp_path / "home", session)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await press(pilot, *"hello", "enter")
+        await until(pilot, lambda: not app.chat.runner.is_running)
+        await press(pilot, "tab", "slash", *"hello", "enter")
+        search = app.screen.query_one(SearchBar).search
+        start = int(search.summary.split()[0])
+        await burst(pilot, *"nnnn")
+        await until(pilot, lambda: search.summary == f"{(start + 3) % 9 + 1} of 9")
+
+
 async def test_escape_ends_the_search_and_not_the_turn(tmp_path):
     (tmp_path / "work").mkdir()
     gate = asyncio.Event()

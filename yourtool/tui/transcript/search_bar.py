@@ -49,6 +49,7 @@ class SearchBar(Horizontal):
         super().__init__()
         self.search: Search | None = None
         """The matches, as soon as they are found."""
+        self._steps: list[int] = []  # the first one is being taken
         self._layout = layout
         self._first_row = first_row
         self._show_match = show_match
@@ -96,18 +97,29 @@ class SearchBar(Horizontal):
     @work(group="search", exclusive=True)
     async def _find(self, query: str) -> None:
         self.search = None
+        self._steps.clear()
         self._show("")
         self._show_match(None)
         if query.strip():
             search = Search(query)
             await search.find(self._layout, self._first_row())
             self.search = search
-            self.step(0)
+            await self._go(search, 0)
+
+    def step(self, step: int) -> None:
+        """Go to the next (1) or previous (-1) match; steps that come faster follow one by one."""
+        if self.search is not None:
+            self._steps.append(step)
+            if len(self._steps) == 1:
+                self._take_steps()
 
     @work(group="search", exclusive=True)
-    async def step(self, step: int) -> None:
-        """Go to the current (0), next (1) or previous (-1) match."""
-        if (search := self.search) is not None:
-            await search.step(self._layout, step)
-            self._show(search.summary)
-            self._show_match(search)
+    async def _take_steps(self) -> None:
+        while self._steps and (search := self.search) is not None:
+            await self._go(search, self._steps[0])
+            del self._steps[0]
+
+    async def _go(self, search: Search, step: int) -> None:
+        await search.step(self._layout, step)
+        self._show(search.summary)
+        self._show_match(search)
