@@ -75,7 +75,7 @@ async def test_theme_picker_lists_only_our_themes(app):
         await say(pilot, "/theme")
         await until(pilot, lambda: isinstance(made.screen, Picker))
         await settle(pilot)
-        assert rows(made) == sorted(load_themes([shipped_directory("themes")]))
+        assert rows(made) == ["auto", *sorted(load_themes([shipped_directory("themes")]))]
         await press(pilot, "enter")
         assert made.theme == "ember"
 

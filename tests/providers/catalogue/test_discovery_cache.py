@@ -44,7 +44,7 @@ def test_local_server_and_its_models_are_available_in_the_next_run(tmp_path):
     assert known.configuration_problem("llama-cpp") is None
     discovered = catalogue.discovered_at("llama-cpp:qwen")
     assert discovered is not None
-    assert format_source(discovered, discovered + timedelta(days=3)) == "  from its server, 3 d ago"
+    assert format_source(discovered, discovered + timedelta(days=3)) == "from its server, 3 d ago"
     assert format_source(None, discovered) == ""
 
 
