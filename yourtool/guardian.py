@@ -67,13 +67,14 @@ def _ignore(_number: int, _frame: FrameType | None) -> None:
 
 
 def run_guarded(
-    run: Callable[[], int], parent_alive: int, restore: Callable[[], None] | None = None
+    run: Callable[[], int], parent_alive: int, restore: Callable[[int], None] | None = None
 ) -> int:
     """Run the program in a child of this process, which becomes its guardian and never returns.
 
     The other end of the pipe `parent_alive` closes when the parent of the guardian ends. If that
-    happened before the program ended, the guardian calls `restore`, with the terminal as its
-    standard streams. If no process can be forked, the program runs without a guardian.
+    happened before the program ended, the guardian calls `restore` with the code of the program and
+    the terminal as its standard streams. If no process can be forked, the program runs without a
+    guardian.
     """
     signals = Signals((*FORWARDED, signal.SIGALRM, _PARENT_ENDED))
     guardian_alive, guardian_end = os.pipe()
@@ -89,7 +90,7 @@ def run_guarded(
     return run()
 
 
-def _guard(program: int, signals: Signals, restore: Callable[[], None] | None) -> int:
+def _guard(program: int, signals: Signals, restore: Callable[[int], None] | None) -> int:
     parent, terminal = os.getppid(), os.dup(0) if restore is not None else -1
     with suppress(OSError):
         os.setpgid(0, 0)
@@ -105,10 +106,10 @@ def _guard(program: int, signals: Signals, restore: Callable[[], None] | None) -
 
     code = wait(program, signals, stopped=stop_with_program, kill_after_timeout=True)
     end_descendants()
-    if restore is not None and code < 0 and os.getppid() != parent:
+    if restore is not None and os.getppid() != parent:
         os.dup2(terminal, 0)
         os.dup2(terminal, 1)
-        restore()
+        restore(code)
     return end_as(code)
 
 

@@ -109,15 +109,19 @@ def _stop_with_program(saved: Settings, early_prompt: EarlyPrompt | None) -> Non
         early_prompt.show_again()
 
 
-def _restore_as_guardian(saved: Settings, group: int) -> None:
-    """Restore the terminal of the process group `group`, unless a shell is using it."""
+def _restore_as_guardian(saved: Settings, group: int, code: int) -> None:
+    """Restore the terminal of the process group `group`, unless a shell is using it.
+
+    `code`: that of the program, negative for a signal, which prevents it from resetting modes.
+    """
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)
     try:
         is_used = os.tcgetpgrp(0) != group
     except OSError:  # with the leader of its session, the terminal lost its foreground group
         is_used = False
     if is_used:
-        os.write(1, RESET)
+        if code < 0:
+            os.write(1, RESET)
     elif get_settings() != saved:
         restore(saved)
 

@@ -7,7 +7,7 @@ then on it reads the terminal itself: nothing is read twice, and nothing out of 
 import os
 from contextlib import suppress
 
-from yourtool.terminal_modes import Settings, set_settings
+from yourtool.terminal_modes import Settings, get_settings, restore, set_settings
 
 _TAKE, _RELEASE = b"t", b"r"
 
@@ -89,6 +89,8 @@ class Handover:
         if self.is_open:
             self.is_open = False
             self._pipes.release()
+            if get_settings() != self.saved:  # the process that showed the prompt is gone
+                restore(self.saved)
 
     def restore(self) -> None:
         """Restore the settings of the terminal after the interface."""
