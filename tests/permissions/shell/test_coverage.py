@@ -99,6 +99,7 @@ def test_command_that_may_do_more_than_its_rule_says_is_not_covered(place, spec,
     [
         "[core]\n\tfsmonitor = ./x\n", "[diff]\nexternal=./x\n", '[diff "a"]\n\ttextconv = ./x\n',
         '[filter "a"]\n\tclean = ./x\n', "[alias]\n\tstatus = !./x\n", "[include]\npath = ../x\n",
+        '[remote "x"]\n\tpromisor = true\n', "[extensions]\n\tworktreeConfig = true\n",
         '[includeIf "gitdir:."]\npath=x\n', "[core]\n\tpager = ./x\n", "[gpg]\nprogram = ./x\n",
         "[core]hooksPath = x\n", "[CORE]\nFSMONITOR=x\n", "x" * 2**19,
     ],
@@ -120,6 +121,15 @@ def test_git_is_not_covered_in_a_bare_or_linked_repository(place):
     (place.root / "HEAD").unlink()
     (place.root / ".git").write_text("gitdir: ../outside\n")
     assert not covers(place, "git log", "git log*")
+
+
+@pytest.mark.parametrize("name", ["commondir", "config.worktree", "hooks/post-index-change"])
+def test_git_is_not_covered_with_other_configuration_or_a_hook(place, name):
+    (place.root / ".git/hooks").mkdir(parents=True)
+    (place.root / ".git/config").write_text("")
+    assert covers(place, "git status", "git status*")
+    (place.root / ".git" / name).write_text("")
+    assert not covers(place, "git status", "git status*")
 
 
 def test_config_of_a_repository_above_the_workspace_is_read(place):

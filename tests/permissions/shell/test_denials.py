@@ -30,7 +30,8 @@ def denial(line, *specs):
         "ls | rm x", "ls || rm x", "ls;rm x", "ls\nrm x", "f() { rm x; }; f", 'bash <<< "rm x"',
         "bash <<X\nrm x\nX", "> y rm x", "2>/dev/null rm x", "rm>x y", "rm\\\n x", "r\\\nm x",
         ">a >b rm x", "exec <<X\n`rm` xargs", "! exec >> out rm x", "<<< a 2>&1 rm x",
-        "! a=1 >b bash -c 'rm x'",
+        "! a=1 >b bash -c 'rm x'", "alias foo=rm", "env --split-string=rm f",
+        "/lib64/ld-linux-x86-64.so.2 /bin/rm f", "ssh-agent rm f", "choom -n 1 -- rm f",
         "; ".join(["ls"] * 70 + ["rm x"]),
     ],
 )  # fmt: skip
@@ -57,6 +58,16 @@ def test_denied_command_of_a_program_is_found_behind_its_options(line):
         'y=rm; "$y" x', "$y x", "r? x", "/bin/r* x", "{rm,x}", 'eval "$x"', "echo 'rm x' | sh",
         "python -c \"import os; os.system('rm x')\"", "perl -e 'system \"rm x\"'", 'bash -c "$x"',
         "xargs $x", "env $x", 'ls "', "cat <<X\n`rm x`\nX", "cat <<X\na`b` c",
+        'echo "${a:-`rm f`}"', "echo `echo \\`rm f\\``", "[0]##$(rm f)", 'x=$ rm f "}"',
+        "echo 'rm f' | bash /dev/stdin", ". /dev/stdin <<< 'rm f'", "source <(echo rm f)",
+        "BASH_ENV=<(echo rm f) bash -c :", "env -Srm f", "env '-Srm\\_f'",
+        "echo rm f | xargs env", "echo 'rm f' | xargs -I% sh -c %", "$'rm\\0x' f", "$'r\\0'm f",
+        "$'rm\\c@z' f", "$'\\x{72}m' f", "x='rm f '; $x/ls", "test -v 'a[$(rm f)]'",
+        "printf -v 'a[$(rm f)]' x", "x='a[$(rm f)]'; ((x))", "x='a[$(rm f)]'; echo ${!x}",
+        "x='$(rm f)'; echo ${x@P}", "PS4='$(rm f)'; set -x", "mapfile -C 'rm f' x", "compgen -C rm",
+        "hash -p /bin/rm ls; ls f", "tar --checkpoint-action=exec='rm f' x", "npm exec -c 'rm f'",
+        "split --filter='rm f' x", "git -c alias.x='!rm f' x",
+        "echo 'rm f' | env bash", "< script bash -c bash", "< script sh -s",
         "ls " + "a" * MAX_LENGTH, "a|" * (MAX_LENGTH // 2),
     ],
 )  # fmt: skip
@@ -77,7 +88,8 @@ def test_expanded_word_in_the_place_of_a_denied_one_is_unclear(line):
         "ls", "echo rm", "ls rmdir", "cat rm.txt", "rmdir x", "grep -r rm .", "git rm x",
         "npm run rm", 'echo "rm x"', "ls src; cat x | head", "cat > f.py <<'EOF'\nprint(1)\nEOF",
         'python -c "print(1)"', "for f in *.py; do cat $f; done", "echo $HOME", "cd $x && ls",
-        "# rm x", "ls # rm x",
+        "# rm x", "ls # rm x", "[ -n \"$x\" ] && export A=$B", "git commit -m 'use `x`'",
+        "git commit -m \"fix \\`x\\`\"", "printf '%s' \"$x\"", "npm run build",
     ],
 )  # fmt: skip
 def test_line_without_a_denied_command_is_not_denied(line):

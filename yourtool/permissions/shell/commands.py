@@ -33,7 +33,7 @@ class Command(Struct, frozen=True):
     """Texts of the line that the command reads."""
 
 
-def iter_commands(root: Node) -> Iterator[Command | None]:
+def iter_commands(root: Node, line: str) -> Iterator[Command | None]:
     """Yield all commands of a tree, and None for a part that cannot be read.
 
     Words after a redirection belong to the command, but the grammar makes them parts of the
@@ -49,10 +49,40 @@ def iter_commands(root: Node) -> Iterator[Command | None]:
                 yield Command(words)
         elif node.type in _COMMANDS:
             yield _build_command(node, attached[node.id])
-        elif (node.type == "heredoc_end" and re.search(r"[^\w.-]", text_of(node))) or (
-            node.type == "heredoc_body" and re.search(r"\$\(|`", text_of(node))
-        ):
-            yield None  # the grammar reads here-documents in another way than bash
+        elif _is_misread(node, line):
+            yield None
+
+
+def _is_misread(node: Node, line: str) -> bool:
+    """Whether the grammar may read a part of the line in another way than bash."""
+    match node.type:
+        case "heredoc_end":
+            return re.search(r"[^\w.-]", text_of(node)) is not None
+        case "comment":
+            before = line.encode("utf-8", "surrogatepass")[: node.start_byte]
+            return before != b"" and before[-1:] not in b" \t\n;&|()"
+        case "variable_name":
+            return text_of(node).startswith(("BASH_", "ENV", "PS4", "PROMPT_COMMAND"))
+        case "word":
+            return "`" in text_of(node)
+        case "simple_expansion" | "expansion":
+            return re.match(r"\$\{?[\s|]", text_of(node)) is not None
+        case "$" if node.parent is not None:
+            return node.parent.type not in ("simple_expansion", "expansion")
+        case "raw_string" | "ansi_c_string" | "`" | "$(":
+            return False
+        case _:
+            is_leaf = not node.child_count or node.type == "heredoc_body"
+            return is_leaf and re.search(r"(?<!\\)(?:`|\$\()", text_of(node)) is not None
+
+
+def iter_quoted_code(root: Node) -> Iterator[str]:
+    """Yield quoted texts with substitutions, which some commands evaluate."""
+    for node in iter_nodes(root):
+        if node.type in ("raw_string", "ansi_c_string", "string_content"):
+            text = text_of(node)
+            if "`" in text or "$(" in text:
+                yield text
 
 
 def _build_command(node: Node, redirections: Sequence[Node]) -> Command:
@@ -112,4 +142,5 @@ def _read_last_component(word: Node) -> str | None:
     """Return what follows the last `/` of a word whose start is expanded, as in `"$PWD"/run`."""
     text = text_of(word)
     name = text.rpartition("/")[2]
-    return f"/{name}" if "/" in text and re.fullmatch(r"[\w.+-]+", name) else None
+    is_quoted = text.startswith('"') and "/" in text
+    return f"/{name}" if is_quoted and re.fullmatch(r"[\w.+-]+", name) else None

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from itertools import islice
 
-from yourtool.permissions.shell.commands import Command, Words, iter_commands
+from yourtool.permissions.shell.commands import Command, Words, iter_commands, iter_quoted_code
 from yourtool.permissions.shell.specs import CommandSpec
 from yourtool.permissions.shell.syntax import is_gapless, parse
 
@@ -25,14 +25,29 @@ _INTERPRETERS = frozenset(
     }
 )  # fmt: skip
 _WRAPPERS = _SHELLS | {
-    "alias", "at", "batch", "builtin", "busybox", "chroot", "chrt", "command", "coproc", "doas",
-    "docker", "env", "eval", "exec", "fakeroot", "find", "firejail", "flock", "function", "ionice",
-    "kubectl", "ltrace", "nice", "nohup", "nsenter", "numactl", "parallel", "perf", "pkexec",
-    "podman", "prlimit", "rlwrap", "runuser", "script", "setarch", "setpriv", "setsid", "sg",
-    "ssh", "stdbuf", "strace", "su", "sudo", "systemd-run", "taskset", "time", "timeout", "toybox",
-    "trap", "unbuffer", "unshare", "valgrind", "watch", "xargs", "xvfb-run",
+    "alias", "at", "batch", "builtin", "busybox", "choom", "chroot", "chrt", "command", "coproc",
+    "dbus-run-session", "doas", "docker", "env", "eval", "exec", "fakeroot", "find", "firejail",
+    "flock", "function", "ionice", "kubectl", "linux32", "linux64", "ltrace", "nice", "nohup",
+    "nsenter", "numactl", "parallel", "perf", "pkexec", "podman", "prlimit", "rlwrap", "runuser",
+    "script", "setarch", "setpriv", "setsid", "sg", "ssh", "ssh-agent", "stdbuf", "strace", "su",
+    "sudo", "systemd-run", "taskset", "time", "timeout", "toybox", "trap", "unbuffer", "unshare",
+    "valgrind", "watch", "x86_64", "xargs", "xvfb-run",
 }  # fmt: skip
 """Programs that run the program that their arguments name."""
+_READ_CODE = _SHELLS | {"source", "."}
+_EVALUATORS = frozenset(
+    {
+        "[", "[[", "compgen", "complete", "declare", "enable", "export", "hash", "let", "local",
+        "mapfile", "printf", "read", "readarray", "readonly", "set", "test", "typeset", "unset",
+    }
+)  # fmt: skip
+"""Builtins that can evaluate their arguments, for example as subscripts."""
+_HOSTS = frozenset(
+    {
+        "bunx", "git", "make", "npm", "npx", "pipx", "pnpm", "rsync", "split", "tar", "uvx", "yarn",
+    }
+)  # fmt: skip
+"""Programs with options whose values are command lines."""
 _CONTINUATION = re.compile(r"(?<!\\)((?:\\\\)*+)\\\n")
 """A line continuation: a backslash that is not escaped, and a line end."""
 _NAME = re.compile(r"[\w.+-]+")
@@ -68,10 +83,10 @@ class _Check:
             return Denial.UNCLEAR
         is_complete = not root.has_error and is_gapless(root, line)
         outcome = Denial.NONE if is_complete else Denial.UNCLEAR
-        for command in iter_commands(root):
+        for command in iter_commands(root, line):
             found = Denial.UNCLEAR if command is None else self._command(command, depth)
             outcome = max(outcome, found)
-        return outcome
+        return max(outcome, self._mention(list(iter_quoted_code(root))))
 
     def _command(self, command: Command, depth: int) -> Denial:
         words = command.words
@@ -80,17 +95,33 @@ class _Check:
         if (program := words[0]) is None:
             return Denial.UNCLEAR
         name = _program_name(program)
-        outcomes = [self._at(words, 0)]
-        if name in _WRAPPERS:
+        outcomes = [self._at(words, 0), self._evaluated(name, words)]
+        if name in _WRAPPERS or name.startswith("ld-"):
             outcomes += [self._at(words, start) for start in range(1, len(words))]
             outcomes.append(self._code(words, depth))
         if name in _SHELLS:
             outcomes += [self.line(text, depth + 1) for text in command.inputs]
-            if all(word and word.startswith("-") for word in words[1:]):
-                outcomes.append(Denial.UNCLEAR)  # the code comes from standard input
         if name in _INTERPRETERS:
             outcomes.append(self._mention((*words[1:], *command.inputs)))
         return max(outcomes)
+
+    def _evaluated(self, name: str, words: Words) -> Denial:
+        """Return whether arguments may be code that cannot be read here."""
+        known = [word for word in words[1:] if word is not None]
+        if name in _READ_CODE and (
+            len(known) < len(words) - 1
+            or any(word.startswith(("/dev/", "/proc/")) for word in known)
+        ):
+            return Denial.UNCLEAR
+        if name == "env" and any(re.match(r"-\w*S|--s", word) for word in known):
+            return self._mention([re.sub(r"^-\w*?S|\\_", " ", word) for word in known])
+        if name == "xargs" and any(_program_name(word) in _WRAPPERS for word in known):
+            return Denial.UNCLEAR  # the arguments of a wrapper come from standard input
+        if name in _EVALUATORS:
+            return self._mention(known)
+        if name in _HOSTS:
+            return self._mention([word for word in known if re.search(r"[\s=!]", word)])
+        return Denial.NONE
 
     def _at(self, words: Words, start: int) -> Denial:
         if (word := words[start]) is None:
@@ -103,11 +134,14 @@ class _Check:
     def _code(self, words: Words, depth: int) -> Denial:
         """Check the arguments that can be command lines."""
         known = [word for word in words[1:] if word is not None]
+        aliases = [word.partition("=")[2] for word in known if "=" in word]
+        outcomes = [self._at([alias], 0) for alias in aliases if alias]
         texts = {text for word in known for text in (word, word.partition("=")[2])}
         if words[0] == "eval":
             texts.add(" ".join(known))
         lines = [text for text in texts if re.search(r"[\s;&|()`$]", text)]
-        return max((self.line(text, depth + 1) for text in lines), default=Denial.NONE)
+        outcomes += [self.line(text, depth + 1) for text in lines]
+        return max(outcomes, default=Denial.NONE)
 
     def _mention(self, words: Words) -> Denial:
         """Return whether code in another language names a denied program."""
@@ -115,6 +149,15 @@ class _Check:
             if word is None or not self._forbidden.keys().isdisjoint(_NAME.findall(word)):
                 return Denial.UNCLEAR
         return Denial.NONE
+
+
+def _reads_input_as_code(words: Words) -> bool:
+    """Whether a wrapper can start a shell without code, which reads it from standard input."""
+    shells = [at for at, word in enumerate(words) if word and _program_name(word) in _SHELLS]
+    if not shells:
+        return False
+    after = words[shells[-1] + 1 :]
+    return len(shells) > 1 or all(word and word.startswith("-") for word in after)
 
 
 def _match(spec: CommandSpec, arguments: Iterable[str | None]) -> Denial:

@@ -18,8 +18,8 @@ IsReadable: TypeAlias = Callable[[str], bool]
 """Whether a path may be read without an approval."""
 
 _SED_COMMAND = re.compile(
-    r"""\s*(?:(?:\d+|\$|/(?:[^/\\\n]|\\.)*+/)(?:,(?:\+?\d+|\$|/(?:[^/\\\n]|\\.)*+/))?\s*)?!?
-    (?:[pdDgGhHlnNPqQxz=]|s/(?:[^/\\\n]|\\.)*+/(?:[^/\\\n]|\\.)*+/[gpiI\d]*+)\s*(?:;|\n|\Z)""",
+    r"""\s*(?:(?:\d+|\$|/(?:[^/\\\n\[]|\\.)*+/)(?:,(?:\+?\d+|\$|/(?:[^/\\\n\[]|\\.)*+/))?\s*)?!?
+    (?:[pdDgGhHlnNPqQxz=]|s/(?:[^/\\\n\[]|\\.)*+/(?:[^/\\\n\[]|\\.)*+/[gpiI\d]*+)\s*(?:;|\n|\Z)""",
     re.VERBOSE,
 )
 """https://www.gnu.org/software/sed/manual/sed.html, without what runs, reads or writes files."""
@@ -62,8 +62,15 @@ def find_row(words: Sequence[str]) -> tuple[ProgramRow | None, Sequence[str]]:
     return rows.get(words[0]), words[1:]
 
 
-def only_reads(row: ProgramRow, words: Sequence[str], is_readable: IsReadable) -> bool:
-    """Return whether a program with these options and arguments only reads what it may read."""
+def only_reads(
+    row: ProgramRow, words: Sequence[str], globs: frozenset[str], is_readable: IsReadable
+) -> bool:
+    """Return whether a program with these options and arguments only reads what it may read.
+
+    `globs`: the words that the shell replaces with names of files.
+    """
+    if globs and row.arguments not in ("paths", "pattern"):
+        return False
     if row.arguments == "find":
         return _is_reading_find(row, words, is_readable)
     if row.arguments in ("test", "printf"):
@@ -78,32 +85,33 @@ def only_reads(row: ProgramRow, words: Sequence[str], is_readable: IsReadable) -
     for word in options:
         if not word.startswith("-") or word == "-":
             operands.append(word)
-        elif (value := _read_option(row, word, options)) is None:
+        elif (option := _read_option(row, word, options)) is None:
             return False
-        elif word.startswith(("-e", "--regexp", "--expression")):
-            patterns.append(value)
+        elif option[0] in ("e", "regexp", "expression"):
+            patterns.append(option[1])
+    if not globs <= {*operands[0 if patterns or row.arguments == "paths" else 1 :], *rest}:
+        return False  # names of files would be something else than paths
     return _are_harmless(row.arguments, operands, rest, patterns, is_readable)
 
 
-def _read_option(row: ProgramRow, word: str, following: Iterator[str]) -> str | None:
-    """Return the value of an option, empty without one; None if the option is not in the row."""
+def _read_option(row: ProgramRow, word: str, following: Iterator[str]) -> tuple[str, str] | None:
+    """Return an option with a value, and the value; None if an option is not in the row."""
     if word.startswith("--"):
         name, equals, value = word[2:].partition("=")
-        if equals:
-            return value if name in row.option_values else None
-        if name in row.options:
-            return ""
-        return next(following, None) if name in row.option_values else None
+        if equals:  # without it, the next word may be a value or an argument
+            return (name, value) if name in row.option_values else None
+        return (name, "") if name in row.options else None
     if row.numbers and word[1:].isdecimal():
-        return ""
+        return "", ""
     for at, letter in enumerate(word[1:], 2):
         if letter in row.optional:
-            return word[at:]
+            return letter, word[at:]
         if letter in row.values:
-            return word[at:] or next(following, None)
+            value = word[at:] or next(following, None)
+            return None if value is None else (letter, value)
         if letter not in row.flags:
             return None
-    return ""
+    return "", ""
 
 
 def _are_harmless(

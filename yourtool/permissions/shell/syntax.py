@@ -121,7 +121,9 @@ def _part_of(node: Node, *, is_first: bool) -> Word | None:
         case "raw_string":
             return Word(text[1:-1])
         case "ansi_c_string":
-            return Word(_ANSI_ESCAPE.sub(_unescape, text[2:-1]))
+            value = _ANSI_ESCAPE.sub(_unescape, text[2:-1])
+            is_simple = "\0" not in value and r"\x{" not in text and r"\c" not in text
+            return Word(value) if is_simple else None
         case "string" if all(each.type in ('"', "string_content") for each in node.children):
             return Word(_ESCAPED_IN_DOUBLE_QUOTES.sub(r"\1", text[1:-1]))
         case "concatenation":

@@ -20,6 +20,8 @@ from yourtool.tui.vim.text_objects import find_text_object
 
 MAX_UNDO = 100
 """Changes that can be undone."""
+_MAX_PUT = 1_000_000
+"""Characters that `p` inserts at most, if the text is not longer."""
 _MAX_COUNT = 10_000
 _MOTION = r"[hjklwbe0^$G;,]|gg|[fFtT]."
 _COMMAND = re.compile(
@@ -266,7 +268,9 @@ def _join_lines(state: VimState, count: int) -> VimState:
 
 
 def _put(state: VimState, count: int, *, after: bool) -> VimState:
-    text, at, put = state.text, state.caret, state.register.text * count
+    once = state.register.text
+    count = max(1, min(count, _MAX_PUT // max(1, len(once))))
+    text, at, put = state.text, state.caret, once * count
     if not put:
         return state
     if not state.register.linewise:
