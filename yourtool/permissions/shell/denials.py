@@ -108,6 +108,8 @@ class _Check:
     def _evaluated(self, name: str, words: Words) -> Denial:
         """Return whether arguments may be code that cannot be read here."""
         known = [word for word in words[1:] if word is not None]
+        if name in _WRAPPERS and _reads_input_as_code(words):
+            return Denial.UNCLEAR
         if name in _READ_CODE and (
             len(known) < len(words) - 1
             or any(word.startswith(("/dev/", "/proc/")) for word in known)
