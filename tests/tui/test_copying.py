@@ -39,7 +39,7 @@ def add_reply(app, text):
 
 
 async def test_very_long_text_is_copied_up_to_a_limit(app):
-    text = "x" * 100_000_000
+    text = "x" * 10_000_000
     async with app.run_test() as pilot:
         await settle(pilot)
         app.chat.transcript._selected = add_reply(app, text)
