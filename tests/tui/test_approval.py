@@ -789,7 +789,8 @@ async def test_tab_and_enter_need_the_end_on_screen_and_denying_does_not(home, c
         await press(pilot, "tab", "left", "left", "left", "enter")
         await settle(pilot)
         assert first.decision is None
-        await press(pilot, "ctrl+end", "enter")
+        await press(pilot, "ctrl+end")
+        await press(pilot, "enter")
         await until(pilot, lambda: first.decision is not None)
         assert first.decision.verdict is Verdict.ALLOW
         await until(pilot, lambda: panel.confirmation is second.question)

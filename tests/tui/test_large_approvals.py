@@ -26,15 +26,21 @@ def change(*lines):
     )
 
 
+def change_of_places(count):
+    body = "--- a/x\n+++ b/x\n" + "@@ -1 +1 @@\n-a\n+b\n" * count
+    return Preview(kind="diff", body=body, paths=("x",))
+
+
 QUESTIONS = {
     "one line of a megabyte": change(CHINESE * 85),
     "a megabyte of lines": change(*[CHINESE[at : at + 60] for at in range(0, 3900, 60)] * 85),
     "a change of 40,000 lines": change(*(f"value = {n}" for n in range(40_000))),
+    "a change of 100,000 lines": change(*["x"] * 100_000),
     "a change of 300,000 lines": change(*["x"] * 300_000),
-    "a change of 60,000 places": Preview(
-        kind="diff", body="--- a/x\n+++ b/x\n" + "@@ -1 +1 @@\n-a\n+b\n" * 60_000, paths=("x",)
-    ),
+    "a change of 15,000 places": change_of_places(15_000),
+    "a change of 60,000 places": change_of_places(60_000),
     "a megabyte of command": Preview(kind="text", body="echo " + CHINESE * 85),
+    "250 kilobytes of tabs": change("a\t" * 125_000),
     "a megabyte of tabs": change("a\t" * 500_000),
     "a megabyte of argument": None,
 }
@@ -45,8 +51,15 @@ QUESTIONS["an edit of 10,000 lines of code"] = Preview(
     + "".join(f"+value_{n} = compute('{n}', top, right)\n" for n in range(10_000)),
     paths=("x.py",),
 )
-LIKE_OTHERS = {"a megabyte of lines", "a change of 40,000 lines", "a megabyte of command"}
-"""Kinds with the same shape as others; in the long version only."""
+IN_THE_LONG_VERSION = {
+    "a megabyte of lines",
+    "a change of 40,000 lines",
+    "a change of 300,000 lines",
+    "a change of 60,000 places",
+    "a megabyte of command",
+    "a megabyte of tabs",
+}
+"""Kinds with the same shape as others."""
 
 
 @pytest.fixture
@@ -68,7 +81,7 @@ def test_line_is_escaped_in_linear_time(show, kind):
 @pytest.mark.parametrize(
     "kind",
     [
-        pytest.param(kind, marks=pytest.mark.soak if kind in LIKE_OTHERS else ())
+        pytest.param(kind, marks=pytest.mark.soak if kind in IN_THE_LONG_VERSION else ())
         for kind in QUESTIONS
     ],
 )

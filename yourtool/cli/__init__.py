@@ -193,7 +193,7 @@ def _runtime_opener(arguments: Arguments, paths: Paths) -> Callable[[], Awaitabl
 
 def _enable_gc() -> None:
     """Enable garbage collection and exclude the objects that exist now, which are permanent."""
-    if not gc.get_freeze_count():  # freeze once: later calls would also freeze a caller's garbage
+    if not gc.isenabled():  # freeze once: later calls would also freeze a caller's garbage
         gc.freeze()
     gc.enable()
 
