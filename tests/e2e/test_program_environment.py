@@ -14,7 +14,7 @@ FOCUS_OUT = "\x1b[O"
 
 
 @pytest.mark.req("R-TUI-22")
-def test_the_window_has_a_title_and_rings_when_it_is_not_in_focus(work, home):
+def test_the_window_shows_the_title_and_rings_when_it_is_not_in_focus(work, home):
     with (
         ProviderServer(
             [Reply("One."), Reply("Two three four.", pause=0.5, words_at_once=1)]
@@ -30,6 +30,12 @@ def test_the_window_has_a_title_and_rings_when_it_is_not_in_focus(work, home):
         terminal.wait("Two")
         terminal.send(FOCUS_OUT)
         terminal.wait(lambda _: b"\x07\x1b]9;yourtool: the turn is over\x07" in terminal.output)
+        terminal.say("/rename Parser work")
+        terminal.wait(
+            lambda _: (
+                b"\x1b]2;yourtool \xe2\x80\x94 Parser work \xc2\xb7 work\x07" in terminal.output
+            )
+        )
         terminal.say("/quit")
         assert terminal.end() == 0
         assert b"\x1b[23;2t" in terminal.output

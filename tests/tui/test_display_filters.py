@@ -5,7 +5,12 @@ from rich.style import Style
 from textual.color import Color
 
 from yourtool.tui.display_filters import _REPLACEMENTS, AsciiFilter, NoColorFilter
-from yourtool.tui.terminal import notification_sequence, restore_title_sequence, set_title_sequence
+from yourtool.tui.terminal import (
+    notification_sequence,
+    restore_title_sequence,
+    save_title_sequence,
+    set_title_sequence,
+)
 
 
 def drawn(text: str) -> str:
@@ -39,16 +44,28 @@ def test_highlighted_text_is_reversed_without_colours():
     assert plain == row[2]
 
 
-@pytest.mark.parametrize("write", [set_title_sequence, notification_sequence])
+def set_title(text, environ):
+    return set_title_sequence(text, text, environ)
+
+
+@pytest.mark.parametrize("write", [set_title, notification_sequence])
 @pytest.mark.req("R-TUI-22")
 def test_text_outside_the_screen_contains_no_foreign_sequence(write):
     sent = write("evil\x1b]52;c;aGk=\x07\n\x9b2J\u202e", {"TERM": "xterm"})
-    own = sent.replace("\x1b[22;2t", "").removeprefix("\x07")
+    own = sent.removeprefix("\x07")
     assert own.startswith("\x1b]") and own.endswith("\x07")
     assert own[2:-1].isprintable()
 
 
 def test_terminal_without_title_support_gets_no_title():
     plain = {"TERM": "linux"}
-    assert set_title_sequence("x", plain) == restore_title_sequence(plain) == ""
+    assert save_title_sequence(plain) == restore_title_sequence(plain) == ""
+    assert set_title_sequence("x", "y", plain) == ""
     assert notification_sequence("x", plain) == "\x07"
+
+
+def test_window_title_has_the_title_of_the_session_and_cuts_a_long_one():
+    xterm = {"TERM": "xterm"}
+    assert set_title_sequence("Parser", "work", xterm) == "\x1b]2;yourtool — Parser · work\x07"
+    assert set_title_sequence("", "work", xterm) == "\x1b]2;yourtool — work\x07"
+    assert len(set_title_sequence("x" * 1_000_000, "work", xterm)) < 200

@@ -35,6 +35,7 @@ from yourtool.tui.screens.command_results import (
 )
 from yourtool.tui.screens.draft_editing import DraftEditing
 from yourtool.tui.screens.report import ReportScreen
+from yourtool.tui.screens.session_status import TitleChanged
 from yourtool.tui.screens.sessions import (
     build_last_words,
     open_earlier_session,
@@ -52,6 +53,7 @@ from yourtool.tui.terminal import (
     OutputDriver,
     notification_sequence,
     restore_title_sequence,
+    save_title_sequence,
     set_title_sequence,
 )
 from yourtool.tui.terminal_background import get_query
@@ -150,7 +152,8 @@ class YourtoolApp(FirstScreenApp):
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGHUP):
                 loop.add_signal_handler(number, self._quit_on_signal, number)
-        self._write_to_terminal(set_title_sequence(Path.cwd().name, os.environ))
+        self._write_to_terminal(save_title_sequence(os.environ))
+        self._write_to_terminal(set_title_sequence("", Path.cwd().name, os.environ))
         self.call_after_refresh(self._open_core)
 
     @on(OutputDriver.TypedAheadHandled)
@@ -175,6 +178,12 @@ class YourtoolApp(FirstScreenApp):
         """Notify the user if the terminal does not have the focus."""
         if not self.app_focus:
             self._write_to_terminal(notification_sequence(wanted.reason, os.environ))
+
+    @on(TitleChanged)
+    def show_title(self, changed: TitleChanged) -> None:
+        """Show the title of the session in the window title."""
+        sequence = set_title_sequence(changed.title, Path.cwd().name, os.environ)
+        self._write_to_terminal(sequence)
 
     @on(Prompt.Pasted)
     def attach_pasted(self, pasted: Prompt.Pasted) -> None:

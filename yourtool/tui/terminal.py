@@ -20,6 +20,8 @@ from yourtool.tui.terminal_background import BackgroundReplyFilter
 _SLICE, _SLICE_SECONDS = 20, 0.01
 """Keys typed ahead are handled in slices, so that many of them do not block the event loop."""
 _ALTERNATE_SCREEN = "\x1b[?1049h"
+_MAX_TITLE = 120
+"""Characters of a title; that of an imported session can be longer."""
 BASIC_TERMINALS = ("", "dumb", "linux")
 """Values of TERM whose terminals print or ignore these sequences."""
 
@@ -153,11 +155,17 @@ class OutputDriver(LinuxDriver):
         self._app.refresh(layout=True)  # the shell overwrote the screen
 
 
-def set_title_sequence(name: str, environ: Mapping[str, str]) -> str:
-    """Return the sequence that saves the window title and sets it to a directory name."""
+def save_title_sequence(environ: Mapping[str, str]) -> str:
+    """Return the sequence that saves the window title."""
+    return "" if environ.get("TERM", "") in BASIC_TERMINALS else "\x1b[22;2t"
+
+
+def set_title_sequence(title: str, directory: str, environ: Mapping[str, str]) -> str:
+    """Return the sequence that shows the session's title, if it has one, and a directory name."""
     if environ.get("TERM", "") in BASIC_TERMINALS:
         return ""
-    return f"\x1b[22;2t\x1b]2;yourtool — {_to_one_line(name)}\x07"
+    shown = f"{title[:_MAX_TITLE]} · {directory}" if title else directory
+    return f"\x1b]2;yourtool — {_to_one_line(shown)}\x07"
 
 
 def restore_title_sequence(environ: Mapping[str, str]) -> str:

@@ -27,7 +27,7 @@ from yourtool.config import Mode, RunOptions
 from yourtool.errors import SwapRefusedError, UsageError
 from yourtool.events.deltas import Notice
 from yourtool.events.facts import Fact
-from yourtool.events.sessions import SessionEffortSelected, SessionModelSelected
+from yourtool.events.sessions import SessionEffortSelected, SessionModelSelected, SessionRenamed
 from yourtool.ids import new_id
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import ReplyMessage, now
@@ -89,6 +89,7 @@ EXPECTED = {
     "fork": Choose,
     "rewind": Choose,
     "search": Choose,
+    "rename": Notice,
     "export": Notice,
     "cost": Report,
     "context": Report,
@@ -286,3 +287,20 @@ async def test_refused_swap_offers_placeholders_a_fork_or_no_change(talk):
     *_, changed = await collect(choose.then(placeholders))
     assert changed == SettingChanged("model")
     assert talk.session.model.id == HAIKU
+
+
+async def test_rename_gives_the_open_session_a_title_that_lists_show(talk):
+    [before] = await talk.run("/rename")
+    assert before.text == "Title of this session: hello. `/rename TITLE` changes it."
+    [fact] = await talk.run("/rename  Fix   the parser ")
+    assert isinstance(fact, SessionRenamed) and fact.title == "Fix the parser"
+    [after] = await talk.run("/rename")
+    assert after.text == "Title of this session: Fix the parser. `/rename TITLE` changes it."
+    [listed] = await talk.run("/resume")
+    assert [choice.title for choice in listed.choices] == ["Fix the parser"]
+
+
+async def test_rename_says_how_to_title_a_session_without_messages(tmp_path, monkeypatch):
+    async with open_conversation(tmp_path, monkeypatch, prompt="") as talk:
+        [notice] = await talk.run("/rename")
+        assert notice.text == "No title yet. `/rename TITLE` sets it."

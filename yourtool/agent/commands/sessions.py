@@ -1,4 +1,4 @@
-"""`/new`, `/resume`, `/fork`, `/rewind`, `/search` and `/export`: the sessions of the store."""
+"""Commands on sessions: start, resume, rename, fork, go back, search and export."""
 
 import asyncio
 import re
@@ -26,6 +26,7 @@ from yourtool.events.deltas import Notice
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, Role, now
 from yourtool.store.base import SearchHit, resolve_id
+from yourtool.store.texts import message_title
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime
@@ -52,6 +53,20 @@ async def resume_session(session: "Session", runtime: "Runtime", argument: str) 
         yield Notice(level="info", text="This session is already open.")
     else:
         yield OpenSession(session_id)
+
+
+async def rename_session(session: "Session", _runtime: "Runtime", argument: str) -> CommandResults:
+    """`/rename`: give the open session a title, or show the current one."""
+    if argument:
+        async for fact in session.rename(argument):
+            yield fact
+        return
+    text = "No title yet. `/rename TITLE` sets it."
+    prompts = session.state.prompts
+    title = session.state.title or (message_title(prompts[0].content) if prompts else "")
+    if title:
+        text = f"Title of this session: {title}. `/rename TITLE` changes it."
+    yield Notice(level="info", text=text)
 
 
 async def fork_session(session: "Session", runtime: "Runtime", _argument: str) -> CommandResults:
@@ -175,6 +190,13 @@ COMMANDS = (
         summary="resume an earlier session",
         during_turn=False,
         aliases=("sessions",),
+    ),
+    SlashCommand(
+        name="rename",
+        run=rename_session,
+        argument="[TITLE]",
+        summary="give the session a title; without TITLE, show the current one",
+        during_turn=False,
     ),
     SlashCommand(
         name="fork",

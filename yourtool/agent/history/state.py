@@ -14,6 +14,7 @@ from yourtool.events.sessions import (
     SessionImported,
     SessionModelRefused,
     SessionModelSelected,
+    SessionRenamed,
 )
 from yourtool.events.tools import ShellRan, ToolCompleted, ToolFailed
 from yourtool.events.turns import (
@@ -54,7 +55,7 @@ class State:
         self._conversation: list[Message] = []
         self._rejected_prompt: str | None = None
         """Id of the last prompt if every model rejected its content."""
-        self.workspace_path = ""
+        self.workspace_path = self.title = ""  # the title is the user's (`/rename`)
         self.model: str | None = None
         """Id of the selected model (`/model NAME`)."""
         self.model_refusal: SessionModelRefused | None = None  # of the last selection
@@ -118,6 +119,8 @@ class State:
         match fact:
             case SessionCreated(workspace_path=path):
                 self.workspace_path = path
+            case SessionRenamed(title=title):
+                self.title = title
             case SessionForked() | SessionImported():
                 if isinstance(fact, SessionForked):
                     self.parents.append(fact.parent_session_id)

@@ -22,6 +22,7 @@ from yourtool.agent.commands.base import (
 from yourtool.agent.commands.session_list import SessionList
 from yourtool.errors import YourtoolError
 from yourtool.events.deltas import Notice
+from yourtool.events.sessions import SessionRenamed
 from yourtool.tui.drafts import fold_text
 from yourtool.tui.screens.attachments import warn_unsupported
 from yourtool.tui.screens.changes import ChangesScreen
@@ -30,6 +31,7 @@ from yourtool.tui.screens.dialog import TextEntry
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.screen_commands import SCREEN_COMMANDS
+from yourtool.tui.screens.session_status import TitleChanged
 from yourtool.tui.screens.sessions import (
     require_session,
     start_session,
@@ -93,6 +95,9 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
             await show_results(chat, result.then(text or ""))
         case Invocation():
             await run_command(chat, result)
+        case SessionRenamed(title=title):
+            chat.transcript.apply(result)
+            chat.post_message(TitleChanged(title))
         case event:
             chat.transcript.apply(event)
 

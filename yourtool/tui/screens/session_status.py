@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from textual.message import Message
 from textual.screen import Screen
 
 from yourtool.amounts import format_spending
@@ -35,6 +36,15 @@ _HINT_SHARED_COMMAND = "command · the model sees its output"
 _HINT_HIDDEN_COMMAND = "command · hidden from the model"
 _STATUS_EVENTS = (Fact, Notice)  # events that change the status line
 _DELTAS = (TextDelta, ThinkingDelta, ToolUseStart)  # shown as the activity
+
+
+class TitleChanged(Message):
+    """The session has another title, or another session is shown."""
+
+    def __init__(self, title: str) -> None:
+        """`title`: the user's title, or empty."""
+        super().__init__()
+        self.title = title
 
 
 class SessionStatus:

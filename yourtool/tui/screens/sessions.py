@@ -11,6 +11,7 @@ from yourtool.tui.active_keys import get_keymap
 from yourtool.tui.drafts import Draft, fold_text, normalize_newlines
 from yourtool.tui.message_queue import QueuedMessage
 from yourtool.tui.screens.chat import ChatScreen
+from yourtool.tui.screens.session_status import TitleChanged
 from yourtool.tui.transcript.scrollback import render_transcript
 
 if TYPE_CHECKING:  # the core opens after the first paint
@@ -76,6 +77,7 @@ async def show_session(chat: ChatScreen, runtime: "Runtime", session: "Session")
     finally:
         chat.opening = None
     chat.set_session(runtime, session, timeline)
+    chat.post_message(TitleChanged(session.state.title))
 
 
 async def open_earlier_session(
