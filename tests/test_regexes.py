@@ -4,6 +4,7 @@ import ast
 import importlib
 import re
 import time
+from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,11 @@ SOURCES = {
 }
 COMPILE = "compile"
 METHODS = ("match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer")
+CALLED = defaultdict(set)
+"""The methods that the package calls on each name."""
+for _source in SOURCES.values():
+    for _name, _method in re.findall(rf"\b(\w+)\.({'|'.join(METHODS)})\b", _source):
+        CALLED[_name].add(_method)
 WILDCARDS = "".join(f"({parse_wildcard(each).regex})|" for each in ("*a*b", "a/**/b*/c", "?[!x]*"))
 MASK = Mask(["sk-abcdefghijklmnop", "aaaaaaaaaaaaaaaaaaaa"])
 BUILT = {
@@ -60,6 +66,8 @@ class Found(NamedTuple):
 
 def found_patterns():
     for path, source in SOURCES.items():
+        if "re." not in source:
+            continue
         tree = ast.parse(source)
         if not any(map(is_call_of_re, ast.walk(tree))):
             continue
@@ -119,11 +127,7 @@ def flags_of(node, names):
 
 
 def used(name):
-    if name is None:
-        return ("search", "fullmatch")
-    called = rf"\b{name}\.({'|'.join(METHODS)})\b"
-    methods = {found for source in SOURCES.values() for found in re.findall(called, source)}
-    return tuple(sorted(methods)) or ("search", "fullmatch")
+    return tuple(sorted(CALLED.get(name, ()))) or ("search", "fullmatch")
 
 
 PATTERNS = list(found_patterns())
