@@ -210,6 +210,12 @@ def printable(text: str) -> str:
     return _UNSAFE.sub(_to_visible, text)
 
 
+def count_hidden_characters(text: str) -> int:
+    """Return how many characters `printable` replaces, without carriage returns."""
+    found = _UNSAFE.finditer(text)
+    return sum(each[0] != "\r" and _to_visible(each) != each[0] for each in found)
+
+
 def escape(text: str) -> str:
     r"""Return `text` for an approval prompt, in which different texts look different.
 
@@ -230,11 +236,8 @@ def escape_pieces(text: str) -> Iterator[str]:
     for match in _PIECE.finditer(text):
         piece, at = match.group(), match.start()
         if piece[0].isalnum():
-            shown = (
-                _cached_escape_word(piece)
-                if len(piece) <= _MAX_CACHED_WORD
-                else _escape_word(piece)
-            )
+            is_short = len(piece) <= _MAX_CACHED_WORD
+            shown = _cached_escape_word(piece) if is_short else _escape_word(piece)
             is_letter_plain = shown[-1] == piece[-1]
             yield shown
         elif piece.isascii():
