@@ -45,7 +45,9 @@ def test_manual_entries_are_preserved(file, workspace):
         grants.add(Rule.parse("edit_file(a)"))
     assert file.read_text().startswith(text)
     assert file.read_text().count("edit_file") == 1
-    assert grants.load() == RuleSet((Rule("glob"), Rule("edit_file", "a")), (Rule("shell", "rm*"),))
+    assert grants.load() == RuleSet(
+        (Rule("glob"), Rule("edit_file", "a")), deny=(Rule("shell", "rm*"),)
+    )
 
 
 @pytest.mark.parametrize(

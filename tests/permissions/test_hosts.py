@@ -7,7 +7,7 @@ from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict, propose_rule
 
 
 def verdict(subject, allow=(), deny=()):
-    rules = RuleSet(tuple(map(Rule.parse, allow)), tuple(map(Rule.parse, deny)))
+    rules = RuleSet(tuple(map(Rule.parse, allow)), deny=tuple(map(Rule.parse, deny)))
     return rules.verdict("fetch_url", Subject("host", subject))
 
 
@@ -48,7 +48,7 @@ def test_host_is_normalized(host, port, subject):
     ],
 )
 def test_allow_rule_matches_only_its_host(spec, subject, covered):
-    expected = RuleVerdict.ALLOW if covered else RuleVerdict.ASK
+    expected = RuleVerdict.ALLOW if covered else RuleVerdict.NONE
     assert verdict(subject, allow=[f"fetch_url({spec})"]) is expected
 
 

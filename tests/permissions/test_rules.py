@@ -9,10 +9,9 @@ from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict, propose_rule
 KINDS = {"shell": "command", "fetch_url": "host", "edit_file": "path", "update_plan": "opaque"}
 
 
-def rules(allow=(), deny=()):
+def rules(allow=(), deny=(), ask=()):
     return RuleSet(
-        tuple(Rule.parse(text, KINDS) for text in allow),
-        tuple(Rule.parse(text, KINDS) for text in deny),
+        *(tuple(Rule.parse(text, KINDS) for text in each) for each in (allow, ask, deny))
     )
 
 
@@ -63,7 +62,7 @@ def test_shell_rule_that_can_match_nothing_is_rejected(text):
 )
 @pytest.mark.req("R-CONF-04")
 def test_rule_matches_its_first_words_with_any_arguments(rule, command, covered):
-    expected = RuleVerdict.ALLOW if covered else RuleVerdict.ASK
+    expected = RuleVerdict.ALLOW if covered else RuleVerdict.NONE
     assert rules([f"shell({rule})"]).verdict(*call("shell", command)) is expected
 
 
@@ -79,7 +78,7 @@ def test_rule_matches_its_first_words_with_any_arguments(rule, command, covered)
 )  # fmt: skip
 @pytest.mark.req("R-CONF-04")
 def test_command_with_shell_syntax_never_matches_an_allow_rule(command):
-    assert rules(["shell(ls*)"]).verdict(*call("shell", command)) is RuleVerdict.ASK
+    assert rules(["shell(ls*)"]).verdict(*call("shell", command)) is RuleVerdict.NONE
 
 
 def test_deny_beats_allow():
@@ -88,7 +87,7 @@ def test_deny_beats_allow():
     assert both.verdict(*call("shell", "ls; ls")) is RuleVerdict.ALLOW
     assert both.verdict(*call("edit_file", "SRC/a")) is RuleVerdict.DENY
     assert both.verdict(*call("edit_file", "a")) is RuleVerdict.ALLOW
-    assert both.verdict(*call("write_file", "a")) is RuleVerdict.ASK
+    assert both.verdict(*call("write_file", "a")) is RuleVerdict.NONE
 
 
 @pytest.mark.parametrize(
@@ -243,15 +242,15 @@ def test_line_that_cannot_be_checked_against_a_deny_rule_is_unclear(allowed):
 )
 @pytest.mark.req("R-CONF-04")
 def test_write_rule_matches_by_path(glob, path, covered):
-    expected = RuleVerdict.ALLOW if covered else RuleVerdict.ASK
+    expected = RuleVerdict.ALLOW if covered else RuleVerdict.NONE
     assert rules([f"edit_file({glob})"]).verdict(*call("edit_file", path)) is expected
 
 
 def test_hosts_are_compared_completely():
     one = rules(["fetch_url(Example.org)"])
     assert one.verdict(*call("fetch_url", "example.org")) is RuleVerdict.ALLOW
-    assert one.verdict(*call("fetch_url", "evil.example.org")) is RuleVerdict.ASK
-    assert one.verdict(*call("fetch_url", None)) is RuleVerdict.ASK
+    assert one.verdict(*call("fetch_url", "evil.example.org")) is RuleVerdict.NONE
+    assert one.verdict(*call("fetch_url", None)) is RuleVerdict.NONE
 
 
 @pytest.mark.parametrize(
@@ -289,3 +288,71 @@ def test_proposed_rule_matches_the_call_and_round_trips(subject):
                 RuleSet((Rule.parse(str(offered)),)).verdict(*call(tool, subject))
                 is RuleVerdict.ALLOW
             )
+
+
+@pytest.mark.req("R-CONF-04")
+def test_ask_rule_overrides_allow_rules_and_yields_to_deny_rules():
+    every = rules(
+        ["shell"], ["shell(git push --force*)"], ["shell(git push*)", "edit_file(src/**)"]
+    )
+    assert every.verdict(*call("shell", "git push")) is RuleVerdict.ASK
+    assert every.verdict(*call("shell", "ls; (git -C . push)")) is RuleVerdict.ASK
+    assert every.verdict(*call("shell", "git push --force")) is RuleVerdict.DENY
+    assert every.verdict(*call("shell", "git log")) is RuleVerdict.ALLOW
+    assert every.verdict(*call("shell", "$x")) is RuleVerdict.UNCLEAR
+    assert every.verdict(*call("edit_file", "SRC/a")) is RuleVerdict.ASK
+    assert rules(ask=["shell"]).verdict(*call("shell", "ls")) is RuleVerdict.ASK
+    assert rules(ask=["shell(ls*)"]).verdict(*call("shell", "$x")) is RuleVerdict.UNCLEAR
+
+
+@pytest.mark.parametrize("kind", ["allow", "ask", "deny"])
+@pytest.mark.req("R-CONF-04")
+def test_lists_of_any_length_are_judged_as_a_whole(kind):
+    line = "; ".join(f"tool{number} run" for number in range(70))
+    texts = [f"shell(tool{number} run*)" for number in range(70)]
+    every = rules(texts) if kind == "allow" else rules(["shell"], **{kind: texts[-1:]})
+    assert every.judge(*call("shell", line)).verdict.value == kind
+    if kind == "allow":
+        assert len(every.judge(*call("shell", line)).rules) == 70
+        assert rules(texts[:-1]).verdict(*call("shell", line)) is RuleVerdict.NONE
+
+
+@pytest.mark.req("R-CONF-04")
+def test_judgement_names_the_rules_that_decided():
+    every = rules(["shell(ls*)", "shell(cat*)", "shell(wc*)"], ["shell(a*)", "shell(rm*)"])
+    assert list(map(str, every.judge(*call("shell", "rm x")).rules)) == ["shell(rm*)"]
+    used = every.judge(*call("shell", "ls | wc -l")).rules
+    assert list(map(str, used)) == ["shell(ls*)", "shell(wc*)"]
+    assert every.judge(*call("shell", "make")).rules == ()
+
+
+_SPECS = st.sampled_from(
+    [None, "a", "a*", "a b", "a b*", "b*", "c", "a/**", "*", "**", "a.org", "*.org", "a/b"]
+)
+_RULES = st.lists(st.builds(Rule, st.just("tool"), _SPECS), max_size=4).map(tuple)
+_TEXTS = st.sampled_from(
+    ["a", "a b", "a b c", "b", "a; b", "c", "$c", "a/b", "A/B", "a.org", "x.org"]
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(_RULES, _RULES, _RULES, st.sampled_from(["command", "path", "host"]), _TEXTS, st.randoms())
+@pytest.mark.req("R-CONF-04")
+def test_deny_beats_unclear_beats_ask_beats_allow_in_any_order(allow, ask, deny, kind, text, order):
+    subject = Subject(kind, text, "/nowhere")
+    verdict = RuleSet(allow, ask, deny).verdict("tool", subject)
+    alone = {
+        "allow": {RuleSet(allow=(rule,)).verdict("tool", subject) for rule in allow},
+        "ask": {RuleSet(ask=(rule,)).verdict("tool", subject) for rule in ask},
+        "deny": {RuleSet(deny=(rule,)).verdict("tool", subject) for rule in deny},
+    }
+    if RuleVerdict.DENY in alone["deny"]:
+        assert verdict is RuleVerdict.DENY
+    elif RuleVerdict.UNCLEAR in alone["deny"] | alone["ask"]:
+        assert verdict is RuleVerdict.UNCLEAR
+    elif RuleVerdict.ASK in alone["ask"]:
+        assert verdict is RuleVerdict.ASK
+    elif RuleVerdict.ALLOW in alone["allow"]:
+        assert verdict is RuleVerdict.ALLOW
+    shuffled = [tuple(order.sample(each, len(each))) for each in (allow, ask, deny)]
+    assert RuleSet(*shuffled).verdict("tool", subject) is verdict

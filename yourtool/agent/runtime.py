@@ -295,8 +295,8 @@ class Runtime:
     def _build_gate(self, workspace: Path, kinds: Mapping[str, SubjectKind]) -> Gate:
         """Return the gate with the stored rules; blocks on the file system."""
         rules = RuleSet(
-            parse_rules("--allow", self.options.allow, kinds),
-            parse_rules("--deny", self.options.deny, kinds),
+            allow=parse_rules("--allow", self.options.allow, kinds),
+            deny=parse_rules("--deny", self.options.deny, kinds),
         )
         grants = Grants(self.paths.home / "permissions.toml", workspace, kinds)
         granted, problems = load_stored_rules(grants)

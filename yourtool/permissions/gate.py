@@ -9,7 +9,15 @@ from yourtool.config import Mode
 from yourtool.effects import Preview, SideEffects, Subject, SubjectKind, ToolDefinition
 from yourtool.errors import ConfigError, UsageError
 from yourtool.permissions.grants import Grants
-from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict, propose_rule
+from yourtool.permissions.rules import (
+    EVERY_TOOL,
+    Judgement,
+    Rule,
+    RuleSet,
+    RuleSource,
+    RuleVerdict,
+    propose_rule,
+)
 from yourtool.tables import get_closest
 
 
@@ -51,7 +59,8 @@ class Gate:
     ) -> GateDecision:
         """Return the decision about a call with valid arguments and confined paths."""
         effects = tool.side_effects
-        verdicts = {self._rules.verdict(tool.name, subject) for subject in subjects.items}
+        judgements = [self._rules.judge(tool.name, subject) for subject in subjects.items]
+        verdicts = {each.verdict for each in judgements}
         if RuleVerdict.DENY in verdicts:
             return GateDecision(
                 "deny", f"A rule forbids this call of `{tool.name}`. Do without it."
@@ -68,6 +77,8 @@ class Gate:
             return GateDecision(
                 "ask", f"part of it cannot be checked against the deny rules for `{tool.name}`"
             )
+        if RuleVerdict.ASK in verdicts:
+            return GateDecision("ask", _build_asking_reason(judgements))
         if verdicts == {RuleVerdict.ALLOW}:
             return ALLOW
         if not subjects.credential_files and (
@@ -86,7 +97,8 @@ class Gate:
         Raises:
             ConfigError: the grant could not be stored; it still applies to the session.
         """
-        parsed = Rule.parse(rule)
+        source = RuleSource.USER if always else RuleSource.SESSION
+        parsed = Rule.parse(rule, source=source)
         self._rules |= RuleSet(allow=(parsed,))
         if always and self._grants is not None:
             self._grants.add(parsed)
@@ -97,6 +109,16 @@ class Gate:
         return self.mode is Mode.ACCEPT_EDITS and effects is SideEffects.WRITE
 
 
+def _build_asking_reason(judgements: Iterable[Judgement]) -> str:
+    rule = next(
+        rule for each in judgements if each.verdict is RuleVerdict.ASK for rule in each.rules
+    )
+    if rule.tool == EVERY_TOOL:
+        return "a file of permission rules has a mistake that may hide a deny rule"
+    owner = "of the project" if rule.source is RuleSource.PROJECT else "of yours"
+    return f"the rule `{rule}` {owner} asks about it in every mode"
+
+
 def parse_rules(
     option: str, texts: Iterable[str], kinds: Mapping[str, SubjectKind]
 ) -> tuple[Rule, ...]:
@@ -105,7 +127,7 @@ def parse_rules(
     Raises:
         UsageError: a value is not a rule, or names a tool that does not exist.
     """
-    found = tuple(Rule.parse(text, kinds) for text in texts)
+    found = tuple(Rule.parse(text, kinds, RuleSource.OPTION) for text in texts)
     for rule in found:
         if (problem := unknown_tool_error(rule, kinds)) is not None:
             raise UsageError(f"`{option}`: {problem}")
@@ -118,7 +140,9 @@ def load_stored_rules(grants: Grants) -> tuple[RuleSet, list[str]]:
         found = grants.load()
     except ConfigError as error:
         return RuleSet(), [str(error)]
-    problems = (unknown_tool_error(rule, grants.kinds) for rule in (*found.allow, *found.deny))
+    problems = (
+        unknown_tool_error(rule, grants.kinds) for rule in (*found.allow, *found.ask, *found.deny)
+    )
     return found, [f"`{grants.file}`: {each}" for each in problems if each]
 
 

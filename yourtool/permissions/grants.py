@@ -26,11 +26,13 @@ SCHEMA_VERSION = 1
 
 class _RuleLists(Struct, frozen=True, forbid_unknown_fields=True):
     allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
 
     def rules(self, kinds: Mapping[str, SubjectKind]) -> RuleSet:
         return RuleSet(
             tuple(Rule.parse(text, kinds) for text in self.allow),
+            tuple(Rule.parse(text, kinds) for text in self.ask),
             tuple(Rule.parse(text, kinds) for text in self.deny),
         )
 

@@ -1,8 +1,8 @@
 """Permission rules, such as `shell(git status*)`, `edit_file(src/**)` or `read_file`.
 
 A rule names a tool, and optionally which of its calls: a command, a host or a path glob, depending
-on what the calls are about. Deny rules override allow rules, and calls without a rule need an
-approval; specificity does not matter.
+on what the calls are about. Deny rules override ask rules, and these override allow rules, from any
+source; specificity does not matter, nor does the order or the number of rules.
 """
 
 import re
@@ -18,30 +18,55 @@ from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.hosts import allows_host, denies_host, is_host_spec
 from yourtool.permissions.shell.coverage import Place, covers_line
 from yourtool.permissions.shell.denials import Denial, find_denial
+from yourtool.permissions.shell.plain import parse_plain
 from yourtool.permissions.shell.specs import CommandSpec, parse_spec, propose_spec
 
+EVERY_TOOL = "*"
+"""The tool of a rule that stands for one that cannot be read; no text is parsed as it."""
 _RULE = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)(?:\((.+)\))?", re.DOTALL)
 
 
 class RuleVerdict(StrEnum):
     """The verdict of the rules on a call."""
 
-    ALLOW = "allow"
     DENY = "deny"
     UNCLEAR = "unclear"
-    """Part of the command cannot be checked against the deny rules."""
+    """Part of the command cannot be checked against the deny and ask rules."""
     ASK = "ask"
+    ALLOW = "allow"
+    NONE = "none"
+    """No rule covers the call."""
+
+
+class RuleSource(StrEnum):
+    """Where a rule comes from."""
+
+    USER = "user"
+    """The user's `permissions.toml`."""
+    OPTION = "option"
+    """The command line."""
+    SESSION = "session"
+    """An answer to an approval prompt, for this session."""
+    PROJECT = "project"
+    """A file of the workspace, which can only ask and deny."""
 
 
 class Rule(Struct, frozen=True):
     """One rule: a tool, and optionally which of its calls."""
 
     tool: str
+    """The name of a tool, or `EVERY_TOOL`."""
     spec: str | None = None
     """A command, a host or a path glob; None matches every call."""
+    source: RuleSource = RuleSource.USER
 
     @classmethod
-    def parse(cls, text: str, kinds: Mapping[str, SubjectKind] | None = None) -> "Rule":
+    def parse(
+        cls,
+        text: str,
+        kinds: Mapping[str, SubjectKind] | None = None,
+        source: RuleSource = RuleSource.USER,
+    ) -> "Rule":
         """Parse `tool` or `tool(spec)`.
 
         `kinds`: the kinds of subject of each known tool; specs of other tools are not checked.
@@ -58,37 +83,47 @@ class Rule(Struct, frozen=True):
         kind = (kinds or {}).get(tool)
         if spec is not None and kind is not None and (needed := _spec_problem(kind, tool, spec)):
             raise UsageError(f"`{text}` can never match: {needed}")
-        return cls(tool, spec)
+        return cls(tool, spec, source)
 
     def __str__(self) -> str:
         return self.tool if self.spec is None else f"{self.tool}({self.spec})"
+
+
+class Judgement(Struct, frozen=True):
+    """The verdict of the rules on a call, and the rules that decided it."""
+
+    verdict: RuleVerdict
+    rules: tuple[Rule, ...] = ()
+    """The rule that denies or asks, or those that allow the parts of a command."""
 
 
 class RuleSet(Struct, frozen=True):
     """All active rules."""
 
     allow: tuple[Rule, ...] = ()
+    ask: tuple[Rule, ...] = ()
     deny: tuple[Rule, ...] = ()
 
     def __or__(self, other: "RuleSet") -> "RuleSet":
-        return RuleSet(self.allow + other.allow, self.deny + other.deny)
+        return RuleSet(self.allow + other.allow, self.ask + other.ask, self.deny + other.deny)
 
     def verdict(self, tool: str, subject: Subject) -> RuleVerdict:
-        """Return whether a call is allowed, denied, or needs an approval."""
-        denied = [rule.spec for rule in self.deny if rule.tool == tool]
-        allowed = [rule.spec for rule in self.allow if rule.tool == tool]
-        if None in denied:
-            return RuleVerdict.DENY
-        match _find_denial([spec for spec in denied if spec is not None], subject):
-            case Denial.DENIED:
-                return RuleVerdict.DENY
-            case Denial.UNCLEAR:
-                return RuleVerdict.UNCLEAR
-            case Denial.NONE:
-                pass
-        if None in allowed or _allows([spec for spec in allowed if spec is not None], subject):
-            return RuleVerdict.ALLOW
-        return RuleVerdict.ASK
+        """Return the verdict on a call."""
+        return self.judge(tool, subject).verdict
+
+    def judge(self, tool: str, subject: Subject) -> Judgement:
+        """Return the verdict on a call: deny, then unclear, then ask, then allow."""
+        is_denied, denying = _find_denial(_of_tool(self.deny, tool), subject)
+        if is_denied is Denial.DENIED:
+            return Judgement(RuleVerdict.DENY, denying)
+        is_asked, asking = _find_denial(_of_tool(self.ask, tool), subject)
+        if Denial.UNCLEAR in (is_denied, is_asked):
+            return Judgement(RuleVerdict.UNCLEAR)
+        if is_asked is Denial.DENIED:
+            return Judgement(RuleVerdict.ASK, asking)
+        if allowing := _find_allowing(_of_tool(self.allow, tool), subject):
+            return Judgement(RuleVerdict.ALLOW, allowing)
+        return Judgement(RuleVerdict.NONE)
 
 
 def propose_rule(tool: str, subject: Subject) -> Rule | None:
@@ -120,8 +155,45 @@ def _allows(specs: Sequence[str], subject: Subject) -> bool:
             return False
 
 
-def _find_denial(specs: Sequence[str], subject: Subject) -> Denial:
-    """Return whether a deny rule covers the subject; it matches more broadly than others."""
+def _of_tool(rules: Sequence[Rule], tool: str) -> Sequence[Rule]:
+    return [rule for rule in rules if rule.tool in (tool, EVERY_TOOL)]
+
+
+def _find_allowing(rules: Sequence[Rule], subject: Subject) -> tuple[Rule, ...]:
+    """Return the rules that cover all of the subject; empty if they do not."""
+    for rule in rules:
+        if rule.spec is None:
+            return (rule,)
+    specs = [rule.spec for rule in rules if rule.spec is not None]
+    if not _allows(specs, subject):
+        return ()
+    if subject.kind != "command":
+        return (next(rule for rule in rules if rule.spec and _allows([rule.spec], subject)),)
+    parsed = [(rule, parse_spec(rule.spec)) for rule in rules if rule.spec is not None]
+    commands = [each.texts for each in parse_plain(subject.text)]
+    used = [rule for rule, spec in parsed if spec and any(map(spec.matches, commands))]
+    return tuple(dict.fromkeys(used))
+
+
+def _find_denial(rules: Sequence[Rule], subject: Subject) -> tuple[Denial, tuple[Rule, ...]]:
+    """Return whether a rule that denies or asks covers the subject, and the first that does."""
+    for rule in rules:
+        if rule.spec is None:
+            return Denial.DENIED, (rule,)
+    specs = [rule.spec for rule in rules if rule.spec is not None]
+    if (outcome := _match_denials(specs, subject)) is not Denial.DENIED:
+        return outcome, ()
+    if len(rules) == 1:
+        return outcome, (rules[0],)
+    denied = Denial.DENIED
+    matching = (
+        (rule,) for rule in rules if rule.spec and _match_denials([rule.spec], subject) is denied
+    )
+    return outcome, next(matching, ())
+
+
+def _match_denials(specs: Sequence[str], subject: Subject) -> Denial:
+    """Return whether a spec covers the subject; it matches more broadly than an allow rule."""
     match subject.kind:
         case "command":
             return find_denial(_parse_specs(specs), subject.text)

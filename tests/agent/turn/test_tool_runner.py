@@ -157,6 +157,25 @@ async def test_deny_rule_overrides_an_allow_rule_without_approval(bench):
     assert not (bench.workspace / "x").exists()
 
 
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.AUTO])
+@pytest.mark.parametrize(
+    ("rule", "line"),
+    [
+        ("shell(touch*)", calls("shell", command="ls; touch x")),
+        ("list_dir", calls("list_dir", path=".")),
+        ("write_file(src/**)", calls("write_file", path="src/a", content="x")),
+    ],
+)
+@pytest.mark.req("R-CONF-04")
+async def test_ask_rule_asks_in_every_mode_and_offers_no_rule(bench, mode, rule, line):
+    rules = RuleSet(allow=(Rule.parse("shell"), Rule.parse("list_dir")), ask=(Rule.parse(rule),))
+    user = User(DENY)
+    _, [failed] = await outcome(bench, line, rules=rules, confirm=user, mode=mode)
+    assert failed.error_class == "user_denied"
+    assert user.asked[0].rule is None
+    assert user.asked[0].reason == f"the rule `{rule}` of yours asks about it in every mode"
+
+
 async def test_many_deny_rules_on_a_long_command_do_not_block_the_event_loop(bench):
     rules = RuleSet(deny=tuple(Rule.parse(f"shell(rm a{number}*)") for number in range(100)))
     line = calls("shell", command="rm b;" * (MAX_LENGTH // 5))
@@ -241,7 +260,7 @@ async def test_protected_path_needs_approval_in_every_mode(bench, mode):
 @pytest.mark.req("R-CONF-04")
 async def test_command_that_cannot_be_checked_against_a_deny_rule_needs_approval(bench, command):
     user = User(Decision(verdict=Verdict.DENY))
-    rules = RuleSet((Rule.parse("shell"),), (Rule.parse("shell(rm*)"),))
+    rules = RuleSet((Rule.parse("shell"),), deny=(Rule.parse("shell(rm*)"),))
     line = calls("shell", command=command)
     await outcome(bench, line, mode=Mode.AUTO, rules=rules, confirm=user)
     assert [asked.rule for asked in user.asked] == [None]

@@ -1,0 +1,128 @@
+"""Examples of what a rule covers and of what it does not, each checked against the rule itself."""
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from yourtool.effects import Subject, SubjectKind
+from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict
+from yourtool.permissions.shell.specs import parse_spec
+
+_MAX_EXAMPLES = 3
+_NOWHERE = "/dev/null/workspace"
+"""A workspace without files, so that only the text of a call matters."""
+_ANY_COMMAND = ("ls", "rm -r src", "curl example.org | sh")
+_ANY_HOST = ("example.org", "localhost:8080", "xn--80ak6aa92e.com")
+_ANY_PATH = ("README.md", "src/main.py", ".env")
+_Candidates: TypeAlias = tuple[Sequence[str], Sequence[str]]
+"""Texts that a rule may cover, and texts that it may not."""
+
+
+class RuleExamples(Struct, frozen=True):
+    """Commands, paths or hosts, at most three of each."""
+
+    match: tuple[str, ...] = ()
+    """Covered by the rule."""
+    not_match: tuple[str, ...] = ()
+    """Similar, and not covered."""
+
+
+def build_examples(rule: Rule, kind: SubjectKind, *, denies: bool = False) -> RuleExamples:
+    """Return examples for a rule about calls of this kind.
+
+    `denies`: the rule denies or asks, and so matches more broadly than a rule that allows. Both
+    are empty if the calls have no command, path or host.
+    """
+    match kind:
+        case "command":
+            covered, others = _command_candidates(rule.spec)
+        case "path":
+            covered, others = _path_candidates(rule.spec)
+        case "host":
+            covered, others = _host_candidates(rule.spec)
+        case "opaque":
+            return RuleExamples()
+    texts = tuple(dict.fromkeys((*covered, *others)))
+    return RuleExamples(
+        _first(text for text in texts if covers_example(rule, kind, text, denies=denies)),
+        _first(text for text in others if not covers_example(rule, kind, text, denies=denies)),
+    )
+
+
+def covers_example(rule: Rule, kind: SubjectKind, text: str, *, denies: bool = False) -> bool:
+    """Whether a rule covers a call about `text`, in a workspace without files."""
+    subject = Subject(kind, text, _NOWHERE)
+    if denies:
+        return RuleSet(deny=(rule,)).verdict(rule.tool, subject) is RuleVerdict.DENY
+    return RuleSet(allow=(rule,)).verdict(rule.tool, subject) is RuleVerdict.ALLOW
+
+
+def _first(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))[:_MAX_EXAMPLES]
+
+
+def _command_candidates(spec: str | None) -> _Candidates:
+    if spec is None:
+        return _ANY_COMMAND, ()
+    if (parsed := parse_spec(spec)) is None:
+        return (), ()
+    command = shlex.join(parsed.words)
+    covered = (
+        (command, f"{command} a.txt", f"{command} -v", f"{command} --help", f"{command} status")
+        if parsed.is_open
+        else (command, f"{command} 2>&1", f"CI=1 {command}")
+    )
+    first, *rest = parsed.words
+    others = (
+        shlex.join([*parsed.words[:-1], "other"]) if rest else f"{first}x",
+        f"{command} > out.txt",
+        f"{command} && rm -r src",
+        f"{command} a.txt",
+        shlex.join(parsed.words[:-1]) if rest else f"./{first}",
+        f"sudo {command}",
+    )
+    return covered, others
+
+
+def _path_candidates(spec: str | None) -> _Candidates:
+    if spec is None:
+        return _ANY_PATH, ()
+    plain = spec.removeprefix("./")
+    if not set("*?") & set(plain):
+        folder, slash, name = plain.rpartition("/")
+        return (plain,), (f"{plain}.bak", f"{folder}{slash}other-{name}", f"other/{plain}")
+    return tuple(_iter_matching_paths(plain)), tuple(_iter_other_paths(plain))
+
+
+def _iter_matching_paths(glob: str) -> Iterator[str]:
+    for deep, name in (("a", "a"), ("b/c", "b"), ("d/e/f", "c")):
+        path = glob.replace("**/", f"{deep}/").replace("**", f"{deep}.txt")
+        yield path.replace("*", name).replace("?", name)
+
+
+def _iter_other_paths(glob: str) -> Iterator[str]:
+    fixed = glob[: min(at for at in map(glob.find, "*?") if at >= 0)]
+    folder = fixed.rpartition("/")[0]
+    sample = next(_iter_matching_paths(glob))
+    yield f"{folder}-other/{sample.rpartition('/')[2]}" if folder else f"other/{sample}"
+    yield f"{sample}.bak"
+    yield f"{folder}/a/b/c.bak" if folder else "other/a.bak"
+    yield "README"
+    yield f"other/{sample}"
+
+
+def _host_candidates(spec: str | None) -> _Candidates:
+    if spec is None:
+        return _ANY_HOST, ()
+    base = spec.removeprefix("*.").lower()
+    if "[" in base:
+        return (base,), ("[::2]", "[fe80::1]", "example.org")
+    name, colon, port = (
+        base.rpartition(":") if base.rpartition(":")[2].isdigit() else (base, "", "")
+    )
+    own = f"{name}{colon}{port}"
+    covered = (own, f"www.{own}", f"api.{own}", f"a.b.{own}")
+    others = (f"www.{own}", f"{name}.example.net", f"not{own}", f"{name}:8443", own)
+    return covered, others
