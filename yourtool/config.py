@@ -226,6 +226,11 @@ class Problem(Struct, frozen=True, kw_only=True):
     nearest: str | None = None
     """The key or value that was probably meant."""
 
+    @property
+    def prevents_start(self) -> bool:
+        """Whether the program does not start; without valid keys it uses the default keys."""
+        return self.key not in ("ui.keymap", "ui.keys")
+
     def __str__(self) -> str:
         place = self.where if self.line is None else f"{self.where}:{self.line}"
         key = f" `{self.key}`:" if self.key else ""
@@ -243,22 +248,26 @@ class ConfigReport(Struct, frozen=True):
     text: str
     """The text of the file."""
 
+    def require_usable(self) -> None:
+        """Check that no mistake prevents the start.
+
+        Raises:
+            ConfigError: with the file, line, key and nearest key of the first problem.
+        """
+        if problems := [each for each in self.problems if each.prevents_start]:
+            first, *more = problems
+            tail = f"\n{len(more)} more: `yourtool config check` lists them" if more else ""
+            raise ConfigError(f"{first}{tail}")
+
 
 def load_config(
     paths: Paths,
     environ: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Config:
-    """Return the active settings; `options` maps dotted keys to values.
-
-    Raises:
-        ConfigError: with the file, line, key and nearest key of the first problem.
-    """
+    """Return the active settings as `load_report` does, checked with `require_usable`."""
     report = load_report(paths, environ, options)
-    if report.problems:
-        first, *more = report.problems
-        tail = f"\n{len(more)} more: `yourtool config check` lists them" if more else ""
-        raise ConfigError(f"{first}{tail}")
+    report.require_usable()
     return report.config
 
 
@@ -267,7 +276,7 @@ def load_report(
     environ: Mapping[str, str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> ConfigReport:
-    """Return the settings of all layers with their sources and mistakes."""
+    """Return the settings with their sources and mistakes; `options` maps dotted keys to values."""
     file = config_file(paths)
     text, values, problems = _read(file)
     found: dict[TableKey, tuple[Any, str]] = {}

@@ -15,15 +15,17 @@ from hypothesis import strategies as st
 from tests.providers.local_server import LocalServer, head
 from yourtool.cli import main
 from yourtool.cli.arguments import parse_arguments
+from yourtool.cli.config import get_key_warnings
 from yourtool.cli.logfile import MAX_LOG_BYTES, PrivateLogHandler, log_to_file
 from yourtool.cli.parser import COMMANDS
 from yourtool.cli.sessions import parse_session_prefix
-from yourtool.config import Mode, config_file
+from yourtool.config import Mode, config_file, load_config, load_report
 from yourtool.errors import UsageError
 from yourtool.ids import new_session_id
 from yourtool.paths import resolve_paths
 from yourtool.run_result import ExitCode
 from yourtool.store.sqlite.database import Database
+from yourtool.ui_config import UiConfig
 
 pytestmark = pytest.mark.usefixtures("own_logging")
 
@@ -210,6 +212,26 @@ def test_config_check_lists_mistakes_in_keys_with_their_position(run):
     assert ":3:" in err and "did you mean `chat.retry`?" in err
     config_file(resolve_paths()).write_text('[ui.keys]\nchat.retry = "f5"\n')
     assert run("config", "check")[0] == 0
+
+
+@pytest.mark.req("R-TUI-23")
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ('keymap = "clade"', ":2: `ui.keymap`: "),
+        ("keymap = 3", ":2: `ui.keymap`: "),
+        ('keys = "ctrl+t"', ":2: `ui.keys`: "),
+    ],
+)
+def test_mistake_in_the_keys_is_reported_but_prevents_nothing(run, keys, problem):
+    paths = resolve_paths()
+    config_file(paths).write_text(f"[ui]\n{keys}\nvim = true\n")
+    code, out, err = run("config", "check")
+    assert (code, out) == (ExitCode.USAGE, "")
+    assert problem in err
+    assert load_config(paths).ui == UiConfig(vim=True)
+    [warning] = get_key_warnings(paths, load_report(paths))
+    assert problem in warning and str(config_file(paths)) in warning
 
 
 def test_config_path_prints_every_path(run, home):

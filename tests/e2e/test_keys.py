@@ -1,6 +1,7 @@
 """Keys have the effects that users expect, in a real terminal."""
 
 import sqlite3
+from pathlib import Path
 
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
@@ -74,3 +75,16 @@ def test_esc_twice_returns_to_an_earlier_prompt_and_esc_early_gives_the_text_bac
         query = "select type from events where type like 'turn.%' order by id desc limit 1"
         [(last,)] = stored.execute(query)
     assert last == "turn.cancelled"
+
+
+def test_a_wrong_keymap_and_a_wrong_key_are_notices_with_their_lines(work, home):
+    config = Path(home["YOURTOOL_HOME"], "config.toml")
+    config.parent.mkdir()
+    config.write_text('[ui]\nkeymap = "cluade"\nkeys."chat.rety" = "f5"\n')
+    with (
+        ProviderServer([Reply("Hello.")]) as server,
+        opened(server, work, home, columns=120) as terminal,
+    ):
+        terminal.wait("config.toml:2:", "`claude`", "config.toml:3:", "`chat.retry`")
+        terminal.say("hi")
+        terminal.wait("Hello.")

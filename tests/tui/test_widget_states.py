@@ -197,6 +197,12 @@ async def list_of_all_keys(pilot):
 
 
 @state()
+async def description_of_a_key(pilot):
+    await say(pilot, "/keys")
+    await press(pilot, "ctrl+t")
+
+
+@state()
 async def report_of_costs(pilot):
     await answered(pilot)
     await say(pilot, "/cost")

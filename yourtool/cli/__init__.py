@@ -15,7 +15,7 @@ from typing import Any
 
 from yourtool.cli.arguments import Arguments, parse_arguments
 from yourtool.cli.logfile import log_to_file
-from yourtool.config import RunOptions, install_defaults, load_config
+from yourtool.config import RunOptions, install_defaults, load_report
 from yourtool.early_prompt.handover import Handover
 from yourtool.early_prompt.typing_ahead import keys_for_interface
 from yourtool.errors import UsageError, YourtoolError
@@ -135,7 +135,9 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
     require_data_directory(paths)
     shows_early_prompt = handover is not None and handover.is_open
     with keys_for_interface(handover) as (take_keys, shell_settings):
-        config = load_config(paths)
+        report = load_report(paths)
+        report.require_usable()
+        config = report.config
         app = _import_interface().YourtoolApp(
             _runtime_opener(arguments, paths),
             load_highlight=lambda: import_module("yourtool.tui.highlight").get_highlighter,
@@ -145,6 +147,7 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
         )
         app.first_prompt = arguments.first_prompt
         app.apply_settings(config.ui)
+        app.config_warnings = import_module("yourtool.cli.config").get_key_warnings(paths, report)
         app.take_keys, app.shell_settings = take_keys, shell_settings
         if shows_early_prompt:
             app.replace_early_prompt()

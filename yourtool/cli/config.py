@@ -50,6 +50,12 @@ def find_key_problems(paths: Paths, report: ConfigReport) -> tuple[Problem, ...]
     )
 
 
+def get_key_warnings(paths: Paths, report: ConfigReport) -> tuple[str, ...]:
+    """Return the mistakes in the keys, with which the program starts, for the interface."""
+    problems = (*report.problems, *find_key_problems(paths, report))
+    return tuple(f"The default keys are used instead of {each}" for each in problems)
+
+
 def _settings_from_options(arguments: Arguments) -> Mapping[str, Any]:
     """Return the settings that command line options override, by key."""
     given = {

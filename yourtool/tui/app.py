@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +34,7 @@ from yourtool.tui.screens.command_results import (
     show_result,
 )
 from yourtool.tui.screens.draft_editing import DraftEditing
+from yourtool.tui.screens.key_inspector import KeyInspector
 from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.session_status import TitleChanged
 from yourtool.tui.screens.sessions import (
@@ -42,7 +43,6 @@ from yourtool.tui.screens.sessions import (
     queue_first_prompt,
     require_session,
     restore_first_prompt,
-    show_key_problems,
     show_session,
     suggest_local_servers,
     update_demo_banner,
@@ -112,6 +112,8 @@ class YourtoolApp(FirstScreenApp):
             self._output_filters.append(NoColorFilter())
         self.first_prompt = ""
         """Sent when the session has opened; set before `run`."""
+        self.config_warnings: tuple[str, ...] = ()
+        """Mistakes in settings that have no effect; shown once the first session opens."""
         self._leaves_scrollback = True
         self.last_words = ""
         """What remains to be printed after `run`."""
@@ -205,6 +207,9 @@ class YourtoolApp(FirstScreenApp):
             is_chat = self.screen is self.chat and self.focused in lists
             if is_chat or self.focused is self.chat.prompt:
                 await self._handle_chat_key(event)
+                return
+            if isinstance(self.screen, KeyInspector) and isinstance(event, events.Key):
+                self.screen.show_key(event)
                 return
             if isinstance(self.screen, ReportScreen) and self._starts_text(event):
                 self.screen.dismiss()
@@ -345,8 +350,7 @@ class YourtoolApp(FirstScreenApp):
         self.chat.note("error", f"{reason} {build_hint('chat.leave', 'quits')}".rstrip() + ".")
 
     async def _open_first_session(self, runtime: "Runtime") -> None:
-        show_key_problems(self.chat)
-        self._show_warnings(runtime)
+        self._show_warnings((*self.config_warnings, *runtime.take_warnings()))
         wanted = await choose_first_session(self.chat, runtime) if self._resume == "" else None
         session, refused = await open_earlier_session(
             self.chat, runtime, wanted or self._resume, continue_last=self._continue_last
@@ -364,7 +368,7 @@ class YourtoolApp(FirstScreenApp):
         await attach_from_options(self.chat, runtime)
         queue_first_prompt(self.chat, runtime, session, self.first_prompt, may_send=is_as_requested)
         await show_session(self.chat, runtime, session)
-        self._show_warnings(runtime)
+        self._show_warnings(runtime.take_warnings())
         update_demo_banner(self.chat)
         await asyncio.to_thread(runtime.registry.prepare, session.model)
         await suggest_local_servers(self.chat)
@@ -372,8 +376,8 @@ class YourtoolApp(FirstScreenApp):
             _, session = require_session(self.chat)  # the user may have opened another one
             await show_result(self.chat, swap_alternatives(session, runtime, refused))
 
-    def _show_warnings(self, runtime: "Runtime") -> None:
-        for warning in runtime.take_warnings():
+    def _show_warnings(self, warnings: Iterable[str]) -> None:
+        for warning in warnings:
             self.chat.note("warning", warning)
 
     def _offer_themes(self) -> None:

@@ -96,8 +96,10 @@ def _split(text: str) -> list[str]:
 
 
 def _parse_base(name: str) -> str:
-    if len(name) == 1:
+    if len(name) == 1 and (name in _CHARACTERS or name.isalnum()):
         return _CHARACTERS.get(name, name)
+    if len(name) == 1:
+        raise KeyNameError(f"`{name}` cannot be a key; use a letter, a digit or a sign in ASCII")
     lower = name.lower()
     lower = _SYNONYMS.get(lower, lower)
     if lower in _LABELS or lower in _CHARACTERS_BY_NAME:
@@ -134,3 +136,8 @@ def get_key_label(key: str) -> str:
     if modifiers and len(shown) == 1:
         shown = shown.upper()
     return "+".join([*(modifier.capitalize() for modifier in modifiers), shown])
+
+
+def get_same_input(key: str) -> tuple[str, ...]:
+    """Return the keys that most terminals do not distinguish from a key, by Textual's names."""
+    return tuple(other for other, sent in _SAME_BYTES.items() if sent == key)

@@ -12,6 +12,9 @@ STEER = SlashCommand(
 
 COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(name="help", summary="list commands and keys", needs_session=False),
+    SlashCommand(
+        name="keys", summary="name the keys that you press, and their actions", needs_session=False
+    ),
     *models.COMMANDS,
     STEER,
     *sessions.COMMANDS,

@@ -56,6 +56,11 @@ class Rows(WrappedWidget):
         super().__init__()
         self._section = section
 
+    def show(self, section: Section) -> None:
+        """Show another section."""
+        self._section = section
+        self.refresh_rows()
+
     def rows(self, width: int) -> list[Content]:
         """Wrap the texts to a width."""
         heading = self.get_visual_style("rows--heading")

@@ -13,6 +13,7 @@ from yourtool.tui.active_keys import describe_keys
 from yourtool.tui.drafts import Draft
 from yourtool.tui.screens.attachments import attach_file, paste_clipboard
 from yourtool.tui.screens.chat import ChatScreen
+from yourtool.tui.screens.key_inspector import KeyInspector
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.theme_choice import ThemeChosen
@@ -23,6 +24,11 @@ ScreenCommand: TypeAlias = Callable[[ChatScreen, str], Awaitable[None]]
 async def show_help(chat: ChatScreen, _argument: str) -> None:
     """`/help`: show commands and keys."""
     await chat.app.push_screen(ReportScreen("Help", help_report()))
+
+
+async def inspect_keys(chat: ChatScreen, _argument: str) -> None:
+    """`/keys`: name the keys that are pressed, and their actions."""
+    await chat.app.push_screen(KeyInspector())
 
 
 async def clear_screen(chat: ChatScreen, _argument: str) -> None:
@@ -70,6 +76,7 @@ def help_report() -> tuple[Section, ...]:
 
 SCREEN_COMMANDS: Mapping[str, ScreenCommand] = {
     "help": show_help,
+    "keys": inspect_keys,
     "clear": clear_screen,
     "theme": choose_theme,
     "attach": attach_file,

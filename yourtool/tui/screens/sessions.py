@@ -7,7 +7,6 @@ from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
 from yourtool.models import DEMO
 from yourtool.store.base import resolve_id
 from yourtool.text import storable
-from yourtool.tui.active_keys import get_keymap
 from yourtool.tui.drafts import Draft, fold_text, normalize_newlines
 from yourtool.tui.message_queue import QueuedMessage
 from yourtool.tui.screens.chat import ChatScreen
@@ -172,9 +171,3 @@ async def build_last_words(chat: ChatScreen, seconds: float, *, with_transcript:
         return line
     text = await render_transcript(chat.transcript, seconds)
     return f"{text}\n{line}"
-
-
-def show_key_problems(chat: ChatScreen) -> None:
-    """Show the entries of `[ui.keys]` that have no effect."""
-    for problem in get_keymap().problems:
-        chat.note("warning", f"The default key stays: {problem}")
