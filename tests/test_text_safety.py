@@ -375,7 +375,7 @@ def test_a_byte_order_mark_is_not_part_of_the_grants(tmp_path):
     grants.add(first)
     (tmp_path / "permissions.toml").write_bytes(MARK + (tmp_path / "permissions.toml").read_bytes())
     grants.add(second)
-    assert grants.load() == RuleSet((first, second))
+    assert grants.load().rules == RuleSet((first, second))
 
 
 def test_a_byte_order_mark_is_not_part_of_a_theme(tmp_path):

@@ -37,9 +37,8 @@ from yourtool.masking import Mask
 from yourtool.messages.message import PromptMessage, now
 from yourtool.models import Model
 from yourtool.paths import Paths, own_directories
-from yourtool.permissions.gate import Gate, load_stored_rules, parse_rules
-from yourtool.permissions.grants import Grants
-from yourtool.permissions.rules import RuleSet
+from yourtool.permissions.gate import Gate, open_gate
+from yourtool.permissions.grants import FILE_NAME, Grants
 from yourtool.providers.catalogue import discovery_cache
 from yourtool.providers.catalogue.discovery import find_servers
 from yourtool.providers.catalogue.local_servers import LocalServer
@@ -292,16 +291,14 @@ class Runtime:
     def _discovery_file(self) -> Path:
         return self.paths.cache / discovery_cache.FILE_NAME
 
-    def _build_gate(self, workspace: Path, kinds: Mapping[str, SubjectKind]) -> Gate:
+    def _build_gate(
+        self, workspace: Path, kinds: Mapping[str, SubjectKind], session_id: str
+    ) -> Gate:
         """Return the gate with the stored rules; blocks on the file system."""
-        rules = RuleSet(
-            allow=parse_rules("--allow", self.options.allow, kinds),
-            deny=parse_rules("--deny", self.options.deny, kinds),
-        )
-        grants = Grants(self.paths.home / "permissions.toml", workspace, kinds)
-        granted, problems = load_stored_rules(grants)
-        self._warnings += problems
-        return Gate(rules | granted, self.options.mode or self.config.mode, grants)
+        grants = Grants(self.paths.home / FILE_NAME, workspace, kinds, session_id)
+        gate, problems = open_gate(self.options, self.config.mode, grants)
+        self._warnings += map(str, problems)
+        return gate
 
     def _explicit_model(self, name: str | None = None) -> Model | None:
         """Return the model with this name, by default that of `--model`.
@@ -376,7 +373,7 @@ class Runtime:
             routes=self._build_routes(workspace.root, estimates),
             estimates=estimates,
             tools=snapshot,
-            gate=await asyncio.to_thread(self._build_gate, workspace.root, kinds),
+            gate=await asyncio.to_thread(self._build_gate, workspace.root, kinds, session_id),
             confirm=confirm,
             spill=self.paths.spill_directory(session_id),
             blobs=self.paths.blobs,

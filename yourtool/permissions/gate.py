@@ -5,9 +5,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from yourtool.config import Mode
+from yourtool.config import Mode, Problem, RunOptions
 from yourtool.effects import Preview, SideEffects, Subject, SubjectKind, ToolDefinition
-from yourtool.errors import ConfigError, UsageError
+from yourtool.errors import UsageError
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import (
     EVERY_TOOL,
@@ -134,16 +134,20 @@ def parse_rules(
     return found
 
 
-def load_stored_rules(grants: Grants) -> tuple[RuleSet, list[str]]:
-    """Return the stored permissions, and messages about invalid ones."""
-    try:
-        found = grants.load()
-    except ConfigError as error:
-        return RuleSet(), [str(error)]
-    problems = (
-        unknown_tool_error(rule, grants.kinds) for rule in (*found.allow, *found.ask, *found.deny)
+def open_gate(options: RunOptions, mode: Mode, grants: Grants) -> tuple[Gate, tuple[Problem, ...]]:
+    """Return the gate of a session, and the mistakes in its files; blocks on the file system.
+
+    `mode`: the mode unless the command line has one.
+
+    Raises:
+        UsageError: a rule of the command line is invalid.
+    """
+    given = RuleSet(
+        allow=parse_rules("--allow", options.allow, grants.kinds),
+        deny=parse_rules("--deny", options.deny, grants.kinds),
     )
-    return found, [f"`{grants.file}`: {each}" for each in problems if each]
+    stored = grants.load()
+    return Gate(given | stored.rules, options.mode or mode, grants), stored.problems
 
 
 def unknown_tool_error(rule: Rule, tools: Iterable[str]) -> str | None:

@@ -1,67 +1,98 @@
-"""Stored permissions: `permissions.toml`, outside every workspace.
+"""The permissions of one workspace: those of the user and of the project.
 
-    schema_version = 1
-    deny = ["shell(git push*)"]           # in every workspace
-    [[workspace]]
-    path = "/home/me/project"             # the real path; tables with the same path are merged
-    allow = ["shell(make test)", "edit_file(src/**)"]
-
-An invalid file grants nothing.
+The user's are in `permissions.toml`, outside every workspace. A project can have its own file,
+`.yourtool/permissions.toml`, whose rules can only ask and deny; it is read without trust, because
+it restricts only.
 """
 
+import re
+from collections import Counter
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from yourtool.config import Problem
 from yourtool.effects import SubjectKind
-from yourtool.errors import ConfigError, UsageError
+from yourtool.errors import ConfigError
 from yourtool.files import replace_file
-from yourtool.permissions.rules import Rule, RuleSet
-from yourtool.tables import parse_toml
+from yourtool.permissions.examples import RuleExamples, build_examples
+from yourtool.permissions.rule_file import (
+    SCHEMA_VERSION,
+    RuleEntry,
+    RuleFile,
+    iter_lines,
+    parse_rule_file,
+    read_rule_file,
+)
+from yourtool.permissions.rules import Rule, RuleSet, RuleSource
 
-SCHEMA_VERSION = 1
-
-
-class _RuleLists(Struct, frozen=True, forbid_unknown_fields=True):
-    allow: tuple[str, ...] = ()
-    ask: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-
-    def rules(self, kinds: Mapping[str, SubjectKind]) -> RuleSet:
-        return RuleSet(
-            tuple(Rule.parse(text, kinds) for text in self.allow),
-            tuple(Rule.parse(text, kinds) for text in self.ask),
-            tuple(Rule.parse(text, kinds) for text in self.deny),
-        )
-
-
-class _Workspace(_RuleLists, frozen=True, kw_only=True):
-    path: str
+FILE_NAME = "permissions.toml"
+PROJECT_FILE = Path(".yourtool", FILE_NAME)
+_COMMA = re.compile(r"[ \t]*,[ \t]*")
+_HEADER = re.compile(r"\[\[workspace\]\]\npath = [^\n]*\n\s*")
+"""A table of a workspace without rules in its lists."""
+_COMMENTS = re.compile(r"(?:^[ \t]*(?:#[^\n]*)?\n)+\Z", re.MULTILINE)
+"""Empty lines and comments, which belong to what follows."""
 
 
-class _File(_RuleLists, frozen=True):
-    schema_version: int = SCHEMA_VERSION
-    workspace: tuple[_Workspace, ...] = ()
+class StoredRules(Struct, frozen=True):
+    """The stored rules that apply to a workspace."""
+
+    rules: RuleSet
+    problems: tuple[Problem, ...] = ()
+
+
+class Removal(Struct, frozen=True):
+    """A rule that was removed, and the text of the file before and after."""
+
+    entry: RuleEntry
+    before: str
+    after: str
 
 
 class Grants:
     """The permissions of one workspace."""
 
-    def __init__(self, file: Path, workspace: Path, kinds: Mapping[str, SubjectKind]) -> None:
-        """`kinds`: as for `Rule.parse`."""
+    def __init__(
+        self,
+        file: Path,
+        workspace: Path,
+        kinds: Mapping[str, SubjectKind],
+        session: str = "",
+    ) -> None:
+        """`kinds`: as for `Rule.parse`. `session`: noted in the rules that are added."""
         self.file = file
         self.kinds = kinds
-        self._workspace = str(workspace.resolve())
+        self._session = session
+        self._root = workspace.resolve()
 
-    def load(self) -> RuleSet:
-        """Return the active rules; none if the file does not exist.
+    @property
+    def workspace(self) -> str:
+        """The real path of the workspace."""
+        return str(self._root)
 
-        Raises:
-            ConfigError: the file is invalid. Continue without grants, and show the message.
-        """
-        return self._parse(self._text())
+    def read(self) -> RuleFile:
+        """Return the content of the user's file."""
+        return read_rule_file(self.file, self.kinds)
+
+    def read_project(self) -> RuleFile:
+        """Return the content of the project's file; nothing if it is the user's own."""
+        file = self._root / PROJECT_FILE
+        try:
+            if self.file.exists() and file.samefile(self.file):
+                return RuleFile(file=file)
+        except OSError:
+            pass  # missing or unreadable, which the next line reports
+        return read_rule_file(file, self.kinds, RuleSource.PROJECT)
+
+    def load(self) -> StoredRules:
+        """Return the active rules and the mistakes in the files."""
+        files = self.read(), self.read_project()
+        rules = files[0].rules(self.workspace) | files[1].rules(self.workspace)
+        return StoredRules(rules, tuple(problem for each in files for problem in each.problems))
 
     def add(self, rule: Rule) -> None:
         """Append an allow rule for this workspace; the existing text of the file is preserved.
@@ -69,51 +100,108 @@ class Grants:
         Raises:
             ConfigError: the file is invalid or cannot be written.
         """
-        text = self._text()
-        if rule in self._parse(text).allow:
+        if any(each == rule for each in self.read().rules(self.workspace).allow):
             return
-        if not text:
-            text = f"schema_version = {SCHEMA_VERSION}\n"
-        text += (
-            f"\n[[workspace]]\npath = {_quote(self._workspace)}\nallow = [{_quote(str(rule))}]\n"
+        kind = self.kinds.get(rule.tool)
+        entry = RuleEntry(
+            effect="allow",
+            rule=rule,
+            workspace=self.workspace,
+            examples=RuleExamples() if kind is None else build_examples(rule, kind),
+            made_at=datetime.now(UTC).replace(microsecond=0),
+            session=self._session,
         )
-        if rule not in self._parse(text).allow:
-            raise self._invalid_file_error(f"`{rule}` could not be stored in it")
-        try:
-            self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            replace_file(self.file, text.encode())
-        except OSError as error:
-            raise ConfigError(
-                f"the permission could not be stored in `{self.file}`: {error.strerror}"
-            ) from error
+        add_entry(self.file, entry, self.kinds)
 
-    def _text(self) -> str:
-        try:
-            return self.file.read_text("utf-8-sig")
-        except FileNotFoundError:
-            return ""
-        except (OSError, UnicodeDecodeError) as error:
-            raise self._invalid_file_error(str(error)) from error
 
-    def _parse(self, text: str) -> RuleSet:
-        try:
-            file = msgspec.convert(parse_toml(text), _File)
-            rules = file.rules(self.kinds)
-            for part in file.workspace:
-                if part.path == self._workspace:
-                    rules |= part.rules(self.kinds)
-        except (ValueError, UsageError) as error:
-            raise self._invalid_file_error(str(error)) from error
-        if file.schema_version != SCHEMA_VERSION:
-            raise self._invalid_file_error(f"its `schema_version` is {file.schema_version}, not 1")
-        return rules
+def add_entry(file: Path, entry: RuleEntry, kinds: Mapping[str, SubjectKind]) -> None:
+    """Append a rule to the user's file.
 
-    def _invalid_file_error(self, reason: str) -> ConfigError:
-        return ConfigError(
-            f"`{self.file}` grants nothing, because it is invalid: {reason}."
-            " Correct it or delete it."
+    Raises:
+        ConfigError: the file is invalid or cannot be written.
+    """
+    before = _read_valid(file, kinds)
+    text = before.text or f"schema_version = {SCHEMA_VERSION}\n"
+    text += "" if text.endswith("\n") else "\n"
+    text += "\n" + "".join(f"{line}\n" for line in iter_lines(entry))
+    _store(file, text, (*before.entries, entry), kinds)
+
+
+def remove_entry(file: Path, entry: RuleEntry, kinds: Mapping[str, SubjectKind]) -> Removal:
+    """Remove a rule from the user's file; the rest of its text is preserved.
+
+    Raises:
+        ConfigError: the file is invalid or cannot be written, or the rule is not in it.
+    """
+    before = _read_valid(file, kinds)
+    wanted = _without_place(entry)
+    same = [each for each in before.entries if _without_place(each) == wanted]
+    found = entry if entry in same else next(iter(same), None)
+    if found is None:
+        raise ConfigError(f"`{entry.rule}` is not in `{file}`")
+    start, end = _find_extent(before, found)
+    rest = tuple(each for each in before.entries if each.path != found.path)
+    text = before.text[:start] + before.text[end:]
+    _store(file, text, rest, kinds)
+    return Removal(found, before.text, text)
+
+
+def undo_removal(file: Path, removal: Removal, kinds: Mapping[str, SubjectKind]) -> None:
+    """Put a removed rule back into its place.
+
+    Raises:
+        ConfigError: the file has changed since, or cannot be written.
+    """
+    present = _read_valid(file, kinds)
+    if present.text != removal.after:
+        raise ConfigError(f"`{file}` has changed since; add `{removal.entry.rule}` to it yourself")
+    _store(file, removal.before, (*present.entries, removal.entry), kinds)
+
+
+def _find_extent(file: RuleFile, entry: RuleEntry) -> tuple[int, int]:
+    """Return the part of the text to remove with a rule."""
+    text, places = file.text, file.places or {}
+    start, end = places[entry.path].start, places[entry.path].end
+    if not text[start:].lstrip(" \t").startswith("["):
+        comma = _COMMA.match(text, end)
+        return start, comma.end() if comma else end
+    owner = places.get(entry.path[:2])
+    if (
+        entry.workspace
+        and owner
+        and owner.end == end
+        and _HEADER.fullmatch(text, owner.start, start)
+    ):
+        start = owner.start
+    comments = _COMMENTS.search(text, start, end)
+    end = comments.start() if comments else end
+    return start - text.endswith("\n\n", 0, start), end
+
+
+def _without_place(entry: RuleEntry) -> RuleEntry:
+    return replace(entry, path=(), line=0)
+
+
+def _read_valid(file: Path, kinds: Mapping[str, SubjectKind]) -> RuleFile:
+    found = read_rule_file(file, kinds)
+    if found.places is None:
+        raise ConfigError(str(found.problems[0]))
+    return found
+
+
+def _store(
+    file: Path, text: str, entries: tuple[RuleEntry, ...], kinds: Mapping[str, SubjectKind]
+) -> None:
+    """Store a new text, unless it does not contain exactly these rules."""
+    stored = parse_rule_file(file, text, kinds).entries
+    if Counter(map(_without_place, stored)) != Counter(map(_without_place, entries)):
+        raise ConfigError(
+            f"`{file}` was not changed, because its form is unusual; edit it yourself"
         )
-
-
-def _quote(text: str) -> str:
-    return msgspec.json.encode(text).decode()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        replace_file(file, text.encode())
+    except OSError as error:
+        raise ConfigError(
+            f"the permission could not be stored in `{file}`: {error.strerror}"
+        ) from error

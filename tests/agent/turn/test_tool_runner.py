@@ -447,7 +447,7 @@ async def test_grant_that_cannot_be_stored_applies_to_the_session_with_a_notice(
 
 async def test_stored_grant_in_a_large_file_leaves_the_event_loop_free(bench):
     file = bench.root / "permissions.toml"
-    file.write_text("schema_version = 1\n" + "# a comment\n" * 400_000)
+    file.write_text("schema_version = 1\n" + "# a comment\n" * 80_000)
     user = User(Decision(verdict=Verdict.ALLOW, scope=Scope.ALWAYS))
     line = calls("shell", command="touch a")
     session = await bench.session(Checked(Scripted([line, says("x")])), confirm=user)

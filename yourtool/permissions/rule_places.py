@@ -1,0 +1,108 @@
+"""Where the rules of a TOML file are in its text, for messages and for removing one of them."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from msgspec import Struct
+
+RulePath: TypeAlias = tuple[str | int, ...]
+"""A value of the document: names of tables and keys, and positions in lists."""
+
+_NAME = r"""(?:"[^"\n]*"|'[^'\n]*'|[\w-]+)"""
+_STATEMENT = re.compile(
+    rf"[ \t]*(?:\[\[[ \t]*(?P<list>{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*)[ \t]*\]\]"
+    rf"|\[[ \t]*(?P<table>{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*)[ \t]*\]"
+    rf"|(?P<key>{_NAME})[ \t]*=[ \t]*)"
+)
+_TOKEN = re.compile(
+    r'"""(?:\\.|[^\\])*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*|[\[\]{},\n]',
+    re.DOTALL,
+)
+"""Strings, comments, brackets, commas and line ends: https://toml.io/en/v1.0.0"""
+_GAP = re.compile(r"(?:\s|#[^\n]*)*")
+
+
+class Span(Struct, frozen=True):
+    """A part of a text."""
+
+    line: int
+    start: int
+    end: int
+
+
+def find_places(text: str) -> Mapping[RulePath, Span]:
+    """Return the places of the tables, keys and elements of lists in valid TOML.
+
+    The end of a table is the start of the next one that is not part of it.
+    """
+    found = dict[RulePath, Span]()
+    counts = dict[RulePath, int]()
+    table, open_tables = RulePath(), list[RulePath]()
+    for line, start in _iter_statements(text):
+        if (statement := _STATEMENT.match(text, start)) is None:
+            continue
+        if (header := statement["list"] or statement["table"]) is not None:
+            table = _resolve(header, counts, is_list=statement["list"] is not None)
+            while open_tables and table[: len(open_tables[-1])] != open_tables[-1]:
+                ended = open_tables.pop()
+                found[ended] = Span(found[ended].line, found[ended].start, start)
+            open_tables.append(table)
+            found[table] = Span(line, start, len(text))
+        else:
+            key = (*table, _unquote(statement["key"]))
+            found[key] = Span(line, start, statement.end())
+            for at, element in enumerate(_iter_elements(text, statement.end(), line)):
+                found[*key, at] = element
+    return found
+
+
+def find_line(places: Mapping[RulePath, Span], path: RulePath) -> int | None:
+    """Return the line of a value, or of the nearest table around it."""
+    prefixes = (path[:size] for size in range(len(path), 0, -1))
+    return next((places[prefix].line for prefix in prefixes if prefix in places), None)
+
+
+def _resolve(header: str, counts: dict[RulePath, int], *, is_list: bool) -> RulePath:
+    """Return the path of a table; names of lists stand for their last element."""
+    path, names = RulePath(), [_unquote(name) for name in re.findall(_NAME, header)]
+    for at, name in enumerate(names):
+        path = (*path, name)
+        if is_list and at == len(names) - 1:
+            counts[path] = counts.get(path, 0) + 1
+        if path in counts:
+            path = (*path, counts[path] - 1)
+    return path
+
+
+def _unquote(name: str) -> str:
+    return name[1:-1] if name[0] in "\"'" else name
+
+
+def _iter_statements(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the number and the position of each line outside of strings and brackets."""
+    number, depth = 1, 0
+    yield 1, 0
+    for token in _TOKEN.finditer(text):
+        number += token[0].count("\n")
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
+        if token[0] == "\n" and depth == 0:
+            yield number, token.end()
+
+
+def _iter_elements(text: str, start: int, line: int) -> Iterator[Span]:
+    """Yield the elements of the list at `start`, if there is one."""
+    if not text.startswith("[", start):
+        return
+    depth, begin = 0, start + 1
+    for token in _TOKEN.finditer(text, start):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
+        if depth == 0 or (depth == 1 and token[0] == ","):
+            gap = _GAP.match(text, begin)
+            first = gap.end() if gap else begin
+            if first < token.start():
+                end = len(text[first : token.start()].rstrip()) + first
+                yield Span(line + text.count("\n", start, first), first, end)
+            begin = token.end()
+        if depth == 0:
+            return
