@@ -3,7 +3,6 @@ import random
 
 import pytest
 from textual import events
-from textual.widgets import Input
 
 from tests.security.corpora import payload_cases
 from tests.security.payloads import PAIR, PAYLOADS
@@ -150,7 +149,7 @@ async def test_deny_with_a_note_sends_the_reason(home, clock):
         panel = await ask(pilot, clock)
         await press(pilot, "n")
         await wait(pilot, clock, 0.5)
-        await until(pilot, lambda: isinstance(app.focused, Input))
+        await until(pilot, lambda: app.focused is panel.field)
         await press(pilot, *"wrong", "escape")
         await settle(pilot)
         assert asked.decision is None
@@ -159,6 +158,112 @@ async def test_deny_with_a_note_sends_the_reason(home, clock):
         await press(pilot, *"later", "enter")
         await until(pilot, lambda: asked.decision is not None)
         assert (asked.decision.verdict, asked.decision.note) == (Verdict.DENY, "later")
+
+
+@pytest.mark.parametrize(
+    ("typed", "note"),
+    [
+        ("nuse the other file", "use the other file"),
+        ("no, look at the other file first", "no, look at the other file first"),
+        ("now add tests", "now add tests"),
+        ("none of them", "one of them"),
+        ("n", None),
+        ("n  ", None),
+    ],
+)
+@pytest.mark.req("R-CONF-03", "R-LOOP-12")
+async def test_reason_typed_right_after_the_letter_is_the_note(home, clock, typed, note):
+    asked = Ask(approval_request())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await burst(pilot, *("space" if char == " " else char for char in typed), "enter")
+        await until(pilot, lambda: asked.decision is not None)
+        assert (asked.decision.verdict, asked.decision.note) == (Verdict.DENY, note)
+        assert app.chat.prompt.text == ""
+        assert not len(app.chat.runner.queue)
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.1, 0.39, 0.41, 3.0])
+async def test_reason_is_the_note_whatever_pause_is_before_it(home, clock, pause):
+    asked = Ask(approval_request())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await press(pilot, "n")
+        await wait(pilot, clock, pause)
+        await press(pilot, *"asw", "enter")
+        await until(pilot, lambda: asked.decision is not None)
+        assert (asked.decision.verdict, asked.decision.note) == (Verdict.DENY, "asw")
+
+
+async def test_note_is_kept_when_esc_goes_back_and_paste_never_sends_it(home, clock):
+    asked = Ask(approval_request())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        panel = await ask(pilot, clock)
+        await press(pilot, "n")
+        app.post_message(events.Paste("too\rwide\r"))
+        await settle(pilot)
+        assert asked.decision is None
+        await press(pilot, "tab")
+        assert app.focused is panel.field
+        await press(pilot, "escape", "n", "end", "!", "enter")
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.note == "too\nwide\n!"
+
+
+@pytest.mark.parametrize(("size", "hint"), [((80, 24), "Typed too early: "), ((40, 12), "")])
+@pytest.mark.req("T20")
+async def test_answer_typed_too_early_says_so(home, clock, size, hint):
+    asked = Ask(approval_request())
+    app = asking(home, clock, asked)
+    async with app.run_test(size=size) as pilot:
+        await ask(pilot, clock)
+        await press(pilot, "x", "ctrl+u", "a")
+        assert app.chat.prompt.text == "a"
+        assert f"{hint}clear the prompt, then press again" in screen_text(app)
+        await wait(pilot, clock, 3)
+        assert f"{hint}clear the prompt, then press again" in screen_text(app)
+        await press(pilot, "ctrl+u")
+        assert "press again" not in screen_text(app)
+        await wait(pilot, clock, 1)
+        await press(pilot, "a")
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.verdict is Verdict.ALLOW
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("enter", "Enter answers nothing here: a allows, d denies"),
+        ("y", "y answers nothing here: clear the prompt, then a allows, d denies"),
+        ("1", "1 answers nothing here: clear the prompt, then a allows, d denies"),
+    ],
+)
+async def test_key_that_answers_elsewhere_shows_which_keys_answer(home, clock, key, words):
+    asked = Ask(approval_request())
+    app = asking(home, clock, asked)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask(pilot, clock)
+        await press(pilot, key)
+        assert words in screen_text(app)
+        await wait(pilot, clock, 2)
+        assert words in screen_text(app)
+        assert asked.decision is None
+        await press(pilot, "o", "k")
+        assert "answers nothing" not in screen_text(app)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 12)])
+async def test_command_has_one_bar_before_it(home, clock, size):
+    app = asking(home, clock, Ask(approval_request()))
+    async with app.run_test(size=size) as pilot:
+        await ask(pilot, clock)
+        lines = [line for line in screen_text(app).splitlines() if "git push" in line]
+        assert lines
+        assert not any(line.count("│") > 1 for line in lines)
 
 
 @pytest.mark.req("T20")

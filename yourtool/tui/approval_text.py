@@ -12,6 +12,8 @@ from yourtool.text import escape_line, escape_line_pieces, escape_pieces
 from yourtool.tui.styled_lines import TAB
 
 DENY = Decision(verdict=Verdict.DENY)
+_NOTE_STARTS = frozenset({"no", "not", "now", "need", "new", "nope", "nothing", "note", "next"})
+"""Words with `n` whose other letters are no word."""
 
 
 class Option(Struct, frozen=True):
@@ -42,6 +44,12 @@ def approval_options(confirmation: Confirmation) -> tuple[Option, ...]:
         Option("d", "deny", DENY),
         Option("n", "deny with note", None),
     )
+
+
+def complete_note(letter: str, typed: str) -> str:
+    """Return a note, with the letter that opened its field if it belongs to the first word."""
+    whole = f"{letter}{typed}"
+    return whole if whole.split(maxsplit=1)[0].rstrip(",.;:!?") in _NOTE_STARTS else typed
 
 
 def approval_title(confirmation: Confirmation) -> Content:

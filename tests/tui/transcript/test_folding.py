@@ -11,6 +11,7 @@ from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolUseBlock
 from yourtool.tui.transcript.excerpts import get_fold_hint
 from yourtool.tui.transcript.text_items import UserMessageItem
 from yourtool.tui.transcript.timeline import Timeline
+from yourtool.tui.transcript.tool_card import ToolCard
 
 SHELL = ToolUseBlock("tu_1", "shell", {"command": "make test"})
 READ = ToolUseBlock("tu_2", "read_file", {"path": "a.py"})
@@ -205,3 +206,16 @@ async def test_opening_ten_thousand_items_does_not_block_the_loop(session):
             stage.transcript.toggle_folds()
             await paint(pilot)
         assert "more lines (Ctrl+O)" in stage.shown()
+
+
+@pytest.mark.parametrize(
+    ("command", "is_cut"), [("make test", False), ("make test && ls" * 9, True)]
+)
+def test_expanded_call_repeats_its_command_only_if_the_head_cuts_it(command, is_cut):
+    card = ToolCard("shell")
+    card.set_arguments({"command": command, "timeout_seconds": 5})
+    card.expand(True)
+    card.lay_out(60)
+    rows = [row.text.rstrip() for row in card.rows]
+    assert any(row.startswith("│ command: ") for row in rows) == is_cut
+    assert "│ timeout_seconds: 5" in rows

@@ -635,8 +635,9 @@ async def test_mouse_selection_is_painted_and_click_unfolds_a_card(session):
         stage.screen.clear_selection()
         stage.query_one(Input).focus()
         y = next(y for y, row in enumerate(stage.rows()) if "shell" in row)
+        before = stage.shown().count("│ x")
         await pilot.click(Transcript, offset=(5, y))
-        assert "path: a.txt" in stage.shown()
+        assert stage.shown().count("│ x") > before
         assert stage.focused is not stage.transcript
 
 

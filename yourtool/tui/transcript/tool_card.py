@@ -234,6 +234,14 @@ class ToolCard(Item):
         )
         return add_fold_hint(line, width) if self._hides_lines else line
 
+    def _arguments_below(self, width: int) -> Mapping[str, Any]:
+        """Return the arguments without the key argument if the head shows it completely."""
+        shown = self._first_argument_line
+        is_cut = f"{self._printable_label} {shown}" not in self._head(width).text
+        if is_cut or self._key_argument != shown:
+            return self._input
+        return {name: value for name, value in self._input.items() if value != shown}
+
     @property
     def _hides_lines(self) -> bool:
         """Whether output or lines of the key argument are folded without a note in the body."""
@@ -344,7 +352,7 @@ class ToolCard(Item):
         """Return the rows of the arguments and the least number of omitted lines."""
         lines: list[StyledLine] = []
         omitted, room = 0, MAX_CHARACTERS
-        for key, value in self._input.items():
+        for key, value in self._arguments_below(width + 2).items():
             text, more = excerpt(value if isinstance(value, str) else format_json(value), room)
             if room <= 0:
                 omitted += 1

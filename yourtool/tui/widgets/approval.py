@@ -4,7 +4,8 @@ It does not block the screen: the transcript scrolls, the prompt accepts text an
 stopped. The prompt keeps the focus, and only the letters of the answers reach the approval prompt,
 when `KeystrokeGuard` permits it; with a setting, also Enter and `y`, which allow the call. From an
 empty prompt, Tab moves the focus here, where arrows and Enter work too. A call can be allowed only
-after its last row was on the screen.
+after its last row was on the screen. The letter of a denial with a note opens its field at once, so
+that the reason can be typed right after it: this can deny a call but never allow it.
 """
 
 import asyncio
@@ -13,30 +14,37 @@ from collections.abc import Callable
 
 from textual import events, getters
 from textual.containers import Vertical
-from textual.widgets import Input, Static
+from textual.content import Content
+from textual.widgets import Input
 
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.tui.active_keys import (
     bindings,
-    build_hint,
-    find_answer,
+    get_answer_label,
     get_keys,
-    get_label,
     is_chat_key,
-    join_hints,
 )
-from yourtool.tui.approval_text import DENY, Option, approval_options, approval_title
+from yourtool.tui.approval_hints import (
+    TOO_EARLY,
+    WIDE_COLUMNS,
+    Feedback,
+    HintState,
+    explain_wrong_key,
+)
+from yourtool.tui.approval_text import (
+    DENY,
+    Option,
+    approval_options,
+    approval_title,
+    complete_note,
+)
 from yourtool.tui.keystroke_guard import HOLD_SECONDS, QUIET_SECONDS, KeystrokeGuard
 from yourtool.tui.styled_lines import HighlighterFactory
-from yourtool.tui.widgets.approval_options import ApprovalOptions
-from yourtool.tui.widgets.preview import PreviewPane
+from yourtool.tui.widgets.approval_field import ApprovalField
+from yourtool.tui.widgets.approval_options import ENTER, ApprovalOptions
+from yourtool.tui.widgets.preview import PreviewPane, RemainingRows
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.styled_text import StyledText
-
-WIDE_COLUMNS = 60
-"""Columns from which on all key hints fit."""
-_ENTER = "enter"
-"""Delayed like a letter, but it does not go to the prompt if another key follows."""
 
 
 class ApprovalPrompt(Vertical):
@@ -47,17 +55,15 @@ class ApprovalPrompt(Vertical):
         display: none;
         height: auto;
         max-height: 85vh;
-        border: round $warning;
+        border-top: solid $warning;
+        border-bottom: solid $warning;
         border-title-color: $text-warning;
         border-subtitle-color: $text-muted;
         padding: 0 1;
         &.-open { display: block; }
-        &:focus { border: heavy $warning; }
+        &:focus { border-top: heavy $warning; border-bottom: heavy $warning; }
         #preview { height: auto; max-height: 40vh; }
         &.-expanded #preview { max-height: 60vh; }
-        #rest { display: none; height: auto; max-height: 1; color: $text-warning; }
-        #note { display: none; border: none; height: auto; max-height: 1; padding: 0; }
-        &.-noting #note { display: block; }
         &.-noting ApprovalOptions { display: none; }
     }
     """
@@ -65,9 +71,9 @@ class ApprovalPrompt(Vertical):
 
     preview = getters.query_one("#preview StyledText", StyledText)
     pane = getters.query_one(PreviewPane)
-    remaining = getters.query_one("#rest", Static)
+    remaining = getters.query_one(RemainingRows)
     options = getters.query_one(ApprovalOptions)
-    note = getters.query_one("#note", Input)
+    field = getters.query_one(ApprovalField)
 
     def __init__(self, prompt: Prompt, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -78,6 +84,10 @@ class ApprovalPrompt(Vertical):
         """The colours of code, once they are loaded."""
         self.guard = KeystrokeGuard(clock)
         self._prompt = prompt
+        self._feedback: Feedback | None = None
+        """Why the last key answered nothing."""
+        self._note = ""
+        """The note that was left with Esc."""
         self._pending: list[tuple[Confirmation, asyncio.Future[Decision]]] = []
         self._mount_lock = asyncio.Lock()
 
@@ -122,9 +132,13 @@ class ApprovalPrompt(Vertical):
 
         Everything that looks like typing goes to the prompt, in the order it was typed.
         """
+        is_ready = self.guard.seconds_until_ready == 0
         self.guard.mark_keystroke()
         if self.confirmation is None or self.app.screen is not self.screen:
             return False
+        if self.has_class("-noting"):
+            return False
+        self._explain(event, is_ready=is_ready)
         is_here = self.screen.focused is self  # `has_focus` is set later
         if self._prompt.text:
             if is_here:
@@ -185,7 +199,7 @@ class ApprovalPrompt(Vertical):
         if self.confirmation is None or self.guard.is_new:
             return False
         if self.has_class("-noting"):
-            self.remove_class("-noting")
+            self._close_field()
             self._take_focus()
         else:
             self._answer(DENY)
@@ -198,11 +212,11 @@ class ApprovalPrompt(Vertical):
         if not self.has_class("-noting"):
             self._disarm()
 
-    def on_input_submitted(self, submitted: Input.Submitted) -> None:
+    def on_approval_field_submitted(self) -> None:
         """Deny, with the note as the reason."""
-        submitted.stop()
-        note = submitted.value.strip()
-        self._answer(Decision(verdict=Verdict.DENY, note=note or None))
+        if self.has_class("-noting"):
+            note = complete_note(get_answer_label("n"), self.field.text.strip())
+            self._answer(Decision(verdict=Verdict.DENY, note=note or None))
 
     def on_preview_pane_visible_rows_changed(self) -> None:
         """Update the hints when other rows of the preview are visible."""
@@ -210,9 +224,13 @@ class ApprovalPrompt(Vertical):
 
     def action_answer(self, typed: str) -> None:
         """Answer with a typed character, or with Enter, unless another key follows immediately."""
-        if self.options.accepts_letters and self._find_option(typed) is not None:
-            self.guard.hold_letter(typed)
-            self.set_timer(HOLD_SECONDS, self.commit_held_letter)
+        if not self.options.accepts_letters or (option := self._find_option(typed)) is None:
+            return
+        if option.decision is None:
+            self._choose(option)
+            return
+        self.guard.hold_letter(typed)
+        self.set_timer(HOLD_SECONDS, self.commit_held_letter)
 
     def action_expand(self) -> None:
         """Enlarge or shrink the preview; enlarged, it scrolls with Page Up and Page Down."""
@@ -233,16 +251,13 @@ class ApprovalPrompt(Vertical):
 
         The first paint does not need them and should not wait for them.
         """
-        back = build_hint("chat.stop", "goes back")
-        note = Input(id="note", placeholder=f"Why not? Enter sends, {back}")
-        note.cursor_blink = False
-        await self.mount(PreviewPane(), Static(id="rest", markup=False), ApprovalOptions(), note)
+        await self.mount(PreviewPane(), RemainingRows(), ApprovalOptions(), ApprovalField())
 
     def _handle_focused_key(self, event: events.Key | events.Paste) -> bool:
         """Handle a key while the focus is here; True if it was consumed."""
         if isinstance(event, events.Key) and self.guard.held_letter is None:
             if event.key in ("left", "up", "right", "down"):
-                self._move_selection(-1 if event.key in ("left", "up") else 1)
+                self.options.move(-1 if event.key in ("left", "up") else 1)
                 return True
             if event.key == "enter":
                 self._choose(self.options.options[self.options.selected])
@@ -255,7 +270,7 @@ class ApprovalPrompt(Vertical):
     def _handle_letter(self, event: events.Key | events.Paste) -> bool:
         """Handle an answer letter; any other key goes to the prompt, after a delayed letter."""
         if isinstance(event, events.Key) and self.guard.held_letter is None:
-            typed = _ENTER if event.key == "enter" else event.character or ""
+            typed = ENTER if event.key == "enter" else event.character or ""
             if self._find_option(typed) is not None:
                 self.action_answer(typed)
                 return True
@@ -269,30 +284,21 @@ class ApprovalPrompt(Vertical):
         return False
 
     def _find_option(self, typed: str) -> Option | None:
-        """Return the answer of a typed character or of Enter."""
-        letter = find_answer(typed)
-        if not letter and self.enter_approves and typed in (_ENTER, "y"):
-            letter = "a"
-        return next((each for each in self.options.options if each.letter == letter), None)
+        return self.options.find(typed, enter_approves=self.enter_approves)
 
     def _leave_to_prompt(self) -> None:
         self._disarm()
         self.set_timer(QUIET_SECONDS, self.arm_when_safe)
-
-    def _move_selection(self, step: int) -> None:
-        self.options.selected = max(
-            0, min(self.options.selected + step, len(self.options.options) - 1)
-        )
 
     def _choose(self, option: Option) -> None:
         self.pane.check_visible_rows()
         if option.allows and not self.pane.was_read_to_end:
             self._expand(True)
         elif option.decision is None:
-            self.options.accepts_letters = False  # the focus moves to the note later
-            self.note.value = ""
+            self.options.accepts_letters = self.options.accepts_arrows = False
             self.add_class("-noting")
-            self.note.focus()
+            self.field.open(self._note, "Why not?")
+            self._update_hints()
         else:
             self._answer(option.decision)
 
@@ -308,33 +314,54 @@ class ApprovalPrompt(Vertical):
             self.can_focus = True
             self.options.select_deny()
             self.options.accepts_letters = self.options.accepts_arrows = True
-            self.screen.set_focus(self.note if self.has_class("-noting") else self)
+            self.screen.set_focus(self)
             self._update_hints()
 
     def _disarm(self) -> None:
         """Stop accepting keys; a delayed letter goes to the prompt."""
-        if (letter := self.guard.release_letter()) and letter != _ENTER:
+        if (letter := self.guard.release_letter()) and letter != ENTER:
             self._prompt.insert_text(letter)
-        if self.screen.focused in (self, self.note):
+        if self.screen.focused is self:
             self.screen.set_focus(self._prompt)
         self.options.accepts_letters = self.options.accepts_arrows = False
         self.options.select_deny()
         self.can_focus = False
-        self.remove_class("-noting")
+        self._close_field()
+        self._update_hints()
+
+    def _close_field(self) -> None:
+        if self.has_class("-noting"):
+            self._note = self.field.text
+            self.remove_class("-noting")
+            self.field.display = False
+            self.screen.set_focus(self._prompt)
+
+    def _explain(self, event: events.Key | events.Paste, *, is_ready: bool) -> None:
+        """Explain a key that looks like an answer and answers nothing, until the next key.
+
+        `is_ready`: whether the last key before it was long enough ago.
+        """
+        self._feedback = None
+        if isinstance(event, events.Key) and not self._prompt.text:
+            typed = ENTER if event.key == "enter" else event.character or ""
+            if self._find_option(typed) is None:
+                is_focused_enter = typed == ENTER and self.screen.focused is self
+                self._feedback = None if is_focused_enter else explain_wrong_key(typed)
+            elif not (is_ready and self.options.accepts_letters):
+                self._feedback = TOO_EARLY
         self._update_hints()
 
     def _show_current(self) -> None:
         self._disarm()
         self.guard.reset()
+        self._feedback, self._note = None, ""
         self.remove_class("-expanded")
         self.set_class(self.confirmation is not None, "-open")
         if (question := self.confirmation) is None:
             return
-        self.border_title = approval_title(question)
+        self.border_title = Content.assemble(" ", approval_title(question), " ")
         self.pane.show(question, self.highlight)
-        self.options.options = approval_options(question)
-        self.options.select_deny()
-        self.options.refresh_rows()
+        self.options.show(approval_options(question))
         self._update_hints()
         self.call_after_refresh(self._on_drawn, question)
 
@@ -350,30 +377,22 @@ class ApprovalPrompt(Vertical):
 
     def _update_hints(self) -> None:
         """Update the key hints and the count of hidden lines."""
-        roomy, expanded = self.size.width >= WIDE_COLUMNS, self.has_class("-expanded")
-        hints: list[str] = []
-        if self._prompt.text and not self.options.accepts_arrows:
-            hints.append("send or clear the prompt to answer" if roomy else "clear the prompt")
-        elif not self.options.accepts_letters:
-            hints += ["stop typing to answer"] if roomy else []
-        elif self.pane.overflows:
-            down, expand = get_label("chat.page_down"), "approval.expand"
-            hints.append(f"{down} for more" if expanded else build_hint(expand, "shows more"))
-            hints += [build_hint(expand, "shows less")] if expanded and roomy else []
-        elif roomy:
-            letters = "Enter or y allows" if self.enter_approves else "press a letter"
-            hints.append("Enter selects" if self.options.accepts_arrows else letters)
-        hints.append(build_hint("chat.stop", "denies"))
-        if (behind := len(self._pending) - 1) > 0:
-            hints.append(f"{behind} more")
-        self.border_subtitle = join_hints(*hints)
-        if not self.children:
-            return
-        below, is_complete = self.pane.rows_below, self.pane.is_complete
+        roomy, prompt_text = self.size.width >= WIDE_COLUMNS, self._prompt.text
+        feedback = ""
+        if self._feedback is not None and len(prompt_text) <= 1:
+            feedback = self._feedback.text(roomy=roomy, is_in_prompt=bool(prompt_text))
+        hints = HintState(
+            columns=self.size.width,
+            has_text=bool(prompt_text),
+            feedback=feedback,
+            submits="denies" if self.has_class("-noting") else "",
+            accepts_letters=self.options.accepts_letters,
+            accepts_arrows=self.options.accepts_arrows,
+            enter_approves=self.enter_approves,
+            overflows=self.pane.overflows,
+            is_expanded=self.has_class("-expanded"),
+            waiting=max(0, len(self._pending) - 1),
+        )
+        self.border_subtitle = f" {hints.text()} "
         self.options.blocks_allowing = not self.pane.was_read_to_end
-        self.remaining.display = self.pane.overflows
-        count = f"{below:,}" if is_complete else f"more than {below:,}"
-        lines = f"{count} {'line' if below == 1 and is_complete else 'lines'} not shown"
-        locked = "; scroll to the end before you allow it" if roomy else "; read first"
-        why = locked if self.options.blocks_allowing else ""
-        self.remaining.update(f"↓ {lines}{why}" if below or not is_complete else "the end")
+        self.remaining.show(self.pane, roomy=roomy)

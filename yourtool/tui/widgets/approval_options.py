@@ -3,9 +3,12 @@
 from textual.content import Content
 from textual.reactive import var
 
-from yourtool.tui.active_keys import get_answer_label
+from yourtool.tui.active_keys import find_answer, get_answer_label
 from yourtool.tui.approval_text import Option
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
+
+ENTER = "enter"
+"""Delayed like a letter, but it does not go to the prompt if another key follows."""
 
 
 class ApprovalOptions(WrappedWidget):
@@ -39,6 +42,23 @@ class ApprovalOptions(WrappedWidget):
 
     def _redraw(self) -> None:
         self.refresh()
+
+    def show(self, options: tuple[Option, ...]) -> None:
+        """Show the answers of another request."""
+        self.options = options
+        self.select_deny()
+        self.refresh_rows()
+
+    def find(self, typed: str, *, enter_approves: bool) -> Option | None:
+        """Return the answer of a typed character or of Enter."""
+        letter = find_answer(typed)
+        if not letter and enter_approves and typed in (ENTER, "y"):
+            letter = "a"
+        return next((each for each in self.options if each.letter == letter), None)
+
+    def move(self, step: int) -> None:
+        """Move the selection."""
+        self.selected = max(0, min(self.selected + step, len(self.options) - 1))
 
     def select_deny(self) -> None:
         """Select the deny answer, the default."""

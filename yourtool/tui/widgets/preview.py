@@ -7,6 +7,7 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.errors import NoWidget
 from textual.message import Message
+from textual.widgets import Static
 
 from yourtool.effects import Confirmation
 from yourtool.text import escape_line_pieces
@@ -87,6 +88,27 @@ class PreviewPane(VerticalScroll):
 
     def _schedule_check(self) -> None:
         self.call_after_refresh(self.check_visible_rows)
+
+
+class RemainingRows(Static):
+    """Shows how many rows are below the visible part of a preview."""
+
+    DEFAULT_CSS = """
+    RemainingRows { display: none; height: auto; max-height: 1; color: $text-warning; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(markup=False)
+
+    def show(self, pane: PreviewPane, *, roomy: bool) -> None:
+        """Update the number; with the way to allow the call if it was not read to its end."""
+        self.display = pane.overflows
+        below, is_complete = pane.rows_below, pane.is_complete
+        count = f"{below:,}" if is_complete else f"more than {below:,}"
+        lines = f"{count} {'line' if below == 1 and is_complete else 'lines'} not shown"
+        locked = "; scroll to the end before you allow it" if roomy else "; read first"
+        why = "" if pane.was_read_to_end else locked
+        self.update(f"↓ {lines}{why}" if below or not is_complete else "the end")
 
 
 def preview_rows(

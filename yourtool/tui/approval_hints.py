@@ -1,0 +1,81 @@
+"""The key hints of an approval prompt, and why a key answered nothing."""
+
+from msgspec import Struct
+
+from yourtool.tui.active_keys import build_hint, get_answer_label, get_label, join_hints
+
+WIDE_COLUMNS = 60
+"""Columns from which on all key hints fit."""
+_ANSWERS_ELSEWHERE = "yY123456789"
+
+
+class Feedback(Struct, frozen=True):
+    """Why a key answered nothing, and what does."""
+
+    problem: str
+    remedy: str
+
+    def text(self, *, roomy: bool, is_in_prompt: bool) -> str:
+        """Return it in one line; `is_in_prompt`: the character of the key is in the prompt."""
+        way = f"clear the prompt, then {self.remedy}" if is_in_prompt else self.remedy
+        return f"{self.problem}: {way}" if roomy else way
+
+
+TOO_EARLY = Feedback("Typed too early", "press again")
+
+
+def explain_wrong_key(typed: str) -> Feedback | None:
+    """Return the feedback on a key that answers in other programs; None for any other key.
+
+    `typed`: a character, or `enter`.
+    """
+    if typed not in {*_ANSWERS_ELSEWHERE, "enter"}:
+        return None
+    label = typed.title() if typed == "enter" else typed
+    allow, deny = get_answer_label("a"), get_answer_label("d")
+    return Feedback(f"{label} answers nothing here", f"{allow} allows, {deny} denies")
+
+
+class HintState(Struct, frozen=True, kw_only=True):
+    """What the hints of an approval prompt depend on."""
+
+    columns: int
+    has_text: bool
+    """Whether the message prompt has text."""
+    feedback: str
+    submits: str
+    """What Enter does in the field that is open, if one is."""
+    accepts_letters: bool
+    accepts_arrows: bool
+    enter_approves: bool
+    overflows: bool
+    is_expanded: bool
+    waiting: int
+    """Requests after the one that is shown."""
+
+    def text(self) -> str:
+        """Return the hints that fit, in one line."""
+        roomy = self.columns >= WIDE_COLUMNS
+        stop = build_hint("chat.stop", "goes back" if self.submits else "denies")
+        behind = f"{self.waiting} more" if self.waiting else ""
+        if self.feedback and not roomy:
+            return self.feedback
+        return join_hints(*self._actions(roomy=roomy), stop, behind)
+
+    def _actions(self, *, roomy: bool) -> tuple[str, ...]:
+        if self.submits:
+            return (f"Enter {self.submits}",)
+        if self.feedback:
+            return (self.feedback,)
+        if self.has_text and not self.accepts_arrows:
+            return ("send or clear the prompt to answer" if roomy else "clear the prompt",)
+        if not self.accepts_letters:
+            return ("stop typing to answer" if roomy else "",)
+        if self.overflows:
+            expand = "approval.expand"
+            if not self.is_expanded:
+                return (build_hint(expand, "shows more"),)
+            less = build_hint(expand, "shows less") if roomy else ""
+            return (f"{get_label('chat.page_down')} for more", less)
+        letters = "Enter or y allows" if self.enter_approves else "press a letter"
+        return (("Enter selects" if self.accepts_arrows else letters) if roomy else "",)
