@@ -62,6 +62,8 @@ class ToolDefinition(Struct, frozen=True, kw_only=True):
     subject_kind: SubjectKind = "opaque"
     """What a rule for this tool can name in parentheses."""
     requires_workspace: bool = True
+    records_changes: bool = False
+    """Whether a call records each change of a file before it makes it."""
     hints: ToolHints = ToolHints()
 
     def __hash__(self) -> int:

@@ -8,7 +8,7 @@ from yourtool.messages.blocks import ImageBlock
 from yourtool.tools import files
 from yourtool.tools.files import list_dir, read_file
 from yourtool.tools.plan import update_plan
-from yourtool.tools.workspace import digest
+from yourtool.tools.replacing import digest
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 

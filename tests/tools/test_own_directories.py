@@ -12,7 +12,8 @@ from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions import own_directories
 from yourtool.permissions.own_directories import OwnDirectories
 from yourtool.tools import directory_walk
-from yourtool.tools.workspace import ABSENT, Workspace
+from yourtool.tools.replacing import ABSENT
+from yourtool.tools.workspace import Workspace
 
 KEYS = "[keys]\nanthropic = 'sk-ant-0'\n"
 

@@ -14,8 +14,9 @@ from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.protected_places import is_protected
 from yourtool.tools.edit import edit_file, write_file
 from yourtool.tools.files import list_dir, read_file
+from yourtool.tools.replacing import ABSENT, digest
 from yourtool.tools.search import glob
-from yourtool.tools.workspace import ABSENT, Workspace, digest
+from yourtool.tools.workspace import Workspace
 
 TOOLS = {
     "read": lambda path: (read_file, {"path": path}),

@@ -49,7 +49,7 @@ from yourtool.routing.availability import Availability
 from yourtool.run_result import NoModelError
 from yourtool.store.base import Lease, SessionStore
 from yourtool.store.exports import export_format_of, export_lines, write_export
-from yourtool.store.forks import fork, workspace_hash
+from yourtool.store.forks import workspace_hash
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 from yourtool.tools.builtin import default_toolbox
@@ -208,10 +208,6 @@ class Runtime:
         workspace = self.options.workspace
         copies = await asyncio.to_thread(find_scratch_copies, workspace, self.paths.scratch)
         return await self.store.last_used(*map(str, (workspace, *copies)))
-
-    async def fork(self, session_id: str, at: str | None = None) -> str:
-        """Copy a stored session, up to the prompt `at` if given; return the new id."""
-        return await fork(self.store, session_id, at)
 
     async def export(self, session_id: str, file: Path, *, overwrite: bool = False) -> None:
         """Export a stored session with keys masked; the file name determines the format.

@@ -22,6 +22,7 @@ from yourtool.providers.requests.request_view import RequestView
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.tools.toolset import ToolSnapshot
 from yourtool.tools.workspace import Workspace
+from yourtool.tools.workspace_watch import WorkspaceWatch
 
 
 @dataclass(kw_only=True)
@@ -72,12 +73,17 @@ class SessionEnvironment:
     limit_reached: str | None = None
     """Message about the limit that stopped the last turn; None if none did."""
 
+    watch: WorkspaceWatch = field(init=False)
+    """Finds the files that commands change."""
     tool_ids: ToolIdMap = field(default_factory=ToolIdMap)
     losses: DropLog = field(default_factory=DropLog)
     request_view: RequestView = field(default_factory=RequestView)
     encoded_history: EncodedHistory = field(default_factory=EncodedHistory)
     shown_notices: set[str] = field(default_factory=lambda: set[str]())
     """Notices that the session has shown already."""
+
+    def __post_init__(self) -> None:
+        self.watch = WorkspaceWatch(self.workspace)
 
     def new_notices(self, *texts: str | None) -> list[Notice]:
         """Return a notice for each text that the session has not shown yet."""

@@ -5,6 +5,12 @@ from typing import TypeAlias, get_args
 
 from yourtool.events.deltas import Notice, ShellStarted, StreamEvent, ToolOutputDelta
 from yourtool.events.facts import Fact
+from yourtool.events.files import (
+    FileChangeFailed,
+    FilesChanged,
+    FilesRestored,
+    FilesRestoring,
+)
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
 from yourtool.events.sessions import (
     SessionCreated,
@@ -61,6 +67,10 @@ AnyFact: TypeAlias = (
     | ToolConfirmationRequested
     | ToolConfirmationResolved
     | ShellRan
+    | FilesChanged
+    | FileChangeFailed
+    | FilesRestoring
+    | FilesRestored
     | RouteDecided
     | ProviderUnavailable
     | ProviderRecovered

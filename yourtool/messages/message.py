@@ -76,8 +76,8 @@ class Message(Struct, frozen=True, kw_only=True, weakref=True):
 
     @property
     def is_prompt(self) -> bool:
-        """Whether the message starts a turn: no message to a running one, and no shell command."""
-        others = (Origin.USER_SHELL, Origin.STEERING)
+        """Whether the message starts a turn: not one to a running turn or about the user."""
+        others = (Origin.USER_SHELL, Origin.STEERING, Origin.FILES_RESTORED)
         return self.role is Role.USER and self.metadata.origin not in others
 
     @property

@@ -106,6 +106,7 @@ class Origin(StrEnum):
     FOLLOW_UP = "follow_up"
     IMPORT_REPAIR = "import_repair"
     RESUME_REPAIR = "resume_repair"
+    FILES_RESTORED = "custom:files_restored"
 
 
 class ImportSource(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from yourtool.errors import UsageError
 from yourtool.events.catalog import AnyFact, message_of
+from yourtool.events.files import FileChangeFailed, FilesRestoring
 from yourtool.events.model_calls import LlmCallCompleted
 from yourtool.events.sessions import SessionCreated, SessionForked, SessionImported, SessionResumed
 from yourtool.events.tools import ShellRan
@@ -30,18 +31,24 @@ _CALL_PREFIX = "tu_"
 _SESSION_PREFIX = "sess_"
 
 
-async def fork(store: SessionStore, session_id: str, at: str | None = None) -> str:
+async def fork(
+    store: SessionStore,
+    session_id: str,
+    at: str | None = None,
+    following: Sequence[AnyFact] = (),
+) -> str:
     """Copy a session up to the message `at` and return the id of the copy.
 
     The copy ends between turns: before the turn of `at` if it is a prompt of the user, after it
-    otherwise. Without `at`, all finished turns are copied.
+    otherwise. Without `at`, all finished turns are copied. `following`: later facts of the session
+    without messages that the copy contains too.
 
     Raises:
         SessionNotFoundError: the session does not exist.
         UsageError: the session has no message `at`, or its turn is unfinished.
         StoreError: the database cannot be read or written.
     """
-    facts = facts_until(await store.read(session_id), at)
+    facts = (*facts_until(await store.read(session_id), at), *following)
     fork_id = new_session_id()
     copied = await asyncio.to_thread(with_new_ids, facts, fork_id)
     forked = SessionForked(
@@ -148,6 +155,10 @@ class _IdMap:
             }
         if isinstance(fact, SessionResumed) and fact.last_event_id_at_resume:
             changes["last_event_id_at_resume"] = self._map_id(fact.last_event_id_at_resume)
+        if isinstance(fact, FileChangeFailed):
+            changes["changed_event_id"] = self._map_id(fact.changed_event_id)
+        if isinstance(fact, FilesRestoring):
+            changes["turns"] = tuple(map(self._map_id, fact.turns))
         if (message := message_of(fact)) is not None:
             changes["message"] = self._map_message(message)
         return replace(fact, **changes)

@@ -9,8 +9,9 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Struct, field
@@ -25,6 +26,7 @@ from yourtool.effects import (
     ToolKind,
 )
 from yourtool.errors import ToolError, ToolFailure, ToolRegistrationError
+from yourtool.file_images import FileState
 from yourtool.masking import Mask
 from yourtool.messages.blocks import ImageBlock, TextBlock
 from yourtool.text import storable, storable_json
@@ -68,6 +70,41 @@ class ToolOutput(Struct, frozen=True):
     """A hint to end the turn without another request; effective if all calls of a reply set it."""
 
 
+class ChangeJournal(Protocol):
+    """Records the changes of files by a call, so that they can be taken back."""
+
+    def changing(
+        self,
+        path: str,
+        before: FileState,
+        after: FileState,
+        directories: tuple[str, ...] = (),
+    ) -> AbstractContextManager[object]:
+        """Return a context in which a file changes; entering it can block.
+
+        `path`: real path relative to the workspace; `directories`: those created for the file.
+
+        Raises:
+            ToolError: when the context is entered: the change must not happen.
+        """
+        ...
+
+
+class NoJournal:
+    """Records nothing."""
+
+    def changing(
+        self,
+        path: str,
+        before: FileState,
+        after: FileState,
+        directories: tuple[str, ...] = (),
+    ) -> AbstractContextManager[object]:
+        """Return a context without an effect."""
+        del path, before, after, directories
+        return nullcontext()
+
+
 class ToolContext(Struct, frozen=True, kw_only=True):
     """The resources available to a tool call."""
 
@@ -84,6 +121,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """Set when the call is cancelled; polled by functions that run in a thread."""
     reads: FileReads = field(default_factory=FileReads)
     """Shared by all calls of a session."""
+    journal: ChangeJournal = field(default_factory=NoJournal)
     approved: Preview | None = None
     """The preview that the user approved; the tool does exactly that or fails."""
     image_limit: int = 0
@@ -199,11 +237,13 @@ def tool(
     command: SubjectText[A] | None = None,
     host: SubjectText[A] | None = None,
     hints: ToolHints | None = None,
+    records_changes: bool = False,
 ) -> Callable[[Run[A]], StructTool]:
     """Build a tool from `async def name(args: SomeArgs, context: ToolContext)`.
 
     `effects` is the strongest effect that a call can have. `command` or `host` returns what a call
-    is about, if that is not the paths in its arguments. `hints` are for front ends; the default
+    is about, if that is not the paths in its arguments. `records_changes`: the calls use
+    `ToolContext.journal`. `hints` are for front ends; the default
     kind depends on `effects`.
 
     Raises:
@@ -229,6 +269,7 @@ def tool(
             input_schema=input_schema,
             side_effects=effects,
             subject_kind="command" if command else "host" if host else _find_kind(input_schema),
+            records_changes=records_changes,
             hints=hints or ToolHints(kind=_KINDS[effects]),
         )
         return StructTool(definition, arguments, function, preview, command or host)

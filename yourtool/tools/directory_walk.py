@@ -41,6 +41,8 @@ class Folder(Struct, frozen=True):
     path: str
     """Relative to the start of the walk, with a trailing slash; empty for the start itself."""
     names: list[str]
+    links: list[str] = field(default_factory=list[str])
+    """Symbolic links."""
 
 
 class Tree(Struct, frozen=True):
@@ -148,9 +150,13 @@ class _OpenFolder:
         self.descriptor = descriptor
         self._path = path
         self._cancelled = cancelled
-        names, directories = _scan(descriptor)
+        names, directories, links = _scan(descriptor)
         self.rules = rules.enter(prefix, descriptor) if _IGNORE_FILE in names else rules
-        self.folder = Folder(path, self._without_ignored(prefix, names, is_directory=False))
+        self.folder = Folder(
+            path,
+            self._without_ignored(prefix, names, is_directory=False),
+            self._without_ignored(prefix, links, is_directory=False),
+        )
         self._directories = iter(self._without_ignored(prefix, directories, is_directory=True))
 
     def _without_ignored(self, prefix: str, names: list[str], *, is_directory: bool) -> list[str]:
@@ -198,16 +204,18 @@ def _walk_folders(
             os.close(level.descriptor)
 
 
-def _scan(descriptor: int) -> tuple[list[str], list[str]]:
-    """Return the sorted names of regular files and of directories."""
-    names, directories = list[str](), list[str]()
+def _scan(descriptor: int) -> tuple[list[str], list[str], list[str]]:
+    """Return the sorted names of regular files, of directories and of links."""
+    names, directories, links = list[str](), list[str](), list[str]()
     with os.scandir(descriptor) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 directories.append(entry.name)
             elif entry.is_file(follow_symlinks=False):
                 names.append(entry.name)
-    return sorted(names), sorted(directories)
+            elif entry.is_symlink():
+                links.append(entry.name)
+    return sorted(names), sorted(directories), sorted(links)
 
 
 def _rules_above(workspace: Workspace, start: str, truncated: list[str]) -> _IgnoreRules:

@@ -9,19 +9,22 @@ import hashlib
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from yourtool.effects import Preview, SideEffects
 from yourtool.errors import ToolError
+from yourtool.file_images import ABSENT_FILE, FileState
 from yourtool.masking import Mask
 from yourtool.messages.blocks import TextBlock
 from yourtool.permissions.protected_places import is_protected
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.encoding import Encoding, detect_encoding
+from yourtool.tools.file_states import file_state
 from yourtool.tools.path_resolution import printable_name
-from yourtool.tools.workspace import ABSENT, digest
+from yourtool.tools.replacing import ABSENT, Replacement, digest
 
 MAX_EDITABLE_BYTES = 16 * 2**20
 """Larger files must be changed with `shell`."""
@@ -104,7 +107,7 @@ async def _preview_edit(args: EditFile, context: ToolContext) -> Preview:
     return await context.run_in_thread(lambda: _compute_edit(args, context).preview())
 
 
-@tool(SideEffects.WRITE, preview=_preview_write)
+@tool(SideEffects.WRITE, preview=_preview_write, records_changes=True)
 async def write_file(args: WriteFile, context: ToolContext) -> ToolOutput:
     """Create a file or replace all of its content; missing parent directories are created.
 
@@ -116,7 +119,7 @@ async def write_file(args: WriteFile, context: ToolContext) -> ToolOutput:
     return _build_output(f"{verb} `{change.real}` ({len(change.after):,} bytes).", change)
 
 
-@tool(SideEffects.WRITE, preview=_preview_edit)
+@tool(SideEffects.WRITE, preview=_preview_edit, records_changes=True)
 async def edit_file(args: EditFile, context: ToolContext) -> ToolOutput:
     """Replace exact text in one file; either all edits are applied or none.
 
@@ -142,7 +145,15 @@ def _apply(compute: Callable[[], _Change], context: ToolContext) -> _Change:
             f"`{change.path}` changed after the user approved this edit, so nothing was written;"
             " read it again with `read_file` and repeat the call"
         )
-    context.workspace.write(change.path, change.after, expected=change.expected)
+
+    def announce(found: Replacement) -> AbstractContextManager[object]:
+        before = FileState(ABSENT_FILE)
+        if change.before is not None:
+            before = file_state(change.before, found.before_mode or 0)
+        after = file_state(change.after, found.after_mode)
+        return context.journal.changing(change.real, before, after, found.directories)
+
+    context.workspace.write(change.path, change.after, expected=change.expected, announce=announce)
     context.reads.record(change.real, digest(change.after))
     return change
 

@@ -17,7 +17,8 @@ from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.edit import MAX_EDITABLE_BYTES
 from yourtool.tools.encoding import detect_encoding
 from yourtool.tools.path_resolution import printable_name
-from yourtool.tools.workspace import DirectoryEntry, digest
+from yourtool.tools.replacing import digest
+from yourtool.tools.workspace import DirectoryEntry
 
 MAX_LINES = 2_000
 MAX_RESULT_BYTES = 50_000

@@ -5,14 +5,11 @@ block: call them in a thread.
 """
 
 import asyncio
-import hashlib
 import os
-import secrets
 import stat
-import sys
 import weakref
 from collections.abc import Generator, Iterable
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,7 +19,6 @@ from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.credential_files import find_linked_files, is_credential_file
 from yourtool.permissions.own_directories import Identity, OwnDirectories, OwnFiles, identity
 from yourtool.tools.path_resolution import (
-    DIRECTORY,
     ResolvedPath,
     Root,
     file_kind,
@@ -31,18 +27,10 @@ from yourtool.tools.path_resolution import (
     translate_os_errors,
     walk,
 )
-
-ABSENT = "absent"
-"""Used in place of a digest for a missing file."""
+from yourtool.tools.replacing import Announce, OpenParent, make_directories, replace_file_at
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-def digest(data: bytes) -> str:
-    """Return the SHA-256 of a file's bytes in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()
 
 
 class FileReads:
@@ -201,13 +189,21 @@ class Workspace:
             names = sorted(os.listdir(descriptor))  # noqa: PTH208 - a descriptor
             return [entry for name in names if (entry := _stat_entry(name, descriptor)) is not None]
 
-    def write(self, path: str, data: bytes, *, expected: str) -> None:
+    def write(
+        self,
+        path: str,
+        data: bytes,
+        *,
+        expected: str,
+        announce: Announce = lambda _: nullcontext(),
+    ) -> None:
         """Replace a file atomically, or create it with its parent directories.
 
         The data is written to a temporary file in the same directory, which is then renamed; mode,
         owner and extended attributes are copied. Symbolic links are followed and preserved. Other
         hard links of the file keep the old content, because they may be outside. `expected` is the
         digest of the old content, or `ABSENT` for a new file, and is checked right before renaming.
+        `announce` is called when the new file is complete and only needs to be renamed.
 
         Raises:
             ToolError: the file changed, is not a regular file, or cannot be written.
@@ -216,13 +212,50 @@ class Workspace:
             if place.mode is not None:
                 _require_regular_file(path, place.mode)
             with translate_os_errors(path, "written"):
-                parent = place.parent
-                for name in place.missing[:-1]:
-                    with suppress(FileExistsError):
-                        os.mkdir(name, dir_fd=parent)
-                    parent = os.open(name, DIRECTORY, dir_fd=parent)
-                    opened.callback(os.close, parent)
-                _replace_file(path, parent, place.name, data, expected)
+                known = place.parts[: len(place.parts) - len(place.missing)]
+                parent, created = make_directories(place.parent, known, place.missing[:-1], opened)
+                replace_file_at(
+                    path,
+                    OpenParent(parent, place.name, created),
+                    data,
+                    expected,
+                    announce,
+                )
+
+    @contextmanager
+    def open_parent(
+        self, path: str, *, create: bool = False
+    ) -> Generator[OpenParent | None, None, None]:
+        """Open the directory of a file in the workspace, without following any link.
+
+        `path` is relative, as `locate` returns it. Yields None if the directory does not exist;
+        with `create`, missing directories are created.
+
+        Raises:
+            ToolError: a part of the path is a link or not a directory, or access is refused.
+        """
+        directory, _, name = path.rpartition("/")
+        with self._resolve(f"./{directory}", writing=True) as place, ExitStack() as opened:
+            if "/".join(place.parts) != directory or name in ("", ".", ".."):
+                raise ToolError(f"`{path}` goes through a link")
+            roots = (root.trail[-1] for root in self._roots)
+            if self.own_files().covers(place.trail, roots, (*place.missing, name)):
+                raise _own_place_error(path)
+            if place.missing and not create:
+                yield None
+                return
+            with translate_os_errors(path, "reached"):
+                if place.missing:
+                    known = place.parts[: len(place.parts) - len(place.missing)]
+                    at, created = make_directories(place.parent, known, place.missing, opened)
+                else:
+                    at, created = os.open(place.name, _LIST, dir_fd=place.parent), ()
+                    opened.callback(os.close, at)
+                    with suppress(FileNotFoundError):
+                        status = os.stat(name, dir_fd=at, follow_symlinks=False)
+                        if self.own_files().contains(status):
+                            raise _own_place_error(path)
+            yield OpenParent(at, name, created)
 
     @contextmanager
     def _resolve(self, path: str, *, writing: bool = False) -> Generator[ResolvedPath, None, None]:
@@ -260,67 +293,3 @@ def _stat_entry(name: str, descriptor: int) -> DirectoryEntry | None:
     except OSError:
         return None
     return DirectoryEntry(name, kind, status.st_size, target)
-
-
-def _replace_file(path: str, parent: int, name: str, data: bytes, expected: str) -> None:
-    _require_unchanged(path, parent, name, expected)
-    temporary = f".yourtool-{secrets.token_hex(8)}.tmp"
-    # A new file gets its mode from the umask; a replacement is private until it gets the mode of
-    # the original.
-    mode = 0o666 if expected == ABSENT else 0o600
-    created = os.open(temporary, _CREATE, mode, dir_fd=parent)
-    try:
-        with os.fdopen(created, "wb") as file:
-            file.write(data)
-            file.flush()
-            if expected != ABSENT:
-                _copy_attributes(file.fileno(), parent, name)
-            os.fsync(file.fileno())
-        _require_unchanged(path, parent, name, expected)
-        os.replace(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary, dir_fd=parent)
-        raise
-    directory = os.open(".", _LIST, dir_fd=parent)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
-
-
-def _copy_attributes(descriptor: int, parent: int, name: str) -> None:
-    """Copy owner, mode and extended attributes from the file that will be replaced."""
-    original = os.open(name, _READ, dir_fd=parent)
-    try:
-        before, ours = os.fstat(original), os.fstat(descriptor)
-        mode = stat.S_IMODE(before.st_mode)
-        if (ours.st_uid, ours.st_gid) != (before.st_uid, before.st_gid):
-            try:
-                os.fchown(descriptor, before.st_uid, before.st_gid)
-            except PermissionError:
-                mode &= 0o777  # the set-user-id bit must not apply to another owner
-        if sys.platform == "linux":
-            for attribute in os.listxattr(original):
-                with suppress(OSError):
-                    os.setxattr(descriptor, attribute, os.getxattr(original, attribute))
-        os.fchmod(descriptor, mode)
-    finally:
-        os.close(original)
-
-
-def _require_unchanged(path: str, parent: int, name: str, expected: str) -> None:
-    if _digest_at(parent, name) != expected:
-        raise ToolError(
-            f"`{path}` changed during this call, so nothing was written;"
-            " read it again with `read_file` and repeat the call"
-        )
-
-
-def _digest_at(parent: int, name: str) -> str:
-    try:
-        descriptor = os.open(name, _READ, dir_fd=parent)
-    except FileNotFoundError:
-        return ABSENT
-    with os.fdopen(descriptor, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

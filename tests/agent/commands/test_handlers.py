@@ -88,6 +88,8 @@ EXPECTED = {
     "resume": Choose,
     "fork": Choose,
     "rewind": Choose,
+    "undo": Notice,
+    "redo": Notice,
     "search": Choose,
     "rename": Notice,
     "export": Notice,

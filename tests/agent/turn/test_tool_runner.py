@@ -92,6 +92,7 @@ async def test_approval_precedes_the_call_and_the_call_precedes_its_end(bench):
         "tool.confirmation_requested",
         "tool.confirmation_resolved",
         "tool.called",
+        "files.changed",
         "tool.completed",
     ]
     assert not failed

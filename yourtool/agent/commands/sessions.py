@@ -1,4 +1,4 @@
-"""Commands on sessions: start, resume, rename, fork, go back, search and export."""
+"""Commands on sessions: start, resume, rename, fork, search and export."""
 
 import asyncio
 import re
@@ -22,10 +22,12 @@ from yourtool.agent.commands.base import (
 from yourtool.agent.commands.session_list import SessionList
 from yourtool.amounts import format_age
 from yourtool.errors import UsageError
+from yourtool.events.catalog import AnyFact
 from yourtool.events.deltas import Notice
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, Role, now
 from yourtool.store.base import SearchHit, resolve_id
+from yourtool.store.forks import fork
 from yourtool.store.texts import message_title
 
 if TYPE_CHECKING:
@@ -78,21 +80,14 @@ async def fork_session(session: "Session", runtime: "Runtime", _argument: str) -
     yield Choose("Fork from where?", choices, then=partial(fork_before, session, runtime))
 
 
-async def rewind_session(session: "Session", runtime: "Runtime", _argument: str) -> CommandResults:
-    """`/rewind`: continue from before a prompt, in a copy of the session."""
-    if not session.state.prompts:
-        raise UsageError("Nothing to go back to yet; send a message first.")
-    yield Choose(
-        "Go back to before which prompt?",
-        prompt_choices(session.state.prompts, now()),
-        then=partial(fork_before, session, runtime),
-        hint="Enter continues in a copy; files stay as they are",
-    )
+async def fork_before(
+    session: "Session", runtime: "Runtime", at: str, following: Sequence[AnyFact] = ()
+) -> CommandResults:
+    """Continue in a copy of the session up to a prompt, or a full copy if `at` is empty.
 
-
-async def fork_before(session: "Session", runtime: "Runtime", at: str) -> CommandResults:
-    """Continue in a copy of the session up to a prompt, or a full copy if `at` is empty."""
-    yield OpenSession(await runtime.fork(session.id, at or None))
+    `following`: later facts that the copy contains too.
+    """
+    yield OpenSession(await fork(runtime.store, session.id, at or None, following))
     for prompt in session.state.prompts:
         if prompt.id == at:
             if len(prompt.content) > 1:
@@ -202,12 +197,6 @@ COMMANDS = (
         name="fork",
         run=fork_session,
         summary="copy the session, in full or up to a prompt, and continue in the copy",
-        during_turn=False,
-    ),
-    SlashCommand(
-        name="rewind",
-        run=rewind_session,
-        summary="go back to before a prompt and edit it, in a copy of the session",
         during_turn=False,
     ),
     SlashCommand(

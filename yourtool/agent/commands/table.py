@@ -1,6 +1,6 @@
 """The table of all slash commands, which parser, completion and help share."""
 
-from yourtool.agent.commands import api_keys, models, modes, replies, reports, sessions
+from yourtool.agent.commands import api_keys, models, modes, replies, reports, sessions, undo
 from yourtool.agent.commands.base import Section, SlashCommand
 
 STEER = SlashCommand(
@@ -18,6 +18,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     *models.COMMANDS,
     STEER,
     *sessions.COMMANDS,
+    *undo.COMMANDS,
     SlashCommand(name="clear", summary="clear the screen; the session continues"),
     *reports.COMMANDS,
     *api_keys.COMMANDS,

@@ -4,8 +4,10 @@ import bisect
 from decimal import Decimal
 
 from yourtool.agent.history.elision import elide_tool_outputs, next_elision
+from yourtool.agent.history.file_history import FileHistory
 from yourtool.errors import ErrorClass
 from yourtool.events.catalog import AnyFact
+from yourtool.events.files import FilesRestored
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed, LlmCallStarted
 from yourtool.events.sessions import (
     SessionCreated,
@@ -46,8 +48,7 @@ class State:
         self._keep_facts = keep_facts
         self.facts: list[AnyFact] = []
         """All facts, or only those since the last turn started."""
-        self.parents: list[str] = []
-        """Ids of the sessions that this session was forked from."""
+        self.parents: list[str] = []  # ids of the sessions that it was forked from
         self.copied_count = 0
         """Number of facts from a fork or an import, whose cost belongs to another session."""
         self.messages: list[Message] = []
@@ -55,6 +56,7 @@ class State:
         self._conversation: list[Message] = []
         self._rejected_prompt: str | None = None
         """Id of the last prompt if every model rejected its content."""
+        self.files = FileHistory()
         self.workspace_path = self.title = ""  # the title is the user's (`/rename`)
         self.model: str | None = None
         """Id of the selected model (`/model NAME`)."""
@@ -116,6 +118,7 @@ class State:
         if isinstance(fact, TurnStarted) and not self._keep_facts and not self.open_calls:
             self.facts.clear()
         self.facts.append(fact)
+        self.files.apply(fact)
         match fact:
             case SessionCreated(workspace_path=path):
                 self.workspace_path = path
@@ -144,7 +147,11 @@ class State:
                 )
             case LlmCallStarted() | LlmCallCompleted() | LlmCallFailed():
                 self._apply_call(fact)
-            case ShellRan(message=message) | TurnSteered(message=message):
+            case (
+                ShellRan(message=message)
+                | TurnSteered(message=message)
+                | FilesRestored(message=message)
+            ):
                 self.add_message(message)
             case ToolCompleted(message=message) | ToolFailed(message=message):
                 self.open_calls.pop(fact.tool_use_id, None)

@@ -30,7 +30,8 @@ from yourtool.permissions.gate import CallSubjects, Gate
 from yourtool.providers.media_types import AUDIO_TYPES, IMAGE_TYPES, sniff
 from yourtool.text import printable
 from yourtool.tools.files import MAX_LINES, MAX_RESULT_BYTES, read_file
-from yourtool.tools.workspace import FileReads, Workspace, digest
+from yourtool.tools.replacing import digest
+from yourtool.tools.workspace import FileReads, Workspace
 
 MAX_FILES = 20
 """Files of a prompt whose content is sent."""

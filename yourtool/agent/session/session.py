@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 
@@ -21,11 +20,12 @@ from yourtool.agent.input.mentioned_files import MentionedFiles
 from yourtool.agent.input.mentions import AddressedPrompt, parse_address
 from yourtool.agent.input.user_shell import UserShell
 from yourtool.agent.routes import to_routing_record
+from yourtool.agent.session.file_restoring import FileRestoring
 from yourtool.agent.session.model_selection import ModelSelection
 from yourtool.agent.session.system_prompt import instruction_files, system_messages
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn.loop import run_turn
-from yourtool.agent.turn.turn import Turn
+from yourtool.agent.turn.turn import Turn, empty_turn_completed
 from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.blobs import has_bytes, store_media
 from yourtool.config import Mode
@@ -40,7 +40,7 @@ from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt
 from yourtool.messages.blocks import ContentBlock, ImageBlock
 from yourtool.messages.message import PromptMessage
-from yourtool.messages.metadata import Origin, StopReason
+from yourtool.messages.metadata import Origin
 from yourtool.models import Effort, Model
 from yourtool.providers.requests.reasoning_effort import describe_effort, describe_effort_change
 from yourtool.store.base import Lease
@@ -67,6 +67,9 @@ class Session:
         self._env = env
         self._routes = env.routes
         self._selection = ModelSelection(state, record, env, lambda: self.busy)
+        self.files = FileRestoring(
+            session_id, state.files, record, env.workspace, env.blobs / "files", lambda: self.busy
+        )
         self._reads = FileReads()
         self._interrupt: Interrupt | None = None
         self._opened = time.monotonic()
@@ -321,7 +324,7 @@ class Session:
             if route.chosen_model is None:
                 for line in routes.explain_failure(route):
                     yield Notice(level="error", text=line)
-                yield await record(_empty_turn_completed(), parent=route.id)
+                yield await record(empty_turn_completed(), parent=route.id)
             else:
                 turn = self._build_turn(interrupt, started, route)
                 adjusted = describe_effort_change(turn.model, turn.effort)
@@ -383,15 +386,3 @@ class Session:
             root=started.id,
             parent=started.id,
         )
-
-
-def _empty_turn_completed() -> TurnCompleted:
-    return TurnCompleted(
-        stop_reason=StopReason.ERROR,
-        llm_call_count=0,
-        tool_call_count=0,
-        total_input_tokens=0,
-        total_output_tokens=0,
-        total_cost_usd=Decimal(0),
-        wall_time_seconds=0,
-    )

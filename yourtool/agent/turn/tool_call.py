@@ -26,7 +26,7 @@ from yourtool.messages.blocks import (
 from yourtool.messages.message import ResultMessage, now
 from yourtool.messages.metadata import ResultMetadata
 from yourtool.text import storable
-from yourtool.tools.base import ToolContext, ToolOutput
+from yourtool.tools.base import ChangeJournal, NoJournal, ToolContext, ToolOutput
 from yourtool.tools.toolset import Tool
 
 BUG_MESSAGE = "`{}` failed with an internal error (see the log). Use another tool."
@@ -67,11 +67,15 @@ class ToolCall:
         return self.mask
 
     async def build_context(
-        self, turn: Turn, emit: Callable[[str], None] | None = None
+        self,
+        turn: Turn,
+        emit: Callable[[str], None] | None = None,
+        journal: ChangeJournal | None = None,
     ) -> ToolContext:
         """Return what the tool can use.
 
-        `emit`: displays live output; by default the output is only stored.
+        `emit`: displays live output; by default the output is only stored. `journal`: records
+        changes of files; a preview has none.
         """
         can = turn.model.capabilities
         return ToolContext(
@@ -82,6 +86,7 @@ class ToolCall:
             spill=turn.env.spill,
             reads=turn.reads,
             mask=await self.load_mask(turn),
+            journal=journal or NoJournal(),
             approved=self.preview,
             image_limit=can.max_image_bytes if can.supports_images else 0,
         )

@@ -13,9 +13,10 @@ import logging
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 
 from yourtool.agent.turn.admission import admit
+from yourtool.agent.turn.change_journal import CallJournal
 from yourtool.agent.turn.limits import count_repetition, repetition_notice
 from yourtool.agent.turn.tool_call import (
     BUG_MESSAGE,
@@ -28,14 +29,16 @@ from yourtool.agent.turn.turn import Turn
 from yourtool.blobs import has_bytes, store_media
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError, ToolFailure
-from yourtool.events.catalog import Event
+from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.deltas import ToolOutputDelta
+from yourtool.events.facts import Fact
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupted
 from yourtool.messages.blocks import TextBlock, ToolUseBlock, canonical_json
 from yourtool.text import storable
 from yourtool.tools.base import ToolOutput
+from yourtool.tools.toolset import Tool
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +58,7 @@ class ToolRunner:
         self._pending = deque(ToolCall(block, new_id(), parent=turn.parent) for block in blocks)
         self._admitted: deque[ToolCall] = deque()
         self._running: dict[asyncio.Task[None], ToolCall] = {}
-        self._updates: asyncio.Queue[ToolOutputDelta | ToolOutcome] = asyncio.Queue()
+        self._updates: asyncio.Queue[ToolOutputDelta | AnyFact | ToolOutcome] = asyncio.Queue()
         self._end_hints: list[bool] = []
 
     @property
@@ -133,7 +136,7 @@ class ToolRunner:
                     running[asyncio.create_task(self._run_tool(call))] = call
                     yield called
                 update = await turn.interrupt.guard(self._updates.get())
-                yield update if isinstance(update, ToolOutputDelta) else await self._end(update)
+                yield await self._end(update) if isinstance(update, ToolOutcome) else update
         except Interrupted:
             await self._stop_running()
             async for event in self._end_stopped():
@@ -155,9 +158,13 @@ class ToolRunner:
         assert call.tool is not None, "only admitted calls are run"
         tool, name = call.tool, call.block.name
         try:
-            context = await call.build_context(self._turn, emit)
-            async with asyncio.timeout(tool.timeout_seconds):
-                output = await tool.run(call.args, context)
+            journal = CallJournal(self._turn, call.block.id, call.parent, self._updates.put_nowait)
+            context = await call.build_context(self._turn, emit, journal)
+            async with AsyncExitStack() as stack:
+                if _changes_files_unrecorded(tool):
+                    await stack.enter_async_context(journal.watching())
+                async with asyncio.timeout(tool.timeout_seconds):
+                    output = await tool.run(call.args, context)
             outcome = ToolOutcome(call, output)
         except ToolError as error:
             outcome = ToolOutcome(call, None, error.failure, str(error))
@@ -188,6 +195,8 @@ class ToolRunner:
             update = self._updates.get_nowait()
             if isinstance(update, ToolOutcome):
                 yield await self._end(update)
+            elif isinstance(update, Fact):
+                yield update
         for call in self._running.values():
             output = "".join(call.recent_output)
             mask = await call.load_mask(self._turn)
@@ -247,6 +256,13 @@ class ToolRunner:
         turn.parent = fact.id
         self._end_hints.append(False)
         return fact
+
+
+def _changes_files_unrecorded(tool: Tool) -> bool:
+    """Return whether only a comparison of the workspace shows which files a tool changes."""
+    definition = tool.definition
+    effects = (SideEffects.WRITE, SideEffects.EXECUTE)
+    return definition.side_effects in effects and not definition.records_changes
 
 
 def _is_short(output: ToolOutput) -> bool:

@@ -106,3 +106,16 @@ class Turn:
         `error_class`: None after a success.
         """
         return self.env.routes.record_outcome(self.model, error_class)
+
+
+def empty_turn_completed() -> TurnCompleted:
+    """Return the fact for a turn that no model could answer."""
+    return TurnCompleted(
+        stop_reason=StopReason.ERROR,
+        llm_call_count=0,
+        tool_call_count=0,
+        total_input_tokens=0,
+        total_output_tokens=0,
+        total_cost_usd=Decimal(0),
+        wall_time_seconds=0,
+    )

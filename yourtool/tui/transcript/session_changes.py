@@ -1,7 +1,9 @@
 """Transcript lines for changes of a session between turns."""
 
+from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
+from yourtool.events.files import FilesChanged, FilesRestored
 from yourtool.events.sessions import (
     SessionForked,
     SessionImported,
@@ -10,6 +12,7 @@ from yourtool.events.sessions import (
     SessionRenamed,
 )
 from yourtool.events.turns import ProviderRecovered, ProviderUnavailable
+from yourtool.text import printable
 from yourtool.tui.transcript import turn_results
 
 SessionChange: TypeAlias = (
@@ -20,7 +23,11 @@ SessionChange: TypeAlias = (
     | SessionImported
     | ProviderUnavailable
     | ProviderRecovered
+    | FilesRestored
 )
+
+_MAX_NAMED = 5
+_VERBS = {"undo": "Took back", "redo": "Made again", "rewind": "Took back"}
 
 
 def describe_change(change: SessionChange) -> tuple[Literal["info", "warning"], str]:
@@ -39,7 +46,38 @@ def describe_change(change: SessionChange) -> tuple[Literal["info", "warning"], 
             return "info", f"Forked here from {parent}, which is unchanged: /resume"
         case SessionImported(source_session_id=source):
             return "info", f"Imported up to here from session {source}"
+        case FilesRestored():
+            return _describe_restored(change)
         case ProviderUnavailable():
             return "warning", turn_results.format_outage(change)
         case ProviderRecovered():
             return "info", turn_results.format_recovery(change)
+
+
+def describe_lasting_changes(changed: FilesChanged) -> str:
+    """Return a text about changes that cannot be taken back; empty if there are none."""
+    paths = [each.path for each in changed.changes if not each.is_undoable]
+    if changed.omitted:
+        paths.append(f"{changed.omitted:,} more files")
+    return f"/undo cannot take back changes to {_join_names(paths)}" if paths else ""
+
+
+def _describe_restored(restored: FilesRestored) -> tuple[Literal["info", "warning"], str]:
+    count = len(restored.paths)
+    files = f"{count:,} file{'s' * (count != 1)}"
+    text = f"{_VERBS[restored.kind]} the changes to {files}"
+    if restored.paths:
+        text += f": {_join_names(restored.paths)}"
+    if not restored.left:
+        return "info", text
+    left = [f"{each.path} ({each.reason})" for each in restored.left]
+    return "warning", f"{text}. Left as they are: {_join_names(left)}"
+
+
+def _join_names(names: Sequence[str]) -> str:
+    more = f", and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
+    return ", ".join(map(_one_line, names[:_MAX_NAMED])) + more
+
+
+def _one_line(name: str) -> str:
+    return printable(name).replace("\n", " ")

@@ -28,6 +28,7 @@ from yourtool.events.deltas import (
     UsageUpdate,
 )
 from yourtool.events.facts import Fact
+from yourtool.events.files import FileChangeFailed, FilesChanged, FilesRestoring
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted, is_silent
 from yourtool.events.sessions import (
     SessionCreated,
@@ -59,7 +60,7 @@ from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.transcript import turn_results
 from yourtool.tui.transcript.activity import TokenCount
 from yourtool.tui.transcript.items import ErrorItem, Item, NoticeItem
-from yourtool.tui.transcript.session_changes import describe_change
+from yourtool.tui.transcript.session_changes import describe_change, describe_lasting_changes
 from yourtool.tui.transcript.streaming_message import StreamingMessage
 from yourtool.tui.transcript.text_items import ReplyItem, UserMessageItem
 from yourtool.tui.transcript.tool_card import CardStatus, CommandCard, ToolCard
@@ -231,6 +232,11 @@ class Timeline:
             case LlmCallStarted():
                 self.provider = event.provider
             case SessionCreated() | SessionResumed() | SessionEnded():
+                pass
+            case FilesChanged():
+                if text := describe_lasting_changes(event):
+                    self.add_notice("warning", text)
+            case FileChangeFailed() | FilesRestoring():
                 pass
             case SessionEffortSelected():
                 pass  # `/effort` shows its effect on the model

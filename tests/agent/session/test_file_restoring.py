@@ -1,0 +1,320 @@
+"""`/undo`, `/redo` and files of `/rewind`, over real files."""
+
+import os
+
+import pytest
+
+from tests.agent.harness import ALLOW, Bench, User, play
+from yourtool.config import Mode
+from yourtool.errors import UsageError
+from yourtool.events.deltas import Notice
+from yourtool.events.files import FileChangeFailed, FilesChanged, FilesRestored, FilesRestoring
+from yourtool.providers.scripted import Scripted, calls, says
+
+pytestmark = pytest.mark.req("R-UNDO-01", "R-TOOL-15")
+
+
+def write(path, content):
+    return calls("write_file", path=path, content=content)
+
+
+def run(command):
+    return calls("shell", command=command)
+
+
+async def talk(bench, *lines, **options):
+    """Return a session, in which each prompt runs the calls of one line."""
+    script = [step for line in lines for step in (line, says("Done."))]
+    return await bench.session(Scripted(script), mode=Mode.AUTO, **options)
+
+
+def tree(root):
+    """Return the kind, mode and content of everything below a directory."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        name = str(path.relative_to(root))
+        if path.is_symlink():
+            found[name] = ("link", str(path.readlink()))
+        elif path.is_dir():
+            found[name] = ("directory",)
+        else:
+            found[name] = (path.stat().st_mode, path.read_bytes())
+    return found
+
+
+async def test_undo_restores_content_mode_and_existence_and_redo_makes_them_again(bench):
+    work = bench.workspace
+    (work / "old.sh").write_text("echo 1\n")
+    (work / "old.sh").chmod(0o750)
+    before = tree(work)
+    session = await talk(bench, write("old.sh", "echo 2\n") + write("a/b/new.txt", "new\n"))
+    await play(session.send("go"))
+    after = tree(work)
+    assert after != before
+    for _ in range(2):
+        await play(session.files.undo())
+        assert tree(work) == before
+        await play(session.files.redo())
+        assert tree(work) == after
+
+
+async def test_undo_takes_back_one_turn_after_the_other(bench):
+    session = await talk(bench, write("a", "1\n"), write("a", "2\n"), write("b", "1\n"))
+    states = [tree(bench.workspace)]
+    for prompt in ("one", "two", "three"):
+        await play(session.send(prompt))
+        states.append(tree(bench.workspace))
+    for expected in states[-2::-1]:
+        await play(session.files.undo())
+        assert tree(bench.workspace) == expected
+    [notice] = await play(session.files.undo())
+    assert "no change of a file" in notice.text
+    for expected in states[1:]:
+        await play(session.files.redo())
+        assert tree(bench.workspace) == expected
+    [notice] = await play(session.files.redo())
+    assert "Nothing was taken back" in notice.text
+
+
+@pytest.mark.parametrize("edit", ["content", "mode", "deleted", "link", "directory is a link"])
+async def test_undo_leaves_and_names_a_file_that_somebody_else_changed(bench, edit):
+    work = bench.workspace
+    session = await talk(bench, write("d/mine", "agent\n") + write("other", "agent\n"))
+    await play(session.send("go"))
+    file = work / "d" / "mine"
+    match edit:
+        case "content":
+            file.write_text("user\n")
+        case "mode":
+            file.chmod(0o600)
+        case "deleted":
+            file.unlink()
+        case "link":
+            file.rename(work / "moved")
+            file.symlink_to("../moved")
+        case _:
+            (work / "d").rename(work / "e")
+            (work / "d").symlink_to("e")
+    kept = {name: state for name, state in tree(work).items() if name != "other"}
+    *_, restored = await play(session.files.undo())
+    assert isinstance(restored, FilesRestored)
+    assert restored.paths == ("other",)
+    assert tree(work) == kept
+    if edit != "deleted":
+        assert [each.path for each in restored.left] == ["d/mine"]
+
+
+async def test_undo_stops_at_an_edit_of_the_user_between_two_changes(bench):
+    file = bench.workspace / "a"
+    session = await talk(bench, write("a", "agent 1\n"), write("a", "agent 2\n"))
+    await play(session.send("one"))
+    file.write_text("user\n")
+    await play(session.send("two"))  # refused by the tool, or overwritten: the chain is broken
+    if file.read_text() == "user\n":
+        session.state.files.plan_undo()
+    *_, last = await play(session.files.undo())
+    assert file.read_text() == "user\n"
+    if isinstance(last, FilesRestored):
+        *_, last = await play(session.files.undo())
+        assert file.read_text() == "user\n"
+    assert isinstance(last, Notice)
+    assert "a (" in last.text
+
+
+async def test_nothing_to_undo_when_every_file_was_changed_by_somebody_else(bench):
+    session = await talk(bench, write("a", "agent\n"))
+    await play(session.send("one"))
+    (bench.workspace / "a").write_text("user\n")
+    [notice] = await play(session.files.undo())
+    assert "a (was changed since)" in notice.text
+    assert session.state.files.plan_redo() is None
+
+
+async def test_the_fact_of_a_change_is_stored_before_the_file_changes(bench):
+    session = await talk(bench, write("a", "agent\n"))
+    seen = []
+
+    class Watching:
+        def __init__(self, store):
+            self._store = store
+
+        def __getattr__(self, name):
+            return getattr(self._store, name)
+
+        async def append(self, *facts):
+            seen.extend(
+                (bench.workspace / "a").exists() for each in facts if isinstance(each, FilesChanged)
+            )
+            await self._store.append(*facts)
+
+    session._record._log = Watching(bench.store)
+    await play(session.send("go"))
+    assert seen == [False]
+    assert (bench.workspace / "a").exists()
+
+
+async def test_a_change_that_failed_is_not_taken_back(bench):
+    work = bench.workspace
+    (work / "d").mkdir()
+    (work / "d" / "a").write_text("user\n")
+    session = await talk(bench, write("d/a", "agent\n"))
+    record = session._record
+
+    class Racing:
+        async def append(self, *facts):
+            await bench.store.append(*facts)
+            if any(isinstance(each, FilesChanged) for each in facts):
+                (work / "d" / "a").write_text("raced\n")
+
+    record._log = Racing()
+    events = await play(session.send("go"))
+    assert [each for each in events if isinstance(each, FileChangeFailed)]
+    assert (work / "d" / "a").read_text() == "raced\n"
+    assert session.state.files.plan_undo() is None
+
+
+@pytest.mark.req("R-UNDO-02")
+async def test_changes_by_a_command_are_taken_back(bench):
+    work = bench.workspace
+    (work / "changed").write_text("user 1\n")
+    (work / "removed").write_text("user 2\n")
+    (work / "mode").write_text("user 3\n")
+    (work / "link").symlink_to("changed")
+    (work / "moved").write_text("user 4\n")
+    before = tree(work)
+    command = (
+        "echo agent > changed; rm removed; chmod 755 mode; ln -sfn removed link;"
+        " mkdir -p x/y; echo new > x/y/new; mv moved x/elsewhere; ln -s nowhere dangling"
+    )
+    session = await talk(bench, run(command))
+    events = await play(session.send("go"))
+    [changed] = [each for each in events if isinstance(each, FilesChanged)]
+    assert {change.path for change in changed.changes} == {
+        "changed", "removed", "mode", "link", "moved", "x/y/new", "x/elsewhere", "dangling"
+    }  # fmt: skip
+    after = tree(work)
+    await play(session.files.undo())
+    assert tree(work) == before
+    await play(session.files.redo())
+    assert tree(work) == after
+
+
+@pytest.mark.req("R-UNDO-02")
+async def test_what_a_command_moved_in_from_an_unwatched_place_is_left(bench):
+    work = bench.workspace
+    outside = bench.root / "thesis"
+    outside.write_text("of the user\n")
+    (work / ".gitignore").write_text("secret\n")
+    (work / "secret").write_text("of the user\n")
+    for path in (outside, work / "secret"):
+        os.utime(path, ns=(10**18, 10**18))
+    session = await talk(bench, run(f"mv {outside} here; mv secret there; echo agent > new"))
+    await play(session.send("go"))
+    *_, restored = await play(session.files.undo())
+    assert restored.paths == ("new",)
+    assert (work / "here").exists()
+    assert (work / "there").exists()
+    assert {each.path for each in restored.left} == {"here", "there"}
+
+
+@pytest.mark.req("R-UNDO-02")
+async def test_ignored_files_that_a_command_uncovers_are_left(bench):
+    work = bench.workspace
+    (work / ".gitignore").write_text("secret\n")
+    (work / "secret").write_text("of the user\n")
+    session = await talk(bench, run("rm .gitignore; touch secret"))
+    await play(session.send("go"))
+    *_, restored = await play(session.files.undo())
+    assert restored.paths == (".gitignore",)
+    assert (work / "secret").read_text() == "of the user\n"
+
+
+async def test_a_credential_file_is_not_copied_and_undo_leaves_it(bench):
+    work = bench.workspace
+    session = await talk(bench, write(".env", "TOKEN=first\n") + write("a", "1\n"),
+                         confirm=User(ALLOW))  # fmt: skip
+    events = await play(session.send("go"))
+    changed = [each for each in events if isinstance(each, FilesChanged)]
+    assert [each.path for fact in changed for each in fact.changes if not each.is_undoable] == [
+        ".env"
+    ]
+    stored = [each.read_bytes() for each in (bench.root / "blobs" / "files").iterdir()]
+    assert not any(b"TOKEN" in each for each in stored)
+    *_, restored = await play(session.files.undo())
+    assert restored.paths == ("a",)
+    assert (work / ".env").exists()
+
+
+async def test_a_file_too_large_to_store_is_left(bench):
+    session = await talk(bench, run("truncate -s 20M big; echo 1 > small"))
+    events = await play(session.send("go"))
+    [changed] = [each for each in events if isinstance(each, FilesChanged)]
+    assert [each.path for each in changed.changes if not each.is_undoable] == ["big"]
+    *_, restored = await play(session.files.undo())
+    assert restored.paths == ("small",)
+    assert (bench.workspace / "big").exists()
+
+
+async def test_the_model_is_told_which_files_were_taken_back(bench):
+    adapter = Scripted([write("a", "1\n"), says("Done."), says("Again.")])
+    session = await bench.session(adapter, mode=Mode.AUTO)
+    await play(session.send("one"))
+    await play(session.files.undo())
+    await play(session.send("two"))
+    texts = [message.text for message in session.state.conversation]
+    assert any("took back your changes to these files: `a`" in text for text in texts)
+    assert [prompt.text for prompt in session.state.prompts] == ["one", "two"]
+
+
+async def test_an_interrupted_undo_is_finished_by_the_next_one(bench):
+    work = bench.workspace
+    session = await talk(bench, write("a", "1\n") + write("b", "1\n") + write("c", "1\n"))
+    await play(session.send("one"))
+    plan = session.state.files.plan_undo()
+    started = FilesRestoring(kind="undo", turns=plan.turns, files=plan.files)
+    await session._record(started)
+    (work / "b").unlink()  # the first file was restored when the program died
+    await session.close()
+    again = await talk(bench, resume=session.id)
+    *_, restored = await play(again.files.undo())
+    assert set(restored.paths) == {"a", "b", "c"}
+    assert tree(work) == {}
+    await play(again.files.redo())
+    assert set(tree(work)) == {"a", "b", "c"}
+
+
+async def test_undo_is_refused_during_a_turn(bench):
+    session = await talk(bench, write("a", "1\n"), write("a", "2\n"))
+    await play(session.send("one"))
+    events = session.send("two")
+    await anext(events)
+    with pytest.raises(UsageError, match="turn is running"):
+        await play(session.files.undo())
+    await events.aclose()
+
+
+async def test_a_write_during_a_command_belongs_to_the_writing_call(bench):
+    line = run("echo one > x; sleep 0.3; echo two > y") + write("z", "agent\n")
+    session = await talk(bench, line)
+    events = await play(session.send("go"))
+    changed = [each for each in events if isinstance(each, FilesChanged)]
+    paths = sorted(each.path for fact in changed for each in fact.changes)
+    assert paths == ["x", "y", "z"]
+    await play(session.files.undo())
+    assert tree(bench.workspace) == {}
+
+
+async def test_undo_works_after_a_resume_and_in_a_fork(bench):
+    session = await talk(bench, write("a", "1\n"))
+    await play(session.send("one"))
+    await session.close()
+    again = await talk(bench, resume=session.id)
+    await play(again.files.undo())
+    assert tree(bench.workspace) == {}
+
+
+@pytest.fixture
+async def bench(tmp_path):
+    bench = Bench(tmp_path)
+    yield bench
+    await bench.close()

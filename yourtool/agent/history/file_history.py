@@ -1,0 +1,194 @@
+"""The files that the calls of a session changed, folded from its facts, and how to restore them.
+
+The states of a file form a chain: each change starts where the one before ended, unless somebody
+else changed the file in between. Only an unbroken end of the chain is taken back, and only if the
+file is still in its last state, so that bytes which the agent did not write never change.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from yourtool.events.catalog import AnyFact
+from yourtool.events.files import (
+    FileChangeFailed,
+    FilesChanged,
+    FilesRestored,
+    FilesRestoring,
+    RestoreKind,
+)
+from yourtool.events.sessions import SessionImported
+from yourtool.events.turns import TurnStarted
+from yourtool.file_images import FileImage, FileRestore, LeftFile
+
+_NOT_STORED = "its content was not stored: too large, secret or not readable"
+_CHANGED_BETWEEN = "only the changes after an edit by somebody else are taken back"
+
+
+class _Step(Struct, frozen=True):
+    """A change of a file by a call, or a restored file."""
+
+    event_id: str
+    turn_id: str
+    """Empty for a restored file."""
+    before: FileImage
+    after: FileImage
+    directories: tuple[str, ...]
+
+
+class TurnChanges(Struct, frozen=True):
+    """The size of the changes of a turn."""
+
+    files: int
+    added: int
+    """Lines."""
+    removed: int
+
+
+class RestorePlan(Struct, frozen=True):
+    """Files to restore, and files that cannot be restored."""
+
+    kind: RestoreKind
+    turns: tuple[str, ...]
+    files: tuple[FileRestore, ...]
+    left: tuple[LeftFile, ...]
+
+
+class FileHistory:
+    """The changes of files in a session; only `apply` changes it."""
+
+    def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
+        self.unfinished: FilesRestoring | None = None
+        """Files that were being restored when the program died."""
+        self._turns: dict[str, list[str]] = {}
+        """The turns of each prompt, with those of its retries."""
+        self._steps: dict[str, list[_Step]] = {}
+        self._changed: dict[str, list[FilesChanged]] = {}
+        """By turn, in the order of their first changes."""
+        self._undone: set[str] = set()
+        """Turns whose changes were taken back."""
+        self._redo: list[RestorePlan] = []
+
+    def apply(self, fact: AnyFact) -> None:
+        """Update the history with a fact."""
+        match fact:
+            case TurnStarted(turn_id=str(turn), message=message):
+                if message is not None:
+                    self._turns[message.id] = []
+                if self._turns:
+                    self._turns[next(reversed(self._turns))].append(turn)
+            case FilesChanged():
+                self._add_changes(fact)
+            case FileChangeFailed():
+                self._remove_changes(fact)
+            case FilesRestoring():
+                self.unfinished = fact
+            case FilesRestored():
+                self._end_restoring(fact)
+            case SessionImported():
+                self._clear()  # the changes happened to other files
+            case _:
+                pass
+
+    def count(self, prompt_id: str) -> TurnChanges | None:
+        """Return the size of the changes that answered a prompt; None if no file changed."""
+        turns = self._turns.get(prompt_id, ())
+        if not (facts := [each for turn in turns for each in self._changed.get(turn, ())]):
+            return None
+        changes = [change for fact in facts for change in fact.changes]
+        return TurnChanges(
+            len({change.path for change in changes}) + sum(fact.omitted for fact in facts),
+            sum(change.added for change in changes),
+            sum(change.removed for change in changes),
+        )
+
+    def plan_undo(self) -> RestorePlan | None:
+        """Return how to take back the last turn that has changes; None if there is none."""
+        turns = [turn for turn in self._changed if turn not in self._undone]
+        return self._plan("undo", turns[-1:]) if turns else None
+
+    def plan_redo(self) -> RestorePlan | None:
+        """Return how to make the changes again that were taken back last."""
+        return self._redo[-1] if self._redo else None
+
+    def plan_rewind(self, prompt_id: str) -> RestorePlan | None:
+        """Return how to take back the changes since a prompt; None if there are none."""
+        prompts = list(self._turns)
+        since = prompts[prompts.index(prompt_id) :] if prompt_id in self._turns else []
+        wanted = {turn for prompt in since for turn in self._turns[prompt]}
+        found = [turn for turn in self._changed if turn in wanted and turn not in self._undone]
+        return self._plan("rewind", found) if found else None
+
+    def _plan(self, kind: RestoreKind, turns: Sequence[str]) -> RestorePlan:
+        files, left = list[FileRestore](), list[LeftFile]()
+        omitted = 0
+        for turn in turns:
+            omitted += sum(fact.omitted for fact in self._changed[turn])
+        for path, steps in self._steps.items():
+            if any(step.turn_id in turns for step in steps):
+                found = _plan_file(path, steps, set(turns))
+                files += [each for each in found if isinstance(each, FileRestore)]
+                left += [each for each in found if isinstance(each, LeftFile)]
+        if omitted:
+            left.append(LeftFile(f"{omitted:,} more files", "too many changed at once"))
+        return RestorePlan(kind, tuple(turns), tuple(files), tuple(left))
+
+    def _add_changes(self, fact: FilesChanged) -> None:
+        turn = fact.turn_id or fact.id
+        self._changed.setdefault(turn, []).append(fact)
+        self._redo.clear()
+        self._undone.discard(turn)
+        for change in fact.changes:
+            step = _Step(fact.id, turn, change.before, change.after, change.directories)
+            self._steps.setdefault(change.path, []).append(step)
+
+    def _remove_changes(self, fact: FileChangeFailed) -> None:
+        for path, steps in list(self._steps.items()):
+            steps[:] = [step for step in steps if step.event_id != fact.changed_event_id]
+            if not steps:
+                del self._steps[path]
+        for turn, facts in list(self._changed.items()):
+            facts[:] = [each for each in facts if each.id != fact.changed_event_id]
+            if not facts:
+                del self._changed[turn]
+
+    def _end_restoring(self, fact: FilesRestored) -> None:
+        started, self.unfinished = self.unfinished, None
+        if started is None:
+            return
+        restored = tuple(each for each in started.files if each.path in fact.paths)
+        for each in restored:
+            step = _Step(fact.id, "", each.before, each.after, each.directories)
+            self._steps.setdefault(each.path, []).append(step)
+        if started.kind == "redo":
+            self._undone -= set(started.turns)
+            if self._redo:
+                self._redo.pop()
+        else:
+            self._undone |= set(started.turns)
+            again = tuple(each.reverse() for each in restored)
+            self._redo.append(RestorePlan("redo", started.turns, again, ()))
+
+
+def _plan_file(
+    path: str, steps: Sequence[_Step], turns: set[str]
+) -> tuple[FileRestore | LeftFile, ...]:
+    """Return how to take back the steps of a file since the first one of `turns`."""
+    first = next(at for at, step in enumerate(steps) if step.turn_id in turns)
+    start = len(steps) - 1
+    while start > first and steps[start - 1].after.is_same(steps[start].before):
+        start -= 1
+    before, after = steps[-1].after, steps[start].before
+    left = () if start == first else (LeftFile(path, _CHANGED_BETWEEN),)
+    if before.is_same(after):
+        return left
+    if not (before.is_restorable and after.is_restorable):
+        return (LeftFile(path, _NOT_STORED),)
+    directories = dict.fromkeys(name for step in steps[start:] for name in step.directories)
+    return (
+        FileRestore(path=path, before=before, after=after, directories=tuple(sorted(directories))),
+        *left,
+    )

@@ -1,0 +1,184 @@
+"""`/undo`, `/redo` and the files of `/rewind`: restore what the calls of a session changed.
+
+The fact that files are being restored is stored first. If the program dies in the middle, each file
+is in its old or its new state, and the next call finishes.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from yourtool.agent.history.file_history import FileHistory, RestorePlan
+from yourtool.agent.history.recorder import Recorder
+from yourtool.blobs import read_blob
+from yourtool.errors import BlobError, ToolError, UsageError
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import Notice
+from yourtool.events.files import FilesRestored, FilesRestoring, RestoreKind
+from yourtool.file_images import FileRestore, LeftFile
+from yourtool.ids import new_id
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.message import PromptMessage, now
+from yourtool.messages.metadata import Audience, Origin, PromptMetadata
+from yourtool.text import storable
+from yourtool.tools.file_states import describe_difference, read_state, restore_file
+from yourtool.tools.workspace import Workspace
+
+_MAX_NAMED = 100
+"""Files that the message to the model names."""
+
+
+class FileRestoring:
+    """Restores the files of a session between its turns."""
+
+    def __init__(
+        self,
+        session_id: str,
+        history: FileHistory,
+        record: Recorder,
+        workspace: Workspace,
+        blobs: Path,
+        is_busy: Callable[[], bool],
+    ) -> None:
+        """`blobs`: the directory of stored file contents."""
+        self.history = history
+        self._session_id = session_id
+        self._record = record
+        self._workspace = workspace
+        self._blobs = blobs
+        self._is_busy = is_busy
+
+    async def undo(self) -> AsyncGenerator[Event, None]:
+        """Take back the changes of the last turn that has any.
+
+        Raises:
+            UsageError: a turn is running.
+        """
+        plan = self.history.plan_undo()
+        async for event in self._run(plan, "There is no change of a file to take back."):
+            yield event
+
+    async def redo(self) -> AsyncGenerator[Event, None]:
+        """Make the changes again that were taken back last.
+
+        Raises:
+            UsageError: a turn is running.
+        """
+        problem = "Nothing was taken back since the last change of a file."
+        async for event in self._run(self.history.plan_redo(), problem):
+            yield event
+
+    async def rewind(self, plan: RestorePlan) -> AsyncGenerator[Event, None]:
+        """Restore the files of a plan from `FileHistory.plan_rewind`.
+
+        Raises:
+            UsageError: a turn is running.
+        """
+        async for event in self._run(plan, ""):
+            yield event
+
+    async def check(self, plan: RestorePlan) -> RestorePlan:
+        """Return the plan without the files that differ from what the agent left."""
+        return await asyncio.to_thread(self._check_files, plan)
+
+    async def _run(self, plan: RestorePlan | None, problem: str) -> AsyncGenerator[Event, None]:
+        if self._is_busy():
+            raise UsageError("A turn is running; wait until it ends or stop it.")
+        if (unfinished := self.history.unfinished) is not None:
+            yield Notice(level="info", text="Finishing what was interrupted.")
+            yield await self._restore(unfinished)
+            return
+        if plan is None:
+            yield Notice(level="info", text=problem)
+            return
+        plan = await self.check(plan)
+        if not plan.files:
+            yield Notice(level="warning", text=f"No file was restored.{describe_left(plan.left)}")
+            return
+        started = FilesRestoring(kind=plan.kind, turns=plan.turns, files=plan.files, left=plan.left)
+        started = await self._record(started)
+        yield started
+        yield await self._restore(started)
+
+    async def _restore(self, started: FilesRestoring) -> FilesRestored:
+        restoring = asyncio.ensure_future(asyncio.to_thread(self._restore_files, started.files))
+        try:
+            result = await asyncio.shield(restoring)
+        except asyncio.CancelledError:
+            await asyncio.wait([restoring])
+            raise
+        paths = result.paths
+        return await self._record(
+            FilesRestored(
+                kind=started.kind,
+                paths=paths,
+                left=(*started.left, *result.left),
+                message=self._build_message(started.kind, paths) if paths else None,
+            )
+        )
+
+    def _restore_files(self, files: Sequence[FileRestore]) -> "_Result":
+        paths, left = list[str](), list[LeftFile]()
+        for item in files:
+            try:
+                restore_file(self._workspace, item, self._read_content(item))
+            except (ToolError, BlobError) as error:
+                left.append(LeftFile(item.path, str(error)))
+            else:
+                paths.append(item.path)
+        return _Result(tuple(paths), tuple(left))
+
+    def _read_content(self, item: FileRestore) -> bytes | None:
+        if item.after.kind == "absent":
+            return None
+        return read_blob(self._blobs, f"sha256:{item.after.digest}")
+
+    def _check_files(self, plan: RestorePlan) -> RestorePlan:
+        files, left = list[FileRestore](), list[LeftFile]()
+        for item in plan.files:
+            try:
+                found = read_state(self._workspace, item.path, 0).image
+            except ToolError as error:
+                left.append(LeftFile(item.path, str(error)))
+                continue
+            if found.is_same(item.before):
+                files.append(item)
+            elif not found.is_same(item.after):
+                left.append(LeftFile(item.path, describe_difference(found, item.before)))
+        named = {each.path for each in left}
+        others = (each for each in plan.left if each.path not in named)
+        return RestorePlan(plan.kind, plan.turns, tuple(files), (*others, *left))
+
+    def _build_message(self, kind: RestoreKind, paths: Sequence[str]) -> PromptMessage:
+        """Return a message to the model, which would otherwise rely on what it wrote."""
+        what = (
+            "made your changes to these files again"
+            if kind == "redo"
+            else ("took back your changes to these files")
+        )
+        names = ", ".join(f"`{path}`" for path in paths[:_MAX_NAMED])
+        more = f" and {len(paths) - _MAX_NAMED:,} more" if len(paths) > _MAX_NAMED else ""
+        text = f"[The user {what}: {names}{more}. Read them again before you edit them.]"
+        return PromptMessage(
+            id=new_id(),
+            session_id=self._session_id,
+            content=(TextBlock(storable(text)),),
+            metadata=PromptMetadata(origin=Origin.FILES_RESTORED, audience=Audience.MODEL),
+            created_at=now(),
+        )
+
+
+class _Result(Struct, frozen=True):
+    paths: tuple[str, ...]
+    left: tuple[LeftFile, ...]
+
+
+def describe_left(left: Iterable[LeftFile], limit: int = 5) -> str:
+    """Return a sentence about files that were left as they are, with a space before it."""
+    names = [f"{each.path} ({each.reason})" for each in left]
+    if not names:
+        return ""
+    more = f", and {len(names) - limit:,} more" if len(names) > limit else ""
+    return f" Left as they are: {', '.join(names[:limit])}{more}."

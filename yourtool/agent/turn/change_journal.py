@@ -1,0 +1,172 @@
+"""The journal of a call: which files it changes, with their content before and after.
+
+The content is stored by its SHA-256, and is on the disk before the fact that names it. A file tool
+replaces a file only after its fact is stored.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from yourtool.agent.turn.turn import Turn
+from yourtool.blobs import get_blob_size, store_blob
+from yourtool.errors import BlobError, StoreError, ToolError
+from yourtool.events.catalog import AnyFact
+from yourtool.events.files import FileChangeFailed, FilesChanged
+from yourtool.file_images import FileImage, FileState, Hunk, RecordedChange, find_hunks
+from yourtool.tools.file_states import MAX_STORED_BYTES
+from yourtool.tools.workspace_watch import CommandChanges
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+class CallJournal:
+    """Records the changes of one call."""
+
+    def __init__(
+        self, turn: Turn, tool_use_id: str, parent: str, show: Callable[[AnyFact], None]
+    ) -> None:
+        """`show` is called on the event loop with each recorded fact."""
+        self._turn = turn
+        self._tool_use_id = tool_use_id
+        self._parent = parent
+        self._show = show
+        self._blobs = turn.env.blobs / "files"
+        self._loop = asyncio.get_running_loop()
+
+    @contextmanager
+    def changing(
+        self,
+        path: str,
+        before: FileState,
+        after: FileState,
+        directories: tuple[str, ...] = (),
+    ) -> Generator[None, None, None]:
+        """Record the change of a file, which happens in the context; call it in a thread.
+
+        Raises:
+            ToolError: the change cannot be recorded, so it must not happen.
+        """
+        try:
+            if self._turn.env.workspace.is_credential_file(f"./{path}"):
+                before, after = _without_content(before), _without_content(after)
+            change = self._store(path, before, after, directories)
+            fact = self._record_in_thread(
+                FilesChanged(tool_use_id=self._tool_use_id, changes=(change,))
+            )
+            self._store_again(change, before, after)
+        except (BlobError, StoreError) as error:
+            raise ToolError(
+                f"`{path}` was not changed, because its present content cannot be stored for undo:"
+                f" {error}; ask the user to free disk space"
+            ) from error
+        try:
+            with self._turn.env.watch.writing(path):
+                yield
+        except BaseException:
+            self._record_in_thread(
+                FileChangeFailed(tool_use_id=self._tool_use_id, changed_event_id=fact.id)
+            )
+            raise
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncGenerator[None, None]:
+        """Record the files that change in the context, by a command."""
+        watch = self._turn.env.watch
+        await _finish(asyncio.to_thread(watch.begin))
+        try:
+            yield
+        finally:
+            found = await _finish(asyncio.to_thread(watch.end))
+            if found.changes or found.omitted:
+                fact = await _finish(asyncio.to_thread(self._store_all, found))
+                await self._record(fact)
+
+    def _store_all(self, found: CommandChanges) -> FilesChanged:
+        changes = list[RecordedChange]()
+        for each in found.changes:
+            try:
+                changes.append(self._store(each.path, each.before, each.after, each.directories))
+            except BlobError as error:
+                _log.warning("a change by a command cannot be undone: %s", error)
+                before, after = _without_content(each.before), _without_content(each.after)
+                changes.append(self._store(each.path, before, after))
+        return FilesChanged(
+            tool_use_id=self._tool_use_id, changes=tuple(changes), omitted=found.omitted
+        )
+
+    def _store(
+        self,
+        path: str,
+        before: FileState,
+        after: FileState,
+        directories: tuple[str, ...] = (),
+    ) -> RecordedChange:
+        """Store the content of both states and return the change."""
+        return RecordedChange(
+            path=path,
+            before=_store_content(self._blobs, before),
+            after=_store_content(self._blobs, after),
+            directories=directories,
+            hunks=_find_hunks(before, after),
+        )
+
+    def _store_again(self, change: RecordedChange, *states: FileState) -> None:
+        """Store content that another process deleted before the fact that names it was stored."""
+        for image, state in zip((change.before, change.after), states, strict=True):
+            if image.stored and state.content is not None:
+                try:
+                    get_blob_size(self._blobs, f"sha256:{image.digest}")
+                except OSError:
+                    store_blob(self._blobs, state.content)
+
+    def _record_in_thread(self, fact: AnyFact) -> AnyFact:
+        recording = asyncio.run_coroutine_threadsafe(self._record(fact), self._loop)
+        return recording.result()
+
+    async def _record(self, fact: AnyFact) -> AnyFact:
+        recorded = await self._turn.record(fact, parent=self._parent)
+        self._show(recorded)
+        return recorded
+
+
+async def _finish(work: Awaitable[T]) -> T:
+    """Wait for `work`, also if the caller is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()  # mark as retrieved; the caller gets the cancellation
+        raise
+
+
+def _store_content(blobs: Path, state: FileState) -> FileImage:
+    """Store the content of a state, if it is known, and return the image."""
+    if state.content is None or len(state.content) > MAX_STORED_BYTES:
+        return state.image
+    store_blob(blobs, state.content)
+    return replace(state.image, stored=True)
+
+
+def _without_content(state: FileState) -> FileState:
+    if state.image.kind == "absent":
+        return state
+    return FileState(FileImage(state.image.kind, mode=state.image.mode, size=state.image.size))
+
+
+def _find_hunks(before: FileState, after: FileState) -> tuple[Hunk, ...]:
+    """Return the changed lines; none if one of the contents is unknown."""
+    contents = [b"" if state.image.kind == "absent" else state.content for state in (before, after)]
+    match contents:
+        case [bytes(old), bytes(new)]:
+            return find_hunks(old, new)
+        case _:
+            return ()

@@ -1,0 +1,148 @@
+"""What a file is at one moment, and which lines two versions of it differ in."""
+
+from difflib import SequenceMatcher
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+_MAX_COMPARED_BYTES = 2**20
+_MAX_COMPARED_LINES = 4_000
+"""Lines between the common start and end; beyond, all of them are one hunk."""
+_MAX_HUNKS = 100
+"""Later hunks are joined into one."""
+
+FileKind: TypeAlias = Literal["absent", "file", "link", "other"]
+
+
+class FileImage(Struct, frozen=True, omit_defaults=True):
+    """The existence, type, mode and content of a path; links are not followed."""
+
+    kind: FileKind
+    digest: str = ""
+    """SHA-256 of the content, or of the target of a link; empty: unknown."""
+    mode: int = 0
+    """Permission bits of a regular file."""
+    size: int = 0
+    """In bytes."""
+    stored: bool = False
+    """Whether the content is stored, so that the file can be restored."""
+
+    @property
+    def is_restorable(self) -> bool:
+        """Whether a file can be brought to this state."""
+        return self.kind == "absent" or (self.stored and bool(self.digest))
+
+    def is_same(self, other: "FileImage") -> bool:
+        """Whether both describe the same known file."""
+        if "absent" in (self.kind, other.kind):
+            return self.kind == other.kind
+        known = bool(self.digest)
+        return known and (self.kind, self.digest, self.mode) == (
+            other.kind,
+            other.digest,
+            other.mode,
+        )
+
+
+ABSENT_FILE = FileImage("absent")
+
+
+class Hunk(Struct, frozen=True, array_like=True):
+    """Lines of an old version and the lines of the new version that replace them, from 1."""
+
+    old_start: int
+    old_count: int
+    new_start: int
+    new_count: int
+
+
+class RecordedChange(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A file before and after a call."""
+
+    path: str
+    """Relative to the workspace, without links."""
+    before: FileImage
+    after: FileImage
+    directories: tuple[str, ...] = ()
+    """Directories that the call created for the file, outermost first."""
+    hunks: tuple[Hunk, ...] = ()
+    """The changed lines; empty if the content is not text or too large."""
+
+    @property
+    def added(self) -> int:
+        """Number of added lines."""
+        return sum(hunk.new_count for hunk in self.hunks)
+
+    @property
+    def removed(self) -> int:
+        """Number of removed lines."""
+        return sum(hunk.old_count for hunk in self.hunks)
+
+    @property
+    def is_undoable(self) -> bool:
+        """Whether the change can be taken back and made again."""
+        return self.before.is_restorable and self.after.is_restorable
+
+
+class FileState(Struct, frozen=True):
+    """A file with its content."""
+
+    image: FileImage
+    content: bytes | None = None
+    """The bytes of a file or the target of a link; None if unknown, absent or too large."""
+
+
+class FileRestore(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A file that is brought from one state to another."""
+
+    path: str
+    before: FileImage
+    after: FileImage
+    directories: tuple[str, ...] = ()
+    """Directories that are created for the file, or removed after it if empty, outermost first."""
+
+    def reverse(self) -> "FileRestore":
+        """Return the restore in the other direction."""
+        return FileRestore(
+            path=self.path, before=self.after, after=self.before, directories=self.directories
+        )
+
+
+class LeftFile(Struct, frozen=True):
+    """A file that was not restored, and why."""
+
+    path: str
+    reason: str
+
+
+def find_hunks(before: bytes, after: bytes) -> tuple[Hunk, ...]:
+    """Return the changed lines of a text file; none if it is binary or too large."""
+    if max(len(before), len(after)) > _MAX_COMPARED_BYTES or b"\0" in before or b"\0" in after:
+        return ()
+    old, new = before.splitlines(), after.splitlines()
+    start = 0
+    while start < min(len(old), len(new)) and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    old, new = old[start : len(old) - end], new[start : len(new) - end]
+    if max(len(old), len(new)) > _MAX_COMPARED_LINES:
+        return (Hunk(start + 1, len(old), start + 1, len(new)),)
+    hunks = [
+        Hunk(start + a + 1, b - a, start + c + 1, d - c)
+        for kind, a, b, c, d in SequenceMatcher(None, old, new).get_opcodes()
+        if kind != "equal"
+    ]
+    if len(hunks) > _MAX_HUNKS:
+        hunks[_MAX_HUNKS - 1 :] = [_join(hunks[_MAX_HUNKS - 1], hunks[-1])]
+    return tuple(hunks)
+
+
+def _join(first: Hunk, last: Hunk) -> Hunk:
+    return Hunk(
+        first.old_start,
+        last.old_start + last.old_count - first.old_start,
+        first.new_start,
+        last.new_start + last.new_count - first.new_start,
+    )

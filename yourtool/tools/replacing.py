@@ -1,0 +1,145 @@
+"""Replace a file in one step: write a temporary file in the same directory and rename it."""
+
+import hashlib
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, suppress
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from yourtool.errors import ToolError
+from yourtool.tools.path_resolution import DIRECTORY
+
+ABSENT = "absent"
+"""Used in place of a digest for a missing file."""
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def digest(data: bytes) -> str:
+    """Return the SHA-256 of a file's bytes in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+class Replacement(Struct, frozen=True):
+    """A file that is about to be replaced or created."""
+
+    before_mode: int | None
+    """Permission bits; None if the file does not exist."""
+    after_mode: int
+    directories: tuple[str, ...]
+    """Directories that were created for the file, outermost first."""
+
+
+Announce: TypeAlias = Callable[[Replacement], AbstractContextManager[object]]
+"""Returns a context in which the file is replaced."""
+
+
+class OpenParent(Struct, frozen=True):
+    """The open directory of a file."""
+
+    descriptor: int
+    name: str
+    """The name of the file in it."""
+    created: tuple[str, ...]
+    """Directories that were created, outermost first."""
+
+
+def make_directories(
+    parent: int, known: tuple[str, ...], missing: tuple[str, ...], opened: ExitStack
+) -> tuple[int, tuple[str, ...]]:
+    """Create directories below each other; return the last descriptor and the created paths."""
+    created = list[str]()
+    for number, name in enumerate(missing, 1):
+        with suppress(FileExistsError):
+            os.mkdir(name, dir_fd=parent)
+            created.append("/".join((*known, *missing[:number])))
+        parent = os.open(name, DIRECTORY, dir_fd=parent)
+        opened.callback(os.close, parent)
+    return parent, tuple(created)
+
+
+def replace_file_at(
+    path: str, place: OpenParent, data: bytes, expected: str, announce: Announce
+) -> None:
+    """Replace or create a file with this content; see `Workspace.write`."""
+    parent, name = place.descriptor, place.name
+    _require_unchanged(path, parent, name, expected)
+    temporary = f".yourtool-{secrets.token_hex(8)}.tmp"
+    # A new file gets its mode from the umask; a replacement is private until it gets the mode of
+    # the original.
+    mode = 0o666 if expected == ABSENT else 0o600
+    created = os.open(temporary, _CREATE, mode, dir_fd=parent)
+    before_mode: int | None = None
+    try:
+        with os.fdopen(created, "wb") as file:
+            file.write(data)
+            file.flush()
+            if expected != ABSENT:
+                before_mode = copy_attributes(file.fileno(), parent, name)
+            os.fsync(file.fileno())
+            after_mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        with announce(Replacement(before_mode, after_mode, place.created)):
+            _require_unchanged(path, parent, name, expected)
+            os.replace(temporary, name, src_dir_fd=parent, dst_dir_fd=parent)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=parent)
+        raise
+    sync_directory(parent)
+
+
+def sync_directory(parent: int) -> None:
+    """Make the names in an open directory durable."""
+    directory = os.open(".", _LIST, dir_fd=parent)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def copy_attributes(descriptor: int, parent: int, name: str) -> int:
+    """Copy owner, mode and extended attributes from the file that will be replaced.
+
+    Returns its permission bits.
+    """
+    original = os.open(name, _READ, dir_fd=parent)
+    try:
+        before, ours = os.fstat(original), os.fstat(descriptor)
+        mode = stat.S_IMODE(before.st_mode)
+        if (ours.st_uid, ours.st_gid) != (before.st_uid, before.st_gid):
+            try:
+                os.fchown(descriptor, before.st_uid, before.st_gid)
+            except PermissionError:
+                mode &= 0o777  # the set-user-id bit must not apply to another owner
+        if sys.platform == "linux":
+            for attribute in os.listxattr(original):
+                with suppress(OSError):
+                    os.setxattr(descriptor, attribute, os.getxattr(original, attribute))
+        os.fchmod(descriptor, mode)
+        return stat.S_IMODE(before.st_mode)
+    finally:
+        os.close(original)
+
+
+def _require_unchanged(path: str, parent: int, name: str, expected: str) -> None:
+    if _digest_at(parent, name) != expected:
+        raise ToolError(
+            f"`{path}` changed during this call, so nothing was written;"
+            " read it again with `read_file` and repeat the call"
+        )
+
+
+def _digest_at(parent: int, name: str) -> str:
+    try:
+        descriptor = os.open(name, _READ, dir_fd=parent)
+    except FileNotFoundError:
+        return ABSENT
+    with os.fdopen(descriptor, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

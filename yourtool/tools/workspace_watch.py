@@ -1,0 +1,317 @@
+"""Which files a command changes, found by comparing the workspace before and after it.
+
+A scan reads names, times and sizes, not content. To restore a file that a command will change, its
+content has to be known before: it is the object that git has for an unchanged tracked file, or
+or else copied into memory, up to a limit. Files that git ignores are not watched unless they are
+tracked or a call changed them. What a command moved here from a place that is not watched was not
+written by it, so the change cannot be taken back.
+"""
+
+import logging
+import os
+import stat
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from yourtool.errors import ToolError
+from yourtool.file_images import ABSENT_FILE, FileImage, FileState
+from yourtool.tools.directory_walk import open_tree
+from yourtool.tools.file_states import MAX_STORED_BYTES, read_state
+from yourtool.tools.git_index import GitIndex, read_index
+from yourtool.tools.replacing import digest
+from yourtool.tools.workspace import Workspace
+
+_log = logging.getLogger(__name__)
+
+MAX_WATCHED_FILES = 100_000
+MAX_COPIED_BYTES = 4 * 2**20
+"""Larger files are not copied before a command."""
+MAX_COPIES = 2_000
+MAX_TOTAL_COPIED_BYTES = 32 * 2**20
+MAX_COMMAND_CHANGES = 1_000
+"""Further files that one command changes are only counted."""
+_MAX_TOTAL_STORED_BYTES = 64 * 2**20
+"""The content of further changed files is not stored."""
+_CLOCK_TICK_NS = 20_000_000
+"""File systems use a clock that can be this late."""
+_UNKNOWN = FileState(FileImage("other"))
+
+
+class Signature(Struct, frozen=True):
+    """What changes when a file changes."""
+
+    mtime_ns: int
+    ctime_ns: int
+    size: int
+    inode: int
+    mode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> "Signature":
+        """Return the signature of a file."""
+        return cls(
+            status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode
+        )
+
+
+class CommandChange(Struct, frozen=True):
+    """A file before and after a command."""
+
+    path: str
+    before: FileState
+    after: FileState
+    directories: tuple[str, ...] = ()
+    """Directories that the command created for the file, outermost first."""
+
+
+class CommandChanges(Struct, frozen=True):
+    """What a command changed."""
+
+    changes: tuple[CommandChange, ...] = ()
+    omitted: int = 0
+    """Number of further files that changed."""
+
+
+class _Scan(Struct, frozen=True):
+    signatures: dict[str, Signature]
+    folders: set[str]
+    """The directories that were read, each with a slash at the end."""
+    clean: dict[str, str]
+    """Ids of the git objects of unchanged tracked files."""
+    index: GitIndex
+    is_complete: bool
+    started_ns: int
+
+
+class WorkspaceWatch:
+    """Finds the changes of commands; all methods block, and are thread-safe.
+
+    Commands that run at the same time share a scan, and a change belongs to the first that ends.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._lock = threading.Lock()
+        self._running = 0
+        self._scan: _Scan | None = None
+        self._known: dict[str, tuple[Signature, FileState]] = {}
+        """Copies of files, each with the signature that the file had."""
+        self._touched: dict[str, None] = {}
+        """Paths that calls changed, which are watched also if git ignores them."""
+
+    def begin(self) -> None:
+        """Prepare for a command."""
+        with self._lock:
+            self._running += 1
+            if self._running > 1:
+                return
+            try:
+                self._scan = self._scan_files(read_index(self._workspace.root))
+                self._copy_unknown_files(self._scan)
+            except (OSError, ToolError) as error:
+                _log.warning("changes of commands cannot be undone: %s", error)
+                self._scan = None
+
+    def end(self) -> CommandChanges:
+        """Return what changed since the start of the command, or since another one ended."""
+        with self._lock:
+            self._running -= 1
+            before, self._scan = self._scan, None
+            if before is None:
+                return CommandChanges()
+            try:
+                after = self._scan_files(before.index, like=before)
+            except (OSError, ToolError) as error:
+                _log.warning("the changes of a command cannot be undone: %s", error)
+                return CommandChanges()
+            if self._running:
+                self._scan = replace(after, clean=before.clean, started_ns=before.started_ns)
+            return self._compare(before, after)
+
+    @contextmanager
+    def writing(self, path: str) -> Generator[None, None, None]:
+        """A file tool writes a file: not a change of a command that runs meanwhile."""
+        with self._lock:
+            yield
+            self._touched[path] = None
+            if self._scan is not None:
+                if (signature := self._get_signature(path)) is None:
+                    self._scan.signatures.pop(path, None)
+                else:
+                    self._scan.signatures[path] = signature
+                self._scan.clean.pop(path, None)
+
+    def _get_signature(self, path: str) -> Signature | None:
+        try:
+            with self._workspace.open_parent(path) as parent:
+                if parent is None:
+                    return None
+                status = os.stat(parent.name, dir_fd=parent.descriptor, follow_symlinks=False)
+        except (OSError, ToolError):
+            return None
+        return Signature.of(status)
+
+    def _scan_files(self, index: GitIndex, like: _Scan | None = None) -> _Scan:
+        """Return the signatures of the watched files.
+
+        `like`: an earlier scan; if it was incomplete, only its files are compared.
+        """
+        signatures, clean, is_complete = dict[str, Signature](), dict[str, str](), True
+        started, folders = time.time_ns() - _CLOCK_TICK_NS, set[str]()
+        with open_tree(self._workspace, ".", threading.Event()) as tree:
+
+            def add(path: str) -> None:
+                try:
+                    status = os.stat(path, dir_fd=tree.descriptor, follow_symlinks=False)
+                except OSError:
+                    return
+                if not stat.S_ISDIR(status.st_mode):
+                    signatures[path] = Signature.of(status)
+                    entry = index.entries.get(path)
+                    if entry is not None and entry.is_clean(status):
+                        clean[path] = entry.object_id
+
+            if like is not None and not like.is_complete:
+                for path in like.signatures:
+                    add(path)
+                return _Scan(signatures, folders, clean, index, False, started)
+            for folder in tree.folders:
+                folders.add(folder.path)
+                for name in (*folder.names, *folder.links):
+                    add(folder.path + name)
+                if len(signatures) >= MAX_WATCHED_FILES:
+                    is_complete = False
+                    break
+            known = () if like is None else like.signatures
+            for path in {*index.entries, *self._touched, *known} - signatures.keys():
+                add(path)
+        return _Scan(signatures, folders, clean, index, is_complete, started)
+
+    def _copy_unknown_files(self, scan: _Scan) -> None:
+        """Copy files whose content would be lost, latest first, up to the limits."""
+        known = {
+            path: (signature, state)
+            for path, (signature, state) in self._known.items()
+            if scan.signatures.get(path) == signature
+        }
+        self._known = known
+        total = sum(len(state.content or b"") for _, state in known.values())
+        wanted = [
+            (signature.mtime_ns, path)
+            for path, signature in scan.signatures.items()
+            if path not in known and path not in scan.clean and signature.size <= MAX_COPIED_BYTES
+        ]
+        for _, path in sorted(wanted, reverse=True)[:MAX_COPIES]:
+            signature = scan.signatures[path]
+            if total + signature.size > MAX_TOTAL_COPIED_BYTES:
+                continue
+            if (state := self._read(path, signature)).content is not None:
+                total += len(state.content)
+                known[path] = signature, state
+
+    def _read(self, path: str, signature: Signature, limit: int = MAX_STORED_BYTES) -> FileState:
+        """Return the state of a file; unknown if it is secret, unreadable, or just changing."""
+        try:
+            if self._workspace.is_credential_file(f"./{path}"):
+                return _UNKNOWN
+            state = read_state(self._workspace, path, limit)
+        except ToolError:
+            return _UNKNOWN
+        return state if self._get_signature(path) == signature else _UNKNOWN
+
+    def _compare(self, before: _Scan, after: _Scan) -> CommandChanges:
+        paths = [
+            path
+            for path in sorted({*before.signatures, *after.signatures})
+            if before.signatures.get(path) != after.signatures.get(path)
+        ]
+        omitted = [path for path in paths if not _is_storable(path)]
+        paths = [path for path in paths if _is_storable(path)]
+        omitted += paths[MAX_COMMAND_CHANGES:]
+        paths = paths[:MAX_COMMAND_CHANGES]
+        ids = [before.clean[path] for path in paths if path in before.clean]
+        objects = before.index.read_objects(ids, MAX_STORED_BYTES)
+        moved_in = self._moved_in(before, after, paths)
+        changes, room = list[CommandChange](), _MAX_TOTAL_STORED_BYTES
+        for path in paths:
+            old, new = before.signatures.get(path), after.signatures.get(path)
+            limit = MAX_STORED_BYTES if room > 0 else 0
+            state = FileState(ABSENT_FILE) if new is None else self._read(path, new, limit)
+            content = objects.get(before.clean.get(path, ""))
+            earlier = self._earlier_state(path, old, content)
+            earlier = _with_equal_content(earlier, state, old, new)
+            earlier = _UNKNOWN if path in moved_in else earlier
+            if not earlier.image.is_same(state.image):
+                room -= len(state.content or b"")
+                created = _find_created(path, before, after) if old is None else ()
+                changes.append(CommandChange(path, earlier, state, created))
+        self._touched |= dict.fromkeys(change.path for change in changes)
+        return CommandChanges(tuple(changes), len(omitted))
+
+    def _moved_in(self, before: _Scan, after: _Scan, paths: list[str]) -> set[str]:
+        """Return the paths whose content may come from a file that was not watched."""
+        inodes = {each.inode for each in before.signatures.values()}
+        rules_changed = any(path.rpartition("/")[2] == ".gitignore" for path in paths)
+        return {
+            path
+            for path in paths
+            if (new := after.signatures.get(path)) is not None
+            and (
+                (new.mtime_ns < before.started_ns and new.inode not in inodes)
+                or (rules_changed and path not in before.signatures and path[-10:] != ".gitignore")
+            )
+        }
+
+    def _earlier_state(
+        self, path: str, signature: Signature | None, content: bytes | None
+    ) -> FileState:
+        """Return the state of a file before the command; `content` is that of the git object."""
+        if signature is None:
+            return FileState(ABSENT_FILE)
+        known = self._known.get(path)
+        if known is not None and known[0] == signature:
+            return known[1]
+        mode = stat.S_IMODE(signature.mode)
+        if content is not None and len(content) == signature.size:
+            return FileState(FileImage("file", digest(content), mode, len(content)), content)
+        kind = "link" if stat.S_ISLNK(signature.mode) else "file"
+        is_file = stat.S_ISREG(signature.mode) or kind == "link"
+        return FileState(FileImage(kind if is_file else "other", "", mode, signature.size))
+
+
+def _find_created(path: str, before: _Scan, after: _Scan) -> tuple[str, ...]:
+    """Return the directories of a path that did not exist before."""
+    parts = path.split("/")
+    above = ("/".join(parts[:count]) for count in range(1, len(parts)))
+    return tuple(
+        each for each in above if f"{each}/" in after.folders and f"{each}/" not in before.folders
+    )
+
+
+def _with_equal_content(
+    earlier: FileState, later: FileState, old: Signature | None, new: Signature | None
+) -> FileState:
+    """Return the earlier state, with the later content if only the mode changed."""
+    if (
+        old is None
+        or new is None
+        or earlier.image.digest
+        or (old.mtime_ns, old.size, old.inode) != (new.mtime_ns, new.size, new.inode)
+    ):
+        return earlier
+    image = replace(later.image, mode=stat.S_IMODE(old.mode))
+    return FileState(image, later.content)
+
+
+def _is_storable(path: str) -> bool:
+    """Whether a path can be stored: it is UTF-8."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
