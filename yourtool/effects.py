@@ -98,8 +98,10 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     """The subject of the call, if it has exactly one."""
     input: dict[str, Any] | None = None
     preview: Preview | None = None
-    rule: str | None = None
-    """The rule that `session` and `always` would add; None: only `once` is offered."""
+    rules: tuple[str, ...] = ()
+    """The rules that `session` and `always` would add; empty: only `once` is offered."""
+    no_rule_reason: str = ""
+    """Why no rule is offered; empty if one is, or if no rule could make a difference."""
     reason: str = ""
     """Why the approval is needed in every mode, if it is."""
     expires_at: datetime | None = None

@@ -133,10 +133,11 @@ class Printer:
         elif result.result:
             self._write(result.result.removesuffix("\n") + "\n")
         for denial in result.permission_denials:
+            options = " ".join(f"--allow {shlex.quote(rule)}" for rule in denial.rules)
             advice = (
-                "`--allow RULE` or `--mode` allows it unless a rule denies it"
-                if denial.rule is None
-                else f"`--allow {shlex.quote(denial.rule)}` allows it"
+                f"`{options}` allows it"
+                if options
+                else "`--allow RULE` or `--mode` allows it unless a rule denies it"
             )
             self.write_stderr(f"denied `{denial.tool_name}` {denial.input_summary}; {advice}")
         if result.error is None:

@@ -73,8 +73,10 @@ class Denial(Struct, frozen=True, kw_only=True):
     tool_use_id: str
     input_summary: str
     rule: str | None = None
-    """Rule for `--allow` that allows the call; None if a rule or the mode forbids it, or if it
-    needs an approval every time."""
+    """The first of the `rules`."""
+    rules: tuple[str, ...] = ()
+    """Rules for `--allow` that together allow the call; empty if a rule or the mode forbids it, or
+    if it needs an approval every time."""
 
 
 class Result(Struct, frozen=True, kw_only=True, tag_field="type", tag="result"):
@@ -120,7 +122,7 @@ class Outcome:
         self._no_route = False
         self._error_notices: list[str] = []
         self._calls: dict[str, ToolUseBlock] = {}
-        self._rules: dict[str, str | None] = {}
+        self._rules: dict[str, tuple[str, ...]] = {}
         self._denials: list[Denial] = []
         self._usage = TokenCounts()
         self._cost = Decimal(0)
@@ -146,11 +148,11 @@ class Outcome:
                 self._failed = event
                 self._add_usage(event)
                 self._text = message.text if message is not None else self._text
-            case ToolConfirmationRequested(tool_use_id=call, rule=rule):
-                self._rules[call] = rule
+            case ToolConfirmationRequested(tool_use_id=call, rules=rules):
+                self._rules[call] = rules or ()
             case ToolFailed(error_class=failure) if failure in _DENIAL_CLASSES:
-                rule = self._rules.get(event.tool_use_id)
-                self._denials.append(_build_denial(event, self._calls, rule, self._mask))
+                rules = self._rules.get(event.tool_use_id, ())
+                self._denials.append(_build_denial(event, self._calls, rules, self._mask))
             case TurnCompleted(stop_reason=reason):
                 self._stop = reason
             case TurnCancelled():
@@ -294,7 +296,7 @@ _MAX_SUMMARY_CHARACTERS = 200
 
 
 def _build_denial(
-    fact: ToolFailed, calls: Mapping[str, ToolUseBlock], rule: str | None, mask: Mask
+    fact: ToolFailed, calls: Mapping[str, ToolUseBlock], rules: tuple[str, ...], mask: Mask
 ) -> Denial:
     call = calls.get(fact.tool_use_id)
     arguments = canonical_json(call.input).decode() if call else ""
@@ -302,5 +304,6 @@ def _build_denial(
         tool_name=fact.tool_name,
         tool_use_id=fact.tool_use_id,
         input_summary=mask.slice(arguments, 0, _MAX_SUMMARY_CHARACTERS),
-        rule=rule,
+        rule=rules[0] if rules else None,
+        rules=rules,
     )

@@ -62,7 +62,7 @@ async def test_credential_file_needs_approval_in_every_mode(bench, env, mode, li
     assert denied.error_class == "user_denied"
     [question] = user.asked
     assert "may contain credentials" in question.reason
-    assert question.rule in (f"{question.title}(.env)", f"{question.title}(hard.txt)")
+    assert question.rules[0] in (f"{question.title}(.env)", f"{question.title}(hard.txt)")
     [read] = await play_calls(bench, User(ALLOW), line, mode=mode)
     assert CANARY in text_of(read)
 

@@ -52,7 +52,7 @@ async def test_fetching_a_page_needs_approval(bench, mode):
         url = f"http://127.0.0.1:{port}/"
         denied, done = await fetched(bench, user, url, url, mode=mode)
     assert (denied.error_class, done.success) == ("user_denied", True)
-    assert [question.rule for question in user.asked] == [f"fetch_url(127.0.0.1:{port})"] * 2
+    assert [question.rules for question in user.asked] == [(f"fetch_url(127.0.0.1:{port})",)] * 2
     assert user.asked[0].preview.body == f"GET {url}"
     assert user.asked[0].subject == Subject("host", f"127.0.0.1:{port}")
     assert len(requests) == 1
@@ -84,8 +84,8 @@ async def test_grant_covers_every_page_of_its_host_and_no_other_host(bench, mode
         *done, denied = await fetched(bench, user, f"{base}/a", f"{base}/b", other, mode=mode)
     assert [event.success for event in done] == [True, True]
     assert denied.error_class == "user_denied"
-    assert [question.rule for question in user.asked] == [
-        f"fetch_url(127.0.0.1:{port})", f"fetch_url(localhost:{port})"
+    assert [question.rules for question in user.asked] == [
+        (f"fetch_url(127.0.0.1:{port})",), (f"fetch_url(localhost:{port})",)
     ]  # fmt: skip
 
 
@@ -95,7 +95,7 @@ async def test_rule_replaces_approval_except_for_data_in_the_url(bench):
         user, url = User(DENY), f"http://127.0.0.1:{port}/"
         done, denied = await fetched(bench, user, url, f"{url}{'x' * 600}", rules=rules)
     assert (done.success, denied.error_class) == (True, "user_denied")
-    assert [question.rule for question in user.asked] == [None]
+    assert [question.rules for question in user.asked] == [()]
 
 
 async def test_redirect_to_another_host_needs_another_approval(bench):
@@ -116,4 +116,4 @@ async def test_approval_shows_the_url_that_is_fetched(bench):
     await fetched(bench, user, "http://B\u00dcCHER.example./\u00e4#x")
     [question] = user.asked
     assert question.preview.body == "GET http://xn--bcher-kva.example./%C3%A4"
-    assert question.rule == "fetch_url(xn--bcher-kva.example)"
+    assert question.rules == ("fetch_url(xn--bcher-kva.example)",)

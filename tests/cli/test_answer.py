@@ -351,6 +351,7 @@ def test_denied_credential_file_names_the_rule_that_allows_it(line):
     line.script(read, [{"say": "I may not."}])
     [denial] = line.result("-p", "read it")["permission_denials"]
     assert denial["rule"] == "read_file(.env)"
+    assert denial["rules"] == ["read_file(.env)"]
     line.script(read, [{"say": "I read it."}])
     events = line.events("-p", "read it", "--allow", denial["rule"])
     assert events[-1]["exit_code"] == 0

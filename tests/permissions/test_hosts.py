@@ -3,7 +3,7 @@ import pytest
 from yourtool.effects import Subject
 from yourtool.errors import UsageError
 from yourtool.permissions.hosts import host_subject
-from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict, propose_rule
+from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict, propose_rules
 
 
 def verdict(subject, allow=(), deny=()):
@@ -66,5 +66,5 @@ def test_rule_without_a_host_is_rejected_with_examples(spec):
 
 @pytest.mark.parametrize("subject", ["example.org", "example.org:8443", "[::1]:8080"])
 def test_proposed_rule_matches_the_host(subject):
-    rule = propose_rule("fetch_url", Subject("host", subject))
+    [rule] = propose_rules("fetch_url", Subject("host", subject)).rules
     assert verdict(subject, allow=[str(rule)]) is RuleVerdict.ALLOW

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from yourtool.effects import Subject
 from yourtool.errors import UsageError
-from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict, propose_rule
+from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict, propose_rules
 
 KINDS = {"shell": "command", "fetch_url": "host", "edit_file": "path", "update_plan": "opaque"}
 
@@ -272,9 +272,10 @@ def test_hosts_are_compared_completely():
 )
 @pytest.mark.req("R-CONF-04")
 def test_narrowest_rule_is_proposed(tool, subject, rule):
-    offered = propose_rule(*call(tool, subject))
-    assert (None if offered is None else str(offered)) == rule
-    if offered is not None:
+    proposal = propose_rules(*call(tool, subject))
+    assert [str(offered) for offered in proposal.rules] == ([] if rule is None else [rule])
+    assert (proposal.reason == "") is (rule is not None)
+    for offered in proposal.rules:
         assert Rule.parse(str(offered)) == offered
         assert RuleSet((offered,)).verdict(*call(tool, subject)) is RuleVerdict.ALLOW
 
@@ -283,11 +284,9 @@ def test_narrowest_rule_is_proposed(tool, subject, rule):
 @given(st.text(max_size=20))
 def test_proposed_rule_matches_the_call_and_round_trips(subject):
     for tool in ("shell", "edit_file"):
-        if (offered := propose_rule(*call(tool, subject))) is not None:
-            assert (
-                RuleSet((Rule.parse(str(offered)),)).verdict(*call(tool, subject))
-                is RuleVerdict.ALLOW
-            )
+        if texts := list(map(str, propose_rules(*call(tool, subject)).rules)):
+            granted = RuleSet(tuple(map(Rule.parse, texts)))
+            assert granted.verdict(*call(tool, subject)) is RuleVerdict.ALLOW
 
 
 @pytest.mark.req("R-CONF-04")

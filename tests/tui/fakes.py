@@ -166,7 +166,7 @@ def turn(text: str, reply: str) -> list[Event]:
 
 
 def approval_request(
-    command: str = "git push", rule: str | None = "shell(git push)"
+    command: str = "git push", rules: tuple[str, ...] = ("shell(git push)",)
 ) -> Confirmation:
     return Confirmation(
         id=f"c{next(_ids)}",
@@ -176,7 +176,7 @@ def approval_request(
         side_effects=SideEffects.EXECUTE,
         input={"command": command},
         preview=Preview(kind="command", body=command),
-        rule=rule,
+        rules=rules,
     )
 
 

@@ -709,7 +709,7 @@ async def test_change_is_shown_as_a_diff_with_visible_hidden_characters(home, cl
         title="edit_file",
         side_effects=SideEffects.WRITE,
         preview=Preview(kind="diff", body=DIFF, paths=("x.py",), protected=True),
-        rule="edit_file(x.py)",
+        rules=("edit_file(x.py)",),
     )
     app = asking(home, clock, Ask(asked))
     async with app.run_test(size=(90, 30)) as pilot:
@@ -736,7 +736,7 @@ async def test_command_cannot_paint_over_its_approval_prompt(home, clock):
 
 
 async def test_approval_without_a_rule_offers_only_once(home, clock):
-    asked = Ask(approval_request(rule=None))
+    asked = Ask(approval_request(rules=()))
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock)
@@ -776,7 +776,7 @@ async def test_transcript_scrolls_during_an_approval_prompt(home, clock):
 @pytest.mark.parametrize("payload", payload_cases())
 @pytest.mark.req("T17", "T19")
 async def test_payloads_look_different_in_approval_prompts_and_session_lists(home, clock, payload):
-    app = asking(home, clock, Ask(approval_request(payload["text"], rule=None)))
+    app = asking(home, clock, Ask(approval_request(payload["text"], rules=())))
     async with app.run_test(size=(120, 40)) as pilot:
         await ask(pilot, clock)
         shown = screen_text(app)
@@ -795,7 +795,7 @@ async def test_payloads_look_different_in_approval_prompts_and_session_lists(hom
 async def test_similar_commands_have_different_approval_prompts(home, clock):
     screens = set[str]()
     for text in (each["text"] for each in PAYLOADS if each.get("pair") == PAIR):
-        app = asking(home, clock, Ask(approval_request(text, rule=None)))
+        app = asking(home, clock, Ask(approval_request(text, rules=())))
         async with app.run_test(size=(120, 40)) as pilot:
             panel = await ask(pilot, clock)
             screens.add("\n".join(row.text for row in panel.preview.rows(100)))
@@ -918,7 +918,7 @@ async def test_long_diff_is_allowed_only_after_its_end_was_on_screen(home, clock
             title="edit_file",
             side_effects=SideEffects.WRITE,
             preview=Preview(kind="diff", body=diff, paths=("x.py",)),
-            rule="edit_file(x.py)",
+            rules=("edit_file(x.py)",),
         )
     )
     app = asking(home, clock, asked)

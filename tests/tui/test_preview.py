@@ -5,9 +5,15 @@ from unicodedata import category, east_asian_width
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from yourtool.effects import Confirmation, Preview, SideEffects, Subject
-from yourtool.tui.approval_text import approval_line, approval_pieces, approval_title
+from yourtool.tui.approval_text import (
+    approval_details,
+    approval_line,
+    approval_pieces,
+    approval_title,
+)
 from yourtool.tui.diff.rows import Diff
 from yourtool.tui.styled_lines import find_breaks, wrap_pieces
 from yourtool.tui.widgets.preview import preview_rows, quote_lines
@@ -115,7 +121,7 @@ def test_question_names_what_would_happen(parts, words):
 def test_path_and_rule_have_one_line_each():
     preview = Preview(kind="diff", body="", paths=("a, b", "c\ns, w allow: x", "d "))
     question = Confirmation(
-        id="c", kind="tool", title="t", preview=preview, rule="shell(x)\na protected place"
+        id="c", kind="tool", title="t", preview=preview, rules=("shell(x)\na protected place",)
     )
     assert [row.text for row in preview_rows(question, 80)] == [
         "changes: a, b",
@@ -133,3 +139,10 @@ def test_paragraph_in_chunks_is_truncated_like_the_complete_paragraph(pieces, wi
     text = "".join(pieces) * 20
     whole = [text[begin:end] for begin, end in find_breaks(text, width, words=False)]
     assert list(wrap_pieces(pieces * 20, width)) == whole
+
+
+def test_every_offered_rule_and_the_reason_for_none_have_a_line():
+    asked = Confirmation(id="c", kind="tool", title="t", rules=("shell(a)", "shell(b)"))
+    assert approval_details(asked) == ["s, w allow: shell(a)", "s, w allow: shell(b)"]
+    none = replace(asked, rules=(), no_rule_reason="`git` runs other programs")
+    assert approval_details(none) == ["no rule for it: `git` runs other programs"]

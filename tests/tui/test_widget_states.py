@@ -107,7 +107,7 @@ def edit_request() -> Confirmation:
         title="edit_file",
         side_effects=SideEffects.WRITE,
         preview=Preview(kind="diff", body=DIFF, paths=("src/parse.py",)),
-        rule="edit_file(src/parse.py)",
+        rules=("edit_file(src/parse.py)",),
     )
 
 
@@ -121,7 +121,7 @@ def web_request() -> Confirmation:
         side_effects=SideEffects.NETWORK,
         input={"url": url},
         preview=Preview(kind="text", body=url),
-        rule="fetch_url(docs.example.com)",
+        rules=("fetch_url(docs.example.com)",),
     )
 
 

@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import ClassVar, Literal
 
+from msgspec import UNSET, UnsetType
+
 from yourtool.effects import SideEffects, ToolHints
 from yourtool.events.facts import Actor, Fact, Sensitivity
 from yourtool.messages.message import PromptMessage, ResultMessage
@@ -76,7 +78,9 @@ class ToolConfirmationRequested(Fact, frozen=True, kw_only=True, tag="tool.confi
     projected_modifications: tuple[str, ...] = ()
     command_summary: str | None = None
     rule: str | None = None
-    """The permission rule that would allow the call, if there is one."""
+    """The first of the `rules`."""
+    rules: tuple[str, ...] | UnsetType = UNSET
+    """The permission rules that together would allow the call, if there are any."""
     expires_at: datetime | None = None
 
 

@@ -16,7 +16,7 @@ from yourtool.permissions.rules import (
     RuleSet,
     RuleSource,
     RuleVerdict,
-    propose_rule,
+    propose_rules,
 )
 from yourtool.tables import get_closest
 
@@ -27,8 +27,10 @@ class GateDecision(Struct, frozen=True):
     verdict: Literal["allow", "ask", "deny"]
     reason: str = ""
     """For `deny`, a message for the model; for `ask`, why every mode requires an approval."""
-    proposed_rule: str | None = None
-    """For `ask`, the rule that a grant would add."""
+    proposed_rules: tuple[str, ...] = ()
+    """For `ask`, the rules that a grant would add."""
+    no_rule_reason: str = ""
+    """For `ask`, one line: why no rule is proposed."""
 
 
 class CallSubjects(Struct, frozen=True):
@@ -40,6 +42,7 @@ class CallSubjects(Struct, frozen=True):
 
 
 ALLOW = GateDecision("allow")
+_SEVERAL_SUBJECTS = "it is about several places at once, and a rule names one"
 
 
 class Gate:
@@ -85,23 +88,27 @@ class Gate:
             not effects.needs_approval or self._is_allowed_by_mode(effects)
         ):
             return ALLOW
-        proposals = [propose_rule(tool.name, subject) for subject in subjects.items]
-        only = proposals[0] if len(proposals) == 1 else None
         named = ", ".join(f"`{path}`" for path in subjects.credential_files)
         reason = f"{named} may contain credentials; approval is required unless a rule allows it"
-        return GateDecision("ask", reason if named else "", None if only is None else str(only))
+        if len(subjects.items) != 1:
+            return GateDecision("ask", reason if named else "", (), _SEVERAL_SUBJECTS)
+        proposal = propose_rules(tool.name, subjects.items[0])
+        return GateDecision(
+            "ask", reason if named else "", tuple(map(str, proposal.rules)), proposal.reason
+        )
 
-    def grant(self, rule: str, *, always: bool) -> None:
-        """Allow the calls that `rule` matches for the session, and permanently with `always`.
+    def grant(self, rules: Iterable[str], *, always: bool) -> None:
+        """Allow the calls that the rules match for the session, and permanently with `always`.
 
         Raises:
             ConfigError: the grant could not be stored; it still applies to the session.
         """
         source = RuleSource.USER if always else RuleSource.SESSION
-        parsed = Rule.parse(rule, source=source)
-        self._rules |= RuleSet(allow=(parsed,))
+        parsed = tuple(Rule.parse(rule, source=source) for rule in rules)
+        self._rules |= RuleSet(allow=parsed)
         if always and self._grants is not None:
-            self._grants.add(parsed)
+            for rule in parsed:
+                self._grants.add(rule)
 
     def _is_allowed_by_mode(self, effects: SideEffects) -> bool:
         if self.mode is Mode.AUTO:

@@ -126,20 +126,30 @@ class RuleSet(Struct, frozen=True):
         return Judgement(RuleVerdict.NONE)
 
 
-def propose_rule(tool: str, subject: Subject) -> Rule | None:
-    """Return the narrowest rule that covers this call; None if it always needs an approval.
+class Proposal(Struct, frozen=True):
+    """The rules that a lasting approval of a call would add."""
+
+    rules: tuple[Rule, ...] = ()
+    reason: str = ""
+    """Without rules, why there are none."""
+
+
+def propose_rules(tool: str, subject: Subject) -> Proposal:
+    """Return the narrowest rules that cover this call; none if it always needs an approval.
 
     The rule for an opaque subject covers every call of the tool. The caller does not propose rules
     for protected places.
     """
     if subject.kind == "opaque":
-        return Rule(tool)
-    spec: str | None = subject.text
+        return Proposal((Rule(tool),))
     if subject.kind == "command":
         spec = propose_spec(subject.text)
-    elif set(subject.text) & set("*?") or not _allows([subject.text], subject):
-        spec = None
-    return Rule(tool, spec) if spec else None
+        if spec is None:
+            return Proposal(reason="no rule can cover this command without covering others")
+        return Proposal((Rule(tool, spec),))
+    if not subject.text or set(subject.text) & set("*?") or not _allows([subject.text], subject):
+        return Proposal(reason="its name has characters that mean something else in a rule")
+    return Proposal((Rule(tool, subject.text),))
 
 
 def _allows(specs: Sequence[str], subject: Subject) -> bool:

@@ -40,7 +40,7 @@ def approval_options(confirmation: Confirmation) -> tuple[Option, ...]:
     )
     return (
         Option("a", "allow once", allow),
-        *(lasting if confirmation.rule is not None else ()),
+        *(lasting if confirmation.rules else ()),
         Option("d", "deny", DENY),
         Option("n", "deny with note", None),
     )
@@ -77,13 +77,13 @@ def _general_question(confirmation: Confirmation) -> str:
 
 
 def approval_details(confirmation: Confirmation) -> list[str]:
-    """Return unescaped lines with the tool, the paths, their protection, the reason and the rule.
+    """Return unescaped lines with the tool, the paths, their protection, the reason and the rules.
 
     The tool has a separate line if neither the question nor the rule names it. The path of a change
     to one file is above the change.
     """
     lines: list[str] = []
-    if confirmation.rule is None and _specific_question(confirmation):
+    if not confirmation.rules and _specific_question(confirmation):
         lines.append(f"tool: {confirmation.title} ({confirmation.side_effects.value})")
     preview = confirmation.preview
     if preview is not None and (preview.kind != "diff" or len(preview.paths) != 1):
@@ -92,8 +92,9 @@ def approval_details(confirmation: Confirmation) -> list[str]:
         lines.append("protected place: always requires an approval")
     if confirmation.reason:
         lines.append(confirmation.reason)
-    if confirmation.rule is not None:
-        lines.append(f"s, w allow: {confirmation.rule}")
+    lines += [f"s, w allow: {rule}" for rule in confirmation.rules]
+    if confirmation.no_rule_reason:
+        lines.append(f"no rule for it: {confirmation.no_rule_reason}")
     return lines
 
 

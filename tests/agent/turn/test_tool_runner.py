@@ -173,7 +173,7 @@ async def test_ask_rule_asks_in_every_mode_and_offers_no_rule(bench, mode, rule,
     user = User(DENY)
     _, [failed] = await outcome(bench, line, rules=rules, confirm=user, mode=mode)
     assert failed.error_class == "user_denied"
-    assert user.asked[0].rule is None
+    assert user.asked[0].rules == ()
     assert user.asked[0].reason == f"the rule `{rule}` of yours asks about it in every mode"
 
 
@@ -224,7 +224,7 @@ async def test_session_grant_covers_exactly_what_was_shown(bench):
     script = [line, line, calls("shell", command="touch b"), says("done")]
     session = await bench.session(Checked(Scripted(script)), confirm=user)
     await play(session.send("go"))
-    assert [question.rule for question in user.asked] == ["shell(touch a)", "shell(touch b)"]
+    assert [question.rules for question in user.asked] == [("shell(touch a)",), ("shell(touch b)",)]
     await session.close()
 
 
@@ -253,7 +253,7 @@ async def test_protected_path_needs_approval_in_every_mode(bench, mode):
     rules = RuleSet(allow=(Rule.parse("write_file"),))
     await outcome(bench, line, mode=mode, rules=rules, confirm=user)
     assert len(user.asked) == 1
-    assert user.asked[0].rule is None
+    assert user.asked[0].rules == ()
     assert not (bench.workspace / ".git").exists()
 
 
@@ -264,7 +264,7 @@ async def test_command_that_cannot_be_checked_against_a_deny_rule_needs_approval
     rules = RuleSet((Rule.parse("shell"),), deny=(Rule.parse("shell(rm*)"),))
     line = calls("shell", command=command)
     await outcome(bench, line, mode=Mode.AUTO, rules=rules, confirm=user)
-    assert [asked.rule for asked in user.asked] == [None]
+    assert [asked.rules for asked in user.asked] == [()]
     assert "cannot be checked against the deny rules for `shell`" in user.asked[0].reason
     assert not (bench.workspace / "a").exists()
 

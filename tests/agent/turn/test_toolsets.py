@@ -142,9 +142,9 @@ async def test_approval_of_a_foreign_tool_can_cover_all_its_later_calls(bench):
     tools = [server_tool("srv__get-sum"), server_tool("srv__other")]
     session = await bench.session(script, confirm=user, tools=tools)
     await play(session.send("go"))
-    assert [(asked.input, asked.rule) for asked in user.asked] == [
-        ({"count": 1}, "srv__get-sum"),
-        ({"count": 3}, "srv__other"),
+    assert [(asked.input, asked.rules) for asked in user.asked] == [
+        ({"count": 1}, ("srv__get-sum",)),
+        ({"count": 3}, ("srv__other",)),
     ]
     await session.close()
 

@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import timedelta
 
+from msgspec import UNSET
+
 from yourtool.agent.turn.tool_call import BUG_MESSAGE, ToolCall
 from yourtool.agent.turn.turn import Turn
 from yourtool.effects import Confirmation, Decision, Scope, Verdict
@@ -112,7 +114,8 @@ def _build_confirmation(
         subject=subjects.items[0] if len(subjects.items) == 1 else None,
         input=call.block.input,
         preview=call.preview,
-        rule=decision.proposed_rule,
+        rules=decision.proposed_rules,
+        no_rule_reason=decision.no_rule_reason,
         reason=decision.reason,
         expires_at=None if turn.env.interactive else now() + limit,
     )
@@ -151,10 +154,10 @@ async def _request_approval(
         _build_resolved_fact(confirmation, tool_use_id, decision), parent=requested.id
     )
     _raise_unless_allowed(decision, confirmation.title)
-    if confirmation.rule is not None and decision.scope is not Scope.ONCE:
+    if confirmation.rules and decision.scope is not Scope.ONCE:
         try:
             always = decision.scope is Scope.ALWAYS
-            await asyncio.to_thread(turn.env.gate.grant, confirmation.rule, always=always)
+            await asyncio.to_thread(turn.env.gate.grant, confirmation.rules, always=always)
         except ConfigError as error:
             yield Notice(level="warning", text=f"Allowed for this session only: {error}")
     if decision.note:
@@ -187,7 +190,7 @@ def _raise_unless_allowed(decision: Decision, name: str) -> None:
 def _build_requested_fact(
     confirmation: Confirmation, tool_use_id: str, mask: Mask
 ) -> ToolConfirmationRequested:
-    preview, rule = confirmation.preview, confirmation.rule
+    preview, rules = confirmation.preview, tuple(map(mask.text, confirmation.rules))
     command = preview.body if preview and preview.kind == "command" else None
     arguments = canonical_json(confirmation.input).decode()
     return ToolConfirmationRequested(
@@ -198,7 +201,8 @@ def _build_requested_fact(
         input_summary=mask.slice(arguments, 0, _MAX_SUMMARY_CHARACTERS),
         projected_modifications=tuple(map(mask.text, preview.paths)) if preview else (),
         command_summary=None if command is None else mask.text(command),
-        rule=None if rule is None else mask.text(rule),
+        rule=rules[0] if rules else None,
+        rules=rules or UNSET,
         expires_at=confirmation.expires_at,
     )
 
