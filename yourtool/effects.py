@@ -134,9 +134,9 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 Confirm: TypeAlias = Callable[[Confirmation], Awaitable[Decision]]
 """Asks the user and waits; cancelled together with the turn."""
-Steering: TypeAlias = Callable[[], tuple[ContentBlock, ...] | None]
+Steering: TypeAlias = Callable[[], Awaitable[tuple[ContentBlock, ...] | None]]
 """Returns the next message to the running turn, or None; a turn calls it after tool results."""
 
 
-def no_steering() -> None:
+async def no_steering() -> None:
     """Return no message: the front end cannot steer."""

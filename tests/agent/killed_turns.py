@@ -46,7 +46,12 @@ async def run(root, deadly, when):
     (bench.workspace / "a.txt").write_text("a cat\n")
     bench.store = DyingStore(bench.database, deadly, when)
     session = await bench.session(Scripted(SCRIPT))
-    session.steer_with(iter([(TextBlock("also say hi"),), None, None]).__next__)
+    waiting = [(TextBlock("also say hi"),)]
+
+    async def steering():
+        return waiting.pop() if waiting else None
+
+    session.steer_with(steering)
     (root / "session").write_text(session.id)
     await play(session.send(PROMPT))
 

@@ -13,7 +13,7 @@ from yourtool.agent.history.state import State
 from yourtool.agent.input.mentioned_files import MentionedFiles
 from yourtool.amounts import Spending
 from yourtool.config import Config, Mode
-from yourtool.effects import Confirmation, Decision, Preview, SideEffects
+from yourtool.effects import Confirmation, Decision, Preview, SideEffects, Steering, no_steering
 from yourtool.errors import UsageError
 from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.deltas import MessageStart, Notice, TextDelta
@@ -202,7 +202,7 @@ class FakeSession:
         self.retries = 0
         self.closed = False
         self.confirm: Callable[[Confirmation], Awaitable[Decision]] | None = None
-        self.steering: Callable[[], tuple[ContentBlock, ...] | None] = lambda: None
+        self.steering: Steering = no_steering
         self._models = models
         self._scripts = list(scripts)
         self._interrupt: Interrupt | None = None
@@ -271,7 +271,7 @@ class FakeSession:
             self.model = found
         yield self._applied(SessionModelSelected(model=found.id if found else None))
 
-    def steer_with(self, steering: Callable[[], tuple[ContentBlock, ...] | None]) -> None:
+    def steer_with(self, steering: Steering) -> None:
         self.steering = steering
 
     def build_steering(self, content: str | tuple[ContentBlock, ...]) -> tuple[ContentBlock, ...]:
@@ -296,7 +296,7 @@ class FakeSession:
                         assert self.confirm is not None
                         step.decision = await interrupt.guard(self.confirm(step.question))
                     case TakeMessages():
-                        while (content := self.steering()) is not None:
+                        while (content := await self.steering()) is not None:
                             text = "".join(
                                 each.text for each in content if isinstance(each, TextBlock)
                             )

@@ -5,6 +5,7 @@ import time
 from collections import Counter
 
 import pytest
+from msgspec.structs import replace
 from textual import events
 
 from tests.tui.fakes import (
@@ -159,6 +160,14 @@ async def test_status_line_shows_unpriced_instead_of_zero(home, session):
             session.state.apply(full_reply("a", cost=cost, extra=unknown))
             app.chat.refresh_status()
             assert app.chat.status_line.status.cost == shown
+
+
+async def test_status_line_does_not_show_zero_for_a_model_without_a_price(home, session):
+    session.model = replace(SONNET, price=None)
+    app, _ = app_of(home, session)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        assert app.chat.status_line.status.cost == "unpriced"
 
 
 @pytest.mark.req("R-TUI-01")

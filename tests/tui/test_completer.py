@@ -45,8 +45,10 @@ def test_complete_argument_is_not_suggested():
     assert make().suggest("/model openai:gpt") is None
 
 
-def test_at_sign_suggests_models_first_and_only_at_the_start():
-    assert labels(make().suggest("@a"))[0] == "anthropic:sonnet"
+def test_at_sign_suggests_files_before_models_and_models_only_at_the_start():
+    assert labels(make().suggest("@"))[-2:] == ["anthropic:sonnet", "openai:gpt"]
+    assert labels(make().suggest("@a"))[0] == "src/app.py"
+    assert labels(make().suggest("@son"))[0] == "anthropic:sonnet"
     assert labels(make().suggest("see @app")) == [
         "src/app.py",
         "tests/test_app.py",

@@ -18,7 +18,7 @@ from yourtool.tui.keyboard import (
     VISIBLE_ESCAPE,
     PasteFilter,
     read_keys,
-    unify_enters,
+    unify_keys,
 )
 
 PASTED = st.text(st.sampled_from(["\x1b", "[", "3", "1", "m", "\n", "\r", "a", "~", "2", "0", "O"]))
@@ -79,9 +79,13 @@ def test_undecodable_bytes_are_skipped_and_a_closed_terminal_ends_the_keys():
         ("\x1b[13;3u", "alt+enter"),
         ("\x1b[27;2;13~", "shift+enter"),
         ("\x1b[13;2u", "shift+enter"),
+        ("\x1b[27;5;13~", "ctrl+enter"),
+        ("\x1b[13;5u", "ctrl+enter"),
+        ("\x1b[27;5;111~", "ctrl+o"),
+        ("\x1b[27;2;9~", "shift+tab"),
         ("\n", "ctrl+j"),
         ("\r", "enter"),
     ],
 )
-def test_every_form_of_enter_has_the_name_that_is_bound(sent, key):
-    assert [event.key for event in XTermParser(False).feed(unify_enters(sent))] == [key]
+def test_every_form_of_a_key_has_the_name_that_is_bound(sent, key):
+    assert [event.key for event in XTermParser(False).feed(unify_keys(sent))] == [key]

@@ -91,6 +91,14 @@ async def test_each_list_has_two_rows_on_a_short_screen():
         ]
 
 
+async def test_next_message_is_shown_in_one_row_beside_an_approval_prompt():
+    app = Stage(3)
+    async with app.run_test(size=(40, 12)) as pilot:
+        app.query_one(QueueList).set_compact(True)
+        await settle(pilot)
+        assert shown(app) == ["Next (+2): message 1"]
+
+
 async def test_paused_queue_shows_its_keys_and_reason_whatever_its_length():
     app = Stage(9)
     async with app.run_test(size=(80, 20)) as pilot:

@@ -50,7 +50,7 @@ class SteppedSession(FakeSession):
                     yield self._applied(failed_request())
                     yield self._applied(turn_end(StopReason.ERROR))
                     return
-                while (content := self.steering()) is not None:
+                while (content := await self.steering()) is not None:
                     if step == "full disk":
                         raise StoreError("The disk is full.")
                     self.steered.append(content[0].text)

@@ -1,8 +1,10 @@
 """Ctrl+S puts the draft aside and brings it back."""
 
+import asyncio
+
 import pytest
 
-from tests.tui.fakes import FakeRuntime, FakeSession, turn
+from tests.tui.fakes import FakeRuntime, FakeSession, turn, turn_start
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from yourtool.tui.app import YourtoolApp
 
@@ -14,8 +16,9 @@ def open_app(tmp_path, monkeypatch):
     monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
     (tmp_path / "work").mkdir()
 
-    def build():
-        session = FakeSession(turn("hello", "Hello to you."), workspace=tmp_path / "work")
+    def build(*scripts):
+        scripts = scripts or (turn("hello", "Hello to you."),)
+        session = FakeSession(*scripts, workspace=tmp_path / "work")
         runtime = FakeRuntime(tmp_path / "home", session)
 
         async def opens():
@@ -107,3 +110,30 @@ async def test_hint_of_the_stash_is_visible_on_small_screens(open_app, size):
         assert HINT in screen_text(app)
         await press(pilot, *"x")
         assert HINT in screen_text(app)
+
+
+@pytest.mark.parametrize("ends", [True, False])
+async def test_messages_that_wait_at_the_exit_are_stashed_in_order_for_the_next_run(open_app, ends):
+    app = open_app([turn_start("hello"), asyncio.Event()], turn("hello", "Hello to you."))
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await say(pilot, "go")
+        await until(pilot, lambda: app.chat.runner.is_running)
+        for text in ("/steer first", "second", "third"):
+            await say(pilot, text)
+        assert len(app.chat.runner.queue) == 3
+        if ends:
+            await press(pilot, "escape")
+            await until(pilot, lambda: not app.chat.runner.is_running)
+            await press(pilot, "ctrl+c")  # clears the restored prompt
+        await press(pilot, *"draft")
+        await app.shut_down()
+    assert "3 queued messages were not sent but stashed: Ctrl+S" in app.last_words
+    app = open_app()
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await settle(pilot)
+        assert app.chat.prompt.text == "draft"
+        for text in ("first", "second", "third"):
+            await press(pilot, "ctrl+c", "ctrl+s")
+            assert app.chat.prompt.text.removeprefix("/steer ") == text

@@ -343,6 +343,16 @@ async def test_folded_paste_of_steer_is_given_in_full(stage):
     assert busy.steered == [f"see {paste}\nand this"]
 
 
+async def test_file_that_a_message_to_the_turn_mentions_is_attached(stage):
+    (stage.workspace / "a.txt").write_text("a cat\n")
+    busy = Busy(stage)
+    stage.steer("look at @a.txt", "and @none.txt")
+    await busy.finish()
+    first, second = busy.steered
+    assert first.startswith("look at @a.txt") and first.endswith("a cat\n")
+    assert second == "and @none.txt"
+
+
 async def test_message_that_the_turn_cannot_take_returns_to_the_prompt_with_the_reason(stage):
     busy = Busy(stage)
     stage.steer("@gpt look")
@@ -357,7 +367,7 @@ async def test_message_that_was_delivered_but_not_stored_is_sent_after_the_turn(
     stage.submit("three")
     stage.steer("two")
     await let_run()
-    assert session.steering() is not None  # the turn asks, and then fails to store the message
+    assert await session.steering() is not None  # the turn then fails to store the message
     stage.runner.stop()
     await stage.finish()
     assert stage.queued == ["two", "three"] and session.sent == ["one"]

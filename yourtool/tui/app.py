@@ -300,7 +300,7 @@ class YourtoolApp(FirstScreenApp):
     async def _close(self) -> None:
         """Stop the turn, and close the session and the runtime."""
         chat = self.chat
-        chat.save_draft()
+        chat.input.stash_queue(chat.prompt.draft)
         chat.runner.stop()
         self._editing.stop()
         if (opening := chat.opening) is not None:
@@ -308,6 +308,7 @@ class YourtoolApp(FirstScreenApp):
             await asyncio.wait([opening], timeout=STOP_SECONDS)
         with suppress(TimeoutError):
             await asyncio.wait_for(chat.runner.wait_for_turn(), STOP_SECONDS)
+        chat.input.stash_queue(chat.prompt.draft)  # what the turn did not take
         self._write_to_terminal(restore_title_sequence(os.environ))
         try:
             async with asyncio.timeout(CLOSE_SECONDS):

@@ -4,6 +4,8 @@ import asyncio
 import heapq
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -164,14 +166,16 @@ class Completer:
         return Suggestions(len(f"/{name} "), tuple(candidates)) if candidates else None
 
     def _mentions(self, start: int, query: str, *, first: bool) -> Suggestions | None:
+        """Suggest files and, at the start, models: the better match first, else files."""
         models = dict(self.values.get("model", ())) if first else {}
+        described = dict.fromkeys(self._match_files(query), self._about_files)
+        found = sorted([*described, *fuzzy_matches(query, models)], key=partial(_quality, query))
+        names = dict.fromkeys([*_owners(query, models), *found])
         candidates = [
-            Candidate(f"@{each} ", each, models[each]) for each in _matching_models(query, models)
+            Candidate(f"@{each} ", each, {**models, **described}[each])
+            for each in islice(names, MAX_SUGGESTIONS)
         ]
-        candidates += [
-            Candidate(f"@{each} ", each, self._about_files) for each in self._match_files(query)
-        ]
-        return Suggestions(start, tuple(candidates[:MAX_SUGGESTIONS])) if candidates else None
+        return Suggestions(start, tuple(candidates)) if candidates else None
 
     @property
     def _about_files(self) -> str:
@@ -191,8 +195,12 @@ def _get_file_query(before: str) -> str | None:
 
 def _matching_models(query: str, aliases: Mapping[str, str]) -> list[str]:
     """Return the matching ids; one with exactly this alias comes first, as for `/model`."""
-    owners = [name for name, known in aliases.items() if query and query in known.split(", ")]
-    return list(dict.fromkeys([*owners, *fuzzy_matches(query, aliases)]))
+    return list(dict.fromkeys([*_owners(query, aliases), *fuzzy_matches(query, aliases)]))
+
+
+def _owners(alias: str, aliases: Mapping[str, str]) -> list[str]:
+    """Return the models with exactly this alias."""
+    return [name for name, known in aliases.items() if alias and alias in known.split(", ")]
 
 
 def fuzzy_matches(query: str, names: Iterable[str], limit: int = MAX_SUGGESTIONS) -> list[str]:
@@ -225,6 +233,12 @@ def subsequence_pattern(letters: str) -> str:
 
 
 def _distance(query: str, name: str) -> tuple[bool, bool, bool, int, str]:
+    return *_quality(query, name), len(name), name
+
+
+def _quality(query: str, name: str) -> tuple[bool, bool, bool]:
+    """Return how a name contains the letters of a query; the best value is the least."""
+    query, name = query.lower(), name.lower()
     base = name.rpartition("/")[2]
     is_prefix = base.startswith(query) or f":{query}" in base
-    return not is_prefix, query not in base, query not in name, len(name), name
+    return not is_prefix, query not in base, query not in name

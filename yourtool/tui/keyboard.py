@@ -17,9 +17,10 @@ T = TypeVar("T")
 
 ESCAPE, VISIBLE_ESCAPE = "\x1b", "␛"
 PASTE_START, PASTE_END = f"{ESCAPE}[200~", f"{ESCAPE}[201~"
-_SHIFT_ENTER, _ALT_ENTER = f"{ESCAPE}[13;2u", f"{ESCAPE}[13;3u"
-_ENTERS = re.compile(r"\x1b(?:\r|\[27;3;13~)|(\x1b\[27;2;13~)")
-"""Alt+Enter, as VT100 and xterm send it, or Shift+Enter of xterm (`modifyOtherKeys`)."""
+_ALT_ENTER = f"{ESCAPE}[13;3u"
+_OTHER_KEYS = re.compile(r"\x1b(?:\r|\[27;(\d{1,3});(\d{1,7})~)")
+"""Alt+Enter of a VT100, or a key of xterm with its modifiers and its code point (`modifyOtherKeys`,
+https://invisible-island.net/xterm/ctlseqs/ctlseqs.html)."""
 
 
 class PasteFilter:
@@ -62,9 +63,11 @@ class PasteFilter:
         return pasted.replace(ESCAPE, VISIBLE_ESCAPE), ""
 
 
-def unify_enters(keys: str) -> str:
-    """Return the input with the sequences that Textual parses for Alt+Enter and Shift+Enter."""
-    return _ENTERS.sub(lambda found: _SHIFT_ENTER if found[1] else _ALT_ENTER, keys)
+def unify_keys(keys: str) -> str:
+    """Return the input with the sequences that Textual parses for Alt+Enter and keys of xterm."""
+    return _OTHER_KEYS.sub(
+        lambda found: f"{ESCAPE}[{found[2]};{found[1]}u" if found[2] else _ALT_ENTER, keys
+    )
 
 
 def read_keys(
@@ -81,7 +84,7 @@ def read_keys(
     closed.
     """
     decode, pastes = getincrementaldecoder("utf-8")("replace").decode, PasteFilter()
-    if text := unify_enters(pastes(decode(typed_ahead))):
+    if text := unify_keys(pastes(decode(typed_ahead))):
         yield from feed(text)
     yield None
     with selectors.DefaultSelector() as selector:
@@ -94,6 +97,6 @@ def read_keys(
                     return
                 if not typed:
                     return
-                if text := unify_enters(pastes(decode(typed))):
+                if text := unify_keys(pastes(decode(typed))):
                     yield from feed(text)
             yield from tick()

@@ -112,6 +112,13 @@ class MessageQueue:
 
     # ── what the turn changes ───────────────────────────────────────────────────────────────────
 
+    def clear(self) -> list[QueuedMessage]:
+        """Remove and return all messages."""
+        left = self.entries
+        self.steering, self.waiting = [], []
+        self._update()
+        return left
+
     def pop(self) -> Draft | None:
         """Remove and return the first message that waits for the end of the turn."""
         if not self.waiting:

@@ -26,6 +26,8 @@ class PromptInput:
         self._unconfirmed_text = ""
         self.stash: tuple[Draft, ...] = ()
         """The drafts that were put aside; the last one comes back first."""
+        self.unsent_count = 0
+        """The queued messages that were stashed because the program quits."""
         self._edited_place: QueuePlace | None = None
         """The place of the queued message that is being edited."""
 
@@ -110,6 +112,13 @@ class PromptInput:
         """Stash a draft."""
         self.stash = (*self.stash, draft)
         self.save(Draft())
+
+    def stash_queue(self, current: Draft) -> None:
+        """Stash the queued messages for the next run, the first one to come back first."""
+        left = self._runner.queue.clear()
+        self.unsent_count += len(left)
+        self.stash = (*self.stash, *(message.draft for message in reversed(left)))
+        self.save(current)
 
     def bring_back(self) -> Draft | None:
         """Remove and return the draft that was stashed last."""

@@ -220,10 +220,16 @@ class TurnRunner:
             self._display.note("warning", str(error))
             return ()
 
-    def _deliver(self) -> tuple[ContentBlock, ...] | None:
-        """Return the content of the next message to the running turn."""
-        message = self.queue.deliver()
-        return None if message is None else message.content
+    async def _deliver(self) -> tuple[ContentBlock, ...] | None:
+        """Return the next message to the running turn, with the files that it mentions."""
+        if (message := self.queue.deliver()) is None:
+            return None
+        assert self.session is not None, "a turn belongs to a session"
+        try:
+            return (*message.content, *await _read_files(self.session, message.draft.text))
+        except UsageError as error:
+            self._display.note("warning", str(error))
+            return message.content
 
     @property
     def _can_send(self) -> bool:
@@ -359,19 +365,20 @@ async def _send_with_files(
     session: "Session", typed: str, content: str | tuple[ContentBlock, ...]
 ) -> AsyncGenerator[Event, None]:
     """Send a prompt with the files that its typed text mentions, not those in folded pastes."""
-    if may_mention_files(typed):
-        blocks = await asyncio.to_thread(_read_files, session, typed)
-        if blocks:
-            first = (TextBlock(content),) if isinstance(content, str) else content
-            content = (*first, *blocks)
+    if blocks := await _read_files(session, typed):
+        first = (TextBlock(content),) if isinstance(content, str) else content
+        content = (*first, *blocks)
     async with aclosing(session.send(content)) as events:
         async for event in events:
             yield event
 
 
-def _read_files(session: "Session", text: str) -> tuple[ContentBlock, ...]:
+async def _read_files(session: "Session", text: str) -> tuple[ContentBlock, ...]:
+    """Return the content of the files that a text mentions."""
+    if not may_mention_files(text):
+        return ()
     files = session.mentioned_files
-    return files.read(files.find(text))
+    return await asyncio.to_thread(lambda: files.read(files.find(text)))
 
 
 def _stop_reason(event: Event) -> str:

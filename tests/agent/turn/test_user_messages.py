@@ -27,11 +27,11 @@ IMAGE = ImageBlock(ImageSource("base64", PNG), "image/png")
 class Steering:
     """Messages of the user, each for the next time that a turn asks."""
 
-    def __init__(self, *texts: str) -> None:
-        self.waiting = [(TextBlock(text),) for text in texts]
+    def __init__(self, *messages) -> None:
+        self.waiting = [(TextBlock(each),) if isinstance(each, str) else each for each in messages]
         self.asked = 0
 
-    def __call__(self):
+    async def __call__(self):
         self.asked += 1
         return self.waiting.pop(0) if self.waiting else None
 
@@ -188,7 +188,7 @@ async def test_image_is_refused_by_a_turn_whose_model_takes_none(bench):
 
 async def test_image_of_a_message_is_stored_as_a_file(bench):
     session, *_ = await steered(bench, [READ, says("A dot.")])
-    session.steer_with(iter([(TextBlock("look"), IMAGE), None]).__next__)
+    session.steer_with(Steering((TextBlock("look"), IMAGE)))
     await play(session.send("go"))
     [message] = [each for each in session.state.messages if each.text == "look"]
     assert message.content[1].source.kind == "file_ref"

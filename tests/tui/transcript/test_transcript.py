@@ -794,3 +794,81 @@ async def test_steps_of_a_turn_wait_for_the_next_frame_and_its_end_does_not(sess
         stage.transcript.apply(session.turn_end())
         await paint(pilot)
         assert not schedule.is_waiting and "Step." in stage.shown()
+
+
+LONG_OUTPUT = "\n".join(f"row {number}" for number in range(90))
+
+
+@pytest.mark.parametrize("key", ["enter", "ctrl+o"])
+async def test_end_of_the_newest_card_stays_in_view_when_it_opens(session, key):
+    stage = Stage()
+    async with stage.run_test(size=(60, 12)) as pilot:
+        transcript = stage.transcript
+        call = [session.reply(SHELL), session.tool_start(SHELL)]
+        await play(stage, pilot, *call, session.tool_result(SHELL, LONG_OUTPUT))
+        transcript.action_select(-1)
+        if key == "enter":
+            transcript.action_toggle_item()
+        else:
+            transcript.toggle_folds()
+        await settle(pilot)
+        assert "row 89" in stage.shown() and "row 50" not in stage.shown()
+        transcript.action_select(-1)
+        await settle(pilot)
+        assert "row 89" not in stage.shown() and "row 78" in stage.shown()
+
+
+async def test_opening_a_card_above_others_moves_no_row_that_is_read(session):
+    stage = Stage()
+    async with stage.run_test(size=(60, 12)) as pilot:
+        transcript = stage.transcript
+        await play(stage, pilot, *session.turn(reply="first words", output=LONG_OUTPUT))
+        await play(stage, pilot, *session.turn(reply="last words\n\n" * 12, output="x"))
+        transcript.scroll_to(y=0)
+        await settle(pilot)
+        for _ in range(9):
+            transcript.scroll_down(animate=False)
+        await settle(pilot)
+        [y] = [y for y, row in enumerate(stage.rows()) if "shell" in row or "·" in row][-1:]
+        before = stage.rows()[y]
+        transcript.toggle_folds()
+        await settle(pilot)
+        assert stage.rows()[y][:20] == before[:20]
+        transcript.toggle_folds()
+        await settle(pilot)
+        assert stage.rows()[y] == before
+
+
+async def test_folding_an_item_from_its_middle_shows_its_first_row(session):
+    stage = Stage()
+    async with stage.run_test(size=(60, 12)) as pilot:
+        transcript = stage.transcript
+        await play(stage, pilot, *session.turn(reply="first words", output=LONG_OUTPUT))
+        await play(stage, pilot, *session.turn(reply="last words\n\n" * 40, output="x"))
+        [card, _] = [item for item in transcript.items if isinstance(item, ToolCard)]
+        card.expand(True)
+        transcript._selected = card
+        transcript._redraw_item(card)
+        transcript.scroll_to(y=40)
+        await settle(pilot)
+        transcript.action_toggle_item()
+        await settle(pilot)
+        assert "shell" in "\n".join(stage.rows()[:2])
+
+
+async def test_new_lines_of_an_item_that_was_never_visible_are_counted_exactly(session):
+    stage = Stage()
+    async with stage.run_test(size=(40, 12)) as pilot:
+        transcript = stage.transcript
+        await play(stage, pilot, *session.turn(reply="line\n\n" * 30))
+        transcript.scroll_to(y=3)
+        await settle(pilot)
+        before = transcript._layout.total
+        for number in range(6):
+            transcript.add_notice("info", f"{number} " + "averylongword" * number * 9)
+            await settle(pilot)
+        counted = transcript.unseen_rows
+        transcript.follow_end()
+        transcript.scroll_to(y=before - 3)
+        await settle(pilot)
+        assert counted == transcript._layout.total - before

@@ -38,7 +38,7 @@ async def record_steering(turn: Turn) -> AsyncGenerator[TurnSteered, None]:
     Raises:
         BlobError: an attachment cannot be stored.
     """
-    while (content := turn.env.steering()) is not None:
+    while (content := await turn.env.steering()) is not None:
         if has_bytes(content):
             content = await asyncio.to_thread(store_media, turn.env.blobs, content)
         message = build_prompt(turn.session_id, content, Origin.STEERING)

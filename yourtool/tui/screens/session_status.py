@@ -221,7 +221,10 @@ class SessionStatus:
             vim_mode=self._prompt.vim.mode,
             mode=session.mode.value,
             context=min(100, 100 * state.context_tokens // window) if window else None,
-            cost=format_spending(state.cost_usd, unpriced=state.unpriced),
+            cost=format_spending(
+                state.cost_usd,
+                unpriced=state.unpriced or (model.price is None and not state.cost_usd),
+            ),
             activity=self._transcript.hidden_activity,
             queued=len(runner.queue),
             branch=self._branch,

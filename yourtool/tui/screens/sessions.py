@@ -7,6 +7,7 @@ from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
 from yourtool.models import DEMO
 from yourtool.store.base import resolve_id
 from yourtool.text import storable
+from yourtool.tui.active_keys import build_hint
 from yourtool.tui.drafts import Draft, fold_text, normalize_newlines
 from yourtool.tui.message_queue import QueuedMessage
 from yourtool.tui.screens.chat import ChatScreen
@@ -161,12 +162,19 @@ async def suggest_local_servers(chat: ChatScreen) -> None:
     chat.completer.load_values(runtime)
 
 
+def _describe_unsent(chat: ChatScreen) -> str:
+    """Return a line about the queued messages that were not sent, if there are any."""
+    count, back = chat.input.unsent_count, build_hint("prompt.stash", "in an empty prompt")
+    messages = "1 queued message was" if count == 1 else f"{count} queued messages were"
+    return f"{messages} not sent but stashed: {back} brings back each.\n" if count else ""
+
+
 async def build_last_words(chat: ChatScreen, seconds: float, *, with_transcript: bool) -> str:
     """Return what is printed after exit; nothing for a session without messages."""
-    session = chat.session
+    session, unsent = chat.session, _describe_unsent(chat)
     if session is None or not session.state.messages:
-        return ""
-    line = f"To continue this session: yourtool --resume {session.id}\n"
+        return unsent
+    line = f"{unsent}To continue this session: yourtool --resume {session.id}\n"
     if not with_transcript:
         return line
     text = await render_transcript(chat.transcript, seconds)

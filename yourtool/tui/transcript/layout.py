@@ -107,11 +107,16 @@ class ItemLayout:
                 self._heights[index] = self._estimate(index)
         self.add_new_items()
 
-    def measure_changes(self, changed: set[Item], deadline: float) -> None:
-        """Update changed items until a time; those that are complete leave the set."""
+    def measure_changes(
+        self, changed: set[Item], deadline: float, *, exactly: bool = False
+    ) -> None:
+        """Update changed items until a time; those that are complete leave the set.
+
+        Unless `exactly`, the heights of items that were never visible are estimated.
+        """
         first, last = self._changed_rows
         for item in sorted(changed, key=self._index.__getitem__):
-            top, bottom = self._measure(item)
+            top, bottom = self._measure(item, exactly=exactly)
             first, last = min(first, top), max(last, bottom)
             if not item.is_partial:
                 changed.discard(item)
@@ -187,14 +192,18 @@ class ItemLayout:
             return max(len(item.rows), item.estimate(self.width))
         return len(item.rows)
 
-    def _measure(self, item: Item) -> tuple[int, int]:
-        """Update a changed item; return its first changed row and the row after its last one."""
+    def _measure(self, item: Item, *, exactly: bool = True) -> tuple[int, int]:
+        """Update a changed item; return its first changed row and the row after its last one.
+
+        Unless `exactly`, the height of an item that was never visible is estimated.
+        """
         index = self._index[item]
         gap, top, before = self.gap(index), self.top(index), self._heights[index]
         changed = 0
-        if not item.layout_width and not item.rows:
+        if not exactly and not item.layout_width and not item.rows:
             self._heights[index] = self._estimate(index)
         else:
             changed = gap + item.lay_out(self.width)
             self._heights[index] = gap + self._height(item)
+            self._laid_out.add(index)
         return top + changed, top + max(before, self._heights[index])

@@ -27,6 +27,7 @@ from yourtool.events.turns import TurnCancelled, TurnCompleted
 from yourtool.tui.active_keys import bindings, get_label
 from yourtool.tui.slices import PAUSE_SECONDS, SLICE_SECONDS, Slices
 from yourtool.tui.styled_lines import HighlighterFactory
+from yourtool.tui.transcript import navigation
 from yourtool.tui.transcript.activity import FRAMES_PER_SECOND, ActivityLine
 from yourtool.tui.transcript.items import Item
 from yourtool.tui.transcript.layout import ItemLayout
@@ -34,7 +35,7 @@ from yourtool.tui.transcript.painting import GUTTER, MATCH, Painter
 from yourtool.tui.transcript.search import Search
 from yourtool.tui.transcript.search_bar import SearchBar
 from yourtool.tui.transcript.selection import is_long, read_selection, selected_lines
-from yourtool.tui.transcript.text_items import ReplyItem, UserMessageItem
+from yourtool.tui.transcript.text_items import ReplyItem
 from yourtool.tui.transcript.timeline import Timeline
 from yourtool.tui.transcript.tool_card import ToolCard
 from yourtool.tui.transcript.update_schedule import Ticker, UpdateSchedule
@@ -66,7 +67,7 @@ class Transcript(ScrollView, can_focus=True):
     BINDINGS = bindings("transcript")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
 
     unseen_rows: var[int] = var(0)
-    """Number of new rows below the visible ones; rows that were never laid out are estimated."""
+    """Number of new rows below the visible ones."""
 
     class RetryRequested(Message):
         """Posted when the user retries the failed turn."""
@@ -237,35 +238,20 @@ class Transcript(ScrollView, can_focus=True):
     # Keys
 
     def action_select(self, step: int) -> None:
-        """Select the previous or next item; scroll at the ends."""
-        layout, items = self._layout, self._layout.items
-        top, height = self.scroll_offset.y, self.size.height
-        at = layout.find_index(self._selected) if self._selected else None
-        if at is None:
-            at = layout.index_at(top + height) + 1 if items else 0
-        if (at := layout.find_next(at, step, lambda item: item.focusable)) is None:
-            self.scroll_relative(y=step, animate=False)
-            return
-        self._selected = items[at]
-        first, end = layout.top(at), layout.top(at + 1)
-        if first < top or end - first >= height:
-            self.scroll_to(y=first)
-        elif end > top + height:
-            self.scroll_to(y=end - height)
+        """Select the previous or next item; scroll in a long one and at the ends."""
+        target = navigation.get_target(self._layout, self._selected_index, step, self._view)
+        if target.at is not None:
+            self._selected = self._layout.items[target.at]
+        self.scroll_to(y=target.top)
         self._repaint()
 
     def action_select_prompt(self, step: int) -> None:
         """Select the previous or next prompt and scroll to it, if there is one."""
         layout = self._layout
-        at = layout.find_index(self._selected) if self._selected else None
-        if at is None and len(layout):
-            at = layout.index_at(round(self.scroll_y)) - (step > 0)
-        if at is None:
-            return
-        at = layout.find_next(at, step, lambda item: isinstance(item, UserMessageItem))
+        at = navigation.find_prompt(layout, self._selected_index, step, self._view)
         if at is not None:
             self._selected = layout.items[at]
-            self.scroll_to(y=layout.top(at) + layout.gap(at))
+            self.scroll_to(y=navigation.get_head(layout, at))
             self._repaint()
 
     async def action_search(self) -> None:
@@ -309,29 +295,40 @@ class Transcript(ScrollView, can_focus=True):
         self._repaint()
 
     def action_toggle_item(self) -> None:
-        """Fold or expand the selected item; its first row stays in place."""
-        if self._selected is not None:
-            self._selected.expand(not self._selected.expanded)
-            self._redraw_item(self._selected)
+        """Fold or expand the selected item; its first row stays or comes into view.
+
+        If the end is in view and the item is the newest, the end stays in view.
+        """
+        if (item := self._selected) is None:
+            raise SkipAction
+        item.expand(not item.expanded)
+        self._redraw_item(item)
+        if not item.expanded and (index := self._layout.find_index(item)) is not None:
+            self.scroll_to(y=min(self._view.top, navigation.get_head(self._layout, index)))
 
     def toggle_folds(self) -> None:
         """Expand everything that is folded, or fold it again; this includes later items."""
+        anchor = None if self._following else navigation.find_anchor(self._layout, self._view)
         self._timeline.expand_all(not self._timeline.expands)
         self._relayout()
+        if anchor is not None:
+            self.scroll_to(y=navigation.get_head(self._layout, anchor.at) - anchor.offset)
 
     def action_toggle_raw(self) -> None:
         """Switch the selected or last reply between Markdown source and rendered text."""
         replies = [item for item in self._timeline.items if isinstance(item, ReplyItem)]
         reply = self._selected if isinstance(self._selected, ReplyItem) else (replies or [None])[-1]
-        if reply is not None:
-            reply.toggle_raw()
-            self._redraw_item(reply)
+        if reply is None:
+            raise SkipAction
+        reply.toggle_raw()
+        self._redraw_item(reply)
 
     def action_copy_item(self) -> None:
         """Copy the source of the selected item or, without one, of the last reply."""
         text = self._selected.source if self._selected else self.last_reply_source()
-        if text:
-            self.app.copy_to_clipboard(text)
+        if not text:
+            raise SkipAction
+        self.app.copy_to_clipboard(text)
 
     def action_retry(self) -> None:
         """Retry the failed turn; after a success, the key goes to the prompt."""
@@ -353,7 +350,8 @@ class Transcript(ScrollView, can_focus=True):
         layout, total = self._layout, self._layout.total
         layout.width = self._text_width
         layout.add_new_items()
-        layout.measure_changes(self._timeline.changed_items, deadline)
+        changed = self._timeline.changed_items
+        layout.measure_changes(changed, deadline, exactly=not self._following)
         self._new_rows += layout.total - total
 
     def _paint_changes(self) -> None:
@@ -404,6 +402,14 @@ class Transcript(ScrollView, can_focus=True):
     def _content_height(self) -> int:
         """The height of the items and the activity line."""
         return self._activity_row + 1 if self.activity.is_shown else self._layout.total
+
+    @property
+    def _selected_index(self) -> int | None:
+        return self._layout.find_index(self._selected) if self._selected else None
+
+    @property
+    def _view(self) -> navigation.View:
+        return navigation.View(round(self.scroll_y), self.size.height)
 
     @property
     def _text_width(self) -> int:
@@ -457,12 +463,14 @@ class Transcript(ScrollView, can_focus=True):
         self._repaint()
 
     def _redraw_item(self, item: Item) -> None:
-        if (index := self._layout.find_index(item)) is not None:
-            self._following = False
-            self._layout.lay_out(index)
+        layout = self._layout
+        if (index := layout.find_index(item)) is not None:
+            is_newest = layout.find_next(index, 1, lambda each: each.focusable) is None
+            self._following = self._following and is_newest
+            layout.lay_out(index)
             self._view_top = round(self.scroll_y)
             self._lay_out_visible()
-            self._following = self.scroll_y >= self.max_scroll_y
+            self._following = self._following or self.scroll_y >= self.max_scroll_y
             self._repaint()
 
     def _update_scroll_height(self) -> None:

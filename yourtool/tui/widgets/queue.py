@@ -73,7 +73,10 @@ class QueueList(WrappedWidget, can_focus=True):
         """Return the rows with the message of each."""
         queue = self._queue
         if self._is_compact and not self.has_focus:
-            return [(Content(f"{len(queue)} queued: {_key_hints()}"), None)]
+            first = queue.entries[0]
+            others = f" (+{len(queue) - 1})" if len(queue) > 1 else ""
+            text = f"Next{others}: {printable(_first_line(first.draft))}"
+            return [(Content(text), first)]
         rows: list[_Row] = []
         if queue.steering:
             title = _TITLE_STEERING if queue.waiting else f"{_TITLE_STEERING}: {_key_hints()}"
@@ -121,7 +124,7 @@ class QueueList(WrappedWidget, can_focus=True):
         return row.stylize(self.get_visual_style("queue--selected")) if is_selected else row
 
     def set_compact(self, is_small: bool) -> None:
-        """Draw all messages in one row, or each in its row."""
+        """Draw only the next message, with the number of the others, or each in its row."""
         self._is_compact = is_small
         self.refresh_rows()
 
