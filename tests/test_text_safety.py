@@ -27,6 +27,7 @@ from tests.providers.recorded_exchanges import (
     request,
 )
 from tests.strategies import Writer
+from tests.trusted_folders import trust
 from yourtool.agent.session.system_prompt import system_messages
 from yourtool.config import load_config
 from yourtool.credentials import Credentials
@@ -389,6 +390,7 @@ def test_a_byte_order_mark_is_not_part_of_a_schema_or_instructions(tmp_path):
     assert read_schema(tmp_path / "schema.json")["type"] == "object"
     (tmp_path / ".git").mkdir()
     (tmp_path / "AGENTS.md").write_bytes(MARK + b"Be brief.")
+    trust(tmp_path)
     stable = system_messages(tmp_path, "s")[0].text
     assert "Be brief." in stable
     assert "\ufeff" not in stable

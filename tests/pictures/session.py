@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.pictures.stage import ALL, Pace, Stage
 from tests.provider_server import Reply
+from tests.trusted_folders import trust
 from yourtool.agent.runtime import Runtime
 from yourtool.config import RunOptions, load_config
 from yourtool.paths import resolve_paths
@@ -88,6 +89,7 @@ def build_replies() -> tuple[list[Reply], list[Pace]]:
 def build_app(project: Path) -> YourtoolApp:
     """Return the interface with the core of the program, as the command line builds it."""
     paths = resolve_paths()
+    trust(project, paths)
     config = load_config(paths)
     options = RunOptions(workspace=project, interactive=True)
     app = YourtoolApp(

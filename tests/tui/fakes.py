@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from yourtool.agent.history.state import State
 from yourtool.agent.input.mentioned_files import MentionedFiles
+from yourtool.agent.session.project_files import ProjectTrust
 from yourtool.amounts import Spending
 from yourtool.config import Config, Mode
 from yourtool.effects import Confirmation, Decision, Preview, SideEffects, Steering, no_steering
@@ -231,8 +232,9 @@ class FakeSession:
         takes = self.model.capabilities.supports_documents or not has_document
         return None if takes else f"`{self.model.id}` takes no documents"
 
-    def list_instruction_files(self) -> tuple[str, ...]:
-        return tuple(name for name in ("AGENTS.md",) if (self.workspace / name).is_file())
+    @property
+    def trust(self) -> ProjectTrust:
+        return ProjectTrust(self.workspace)
 
     def list_files(self, limit: int) -> list[str]:
         found = (path for path in self.workspace.rglob("*") if path.is_file())

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.trusted_folders import trust
 from tests.tui.fakes import SONNET, TOUR, FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from yourtool.errors import UsageError
@@ -84,6 +85,7 @@ async def test_example_leaves_the_prompt_after_the_first_message(opened):
 @pytest.mark.parametrize("size", [(40, 12), (80, 24)])
 async def test_first_screen_names_the_instruction_files(opened, tmp_path, size):
     (tmp_path / "work" / "AGENTS.md").write_text("Be brief.")
+    trust(tmp_path / "work")
     app, *_ = opened()
     async with app.run_test(size=size) as pilot:
         await until_open(pilot)

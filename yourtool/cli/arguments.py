@@ -24,6 +24,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
     probe: bool = False
     """`models --probe`: query the providers and the usual local ports."""
     id: str = ""
+    words: tuple[str, ...] = ()
+    """The words after `trust`."""
     query: str = ""
     """The words of `sessions search`."""
     file: Path | None = None
@@ -82,6 +84,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         json=options.get("json", False),
         probe=options.get("probe", False),
         id=options.get("id", ""),
+        words=tuple(options.get("words", ())),
         query=" ".join(options.get("query", ())),
         file=options.get("file"),
         export_format=options.get("export_format"),

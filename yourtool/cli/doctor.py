@@ -15,6 +15,7 @@ from typing import Literal
 from msgspec import Struct
 
 from yourtool import __version__
+from yourtool.agent.session.project_files import ProjectTrust
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.config import find_key_problems
 from yourtool.cli.output import print_json, print_table
@@ -22,6 +23,7 @@ from yourtool.config import Config, load_report
 from yourtool.credentials import Credentials
 from yourtool.errors import ConfigError, StoreError
 from yourtool.paths import Paths
+from yourtool.permissions.trust import Trust
 from yourtool.providers.catalogue.local_servers import LocalServer, discover_servers
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
@@ -42,7 +44,7 @@ class Check(Struct, frozen=True):
 
 def run(paths: Paths, arguments: Arguments) -> int:
     """Run all checks; the exit code is 1 if one finds a problem."""
-    checks = [*_run_checks(paths)]
+    checks = [*_run_checks(paths, arguments.workspace)]
     healthy = all(check.status != "problem" for check in checks)
     if arguments.json:
         print_json({"ok": healthy, "checks": checks})
@@ -54,7 +56,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
     return ExitCode.ANSWERED if healthy else ExitCode.FAILED
 
 
-def _run_checks(paths: Paths) -> Iterator[Check]:
+def _run_checks(paths: Paths, workspace: Path) -> Iterator[Check]:
     yield Check("program", "yourtool", "ok", __version__)
     yield Check("program", "python", "ok", f"{platform.python_version()} on {platform.platform()}")
     examined = load_report(paths)
@@ -66,6 +68,7 @@ def _run_checks(paths: Paths) -> Iterator[Check]:
     yield from _check_models(paths)
     yield from _check_providers(paths, examined.config)
     yield Check("sandbox", "level", "note", "none: allowed commands run with all your rights")
+    yield _check_trust(paths, workspace)
     yield from _check_terminal()
     yield from _check_store(paths)
     yield _check_private("log", paths.log_file)
@@ -111,6 +114,24 @@ def _check_local_servers(found: Collection[LocalServer]) -> Iterator[Check]:
         yield Check("local server", server.spec.label, "ok", f"{count} at {server.spec.base_url}")
     if not found:
         yield Check("local server", "usual ports", "note", "no model server found")
+
+
+def _check_trust(paths: Paths, workspace: Path) -> Check:
+    found = ProjectTrust(workspace, paths).examine()
+    if found.problem:
+        return Check("trust", "trust.toml", "problem", found.problem)
+    files = "; ".join(f"{each.name}: {each.description}" for each in found.files)
+    name = "this folder"
+    match found.status:
+        case Trust.TRUSTED:
+            return Check("trust", name, "ok", f"{found.folder} is trusted; {files or 'no files'}")
+        case Trust.CHANGED:
+            detail = f"its files changed since you answered; `yourtool trust` trusts them; {files}"
+        case Trust.DECLINED:
+            detail = f"you did not trust {found.folder}; {files or 'no files'}"
+        case Trust.UNKNOWN:
+            detail = f"not trusted; `yourtool trust` trusts it; {files or 'no files'}"
+    return Check("trust", name, "note", detail)
 
 
 def _check_terminal() -> Iterator[Check]:

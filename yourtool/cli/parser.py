@@ -14,7 +14,7 @@ from yourtool.config import Mode
 from yourtool.errors import UsageError
 from yourtool.models import EFFORTS
 
-COMMANDS = ("sessions", "models", "route", "config", "doctor")
+COMMANDS = ("sessions", "models", "route", "trust", "config", "doctor")
 _UNIMPLEMENTED = {
     "yourtool sessions check": "",
     "yourtool permissions": "; `--allow` and `--deny` set rules for one run",
@@ -23,7 +23,6 @@ _UNIMPLEMENTED = {
     "yourtool acp": "; `yourtool -p` runs a prompt without the interface",
     "yourtool auth": "; `/key` in the interface stores a key",
     "yourtool mcp": "",
-    "yourtool trust": "",
     "yourtool import": "; `yourtool sessions import` imports an exported session",
 }
 """Commands that users may expect, with the closest alternative."""
@@ -128,6 +127,14 @@ def build_parser() -> Parser:
         "route_prompt", metavar="PROMPT", help="`-` reads JSON lines from standard input"
     )
     _add_command_options(route)
+    trust = commands.add_parser("trust", help="trust a folder: its files may configure yourtool")
+    trust.add_argument(
+        "words",
+        nargs="*",
+        metavar="DIR | list | remove DIR",
+        help="trust a folder (default: the current one), list all, or forget one",
+    )
+    _add_command_options(trust)
     config = commands.add_parser("config", help="show and check settings and their sources")
     config.add_argument("action", choices=("show", "path", "check"), metavar="show|path|check")
     _add_command_options(config)

@@ -42,9 +42,9 @@ class ProjectFileKind(Struct, frozen=True):
     """What they do, for the user."""
 
 
-INSTRUCTIONS = ProjectFileKind(("AGENTS.md", "CLAUDE.md"), "instructions for the model")
+INSTRUCTIONS = ProjectFileKind(("AGENTS.md", "CLAUDE.md"), "instructions")
 PROJECT_FILES = (INSTRUCTIONS,)
-"""All files of a project that configure the program; nothing else of a project does."""
+"""All files of a project that configure, except for rules, which can only ask and deny."""
 
 
 class Trust(StrEnum):
@@ -70,6 +70,10 @@ class TrustAnswer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     def has(self, file: Path, digest: str) -> bool:
         """Whether the user has seen this content of a file."""
         return self.files.get(os.path.relpath(file, self.path)) == digest
+
+    def has_other(self, file: Path) -> bool:
+        """Whether the user has seen a content of a file, perhaps another one."""
+        return os.path.relpath(file, self.path) in self.files
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):

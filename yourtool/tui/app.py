@@ -201,7 +201,8 @@ class YourtoolApp(FirstScreenApp):
             return
         if not event.is_forwarded and self.chat.is_mounted:
             self.app_focus = True
-            if self.chat.approval_prompt.intercept(event):
+            questions = self.chat.approval_prompt, self.chat.trust_question
+            if any(each.intercept(event) for each in questions):
                 return
             lists = (self.chat.transcript, self.chat.queue_list, None)
             is_chat = self.screen is self.chat and self.focused in lists

@@ -32,6 +32,7 @@ from yourtool.ids import new_id
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import ReplyMessage, now
 from yourtool.paths import resolve_paths
+from yourtool.permissions.trust import Trust
 
 SONNET, HAIKU = "anthropic:claude-sonnet-4-6", "anthropic:claude-haiku-4-5"
 
@@ -101,6 +102,7 @@ EXPECTED = {
     "continue": StartTurn,
     "mode": Choose,
     "copy": CopyText,
+    "trust": Choose,
 }
 """The first result of each command that needs no more than a session."""
 
@@ -253,6 +255,18 @@ async def test_key_is_saved_and_its_provider_used(talk):
     assert "openai" in notice.text and "sk-test" not in notice.text
     assert changed == SettingChanged("model")
     assert talk.session.model.provider == "openai"
+
+
+async def test_trust_is_stored_for_the_files_that_were_shown(talk):
+    (talk.work / "AGENTS.md").write_text("Be brief.")
+    [choose] = await talk.run("/trust")
+    assert names(choose) == ["trust", "decline"] and choose.current == "decline"
+    assert "AGENTS.md: 9 bytes, instructions" in choose.choices[0].detail
+    (talk.work / "AGENTS.md").write_text("Changed while the list was open.")
+    notice, changed = await collect(choose.then("trust"))
+    assert "`AGENTS.md`: used from the next message on" in notice.text
+    assert changed == SettingChanged("trust")
+    assert talk.session.trust.examine().status is Trust.CHANGED
 
 
 async def test_auto_mode_must_be_typed(talk):

@@ -5,12 +5,16 @@ import subprocess
 
 import pytest
 
-from yourtool.agent.session.system_prompt import (
-    MAX_INSTRUCTION_BYTES,
-    instruction_files,
-    system_messages,
-)
+from tests.trusted_folders import trust
+from yourtool.agent.session.project_files import MAX_BYTES, read_project_files
+from yourtool.agent.session.system_prompt import system_messages
 from yourtool.messages.invariants import validate_message
+
+
+def trusted_prompt(workspace):
+    """Return the stable part of the prompt in a workspace that the user trusts."""
+    trust(workspace)
+    return system_messages(workspace, "s")[0].text
 
 
 def test_stable_part_has_the_same_bytes_in_every_turn(tmp_path):
@@ -25,23 +29,44 @@ def test_project_instructions_are_included_nearest_last(tmp_path):
     inner.mkdir()
     (tmp_path / "AGENTS.md").write_text("outer rules")
     (inner / "CLAUDE.md").write_text("inner rules")
-    text = system_messages(inner, "s")[0].text
+    text = trusted_prompt(inner)
     assert text.index("outer rules") < text.index("inner rules")
     assert "../AGENTS.md" in text
 
 
-def test_instruction_files_are_those_in_use_relative_to_the_workspace(tmp_path):
+def test_instruction_files_are_the_first_of_each_directory(tmp_path):
     (tmp_path / ".git").mkdir()
     inner = tmp_path / "pkg"
     inner.mkdir()
     (tmp_path / "AGENTS.md").write_text("outer")
     (inner / "CLAUDE.md").write_text("inner")
-    assert instruction_files(inner) == ("../AGENTS.md", "CLAUDE.md")
+
+    def names():
+        return [each.name for each in read_project_files(inner)]
+
+    assert names() == ["../AGENTS.md", "CLAUDE.md"]
     (inner / "AGENTS.md").write_text("wins")
-    assert instruction_files(inner) == ("../AGENTS.md", "AGENTS.md")
+    assert names() == ["../AGENTS.md", "AGENTS.md"]
     (inner / "AGENTS.md").unlink()
     (inner / "CLAUDE.md").unlink()
-    assert instruction_files(inner) == ("../AGENTS.md",)
+    assert names() == ["../AGENTS.md"]
+
+
+@pytest.mark.req("T14", "R-CONF-05")
+def test_instructions_of_an_untrusted_folder_are_not_obeyed(tmp_path):
+    (tmp_path / "AGENTS.md").write_text("obey me")
+    assert "obey me" not in system_messages(tmp_path, "s")[0].text
+    assert "obey me" in trusted_prompt(tmp_path)
+    (tmp_path / "AGENTS.md").write_text("obey me and them")
+    assert "obey me" not in system_messages(tmp_path, "s")[0].text
+
+
+def test_instructions_of_the_user_need_no_trust_and_precede_the_project(home, tmp_path):
+    (home / "AGENTS.md").write_text("be kind")
+    (tmp_path / "AGENTS.md").write_text("obey me")
+    assert "be kind" in system_messages(tmp_path, "s")[0].text
+    text = trusted_prompt(tmp_path)
+    assert text.index("be kind") < text.index("obey me")
 
 
 def test_link_out_of_the_repository_is_not_followed(tmp_path):
@@ -52,7 +77,7 @@ def test_link_out_of_the_repository_is_not_followed(tmp_path):
     (tmp_path / "repo" / "AGENTS.md").symlink_to(tmp_path / "private")
     (inside / "CLAUDE.md").symlink_to("../rules.md")
     (tmp_path / "repo" / "rules.md").write_text("use tabs")
-    text = system_messages(inside, "sess_1")[0].text
+    text = trusted_prompt(inside)
     assert "4711" not in text
     assert "use tabs" in text
 
@@ -67,11 +92,11 @@ def test_link_to_credentials_or_own_settings_is_not_followed(tmp_path, monkeypat
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "config.toml").write_text("# 4712")
     (inner / "AGENTS.md").symlink_to("../own/config.toml")
-    assert "471" not in system_messages(inner, "s")[0].text
+    assert "471" not in trusted_prompt(inner)
     work = tmp_path / "own" / "work"
     work.mkdir()
     (work / "AGENTS.md").write_text("use tabs")
-    assert "use tabs" in system_messages(work, "s")[0].text
+    assert "use tabs" in trusted_prompt(work)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +110,7 @@ def test_link_to_a_credential_file_is_not_read_in_any_repository(tmp_path, place
     workspace = secret.parent if inside else tmp_path
     (workspace / ".git").mkdir()
     (workspace / "AGENTS.md").symlink_to(secret.relative_to(workspace))
-    assert "4711" not in system_messages(workspace, "s")[0].text
+    assert "4711" not in trusted_prompt(workspace)
 
 
 def test_credentials_are_not_read_in_a_workspace_opened_through_a_link(tmp_path):
@@ -93,7 +118,7 @@ def test_credentials_are_not_read_in_a_workspace_opened_through_a_link(tmp_path)
     (tmp_path / ".kube" / "config").write_text("token: 4711")
     (tmp_path / ".kube" / "AGENTS.md").symlink_to("config")
     (tmp_path / "work").symlink_to(".kube")
-    assert "4711" not in system_messages(tmp_path / "work", "s")[0].text
+    assert "4711" not in trusted_prompt(tmp_path / "work")
 
 
 def test_hard_link_to_a_credential_file_of_the_user_is_not_read(tmp_path, monkeypatch):
@@ -103,7 +128,7 @@ def test_hard_link_to_a_credential_file_of_the_user_is_not_read(tmp_path, monkey
         each.mkdir(parents=True)
     (home / ".ssh" / "id_rsa").write_text("4711")
     os.link(home / ".ssh" / "id_rsa", work / "AGENTS.md")
-    assert "4711" not in system_messages(work, "s")[0].text
+    assert "4711" not in trusted_prompt(work)
 
 
 def test_own_settings_are_not_read_under_another_name(tmp_path, monkeypatch):
@@ -113,21 +138,21 @@ def test_own_settings_are_not_read_under_another_name(tmp_path, monkeypatch):
     work.mkdir()
     (own / "credentials.toml").write_text("key = 4711")
     os.link(own / "credentials.toml", work / "AGENTS.md")
-    assert "4711" not in system_messages(work, "s")[0].text
+    assert "4711" not in trusted_prompt(work)
 
 
 def test_directories_above_the_repository_are_not_read(tmp_path):
     (tmp_path / "AGENTS.md").write_text("not mine")
     project = tmp_path / "project"
     subprocess.run(["git", "init", "-q", project], check=True)
-    assert "not mine" not in system_messages(project, "s")[0].text
+    assert "not mine" not in trusted_prompt(project)
     plain = tmp_path / "plain"
     plain.mkdir()
-    assert "not mine" not in system_messages(plain, "s")[0].text
+    assert "not mine" not in trusted_prompt(plain)
 
 
 def test_huge_or_undecodable_file_is_truncated_with_a_notice(tmp_path):
-    (tmp_path / "AGENTS.md").write_bytes(b"\xff\0" + b"x" * MAX_INSTRUCTION_BYTES)
-    text = system_messages(tmp_path, "s")[0].text
-    assert f"[cut at {MAX_INSTRUCTION_BYTES} bytes]" in text
+    (tmp_path / "AGENTS.md").write_bytes(b"\xff\0" + b"x" * MAX_BYTES)
+    text = trusted_prompt(tmp_path)
+    assert f"[cut at {MAX_BYTES} bytes]" in text
     assert "\0" not in text

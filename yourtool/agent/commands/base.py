@@ -101,9 +101,9 @@ class CopyText(Struct, frozen=True):
 
 
 class SettingChanged(Struct, frozen=True):
-    """Update what depends on the model of the next prompt, or on the approval mode."""
+    """Update what depends on the model of the next prompt, the approval mode, or trust."""
 
-    setting: Literal["model", "mode"]
+    setting: Literal["model", "mode", "trust"]
 
 
 class StartTurn(Struct, frozen=True):

@@ -1,6 +1,15 @@
 """The table of all slash commands, which parser, completion and help share."""
 
-from yourtool.agent.commands import api_keys, models, modes, replies, reports, sessions, undo
+from yourtool.agent.commands import (
+    api_keys,
+    models,
+    modes,
+    replies,
+    reports,
+    sessions,
+    trust,
+    undo,
+)
 from yourtool.agent.commands.base import Section, SlashCommand
 
 STEER = SlashCommand(
@@ -30,6 +39,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
         summary="change the colour theme; `--save` makes it the default",
     ),
     *modes.COMMANDS,
+    *trust.COMMANDS,
     replies.COPY,
     SlashCommand(
         name="attach",

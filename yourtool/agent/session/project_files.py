@@ -6,6 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from yourtool.amounts import format_size
 from yourtool.errors import ConfigError, ToolError
 from yourtool.paths import Paths, own_directories, resolve_paths
 from yourtool.permissions.trust import (
@@ -51,6 +52,15 @@ class ProjectFile(Struct, frozen=True):
         """The number of characters that a person does not see."""
         return count_hidden_characters(self.text)
 
+    @property
+    def description(self) -> str:
+        """The size, how many characters are hidden, and the purpose."""
+        size = f"more than {format_size(MAX_BYTES)}" if self.is_truncated else ""
+        parts = [size or format_size(len(self.content))]
+        if hidden := self.hidden_characters:
+            parts.append(f"{hidden:,} hidden character{'' if hidden == 1 else 's'}")
+        return ", ".join((*parts, self.kind.purpose))
+
 
 class FolderTrust(Struct, frozen=True):
     """The files of a workspace that configure, and the answer of the user about them."""
@@ -68,19 +78,44 @@ class FolderTrust(Struct, frozen=True):
         return self.files if self.status is Trust.TRUSTED else ()
 
     @property
-    def unused_files(self) -> tuple[ProjectFile, ...]:
-        """The files that are not used, for lack of trust."""
-        return () if self.status is Trust.TRUSTED else self.files
+    def is_changed(self) -> bool:
+        """Whether the user has answered for other contents."""
+        return self.status is Trust.CHANGED
 
-    def is_new(self, file: ProjectFile) -> bool:
-        """Whether the user has never been asked about a file."""
-        name = os.path.relpath(file.path, self.folder if self.answer is None else self.answer.path)
-        return self.answer is None or name not in self.answer.files
+    @property
+    def needs_answer(self) -> bool:
+        """Whether there is something to ask the user, and the answer can be stored."""
+        is_open = self.status in (Trust.UNKNOWN, Trust.CHANGED)
+        return is_open and bool(self.files) and not self.problem
 
-    def is_changed(self, file: ProjectFile) -> bool:
-        """Whether a file has changed since the answer."""
-        seen = self.answer is not None and self.answer.has(file.path, file.digest)
-        return not seen and not self.is_new(file)
+    @property
+    def files_by_importance(self) -> list[ProjectFile]:
+        """The files: new and changed ones first, then those with hidden characters."""
+        answer = self.answer
+        return sorted(
+            self.files,
+            key=lambda file: (
+                answer is not None and answer.has(file.path, file.digest),
+                -file.hidden_characters,
+            ),
+        )
+
+    @property
+    def summary(self) -> str:
+        """What is used and what is not, in a line; empty without files that configure."""
+        names = ", ".join(each.name for each in self.files)
+        if self.status is Trust.TRUSTED:
+            return f"{names} loaded" if names else ""
+        return f"{names} ignored; /trust changes that" if names else ""
+
+    def describe(self, file: ProjectFile) -> str:
+        """Return what a file is, and whether it is new or changed since the last answer."""
+        if self.answer is None or not self.is_changed:
+            return file.description
+        state = "changed" if self.answer.has_other(file.path) else "new"
+        if self.answer.has(file.path, file.digest):
+            state = "unchanged"
+        return f"{state}: {file.description}"
 
 
 class ProjectTrust:
@@ -105,13 +140,13 @@ class ProjectTrust:
     def find_notice(self, is_interactive: bool) -> str | None:
         """Return which files are not used and how to use them, unless the user chose that."""
         found = self.examine()
-        names = ", ".join(f"`{each.name}`" for each in found.unused_files)
-        if not names or not self.asks or (is_interactive and found.status is Trust.DECLINED):
+        is_chosen = is_interactive and found.status is Trust.DECLINED
+        if not (found.files and self.asks) or is_chosen or found.status is Trust.TRUSTED:
             return None
-        why = f"the folder is not trusted; {_ways_to_trust(is_interactive)} trusts it"
-        if found.status is Trust.CHANGED:
-            why = f"changed since you were asked; {_ways_to_trust(is_interactive)} shows what"
-        return f"{names} not used: {found.problem or why}."
+        names = ", ".join(f"`{each.name}`" for each in found.files)
+        why = "changed since you were asked" if found.is_changed else "the folder is not trusted"
+        way = "`/trust`" if is_interactive else "`yourtool trust`"
+        return f"{names} not used: {found.problem or f'{why}; {way} trusts it'}."
 
     def answer(self, shown: FolderTrust, *, trusted: bool) -> Path:
         """Store the answer about the contents in `shown`; return the folder.
@@ -121,10 +156,6 @@ class ProjectTrust:
         """
         digests = {each.path: each.digest for each in shown.files}
         return self._store.answer(self._workspace, digests, trusted=trusted)
-
-
-def _ways_to_trust(is_interactive: bool) -> str:
-    return "`/trust`" if is_interactive else "`yourtool trust`"
 
 
 def trust_store(paths: Paths) -> TrustStore:

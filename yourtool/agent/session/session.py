@@ -22,7 +22,8 @@ from yourtool.agent.input.user_shell import UserShell
 from yourtool.agent.routes import to_routing_record
 from yourtool.agent.session.file_restoring import FileRestoring
 from yourtool.agent.session.model_selection import ModelSelection
-from yourtool.agent.session.system_prompt import instruction_files, system_messages
+from yourtool.agent.session.project_files import ProjectTrust
+from yourtool.agent.session.system_prompt import system_messages
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn.loop import run_turn
 from yourtool.agent.turn.turn import Turn, empty_turn_completed
@@ -131,9 +132,10 @@ class Session:
         """Set the title of the session; an empty one restores the first line of the session."""
         yield await self._record(SessionRenamed(title=one_line_title(title)))
 
-    def list_instruction_files(self) -> tuple[str, ...]:
-        """Return the project's instruction files in use; blocks on the file system."""
-        return instruction_files(self.workspace)
+    @property
+    def trust(self) -> ProjectTrust:
+        """The trust in the project; a copy for the demo uses none of its files."""
+        return ProjectTrust(self.workspace, asks=self.workspace == self.project)
 
     def list_files(self, limit: int) -> list[str]:
         """Return at most `limit` files of the workspace that can be mentioned.
@@ -312,7 +314,8 @@ class Session:
             message = None if content is None else build_prompt(self.id, content)
             started = await record(await asyncio.to_thread(self._build_turn_started, message))
             yield started
-            for notice in self._env.new_notices(*toolbox.problems):
+            unused = await asyncio.to_thread(self.trust.find_notice, self._env.interactive)
+            for notice in self._env.new_notices(*toolbox.problems, unused):
                 yield notice
             for recovered in routes.sweep():
                 yield await record(recovered, parent=started.id)

@@ -41,6 +41,7 @@ from yourtool.tui.widgets.notices import Banner, Greeting
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import QueueList
 from yourtool.tui.widgets.status import StatusLine
+from yourtool.tui.widgets.trust_question import TrustQuestion
 
 if TYPE_CHECKING:  # the core opens after the first paint, and so do its imports
     from yourtool.agent.runtime import Runtime
@@ -104,9 +105,9 @@ class ChatScreen(Screen[None]):
             self.runner.queue, self.edit_queued, self.runner.switch, self.action_focus_prompt
         )
         self.approval_prompt = ApprovalPrompt(self.prompt, clock)
-        self.status = SessionStatus(
-            self, self.status_line, self.prompt, self.transcript, self.runner
-        )
+        self.trust_question = TrustQuestion(self.prompt, clock)
+        shown = self.status_line, self.prompt, self.transcript, self.runner
+        self.status = SessionStatus(self, *shown)
         self._run_command = run_command
 
     def compose(self) -> ComposeResult:

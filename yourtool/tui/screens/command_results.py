@@ -38,6 +38,7 @@ from yourtool.tui.screens.sessions import (
     switch_session,
     update_demo_banner,
 )
+from yourtool.tui.screens.trust import show_used_files
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.runtime import Runtime
@@ -74,6 +75,8 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
             chat.app.copy_to_clipboard(text)
         case SettingChanged(setting="mode"):
             chat.banner.show_mode(require_session(chat)[1].mode)
+        case SettingChanged(setting="trust"):
+            await show_used_files(chat, require_session(chat)[1].trust)
         case SettingChanged():
             await warn_unsupported(chat)
             update_demo_banner(chat)

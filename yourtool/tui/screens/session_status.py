@@ -62,8 +62,8 @@ class SessionStatus:
         """The text while no session is open."""
         self.directory = ""
         """The directory in which the program was started."""
-        self.instruction_files: tuple[str, ...] = ()
-        """The files with instructions of the project that the session uses."""
+        self.project_files = ""
+        """Which files of the project configure the session."""
         self._screen = screen
         self._line = line
         self._prompt = prompt
@@ -232,7 +232,7 @@ class SessionStatus:
             alert=alert,
             is_new_session=self._is_new_session,
             offers_tour=runner.offers_tour,
-            instruction_files=self.instruction_files,
+            project_files=self.project_files,
         )
 
     @property

@@ -12,6 +12,7 @@ from yourtool.tui.drafts import Draft, fold_text, normalize_newlines
 from yourtool.tui.message_queue import QueuedMessage
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.session_status import TitleChanged
+from yourtool.tui.screens.trust import settle_trust
 from yourtool.tui.transcript.scrollback import render_transcript
 
 if TYPE_CHECKING:  # the core opens after the first paint
@@ -68,7 +69,7 @@ async def show_session(chat: ChatScreen, runtime: "Runtime", session: "Session")
     try:
         await chat.runner.wait_for_turn()  # its last events belong to the previous session
         timeline = await chat.transcript.build_timeline(session.state.facts)
-        chat.status.instruction_files = await asyncio.to_thread(session.list_instruction_files)
+        await settle_trust(chat, session.trust)
         if chat.session is not None:
             await chat.session.close()
     except BaseException:

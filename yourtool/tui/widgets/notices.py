@@ -62,7 +62,7 @@ class Banner(Static):
 
 
 class Greeting(WrappedWidget):
-    """Version, directory, model, instruction files and hints; hidden after the first prompt."""
+    """Version, directory, model, files of the project and hints; hidden after the first prompt."""
 
     DEFAULT_CSS = """
     Greeting {
@@ -94,8 +94,8 @@ class Greeting(WrappedWidget):
         place = Content.assemble(name, "  ", _format_directory(status.directory))
         fits = cell_len(status.model + mode) <= width
         rows = [place, Content(status.model + mode * fits)]
-        if names := ", ".join(status.instruction_files):
-            rows.append(Content(f"{printable(names)} loaded"))
+        if status.project_files:
+            rows.append(Content(printable(status.project_files)))
         hints = _DEMO_HINTS if status.offers_tour else _HINTS
         rows += [
             Content(),

@@ -38,8 +38,8 @@ class StatusFields(Struct, frozen=True, kw_only=True):
     """Whether the session has no messages yet."""
     offers_tour: bool = False
     """Whether Enter starts the tour of the demo; for the greeting."""
-    instruction_files: tuple[str, ...] = ()
-    """The files with instructions of the project; for the greeting."""
+    project_files: str = ""
+    """Which files of the project configure the session; for the greeting."""
 
 
 class StatusPart(Struct, frozen=True):

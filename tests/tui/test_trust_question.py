@@ -1,0 +1,207 @@
+"""The question whether to trust the folder."""
+
+import pytest
+
+from tests.trusted_folders import trust
+from tests.tui.fakes import FakeRuntime, FakeSession, turn
+from tests.tui.pilot_helpers import press, screen_text, settle, until
+from yourtool.agent.session.project_files import is_trusted
+from yourtool.tui.app import YourtoolApp
+from yourtool.tui.screens.chat import ChatScreen
+from yourtool.tui.screens.command_results import run_command
+
+SIZES = [(40, 12), (80, 24), (200, 50)]
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1_000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "AGENTS.md").write_text("Be\u200b brief.")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def opened(home, tmp_path):
+    """Build an app whose folder has instructions, its session and its clock."""
+
+    def build(first_prompt="", *sessions):
+        session = FakeSession(turn("go", "Done."), workspace=tmp_path / "work")
+        runtime = FakeRuntime(home, session, *sessions)
+
+        async def opens():
+            return runtime
+
+        app, clock = YourtoolApp(opens), Clock()
+        app.chat = ChatScreen(run_command, clock)
+        app.first_prompt = first_prompt
+        return app, session, clock
+
+    return build
+
+
+async def until_asked(pilot, clock):
+    await until(pilot, lambda: "[t] trust" in screen_text(pilot.app))
+    await settle(pilot)
+    clock.now += 1
+
+
+async def answer(pilot, clock, key):
+    await press(pilot, key)
+    clock.now += 1
+    await until(pilot, lambda: "[t] trust" not in screen_text(pilot.app))
+    await settle(pilot)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.req("R-CONF-05", "T14", "T19")
+async def test_question_shows_what_would_be_used(opened, size):
+    app, session, clock = opened()
+    async with app.run_test(size=size) as pilot:
+        await until_asked(pilot, clock)
+        text = screen_text(app)
+        assert "Trust this folder?" in text
+        assert "AGENTS.md 12 bytes, 1 hidden" in text
+        assert all(label in text for label in ("[t] trust", "[c] continue without", "[q] quit"))
+        assert "waiting for your answer" in text
+        assert app.chat.session is None, "nothing is sent before the answer"
+        await answer(pilot, clock, "t")
+        await until(pilot, lambda: app.chat.session is session)
+        await settle(pilot)
+        assert "AGENTS.md loaded" in screen_text(app)
+        assert is_trusted(session.workspace)
+
+
+async def test_question_is_asked_once(opened):
+    for key in ("c", None):
+        app, session, clock = opened()
+        async with app.run_test() as pilot:
+            if key:
+                await until_asked(pilot, clock)
+                await answer(pilot, clock, key)
+            await until(pilot, lambda app=app: app.chat.session is not None)
+            await settle(pilot)
+            assert "AGENTS.md ignored; /trust changes that" in screen_text(app)
+            assert not is_trusted(session.workspace)
+
+
+@pytest.mark.req("T15")
+async def test_changed_file_is_asked_about_again(opened, tmp_path):
+    trust(tmp_path / "work")
+    (tmp_path / "work" / "AGENTS.md").write_text("Be long.")
+    app, _, clock = opened()
+    async with app.run_test() as pilot:
+        await until_asked(pilot, clock)
+        assert "Files changed: trust them?" in screen_text(app)
+        assert "AGENTS.md changed: 8 bytes, instructions" in screen_text(app)
+        await answer(pilot, clock, "t")
+        assert is_trusted(tmp_path / "work")
+
+
+async def test_trusted_folder_is_opened_without_a_question(opened, tmp_path):
+    trust(tmp_path / "work")
+    app, *_ = opened()
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await settle(pilot)
+        assert "AGENTS.md loaded" in screen_text(app)
+
+
+@pytest.mark.req("T20")
+async def test_text_that_is_being_typed_is_no_answer_and_none_is_lost(opened):
+    app, session, clock = opened()
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: "[t] trust" in screen_text(app))
+        await press(pilot, *"tcq")  # too soon after it appeared
+        assert app.chat.prompt.text == "tcq"
+        clock.now += 1
+        await press(pilot, "t")  # there is text in the prompt
+        assert app.chat.prompt.text == "tcqt"
+        await press(pilot, *["backspace"] * 4)
+        clock.now += 1
+        await press(pilot, *"tell")  # a letter that another one follows
+        clock.now += 1
+        await settle(pilot)
+        assert app.chat.prompt.text == "tell"
+        assert "[t] trust" in screen_text(app)
+        assert not is_trusted(session.workspace)
+
+
+async def test_other_keys_are_no_answer(opened):
+    app, session, clock = opened()
+    async with app.run_test() as pilot:
+        await until_asked(pilot, clock)
+        for key in ("enter", "y", "space", "tab"):
+            clock.now += 1
+            await press(pilot, key)
+            clock.now += 1
+            await settle(pilot)
+            assert "[t] trust" in screen_text(app), key
+        assert not is_trusted(session.workspace)
+
+
+async def test_escape_continues_without(opened):
+    app, session, clock = opened()
+    async with app.run_test() as pilot:
+        await until_asked(pilot, clock)
+        await press(pilot, "escape")
+        await until(pilot, lambda: app.chat.session is session)
+        assert not is_trusted(session.workspace)
+
+
+async def test_first_prompt_waits_for_the_answer(opened):
+    app, session, clock = opened("go")
+    async with app.run_test() as pilot:
+        await until_asked(pilot, clock)
+        assert session.sent == []
+        await answer(pilot, clock, "c")
+        await until(pilot, lambda: session.sent == ["go"])
+
+
+async def test_quit_closes_the_program_and_stores_no_answer(opened, home):
+    app, session, clock = opened("go")
+    async with app.run_test() as pilot:
+        await until_asked(pilot, clock)
+        await press(pilot, "q")
+        clock.now += 1
+        await until(pilot, lambda: not app.is_running or app._exit)
+    assert session.sent == []
+    assert not (home / "trust.toml").exists()
+
+
+async def test_broken_store_is_reported_and_nothing_is_trusted(opened, home):
+    home.mkdir()
+    (home / "trust.toml").write_text("nonsense")
+    app, *_ = opened()
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await settle(pilot)
+        text = " ".join(screen_text(app).split())
+        assert "so no folder is trusted" in text
+        assert "AGENTS.md ignored" in text
+
+
+async def test_command_changes_the_answer(opened, tmp_path):
+    trust(tmp_path / "work", trusted=False)
+    app, *_ = opened()
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await press(pilot, *"/trust", "enter")
+        await until(pilot, lambda: "Do not trust it" in screen_text(app))
+        assert "12 bytes, 1 hidden" in screen_text(app)
+        await press(pilot, "up", "enter")
+        await until(pilot, lambda: "AGENTS.md loaded" in screen_text(app))
+        assert is_trusted(tmp_path / "work")
+        await press(pilot, *"/trust", "enter")
+        await until(pilot, lambda: "Do not trust it" in screen_text(app))
+        await press(pilot, "down", "enter")
+        await until(pilot, lambda: "AGENTS.md ignored" in screen_text(app))
+        assert not is_trusted(tmp_path / "work")

@@ -1,0 +1,60 @@
+"""`/trust`: whether the files of the folder may configure the program."""
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+from yourtool.agent.commands.base import (
+    Choice,
+    Choose,
+    CommandResults,
+    SettingChanged,
+    SlashCommand,
+)
+from yourtool.agent.session.project_files import FolderTrust
+from yourtool.events.deltas import Notice
+from yourtool.permissions.trust import Trust
+
+if TYPE_CHECKING:
+    from yourtool.agent.runtime import Runtime
+    from yourtool.agent.session.session import Session
+
+_TRUST, _DECLINE = "trust", "decline"
+
+
+async def choose_trust(session: "Session", _runtime: "Runtime", _argument: str) -> CommandResults:
+    """`/trust`: show the files that would configure, and change the answer about them."""
+    if not session.trust.asks:
+        text = "The demo works in a copy of the folder, and uses none of its files."
+        yield Notice(level="info", text=text)
+        return
+    found = await asyncio.to_thread(session.trust.examine)
+    files = "; ".join(f"{each.name}: {found.describe(each)}" for each in found.files)
+    yield Choose(
+        f"Trust {found.folder}?",
+        (
+            Choice(_TRUST, "Trust the folder", files or "No file in it configures yourtool now."),
+            Choice(_DECLINE, "Do not trust it", "Its files are ignored."),
+        ),
+        then=partial(_store_answer, session, found),
+        current=_TRUST if found.status is Trust.TRUSTED else _DECLINE,
+    )
+
+
+async def _store_answer(session: "Session", shown: FolderTrust, choice: str) -> CommandResults:
+    is_trusted = choice == _TRUST
+    folder = await asyncio.to_thread(session.trust.answer, shown, trusted=is_trusted)
+    effect = "used from the next message on" if is_trusted else "not used"
+    names = ", ".join(f"`{each.name}`" for each in shown.files)
+    verb = "Trusted" if is_trusted else "Not trusted:"
+    yield Notice(level="info", text=f"{verb} {folder}." + f" {names}: {effect}." * bool(names))
+    yield SettingChanged("trust")
+
+
+COMMANDS = (
+    SlashCommand(
+        name="trust",
+        run=choose_trust,
+        summary="show which files of the folder configure yourtool, and trust the folder or not",
+    ),
+)

@@ -1,0 +1,63 @@
+"""Asks whether to trust the folder of a session before the session is shown."""
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from yourtool.errors import ConfigError
+from yourtool.tui.screens.chat import ChatScreen
+from yourtool.tui.widgets.notices import Greeting
+
+if TYPE_CHECKING:  # the core opens after the first paint
+    from yourtool.agent.session.project_files import FolderTrust, ProjectTrust
+
+_TALL = 16
+"""Height from which on a screen has space for the greeting and the question."""
+
+
+async def settle_trust(chat: ChatScreen, trust: "ProjectTrust") -> None:
+    """Ask about files that are new or changed, and show which files are used."""
+    found = await asyncio.to_thread(trust.examine)
+    if trust.asks and found.needs_answer:
+        await _ask(chat, trust, found)
+    await show_used_files(chat, trust)
+
+
+async def show_used_files(chat: ChatScreen, trust: "ProjectTrust") -> None:
+    """Update what the first screen shows about the files of the project."""
+    found = await asyncio.to_thread(trust.examine)
+    if found.problem and trust.asks:
+        chat.note("warning", found.problem)
+    chat.status.project_files = found.summary if trust.asks else ""
+    chat.refresh_status()
+
+
+async def _ask(chat: ChatScreen, trust: "ProjectTrust", found: "FolderTrust") -> None:
+    files = [(each.name, found.describe(each)) for each in found.files_by_importance]
+    chat.post_message(chat.AttentionNeeded("trust this folder?"))
+    with _space_for_question(chat):
+        choice = await chat.trust_question.ask(
+            str(found.folder), files, is_changed=found.is_changed
+        )
+    if choice == "quit":
+        chat.app.run_worker(chat.app.action_quit())
+        await asyncio.Event().wait()  # quitting cancels the task that opens the session
+    try:
+        await asyncio.to_thread(trust.answer, found, trusted=choice == "trust")
+    except ConfigError as error:
+        chat.note("error", f"The answer is not stored: {error}")
+
+
+@contextmanager
+def _space_for_question(chat: ChatScreen) -> Generator[None, None, None]:
+    """Hide the greeting on a low screen, and show in the status line what is waited for."""
+    greeting, status = chat.query_one(Greeting), chat.status
+    before, status.without_session = status.without_session, "waiting for your answer"
+    greeting.display = chat.app.size.height >= _TALL
+    chat.refresh_status()
+    try:
+        yield
+    finally:
+        greeting.styles.clear_rule("display")
+        status.without_session = before

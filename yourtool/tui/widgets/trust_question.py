@@ -1,0 +1,132 @@
+"""The question whether to trust a folder, above the prompt; letters answer it.
+
+The prompt keeps the focus, as below an approval prompt: only a single letter after a pause without
+keys is an answer, and everything else is text for the prompt.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias
+
+from textual import events
+from textual.content import Content
+
+from yourtool.text import printable
+from yourtool.tui.keystroke_guard import HOLD_SECONDS, KeystrokeGuard
+from yourtool.tui.widgets.prompt import Prompt
+from yourtool.tui.widgets.wrapped_widget import WrappedWidget
+
+TrustChoice: TypeAlias = Literal["trust", "decline", "quit"]
+
+_ANSWERS: dict[str, tuple[TrustChoice, str]] = {
+    "t": ("trust", "trust"),
+    "c": ("decline", "continue without"),
+    "q": ("quit", "quit"),
+}
+_MAX_FILES = 4
+"""Files that are named."""
+_MAX_FILES_SHORT = 3
+_SHORT = 16
+"""Rows of the screen below which the question is as short as possible."""
+
+
+class TrustQuestion(WrappedWidget):
+    """Names the files that would be used, and waits for an answer."""
+
+    DEFAULT_CSS = """
+    TrustQuestion {
+        border: round $warning;
+        border-title-color: $text-warning;
+        border-subtitle-color: $text-muted;
+        padding: 0 1;
+        .trust--name { color: $foreground; text-style: bold; }
+        .trust--about { color: $text-muted; }
+    }
+    """
+    COMPONENT_CLASSES = {"trust--name", "trust--about"}  # noqa: RUF012 - Textual's form
+
+    def __init__(self, prompt: Prompt, clock: Callable[[], float]) -> None:
+        super().__init__()
+        self.guard = KeystrokeGuard(clock)
+        self._prompt = prompt
+        self._answer: asyncio.Future[TrustChoice] | None = None
+        self._folder = ""
+        self._files: Sequence[tuple[str, str]] = ()
+
+    async def ask(
+        self, folder: str, files: Sequence[tuple[str, str]], *, is_changed: bool
+    ) -> TrustChoice:
+        """Return the answer; `files` are names and descriptions of what would be used.
+
+        `is_changed`: the user has answered for other contents of the files.
+        """
+        self._folder, self._files = folder, files
+        self.border_title = "Files changed: trust them?" if is_changed else "Trust this folder?"
+        self.border_subtitle = "press a letter"
+        self._answer = asyncio.get_running_loop().create_future()
+        self.guard.reset()
+        await self._prompt.screen.mount(self, before=self._prompt)
+        self.call_after_refresh(self.guard.mark_drawn)
+        try:
+            return await self._answer
+        finally:
+            self._answer = None
+            self._release_letter()
+            if self.is_running and self.is_attached:
+                await self.remove()
+
+    def intercept(self, event: events.Key | events.Paste) -> bool:
+        """Handle a key or paste before it is dispatched; True if it was consumed."""
+        is_ready = self.guard.seconds_until_ready == 0 and not self._prompt.text
+        self.guard.mark_keystroke()  # also before the question
+        if self._answer is None or self.app.screen is not self.screen:
+            return False
+        if self._release_letter() or not is_ready or not isinstance(event, events.Key):
+            return False
+        if event.key == "escape":
+            self._choose("decline")
+            return True
+        if event.character is None or event.character.lower() not in _ANSWERS:
+            return False
+        self.guard.hold_letter(event.character)
+        self.set_timer(HOLD_SECONDS, self._commit_held_letter)
+        return True
+
+    def rows(self, width: int) -> list[Content]:
+        """Draw the folder, its files and the answers."""
+        is_short = self.app.size.height < _SHORT
+        name, about = (self.get_visual_style(f"trust--{each}") for each in ("name", "about"))
+        shown = self._files[: _MAX_FILES_SHORT if is_short else _MAX_FILES]
+        rows = [
+            Content.assemble((printable(file), name), (f" {description}", about))
+            for file, description in shown
+        ]
+        if more := len(self._files) - len(shown):
+            rows.append(Content.styled(f"and {more:,} more", about))
+        if not is_short:
+            rows.insert(0, Content(printable(self._folder)))
+            rows.append(Content.styled("They are ignored unless you trust the folder.", about))
+        answers = (Content(f"[{key}] {label}  ") for key, (_, label) in _ANSWERS.items())
+        answer_rows = [next(answers)]
+        for each in answers:
+            if answer_rows[-1].cell_length + each.cell_length - 2 <= width:
+                answer_rows[-1] += each
+            else:
+                answer_rows.append(each)
+        return [row.truncate(width, ellipsis=True) for row in (*rows, *answer_rows)]
+
+    def _commit_held_letter(self) -> None:
+        if (letter := self.guard.accept_letter()) is not None:
+            self._choose(_ANSWERS[letter.lower()][0])
+        elif self.guard.held_letter is not None:
+            self.set_timer(HOLD_SECONDS / 4, self._commit_held_letter)
+
+    def _release_letter(self) -> bool:
+        """Pass a delayed letter to the prompt; return whether there was one."""
+        if letter := self.guard.release_letter():
+            self._prompt.insert_text(letter)
+        return bool(letter)
+
+    def _choose(self, choice: TrustChoice) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(choice)
