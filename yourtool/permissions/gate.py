@@ -1,6 +1,7 @@
 """The gate: which calls are allowed, which are denied, and which need an approval."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from yourtool.permissions.rules import (
     RuleVerdict,
     propose_rules,
 )
+from yourtool.permissions.shell.writes import find_protected_write
 from yourtool.tables import get_closest
 
 
@@ -76,6 +78,8 @@ class Gate:
             )
         if preview is not None and preview.protected:
             return GateDecision("ask")
+        if (place := _find_protected_write(subjects)) is not None:
+            return GateDecision("ask", f"it writes to `{place}`, a protected place")
         if RuleVerdict.UNCLEAR in verdicts:
             return GateDecision(
                 "ask", f"part of it cannot be checked against the deny rules for `{tool.name}`"
@@ -114,6 +118,12 @@ class Gate:
         if self.mode is Mode.AUTO:
             return True
         return self.mode is Mode.ACCEPT_EDITS and effects is SideEffects.WRITE
+
+
+def _find_protected_write(subjects: CallSubjects) -> str | None:
+    commands = (each for each in subjects.items if each.kind == "command")
+    found = (find_protected_write(each.text, Path(each.directory)) for each in commands)
+    return next((place for place in found if place is not None), None)
 
 
 def _build_asking_reason(judgements: Iterable[Judgement]) -> str:

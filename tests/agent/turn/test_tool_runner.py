@@ -158,6 +158,17 @@ async def test_deny_rule_overrides_an_allow_rule_without_approval(bench):
     assert not (bench.workspace / "x").exists()
 
 
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.AUTO])
+@pytest.mark.req("R-TOOL-07")
+async def test_command_that_writes_to_a_protected_place_asks_in_every_mode(bench, mode):
+    line = calls("shell", command="echo x > .git/hooks/pre-commit")
+    user, rules = User(DENY), RuleSet(allow=(Rule.parse("shell"),))
+    _, [failed] = await outcome(bench, line, rules=rules, confirm=user, mode=mode)
+    assert failed.error_class == "user_denied"
+    assert user.asked[0].rules == ()
+    assert user.asked[0].reason == "it writes to `.git/hooks/pre-commit`, a protected place"
+
+
 @pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.AUTO])
 @pytest.mark.parametrize(
     ("rule", "line"),

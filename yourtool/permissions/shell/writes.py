@@ -1,0 +1,185 @@
+"""The files that a command line visibly writes: targets of redirections, and of programs like `cp`.
+
+What a script or an interpreter writes is not visible in the line.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from pathlib import Path
+
+from yourtool.permissions.globs import matches_glob
+from yourtool.permissions.protected_places import is_protected
+from yourtool.permissions.shell.denials import SHELLS, WRAPPERS
+from yourtool.permissions.shell.syntax import Node, iter_nodes, parse, text_of, word_of
+
+_WRITERS = frozenset(
+    {
+        "bsdtar", "chattr", "chgrp", "chmod", "chown", "cp", "dd", "gcp", "ginstall", "gmv",
+        "install", "link", "ln", "mkdir", "mkfifo", "mknod", "mktemp", "mv", "patch", "rename",
+        "rm", "rmdir", "rsync", "scp", "setfacl", "shred", "sponge", "tee", "touch", "truncate",
+        "unlink", "vim", "vi", "nano", "ed", "ex", "emacs",
+    }
+)  # fmt: skip
+"""Programs that write, create, replace or remove the files in their arguments."""
+_EDITORS_IN_PLACE = frozenset({"gsed", "perl", "ruby", "sed"})
+_OUTPUT_OPTIONS = ("-o", "-O", "--output", "--output-document", "--outfile", "--target-directory")
+_WRITING_OPERATORS = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
+_MAX_DEPTH = 8
+_PATH = re.compile(r"[\w.~/:-]+")
+_GLOB = re.compile(r"[*?\[]")
+_READING_GIT_CONFIG = frozenset(
+    {
+        "-l",
+        "--list",
+        "list",
+        "get",
+        "get-all",
+        "--get",
+        "--get-all",
+        "--get-regexp",
+    }
+)
+_EDIT = ("-e", "--edit", "edit")
+_GIT_OPTIONS_WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
+
+
+def find_protected_write(line: str, root: Path) -> str | None:
+    """Return the first protected place that a line visibly writes to, as the line names it.
+
+    `root`: the workspace, where the line runs.
+    """
+    directories = [root]
+    for target in _iter_targets(line, directories, depth=0):
+        if any(_is_protected(target, each, root) for each in directories):
+            return target
+    return None
+
+
+def _iter_targets(line: str, directories: list[Path], depth: int) -> Iterator[str]:
+    """Yield words that name written files; adds the directories that a line enters."""
+    if depth > _MAX_DEPTH or (tree := parse(line)) is None or tree.has_error:
+        yield from _PATH.findall(line)  # not understood, so each path may be written to
+        return
+    for node in iter_nodes(tree):
+        if node.type == "file_redirect":
+            yield from _iter_redirected(node)
+        elif node.type == "command":
+            words = [_read(each) for each in node.children if each.type not in _NO_WORDS]
+            yield from _iter_written(words, directories)
+            if _has_shell(words):
+                for word in words[1:]:
+                    if re.search(r"[\s;&|<>]", word):
+                        yield from _iter_targets(word, directories, depth + 1)
+
+
+_NO_WORDS = ("variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect")
+
+
+def _iter_redirected(node: Node) -> Iterator[str]:
+    operators = {each.type for each in node.children}
+    if not operators & _WRITING_OPERATORS:
+        return
+    for each in node.children:
+        if each.type not in (*_WRITING_OPERATORS, "file_descriptor", "number"):
+            yield _read(each)
+
+
+def _iter_written(words: Sequence[str], directories: list[Path]) -> Iterator[str]:
+    if not words:
+        return
+    name = _name(words[0])
+    if name in ("cd", "pushd") and len(words) > 1:
+        directories.append(directories[-1] / words[-1])
+    starts = range(len(words)) if name in WRAPPERS else (0,)
+    for at in starts:
+        yield from _iter_written_by(_name(words[at]), words[at + 1 :])
+
+
+def _iter_written_by(name: str, arguments: Sequence[str]) -> Iterator[str]:
+    if name == "git":
+        yield from _iter_written_by_git(arguments)
+    elif name in _WRITERS or (name in _EDITORS_IN_PLACE and any(map(_edits, arguments))):
+        for word in arguments:
+            yield word if word[:1] != "-" else re.sub(r"^--?[\w-]*=?", "", word)
+            if "=" in word:
+                yield word.partition("=")[2]
+    else:
+        for option, value in zip(arguments, [*arguments[1:], ""], strict=False):
+            if option in _OUTPUT_OPTIONS:
+                yield value
+            elif option.startswith("--") and option.partition("=")[0] in _OUTPUT_OPTIONS:
+                yield option.partition("=")[2]
+
+
+def _iter_written_by_git(arguments: Sequence[str]) -> Iterator[str]:
+    rest = list(arguments)
+    while rest and rest[0].startswith("-"):
+        del rest[: 2 if rest[0] in _GIT_OPTIONS_WITH_VALUE else 1]
+    if not rest:
+        return
+    if rest[0] == "config" and _READING_GIT_CONFIG.isdisjoint(rest):
+        places = ("--global", "--local", "--system", "--worktree")
+        if len([word for word in rest[1:] if word not in places]) != 1 or rest[-1] in _EDIT:
+            yield ".git/config"
+    elif rest[0] in ("mv", "rm"):
+        yield from rest[1:]
+
+
+def _edits(option: str) -> bool:
+    return re.match(r"-[a-zA-Z0-9]*i|--in-place", option) is not None
+
+
+def _has_shell(words: Sequence[str]) -> bool:
+    names = takewhile(lambda name: name != "-c", map(_name, words))
+    return bool(words) and (_name(words[0]) == "eval" or not SHELLS.isdisjoint(names))
+
+
+def _is_protected(target: str, directory: Path, root: Path) -> bool:
+    if not target or target == "-" or "\0" in target:
+        return False
+    if any(is_protected(_relative(each, root)) for each in (target, str(directory / target))):
+        return True
+    folder, _, pattern = target.rpartition("/")
+    if _GLOB.search(folder):
+        return any(_matches_protected(part) for part in target.split("/"))
+    if _GLOB.search(pattern):
+        if "[" in pattern and pattern.startswith("."):
+            return True
+        try:
+            names = os.listdir(directory / folder)  # noqa: PTH208 - only the names are needed
+        except OSError:
+            names = []
+        matching = (each for each in names if "[" in pattern or matches_glob(pattern, each))
+        hidden = pattern.startswith(".")
+        return any(
+            _is_protected_path(directory / folder / each, root)
+            for each in matching
+            if hidden or not each.startswith(".")
+        )
+    return _is_protected_path(directory / target, root)
+
+
+def _is_protected_path(path: Path, root: Path) -> bool:
+    return is_protected(_relative(os.path.realpath(path), root))
+
+
+def _matches_protected(pattern: str) -> bool:
+    """Whether a part of a path may become the name of a directory with programs or settings."""
+    return _GLOB.search(pattern) is not None and pattern.startswith((".", "?", "["))
+
+
+def _relative(path: str, root: Path) -> str:
+    normal = os.path.normpath(path)
+    return normal.removeprefix(f"{root}/")
+
+
+def _read(node: Node) -> str:
+    """Return a word, as it is written where the shell expands it."""
+    word = word_of(node)
+    return text_of(node).replace('"', "").replace("'", "") if word is None else word.text
+
+
+def _name(word: str) -> str:
+    return word.rpartition("/")[2]
