@@ -99,6 +99,69 @@ def children(pid):
     return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def program_below(shell):
+    [supervisor] = children(shell)
+    [guardian] = children(supervisor)
+    [program] = children(guardian)
+    return program
+
+
+def wait_until_stopped(pid):
+    for _ in range(400):
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("T"):
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"process {pid} did not stop")
+
+
+def test_ctrl_c_before_the_terminal_is_taken_back_clears_the_prompt(work, home):
+    env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
+    with (
+        ProviderServer() as server,
+        Terminal(SHELL, cwd=work, env={**env, **server.environment}) as terminal,
+    ):
+        open_in_shell(terminal)
+        program = program_below(terminal.process.pid)
+        terminal.send("a draft")
+        terminal.wait("a draft")
+        terminal.send("\x1a")
+        terminal.wait("Stopped")
+        os.kill(
+            program, signal.SIGINT
+        )  # what the terminal sends while its settings are the shell's
+        terminal.screen.reset()
+        terminal.send("fg; echo left with $?\r")
+        terminal.wait("Say what to do", lambda screen: "a draft" not in screen)
+        terminal.say("/quit")
+        terminal.wait("left with 0")
+
+
+def test_program_in_the_background_stops_until_fg_shows_it_again(work, home):
+    env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
+    with (
+        ProviderServer() as server,
+        Terminal(SHELL, cwd=work, env={**env, **server.environment}) as terminal,
+    ):
+        open_in_shell(terminal)
+        [supervisor] = children(terminal.process.pid)
+        terminal.send("a draft")
+        terminal.wait("a draft")
+        terminal.send("\x1a")
+        terminal.wait("Stopped")
+        terminal.send("bg\r")
+        terminal.wait(r"yourtool &")
+        wait_until_stopped(supervisor)
+        terminal.say("echo the shell $((40 + 2)) works")
+        terminal.wait("the shell 42 works")
+        terminal.screen.reset()
+        terminal.send("fg; echo left with $?\r")
+        terminal.wait("a draft", "Shift.Tab mode")
+        terminal.send(" stays\x15")
+        terminal.wait("Say what to do")
+        terminal.say("/quit")
+        terminal.wait("left with 0")
+
+
 def test_shell_gets_its_terminal_back_when_the_supervisor_is_killed(work, home):
     env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
     with (

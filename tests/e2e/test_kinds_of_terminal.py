@@ -44,6 +44,17 @@ def show_all_colours(terminal):
     assert terminal.end() == 0
 
 
+def test_program_in_gnu_screen_does_not_use_the_mouse(work, home):
+    """Otherwise `screen` keeps Esc until the next key."""
+    with (
+        ProviderServer() as server,
+        Terminal(YOURTOOL, cwd=work, env={**home, **server.environment, "STY": "1.a"}) as terminal,
+    ):
+        terminal.wait(READY)
+    assert b"\x1b[?1004h" in terminal.output
+    assert re.search(rb"\x1b\[\?100[0235]h", bytes(terminal.output)) is None
+
+
 @pytest.mark.parametrize(
     ("variables", "arguments"),
     [({"NO_COLOR": "1"}, ()), ({"NO_COLOR": "", "COLORTERM": "truecolor"}, ("--no-color",))],

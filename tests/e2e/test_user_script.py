@@ -1,163 +1,315 @@
 """A user does ordinary things one after the other; after each, screen, session and focus are right.
 
-A round has 20 actions. The long version plays ten rounds in one session, with pauses between 0 and
-300 ms before each action; `SOAK_RUNS` is the number of its runs.
+The long version plays three rounds, more than 200 actions, in one session, in a plain terminal, in
+tmux and in screen, with pauses between 0 and 300 ms before each action. `SOAK_RUNS` is the number
+of its runs in each of them.
 """
 
+import itertools
 import os
 import random
 import shlex
 import sqlite3
 import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from threading import Event
 
 import pytest
 
+from tests.e2e.multiplexers import PLACES, Place, open_shell
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
-ROUNDS = 10
+ROUNDS = 3
+FEWEST_ACTIONS = 200
+LONGEST_PAUSE = 0.3
 IN_PROMPT = r"Shift.Tab mode"
+IN_BUSY_PROMPT = r"Enter queues"
 IN_TRANSCRIPT = r"Tab back"
-SHELL = ("/bin/bash", "--norc", "--noprofile", "-i")
+IN_QUEUE = r"remove"
+STEERING, WAITING = "After the next tool call", "After this turn"
+CTRL_O, CTRL_X, ESCAPE, UP, DOWN = "\x0f", "\x18", "\x1b", "\x1b[A", "\x1b[B"
+ALT_UP, DELETE, PAGE_UP, CTRL_END = "\x1b[1;3A", "\x1b[3~", "\x1b[5~", "\x1b[1;5F"
+CTRL_ENTER = "\x1b[13;5u"
+QUERIES = (
+    "SELECT count(*) FROM sessions",
+    "SELECT count(*) FROM tool_calls WHERE status = 'succeeded'",
+)
+PROMPTS = """
+    SELECT json_extract(content_json, '$[0].text') FROM messages WHERE role = 'user'
+    ORDER BY id
+"""
 
 
+def without(text: str) -> Callable[[str], bool]:
+    return lambda screen: text not in screen
+
+
+def in_order(*texts: str) -> Callable[[str], bool]:
+    """A sign: each of these texts is on the screen, below or right of the one before."""
+
+    def is_shown(screen: str) -> bool:
+        places = [screen.rfind(text) for text in texts]
+        return -1 not in places and places == sorted(places)
+
+    return is_shown
+
+
+@dataclass
 class User:
     """Does things in a terminal and checks their effects."""
 
-    def __init__(self, terminal: Terminal, server: ProviderServer, home: Path, pauses) -> None:
-        self.terminal, self.server, self._home, self._pauses = terminal, server, home, pauses
-        self.actions = self.prompts = self.calls = 0
+    terminal: Terminal
+    server: ProviderServer
+    home: Path
+    pause: Callable[[], float]
+    place: str
+    actions: int = 0
+    prompts: list[str] = field(default_factory=list)
+    """What the session has stored of the user, in order."""
+    calls: int = 0
 
-    def act(self, keys: str, *signs: str, paste: bool = False) -> None:
+    def act(self, keys: str, *signs: str | Callable[[str], bool], paste: bool = False) -> None:
         """Press keys and wait until all signs are on the screen."""
-        self.terminal.read(self._pauses())
+        self.terminal.read(self.pause())
         self.actions += 1
         (self.terminal.paste if paste else self.terminal.send)(keys)
         self.terminal.wait(*signs)
 
-    def send(self, text: str, reply: Reply, *signs: str) -> None:
+    def type(self, text: str, sign: str = "") -> None:
+        """Type a text into the prompt."""
+        self.act(text, lambda screen: (sign or text) in screen)
+
+    def send(self, text: str, reply: Reply, *signs: str | Callable[[str], bool]) -> None:
         """Send a prompt, which gets a reply."""
         self.server.script.append(reply)
-        self.prompts += 1
-        self.act(text, lambda screen: text in screen)
+        self.prompts.append(text)
+        self.type(text)
         self.act("\r", *signs)
+
+    def allow(self, *signs: str) -> None:
+        """Allow a call once."""
+        self.calls += 1
+        self.terminal.read(self.pause())
+        self.actions += 1
+        self.terminal.answer("a")
+        self.terminal.wait(*signs)
 
     def check_session(self) -> None:
         """Wait until the stored session has every prompt and every finished call, once."""
-        expected = (1, self.prompts, self.calls)
+        expected = (1, self.calls, self.prompts)
         for _ in range(400):
             if (found := self._stored()) == expected:
                 return
             time.sleep(0.05)
-        raise AssertionError(f"sessions, prompts, calls: stored {found}, expected {expected}")
+        raise AssertionError(f"sessions, calls, prompts: stored {found}, expected {expected}")
 
-    def _stored(self) -> tuple[int, ...]:
-        with sqlite3.connect(f"file:{self._home}/data/sessions.db?mode=ro", uri=True) as database:
-            return tuple(database.execute(query).fetchone()[0] for query in QUERIES)
-
-
-QUERIES = (
-    "SELECT count(*) FROM sessions",
-    "SELECT count(*) FROM messages WHERE role = 'user'",
-    "SELECT count(*) FROM tool_calls WHERE status = 'succeeded'",
-)
+    def _stored(self) -> tuple[int, int, list[str]]:
+        with sqlite3.connect(f"file:{self.home}/data/sessions.db?mode=ro", uri=True) as database:
+            sessions, calls = (database.execute(query).fetchone()[0] for query in QUERIES)
+            said = database.execute(PROMPTS).fetchall()
+            return sessions, calls, [row[0] for row in said]
 
 
-def play_round(user: User, number: int) -> None:
-    """Do 20 things."""
-    terminal, mark = user.terminal, f"n{number}"
-    user.act(f"a draft {mark}", f"a draft {mark}")
-    user.act("\x03", IN_PROMPT, lambda screen: f"a draft {mark}" not in screen)
+def held_reply(text: str, calls: Sequence[tuple[str, dict[str, str]]] = ()) -> tuple[Reply, Event]:
+    """Return a reply that comes when its event is set."""
+    event = Event()
+    return Reply(text, calls, before_piece=event.wait), event
+
+
+def talk(user: User, mark: str) -> None:
+    """Write, throw away, send, scroll."""
+    user.type(f"a draft {mark}")
+    user.act("\x03", IN_PROMPT, without(f"a draft {mark}"))
     lines = "".join(f"{mark} line {each}\n" for each in range(30))
-    user.send(
-        f"talk {mark}", Reply(f"Said {mark}.\n\n```\n{lines}```"), f"{mark} line 29", IN_PROMPT
-    )
+    reply = Reply(f"Said {mark}.\n\n```\n{lines}```")
+    user.send(f"talk {mark}", reply, f"{mark} line 29", IN_PROMPT)
     user.check_session()
-    user.act("\x1b[5~", f"{mark} line [1-9]\\b", lambda screen: f"{mark} line 29" not in screen)
-    user.act("\x1b[1;5F", f"{mark} line 29", IN_PROMPT)
+    user.act(PAGE_UP, f"{mark} line [1-9]\\b", without(f"{mark} line 29"))
+    user.act(CTRL_END, f"{mark} line 29", IN_PROMPT)
+
+
+def search(user: User, mark: str) -> None:
+    """Search the transcript."""
     user.act("\t", IN_TRANSCRIPT)
     user.act("/", "Enter")
     user.act(f"{mark} line 3", rf"/{mark} line 3 .*of")
     user.act("\r", IN_TRANSCRIPT, "n next")
-    user.act("\x1b", IN_TRANSCRIPT, lambda screen: "n next" not in screen)
+    user.act(ESCAPE, IN_TRANSCRIPT, without("n next"))
     user.act("\t", IN_PROMPT)
-    user.act(f"{mark} pasted\n" * 30, r"\[Pasted text #\d+: 3[01] lines\]", paste=True)
+
+
+def paste_and_resize(user: User, mark: str) -> None:
+    """Send a long paste, which is folded, and change the size of the window."""
+    pasted = f"{mark} pasted\n" * 30
+    user.act(pasted, r"\[Pasted text #\d+: 3[01] lines\]", paste=True)
     user.server.script.append(Reply(f"Read {mark}."))
-    user.prompts += 1
-    user.act("\r", f"Read {mark}", IN_PROMPT)
+    user.prompts.append(pasted)
+    user.act("\r", f"Read {mark}", r"… \d+ more lines \(Ctrl\+O\)", IN_PROMPT)
     user.check_session()
     for columns, rows in ((40, 12), (120, 40), (100, 30)):
-        terminal.resize(columns, rows)
-        terminal.wait(f"Read {mark}", "claude")
-    user.actions += 1
-    terminal.wait(IN_PROMPT)
+        user.terminal.resize(columns, rows)
+        user.actions += 1
+        user.terminal.wait(f"Read {mark}", "claude")
+    user.type("typed")
+    user.act("\x03", IN_PROMPT, without("typed"))
 
 
-def play_calls(user: User, number: int) -> None:
-    """Approve, queue, interrupt, and use the history."""
-    terminal, mark = user.terminal, f"c{number}"
-    call = Reply("I run it.", [("shell", {"command": f"echo ran-{mark}"})])
-    user.send(f"run {mark}", call, "Run this command", f"echo ran-{mark}")
+def approve_and_fold(user: User, mark: str) -> None:
+    """Allow a command; open and fold its output, with everything and then, once found, alone."""
+    call = ("shell", {"command": f"seq -f {mark}-row-%g 16"})
+    user.send(f"run {mark}", Reply("I run it.", [call]), "Run this command", f"{mark}-row-%g")
     user.server.script.append(Reply(f"It ran {mark}."))
-    terminal.answer("a")
-    user.actions, user.calls = user.actions + 1, user.calls + 1
-    terminal.wait(f"It ran {mark}", IN_PROMPT)
+    folded, opened = r"… \d+ more lines", f"{mark}-row-9"
+    user.allow(f"It ran {mark}", folded, IN_PROMPT)
     user.check_session()
+    user.act(CTRL_O, opened, f"It ran {mark}", IN_PROMPT)
+    user.act(CTRL_O, folded, without(opened), f"It ran {mark}", IN_PROMPT)
+    user.act("\t", IN_TRANSCRIPT)
+    user.act("/", "Enter")
+    user.act(f"{mark}-row-16", rf"/{mark}-row-16 .*1 of 1")
+    user.act("\r", IN_TRANSCRIPT, "n next")
+    user.act(ESCAPE, IN_TRANSCRIPT, without("n next"))
+    user.act("\r", opened, IN_TRANSCRIPT)
+    user.act("\r", folded, without(opened), IN_TRANSCRIPT)
+    user.act("x", "│ x", IN_PROMPT)
+    user.act("\x7f", without("│ x"), IN_PROMPT)
+
+
+def queue(user: User, mark: str) -> None:
+    """Queue four messages; edit, remove, reorder them; then they are sent in this order."""
+    reply, arrives = held_reply(f"Held {mark}.")
+    user.send(f"wait {mark}", reply, "Esc to interrupt")
+    first, second, third, fourth = (f"{each} {mark}" for each in ("one", "two", "three", "four"))
+    for number, text in enumerate((first, second, third, fourth), 1):
+        user.type(text)
+        user.act("\r", WAITING, rf"{number}\. {text}", IN_BUSY_PROMPT)
+    user.act(UP, f"│ {fourth}", without(f"4. {fourth}"))
+    user.type(" edited", f"{fourth} edited")
+    fourth += " edited"
+    user.act("\r", rf"4\. {fourth}", IN_BUSY_PROMPT)
+    user.act(CTRL_X, IN_QUEUE)
+    user.act(ALT_UP, rf"3\. {fourth}", rf"4\. {third}", IN_QUEUE)
+    user.act(UP, IN_QUEUE)
+    user.act(DELETE, without(f"2. {second}"), rf"2\. {fourth}", IN_QUEUE)
+    user.act(ESCAPE, IN_BUSY_PROMPT)
+    user.server.script += [Reply(f"Answer {each} {mark}.") for each in range(3)]
+    user.prompts += [first, fourth, third]
+    user.actions += 1
+    arrives.set()
+    user.terminal.wait(f"Answer 2 {mark}", IN_PROMPT, without(WAITING))
+    user.check_session()
+
+
+def steer(user: User, mark: str) -> None:
+    """Send a message to the running turn, with the key where the terminal has it, and `/steer`."""
+    reply, arrives = held_reply("I look.", [("read_file", {"path": "README.md"})])
+    user.send(f"look {mark}", reply, "Esc to interrupt")
+    user.type(f"also {mark}")
+    if user.place == "plain":
+        user.act(CTRL_ENTER, STEERING, rf"1\. also {mark}", IN_BUSY_PROMPT)
+    else:
+        user.act("\r", WAITING, rf"1\. also {mark}", IN_BUSY_PROMPT)
+        user.type("/steer")
+        user.act("\r", STEERING, rf"1\. also {mark}", without(WAITING), IN_BUSY_PROMPT)
+    user.type(f"/steer and {mark}")
+    user.act("\r", STEERING, rf"2\. and {mark}", IN_BUSY_PROMPT)
+    user.server.script.append(Reply(f"Looked {mark}."))
+    user.prompts += [f"also {mark}", f"and {mark}"]
+    user.calls += 1
+    user.actions += 1
+    arrives.set()
+    user.terminal.wait(in_order(f"also {mark}", f"and {mark}", f"Looked {mark}"), IN_PROMPT)
+    user.terminal.wait(without(STEERING))
+    user.check_session()
+
+
+def interrupt_and_recall(user: User, mark: str) -> None:
+    """Stop a reply, and use the history."""
     slow = Reply("word " * 400 + "end", pause=0.05, words_at_once=1)
     user.send(f"slow {mark}", slow, "Esc to interrupt", "word word")
-    user.act("\x1b", "stopped by you", IN_PROMPT)
-    user.act("\x1b[A", lambda screen: screen.count(f"slow {mark}") > 1)
-    user.act("\x1b[B", IN_PROMPT)
+    user.act(ESCAPE, "stopped by you", IN_PROMPT)
+    user.act(UP, lambda screen: screen.count(f"slow {mark}") > 1)
+    user.act(DOWN, IN_PROMPT, lambda screen: screen.count(f"slow {mark}") == 1)
     user.check_session()
 
 
-def suspend_and_resume(user: User) -> None:
+def suspend_and_resume(user: User, mark: str) -> None:
     """Go to the shell and back, with a draft in the prompt."""
-    user.act("stays", "stays")
+    draft = f"stays {mark}"
+    user.type(draft)
     user.act("\x1a", "Stopped", "shell>")
-    user.terminal.screen.reset()
-    user.act("fg\r", "stays", "claude")
-    user.act(" here", "stays here")
-    user.act("\x03", IN_PROMPT, lambda screen: "stays here" not in screen)
+    user.act("clear\r", without("Stopped"), "shell>")
+    user.act("fg\r", draft, "claude", IN_PROMPT)
+    user.act(" here", f"{draft} here")
+    user.act("\x03", IN_PROMPT, without(f"{draft} here"))
+
+
+PARTS = (
+    talk,
+    search,
+    paste_and_resize,
+    approve_and_fold,
+    queue,
+    steer,
+    interrupt_and_recall,
+    suspend_and_resume,
+)
 
 
 def leave_and_continue(user: User) -> None:
     """Quit, and continue the session."""
     user.act("\x04", "shell>")
-    user.terminal.screen.reset()
+    user.act("clear\r", without("Resume"), "shell>")
     user.act(f"{shlex.join(YOURTOOL)} --continue\r", "stopped by you", IN_PROMPT)
     user.send("again", Reply("Here again."), "Here again", IN_PROMPT)
     user.check_session()
     user.act("\x04", "shell>")
 
 
-def play(work: Path, home: Path, rounds: int, longest_pause: float, seed: int) -> int:
-    """Play a session in a shell; return the number of actions."""
-    chance = random.Random(seed)
+@contextmanager
+def user_at(place: Place, folder: Path, work: Path, pause: Callable[[], float]) -> Iterator[User]:
+    """A user who has just started the program in a shell."""
+    folder.mkdir()
+    home = folder / "home"
     env = {"YOURTOOL_HOME": str(home), "PS1": "shell> ", "HISTFILE": "/dev/null"}
     with (
         ProviderServer() as server,
-        Terminal(SHELL, cwd=work, env={**env, **server.environment}) as terminal,
+        open_shell(place, folder, work, {**env, **server.environment}) as terminal,
     ):
         terminal.wait("shell>")
         terminal.send(f"{shlex.join(YOURTOOL)}\r")
         terminal.wait("anthropic:", IN_PROMPT)
-        user = User(terminal, server, home, lambda: chance.uniform(0, longest_pause))
-        for number in range(rounds):
-            play_round(user, number)
-            play_calls(user, number)
-            suspend_and_resume(user)
-        leave_and_continue(user)
-    return user.actions
+        yield User(terminal, server, home, pause, place)
 
 
 def test_screen_session_and_focus_are_right_after_each_action_of_a_user(work, tmp_path):
-    assert play(work, tmp_path / "home", 1, 0, 0) >= 20
+    with user_at("plain", tmp_path / "plain", work, lambda: 0) as user:
+        for part in (paste_and_resize, approve_and_fold, queue, steer, interrupt_and_recall):
+            part(user, "n0")
+        leave_and_continue(user)
+
+
+@pytest.mark.parametrize("place", ["tmux", "screen"])
+def test_steering_and_suspension_work_in_a_multiplexer(place, work, tmp_path):
+    with user_at(place, tmp_path / place, work, lambda: 0) as user:
+        for part in (steer, suspend_and_resume):
+            part(user, "n0")
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(36_000)
-def test_long_script_has_the_same_effects_with_random_pauses(work, tmp_path):
+@pytest.mark.parametrize("place", PLACES)
+def test_long_script_has_the_same_effects_with_random_pauses(place, work, tmp_path):
     for run in range(int(os.environ.get("SOAK_RUNS", "3"))):
-        assert play(work, tmp_path / f"home-{run}", ROUNDS, 0.3, run) >= 200
+        chance = random.Random(run)
+        folder = tmp_path / f"{place}-{run}"
+        with user_at(place, folder, work, partial(chance.uniform, 0, LONGEST_PAUSE)) as user:
+            for number, part in itertools.product(range(ROUNDS), PARTS):
+                part(user, f"n{number}")
+            leave_and_continue(user)
+            assert user.actions >= FEWEST_ACTIONS

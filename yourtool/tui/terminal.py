@@ -4,15 +4,19 @@ Sequences: https://invisible-island.net/xterm/ctlseqs/ctlseqs.html (OSC 2, XTWIN
 https://iterm2.com/documentation-escape-codes.html (OSC 9).
 """
 
+import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from textual import events
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from yourtool.terminal_modes import is_in_foreground
 from yourtool.text import printable
 from yourtool.tui.keyboard import read_keys
 from yourtool.tui.terminal_background import BackgroundReplyFilter
@@ -42,8 +46,14 @@ class OutputDriver(LinuxDriver):
         if sys.__stdout__ is not None:
             sys.__stdout__.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]  # a text stream
             self._file = sys.__stdout__
+        if (
+            "STY" in os.environ
+        ):  # GNU screen keeps Esc until the next key if a program uses the mouse
+            self._mouse = False
         self._is_suspended = False
         self._is_released = False
+        self._interrupt_handler: Any = None
+        self._is_interrupted = False
         self.is_early_prompt_shown = False
         """Whether the terminal shows the early prompt; set before the driver starts."""
         self._can_read = threading.Event()
@@ -134,7 +144,13 @@ class OutputDriver(LinuxDriver):
         super().stop_application_mode()
 
     def suspend_application_mode(self) -> None:
-        """Release the terminal to a shell or another program."""
+        """Release the terminal to a shell or another program.
+
+        Its settings are those of the shell until it is taken back: Ctrl+C sends a signal that
+        would end this program.
+        """
+        self._is_interrupted = False
+        self._interrupt_handler = signal.signal(signal.SIGINT, self._note_interrupt)
         super().suspend_application_mode()
         self._is_released = True
 
@@ -142,16 +158,30 @@ class OutputDriver(LinuxDriver):
         """Take the terminal back; it has to be painted again."""
         self._is_released = False
         super().resume_application_mode()
+        signal.signal(signal.SIGINT, self._interrupt_handler)
+
+    def _note_interrupt(self, *_: Any) -> None:
+        self._is_interrupted = True
 
     def _sigtstp_application(self, *arguments: Any) -> None:
         self._is_suspended = True
         super()._sigtstp_application(*arguments)
 
     def _sigcont_application(self, *arguments: Any) -> None:
-        """Resume once, although both the shell and the supervisor send SIGCONT."""
+        """Resume once, although both the shell and the supervisor send SIGCONT.
+
+        In the background, stop again, because shells send nothing to a running program that they
+        move to the foreground. A Ctrl+C since the shell resumed the program, but before the
+        terminal was taken back, is a key like any other.
+        """
+        if self._is_suspended and not is_in_foreground():
+            os.kill(os.getpid(), signal.SIGSTOP)
+            return
         if self._is_suspended:
             self._is_suspended = False
             super()._sigcont_application(*arguments)
+            if self._is_interrupted:
+                self.process_message(events.Key("ctrl+c", "\x03"))
         self._app.refresh(layout=True)  # the shell overwrote the screen
 
 
