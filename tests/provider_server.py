@@ -71,6 +71,9 @@ class ProviderServer:
         self.requests: list[tuple[str, dict[str, Any]]] = []
         """Path and body of every request so far."""
         self.keys: list[str] = []
+        """Of every request to a model."""
+        self.get_headers: list[str] = []
+        """The headers of every GET request."""
         self._asked: list[tuple[str, str]] = []  # model and `anthropic-beta` of each request
         self._lock = threading.Lock()
         outer = self
@@ -82,6 +85,7 @@ class ProviderServer:
                 outer._answer(self)
 
             def do_GET(self) -> None:
+                outer.get_headers.append(str(self.headers))
                 body = b'{"data": []}'
                 self.send_response(200)
                 self.send_header("content-length", str(len(body)))

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.usefixtures("own_logging")
     [
         "sessions check",
         "permissions", "permissions check ls", "permissions list --json", "cost", "cost --by day",
-        "completion", "completion bash", "acp", "auth list", "mcp list", "import settings",
+        "completion", "completion bash", "acp", "mcp list", "import settings",
     ],
 )  # fmt: skip
 @pytest.mark.req("R-CLI-01")

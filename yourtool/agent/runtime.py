@@ -67,7 +67,7 @@ class Runtime:
         self.paths = paths
         self.options = options
         self.config = config
-        self.credentials = Credentials(paths)
+        self.credentials = Credentials(paths).read_keychain()
         self.catalogue = Catalogue.load(paths)
         self.registry = Registry(config, self.credentials, interactive=options.interactive)
         self.availability = Availability()

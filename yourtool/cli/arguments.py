@@ -25,7 +25,9 @@ class Arguments(Struct, frozen=True, kw_only=True):
     """`models --probe`: query the providers and the usual local ports."""
     id: str = ""
     words: tuple[str, ...] = ()
-    """The words after `trust`."""
+    """The words after `trust`, or after the action of `auth`."""
+    in_keychain: bool = False
+    """`auth set --keychain`."""
     query: str = ""
     """The words of `sessions search`."""
     file: Path | None = None
@@ -84,6 +86,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         json=options.get("json", False),
         probe=options.get("probe", False),
         id=options.get("id", ""),
+        in_keychain=options.get("in_keychain", False),
         words=tuple(options.get("words", ())),
         query=" ".join(options.get("query", ())),
         file=options.get("file"),

@@ -14,20 +14,20 @@ from yourtool.config import Mode
 from yourtool.errors import UsageError
 from yourtool.models import EFFORTS
 
-COMMANDS = ("sessions", "models", "route", "trust", "config", "doctor")
+COMMANDS = ("sessions", "models", "route", "trust", "auth", "config", "doctor")
 _UNIMPLEMENTED = {
     "yourtool sessions check": "",
     "yourtool permissions": "; `--allow` and `--deny` set rules for one run",
     "yourtool cost": "; `/cost` in the interface and `yourtool sessions list` show costs",
     "yourtool completion": "",
     "yourtool acp": "; `yourtool -p` runs a prompt without the interface",
-    "yourtool auth": "; `/key` in the interface stores a key",
     "yourtool mcp": "",
     "yourtool import": "; `yourtool sessions import` imports an exported session",
 }
 """Commands that users may expect, with the closest alternative."""
 _CLOSENESS = 0.7
 """Minimum similarity of a word to a command to be reported as a mistyped command."""
+AUTH_ACTIONS = "list|set|remove|test"
 OUTPUT_FORMATS = ("text", "json", "stream-json")
 
 
@@ -135,6 +135,16 @@ def build_parser() -> Parser:
         help="trust a folder (default: the current one), list all, or forget one",
     )
     _add_command_options(trust)
+    auth = commands.add_parser("auth", help="list, store, remove and test API keys")
+    auth.add_argument("action", choices=("list", "set", "remove", "test"), metavar=AUTH_ACTIONS)
+    auth.add_argument("words", nargs="*", metavar="PROVIDER", help="such as `anthropic`")
+    auth.add_argument(
+        "--keychain",
+        dest="in_keychain",
+        action="store_true",
+        help="with `set`: store the key in the system's keychain, not in a file",
+    )
+    _add_command_options(auth)
     config = commands.add_parser("config", help="show and check settings and their sources")
     config.add_argument("action", choices=("show", "path", "check"), metavar="show|path|check")
     _add_command_options(config)

@@ -149,8 +149,10 @@ class Registry:
         finally:
             await transport.close()
 
-    def save_key(self, provider: str, key: str) -> None:
-        """Store a key for a provider, bound to the provider's current origin.
+    def save_key(self, provider: str, key: str, *, in_keychain: bool | None = None) -> str:
+        """Store a key for a provider, bound to the provider's current origin; return the place.
+
+        `in_keychain` None: as the user prefers.
 
         Raises:
             UsageError: unknown provider or invalid key.
@@ -159,7 +161,8 @@ class Registry:
         row = self._specs.get(provider)
         if row is None or row.is_demo:
             raise UsageError(self.configuration_problem(provider) or f"`{provider}` takes no key.")
-        self._credentials.save(provider, key, origin=origin_of(row.base_url))
+        origin = origin_of(row.base_url)
+        return self._credentials.save(provider, key, origin=origin, in_keychain=in_keychain)
 
     async def close(self) -> None:
         """Close all connections; idempotent."""

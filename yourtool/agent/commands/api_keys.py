@@ -1,5 +1,6 @@
 """`/key`: the keys of the providers."""
 
+import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from yourtool.agent.commands.base import (
     SlashCommand,
     StartSession,
 )
+from yourtool.credentials import KEYCHAIN
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
 from yourtool.models import DEMO
@@ -42,7 +44,7 @@ async def enter_key(session: "Session", runtime: "Runtime", argument: str) -> Co
     source = f"Create a key at {spec.key_url}. " if spec.key_url else ""
     yield EnterText(
         f"API key for {spec.label}",
-        f"{source}Your input is hidden and stored in a file that only you can read.",
+        f"{source}Your input is hidden and stored where only you can read it.",
         then=partial(_save_key, session, runtime, spec),
         hidden=True,
     )
@@ -53,14 +55,15 @@ async def _save_key(
 ) -> CommandResults:
     if not key:
         return
-    runtime.registry.save_key(spec.name, key)
+    place = await asyncio.to_thread(runtime.registry.save_key, spec.name, key)
     runtime.availability.reset(spec.name)
     if session.model.is_demo and not session.busy:  # the demo works in a copy of the directory
         yield StartSession(spec.default_model)
     elif spec.default_model:
         async for event in session.select_model(spec.default_model):
             yield event
-    yield Notice(level="info", text=f"Saved the key for `{spec.name}`.")
+    where = "the keychain" if place == KEYCHAIN else f"`{place}`"
+    yield Notice(level="info", text=f"Saved the key for `{spec.name}` in {where}.")
     yield SettingChanged("model")
 
 

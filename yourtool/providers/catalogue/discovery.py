@@ -54,6 +54,22 @@ async def _probe(registry: Registry, row: ProviderSpec) -> tuple[LocalServer, ..
         return ()
 
 
+async def check_key(registry: Registry, provider: str) -> None:
+    """Send the cheapest request that a provider answers only with a valid key.
+
+    OpenRouter's list of models is public; its `/key` describes the key
+    (https://openrouter.ai/docs/api-reference/api-keys/get-current-api-key).
+
+    Raises:
+        AdapterError: the provider is not configured, or the request failed.
+    """
+    async with asyncio.timeout(_PROBE_TIMEOUT), registry.connection(provider) as (row, transport):
+        if row.name == "openrouter":
+            await transport.get("/key")
+        else:
+            await load_dialect_spec(row).fetch_models(transport, row)
+
+
 async def fetch_models(registry: Registry, provider: str) -> tuple[Model, ...]:
     """Fetch the models of a provider; the demo has none.
 
