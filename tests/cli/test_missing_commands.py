@@ -9,8 +9,8 @@ pytestmark = pytest.mark.usefixtures("own_logging")
     "command",
     [
         "sessions check",
-        "permissions", "permissions check ls", "permissions list --json", "cost", "cost --by day",
-        "completion", "completion bash", "acp", "mcp list", "import settings",
+        "permissions list --json", "cost", "cost --by day", "completion", "completion bash", "acp",
+        "mcp list", "import settings",
     ],
 )  # fmt: skip
 @pytest.mark.req("R-CLI-01")
@@ -18,7 +18,7 @@ def test_unimplemented_command_is_rejected_in_one_line(line, command):
     code, out, err = line.bare(*command.split())
     assert (code, out) == (2, "")
     [told] = err.splitlines()
-    words = command.split()[: 2 if command.startswith("sessions") else 1]
+    words = command.split()[: 2 if command.startswith(("sessions", "permissions")) else 1]
     assert told.startswith(f"yourtool: `yourtool {' '.join(words)}` is not implemented yet")
 
 

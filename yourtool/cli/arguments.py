@@ -29,7 +29,7 @@ class Arguments(Struct, frozen=True, kw_only=True):
     in_keychain: bool = False
     """`auth set --keychain`."""
     query: str = ""
-    """The words of `sessions search`."""
+    """The words of `sessions search`, or the command of `permissions check`."""
     file: Path | None = None
     """File of `sessions export` or `import`; None or `-`: standard output or input."""
     export_format: Literal["markdown", "jsonl"] | None = None

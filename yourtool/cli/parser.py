@@ -14,10 +14,10 @@ from yourtool.config import Mode
 from yourtool.errors import UsageError
 from yourtool.models import EFFORTS
 
-COMMANDS = ("sessions", "models", "route", "trust", "auth", "config", "doctor")
+COMMANDS = ("sessions", "models", "route", "permissions", "trust", "auth", "config", "doctor")
 _UNIMPLEMENTED = {
     "yourtool sessions check": "",
-    "yourtool permissions": "; `--allow` and `--deny` set rules for one run",
+    "yourtool permissions list": "; `permissions.toml` has the stored rules",
     "yourtool cost": "; `/cost` in the interface and `yourtool sessions list` show costs",
     "yourtool completion": "",
     "yourtool acp": "; `yourtool -p` runs a prompt without the interface",
@@ -145,6 +145,9 @@ def build_parser() -> Parser:
         help="with `set`: store the key in the system's keychain, not in a file",
     )
     _add_command_options(auth)
+    _add_permissions_actions(
+        commands.add_parser("permissions", help="show what the rules decide about a command")
+    )
     config = commands.add_parser("config", help="show and check settings and their sources")
     config.add_argument("action", choices=("show", "path", "check"), metavar="show|path|check")
     _add_command_options(config)
@@ -152,6 +155,18 @@ def build_parser() -> Parser:
         commands.add_parser("doctor", help="check settings, keys, terminal and store")
     )
     return parser
+
+
+def _add_permissions_actions(permissions: argparse.ArgumentParser) -> None:
+    actions = permissions.add_subparsers(dest="action", metavar="ACTION", required=True)
+    summary = "show whether a command would run, need an approval, or be denied"
+    check = actions.add_parser("check", help=summary, description=summary)
+    _add_command_options(check)
+    check.add_argument("--allow", action="append", metavar="RULE", help="allow without approval")
+    check.add_argument("--deny", action="append", metavar="RULE", help="deny; overrides --allow")
+    check.add_argument(
+        "query", metavar="COMMAND", nargs=1, help="`-` reads JSON lines from standard input"
+    )
 
 
 def _add_run_options(parser: Parser) -> None:

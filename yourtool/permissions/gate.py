@@ -33,6 +33,8 @@ class GateDecision(Struct, frozen=True):
     """For `ask`, the rules that a grant would add."""
     no_rule_reason: str = ""
     """For `ask`, one line: why no rule is proposed."""
+    rules: tuple[Rule, ...] = ()
+    """The rules that decided; empty if the mode or the effect of the tool did."""
 
 
 class CallSubjects(Struct, frozen=True):
@@ -68,7 +70,9 @@ class Gate:
         verdicts = {each.verdict for each in judgements}
         if RuleVerdict.DENY in verdicts:
             return GateDecision(
-                "deny", f"A rule forbids this call of `{tool.name}`. Do without it."
+                "deny",
+                f"A rule forbids this call of `{tool.name}`. Do without it.",
+                rules=_get_deciding(judgements, RuleVerdict.DENY),
             )
         if self.mode is Mode.PLAN and effects in (SideEffects.WRITE, SideEffects.EXECUTE):
             return GateDecision(
@@ -84,10 +88,10 @@ class Gate:
             return GateDecision(
                 "ask", f"part of it cannot be checked against the deny rules for `{tool.name}`"
             )
-        if RuleVerdict.ASK in verdicts:
-            return GateDecision("ask", _build_asking_reason(judgements))
+        if asking := _get_deciding(judgements, RuleVerdict.ASK):
+            return GateDecision("ask", _build_asking_reason(asking[0]), rules=asking)
         if verdicts == {RuleVerdict.ALLOW}:
-            return ALLOW
+            return GateDecision("allow", rules=_get_deciding(judgements, RuleVerdict.ALLOW))
         if not subjects.credential_files and (
             not effects.needs_approval or self._is_allowed_by_mode(effects)
         ):
@@ -126,10 +130,11 @@ def _find_protected_write(subjects: CallSubjects) -> str | None:
     return next((place for place in found if place is not None), None)
 
 
-def _build_asking_reason(judgements: Iterable[Judgement]) -> str:
-    rule = next(
-        rule for each in judgements if each.verdict is RuleVerdict.ASK for rule in each.rules
-    )
+def _get_deciding(judgements: Iterable[Judgement], verdict: RuleVerdict) -> tuple[Rule, ...]:
+    return tuple(rule for each in judgements if each.verdict is verdict for rule in each.rules)
+
+
+def _build_asking_reason(rule: Rule) -> str:
     if rule.tool == EVERY_TOOL:
         return "a file of permission rules has a mistake that may hide a deny rule"
     owner = "of the project" if rule.source is RuleSource.PROJECT else "of yours"

@@ -1,0 +1,100 @@
+import json
+
+import pytest
+
+from tests.security.commands import COMMANDS
+from tests.security.corpora import load_recorded
+from yourtool.paths import resolve_paths
+
+pytestmark = pytest.mark.usefixtures("own_logging")
+
+NAMES = ("command", "allow_rules", "deny_rules")
+
+
+def check_all(line, cases):
+    """Return the decisions about the cases, whose rules are the only ones."""
+    line.type("".join(json.dumps({name: case[name] for name in NAMES}) + "\n" for case in cases))
+    code, out, err = line("permissions", "check", "-")
+    assert (code, err) == (0, "")
+    return [json.loads(each) for each in out.splitlines()]
+
+
+@pytest.mark.req("R-CONF-04")
+def test_json_lines_of_the_corpus_are_decided_as_expected(line):
+    (line.workspace / "docs").mkdir()
+    for case, decided in zip(COMMANDS, check_all(line, COMMANDS), strict=True):
+        assert decided["decision"] == case["expect"], case["command"]
+        assert set(decided) == {"decision", "rule", "reason", "commands", "proposal"}
+
+
+@pytest.mark.recorded
+@pytest.mark.req("R-CONF-04")
+def test_json_lines_of_the_larger_corpus_are_decided_as_expected(line, tmp_path):
+    fixture = load_recorded("fixture")
+    line.workspace = tmp_path / "root/ws"
+    for name in fixture["dirs"]:
+        (tmp_path / "root" / name).mkdir(parents=True, exist_ok=True)
+    for name in (*fixture["files"], *fixture["executables"]):
+        (tmp_path / "root" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "root" / name).write_text("x\n")
+    for name, target in fixture["symlinks"].items():
+        (tmp_path / "root" / name).symlink_to(target.replace("{ws}", str(line.workspace)))
+    cases = [case for case in load_recorded("shell_commands") if "context" not in case]
+    for case, decided in zip(cases, check_all(line, cases), strict=True):
+        assert decided["decision"] == case["expect"], case["command"]
+
+
+@pytest.mark.parametrize(
+    ("options", "command", "expected"),
+    [
+        (
+            ["--allow", "shell(make*)"],
+            "make test",
+            ("allow", "shell(make*)", "", [["make", "test"]], None),
+        ),
+        (
+            ["--deny", "shell(git push*)", "--allow", "shell"],
+            "git -C . push",
+            (
+                "deny",
+                "shell(git push*)",
+                "A rule forbids this call of `shell`. Do without it.",
+                [["git", "-C", ".", "push"]],
+                None,
+            ),
+        ),
+        (
+            ["--allow", "shell"],
+            "echo x > .envrc",
+            ("ask", None, "it writes to `.envrc`, a protected place", [], None),
+        ),
+        ([], "make test", ("ask", None, "", [["make", "test"]], ["shell(make test)"])),
+    ],
+)
+def test_decision_is_that_of_the_gate_with_its_rule_and_reason(line, options, command, expected):
+    code, out, _ = line("permissions", "check", "--json", *options, command)
+    assert code == 0
+    assert tuple(json.loads(out).values()) == expected
+
+
+def test_stored_rules_of_the_workspace_count_and_the_decision_is_readable(line):
+    (resolve_paths().home / "permissions.toml").write_text('deny = ["shell(rm*)"]\n')
+    assert line("permissions", "check", "rm -r src")[1] == (
+        "deny\nrule: shell(rm*)\nreason: A rule forbids this call of `shell`. Do without it.\n"
+    )
+    assert line("permissions", "check", "make test")[1] == "ask\nalways: shell(make test)\n"
+
+
+@pytest.mark.parametrize("text", ["{", '{"command": 1}', "[]"])
+def test_line_that_is_no_command_is_a_usage_error_with_its_number(line, text):
+    line.type('{"command": "ls"}\n' + text + "\n")
+    code, _, err = line("permissions", "check", "-")
+    assert code == 2
+    assert "line 2 of standard input" in err
+
+
+def test_invalid_rule_is_a_usage_error(line):
+    line.type('{"command": "ls", "allow_rules": ["ls; rm"]}\n')
+    assert line("permissions", "check", "-")[0] == 2
+    assert line("permissions", "check", "--allow", "shel(ls)", "ls")[0] == 2
+    assert line("permissions")[0] == 2
