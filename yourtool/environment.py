@@ -42,6 +42,30 @@ _SECRET_VALUE = re.compile(
 _NOT_SECRET = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK"})
 
 
+def find_virtual_environment(outer: Mapping[str, str]) -> str:
+    """Return the directory of programs of the active virtual environment; empty without one."""
+    active = outer.get("VIRTUAL_ENV", "")
+    return os.path.join(active, "bin") if active else ""  # noqa: PTH118 - pathlib is too slow
+
+
+def find_command_path(outer: Mapping[str, str], workspace: str) -> list[str]:
+    """Return the directories in which commands find programs.
+
+    Relative and workspace directories are not among them, except for the active virtual
+    environment, so that a workspace file cannot shadow a program.
+    """
+    own = find_virtual_environment(outer)
+    inside = os.path.join(workspace, "")  # noqa: PTH118
+    return [
+        entry
+        for entry in outer.get("PATH", os.defpath).split(os.pathsep)
+        if entry.startswith("/")
+        and (
+            entry == own or not os.path.join(os.path.realpath(entry), "").startswith(inside)  # noqa: PTH118
+        )
+    ]
+
+
 def is_secret_name(name: str) -> bool:
     """Return whether a variable or header of this name usually contains a secret."""
     return name not in _NOT_SECRET and _SECRET_NAME.search(name) is not None

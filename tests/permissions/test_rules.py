@@ -258,7 +258,7 @@ def test_hosts_are_compared_completely():
     [
         ("shell", "make test", "shell(make test)"),
         ("shell", "npm run 'a b'", "shell(npm run 'a b')"),
-        ("shell", "ls; ls", None),
+        ("shell", "ls; ls", "shell(ls)"),
         ("shell", "ls *", None),
         ("shell", "git status", None),
         ("shell", "bash -c ls", None),

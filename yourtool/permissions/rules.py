@@ -16,10 +16,12 @@ from yourtool.effects import Subject, SubjectKind
 from yourtool.errors import UsageError
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.hosts import allows_host, denies_host, is_host_spec
-from yourtool.permissions.shell.coverage import Place, covers_line
+from yourtool.permissions.shell.coverage import covers_line
 from yourtool.permissions.shell.denials import Denial, find_denial
+from yourtool.permissions.shell.place import Place
 from yourtool.permissions.shell.plain import parse_plain
-from yourtool.permissions.shell.specs import CommandSpec, parse_spec, propose_spec
+from yourtool.permissions.shell.proposals import propose_specs
+from yourtool.permissions.shell.specs import CommandSpec, parse_spec
 
 EVERY_TOOL = "*"
 """The tool of a rule that stands for one that cannot be read; no text is parsed as it."""
@@ -131,7 +133,7 @@ class Proposal(Struct, frozen=True):
 
     rules: tuple[Rule, ...] = ()
     reason: str = ""
-    """Without rules, why there are none."""
+    """Why there are none, or what they do not cover."""
 
 
 def propose_rules(tool: str, subject: Subject) -> Proposal:
@@ -143,10 +145,8 @@ def propose_rules(tool: str, subject: Subject) -> Proposal:
     if subject.kind == "opaque":
         return Proposal((Rule(tool),))
     if subject.kind == "command":
-        spec = propose_spec(subject.text)
-        if spec is None:
-            return Proposal(reason="no rule can cover this command without covering others")
-        return Proposal((Rule(tool, spec),))
+        proposed = propose_specs(subject.text, (), _place_of(subject))
+        return Proposal(tuple(Rule(tool, spec) for spec in proposed.specs), proposed.note)
     if not subject.text or set(subject.text) & set("*?") or not _allows([subject.text], subject):
         return Proposal(reason="its name has characters that mean something else in a rule")
     return Proposal((Rule(tool, subject.text),))
@@ -155,8 +155,7 @@ def propose_rules(tool: str, subject: Subject) -> Proposal:
 def _allows(specs: Sequence[str], subject: Subject) -> bool:
     match subject.kind:
         case "command":
-            workspace = Path(subject.directory)
-            return covers_line(_parse_specs(specs), subject.text, Place(workspace, workspace))
+            return covers_line(_parse_specs(specs), subject.text, _place_of(subject))
         case "host":
             return any(allows_host(spec, subject.text) for spec in specs)
         case "path":
@@ -215,6 +214,10 @@ def _match_denials(specs: Sequence[str], subject: Subject) -> Denial:
         case "opaque":
             is_denied = False
     return Denial.DENIED if is_denied else Denial.NONE
+
+
+def _place_of(subject: Subject) -> Place:
+    return Place(Path(subject.directory), Path(subject.directory))
 
 
 def _parse_specs(specs: Sequence[str]) -> list[CommandSpec]:

@@ -124,6 +124,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     journal: ChangeJournal = field(default_factory=NoJournal)
     approved: Preview | None = None
     """The preview that the user approved; the tool does exactly that or fails."""
+    command: str | None = None
+    """What a tool for commands runs in place of its argument: the same, as it was understood."""
     image_limit: int = 0
     """Maximum image size in bytes for the current model; 0: the model accepts no images."""
 

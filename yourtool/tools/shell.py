@@ -9,7 +9,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from yourtool.effects import Preview, SideEffects
-from yourtool.environment import PUBLIC
+from yourtool.environment import PUBLIC, find_command_path
 from yourtool.errors import ToolError
 from yourtool.messages.blocks import TextBlock
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
@@ -53,7 +53,8 @@ async def shell(args: Shell, context: ToolContext) -> ToolOutput:
         raise ToolError("this is not the command that the user approved, so it was not run")
     seconds = min(args.timeout_seconds, MAX_TIMEOUT_SECONDS)
     output = CommandOutput(context.spill, LiveText(context.emit), context.mask)
-    exited = await run_command_line(args.command, context.workspace.root, output, seconds=seconds)
+    line = context.command or args.command
+    exited = await run_command_line(line, context.workspace.root, output, seconds=seconds)
     return _build_output(args, exited, output, seconds)
 
 
@@ -85,25 +86,12 @@ def format_exit_code(code: int) -> str:
 
 
 def command_environment(outer: Mapping[str, str], workspace: Path) -> dict[str, str]:
-    """Return the environment for a command: an allow-list of variables, without API keys.
-
-    Relative and workspace directories are removed from `PATH`, except for the active virtual
-    environment, so that a workspace file cannot shadow a program.
-    """
+    """Return the environment for a command: an allow-list of variables, without API keys."""
     passed = {
         name: value for name, value in outer.items() if name in PUBLIC or name.startswith("LC_")
     }
-    trusted = outer.get("VIRTUAL_ENV", "")
-    entries = [
-        entry
-        for entry in outer.get("PATH", os.defpath).split(os.pathsep)
-        if entry.startswith("/")
-        and (
-            not Path(os.path.realpath(entry)).is_relative_to(workspace)
-            or (trusted and Path(entry) == Path(trusted, "bin"))
-        )
-    ]
-    return {**passed, **_FIXED_VARIABLES, "PATH": os.pathsep.join(entries) or os.defpath}
+    found = find_command_path(outer, os.path.realpath(workspace))
+    return {**passed, **_FIXED_VARIABLES, "PATH": os.pathsep.join(found) or os.defpath}
 
 
 def _interpreter() -> tuple[str, ...]:

@@ -5,8 +5,9 @@ import random
 import pytest
 
 from tests.permissions.shell.bash_lines import Sandbox, make_line
-from yourtool.permissions.shell.coverage import Place, covers_line
+from yourtool.permissions.shell.coverage import covers_line
 from yourtool.permissions.shell.denials import Denial, find_denial
+from yourtool.permissions.shell.place import Place
 from yourtool.permissions.shell.plain import parse_plain
 from yourtool.permissions.shell.specs import CommandSpec
 

@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 
 from tests.security.corpora import command_cases
-from yourtool.permissions.shell.coverage import Place, covers_line
+from yourtool.permissions.shell.coverage import covers_line
 from yourtool.permissions.shell.denials import Denial, find_denial
+from yourtool.permissions.shell.place import Place
 from yourtool.permissions.shell.specs import parse_spec
 
 

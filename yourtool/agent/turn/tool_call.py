@@ -44,6 +44,8 @@ class ToolCall:
     args: Any = None
     """The result of `tool.parse`."""
     preview: Preview | None = None
+    command: str | None = None
+    """What runs in place of the command of the arguments, which needed no approval."""
     refusal: ToolError | None = None
     """Why the call must not run."""
     notes: tuple[str, ...] = ()
@@ -88,6 +90,7 @@ class ToolCall:
             mask=await self.load_mask(turn),
             journal=journal or NoJournal(),
             approved=self.preview,
+            command=self.command,
             image_limit=can.max_image_bytes if can.supports_images else 0,
         )
 

@@ -32,7 +32,14 @@ _STRUCTURE = frozenset(
 _REDIRECTION = re.compile(
     r"(?:[12]?>>?|&>>?|<) ?/dev/null|2?>&[12]|1>&2",
 )
-_HARMLESS_VARIABLES = frozenset({"CI", "FORCE_COLOR", "LANG", "LC_ALL", "NO_COLOR", "TZ"})
+_RESERVED = frozenset(
+    {
+        "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
+        "function", "if", "in", "select", "then", "time", "until", "while", "{", "}",
+    }
+)  # fmt: skip
+"""https://www.gnu.org/software/bash/manual/html_node/Reserved-Words.html"""
+_GLOB = re.compile(r"[A-Za-z0-9_@%+=:,./^*?\[\]-]*")
 _BARE = re.compile(r"[A-Za-z0-9_@%+=:,./^~#*?\[\]\\;() -]*")
 
 
@@ -67,8 +74,8 @@ def parse_plain(line: str) -> tuple[PlainCommand, ...]:
 
 
 def quote_plain(words: Sequence[Word]) -> str:
-    """Return words without globs as the shell reads them."""
-    return " ".join(shlex.quote(word.text) for word in words)
+    """Return words as the shell reads them; globs stay globs."""
+    return " ".join(word.text if word.is_glob else shlex.quote(word.text) for word in words)
 
 
 class _NotPlainError(Exception):
@@ -115,18 +122,27 @@ def _build_command(node: Node, operator: str) -> PlainCommand:
         if child.type == "variable_assignment":
             name, _, *value = child.children
             word = word_of(value[0]) if len(value) == 1 else Word("") if not value else None
-            if word is None or word.is_glob or text_of(name) not in _HARMLESS_VARIABLES:
+            if word is None or word.is_glob:
                 raise _NotPlainError
             variables.append((text_of(name), word.text))
-        elif (word := word_of(child)) is not None and _is_literal_or_local(word):
+        elif (word := word_of(child)) is not None and _is_literal_or_local(word, child):
             words.append(word)
         else:
             raise _NotPlainError
-    if not words or words[0].is_glob or not words[0].text.isascii():
+    if not words or words[0].is_glob or not _is_program_name(words[0].text):
         raise _NotPlainError
     return PlainCommand(tuple(words), tuple(variables), (), operator)
 
 
-def _is_literal_or_local(word: Word) -> bool:
-    """Whether a glob starts with a letter, so that no file name becomes an option."""
-    return not word.is_glob or (word.text[0].isalnum() and ".." not in word.text)
+def _is_program_name(name: str) -> bool:
+    """Whether a first word means the same without its quotes."""
+    return name.isascii() and "=" not in name and name not in _RESERVED
+
+
+def _is_literal_or_local(word: Word, node: Node) -> bool:
+    """Whether a glob starts with a letter, so that no file name becomes an option.
+
+    A glob has no quoted part, so that its text is its source.
+    """
+    is_local = word.text[:1].isalnum() and ".." not in word.text
+    return not word.is_glob or (is_local and _GLOB.fullmatch(text_of(node)) is not None)

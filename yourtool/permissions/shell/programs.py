@@ -44,6 +44,15 @@ class ProgramRow(Struct, forbid_unknown_fields=True):
     option_values: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
     numbers: bool = False
+    runs_code: bool = False
+    """Whether the program runs code of the workspace, and so never runs without a rule."""
+    needs: str = ""
+    """A long option without which the program runs code of the workspace. Rules do not use the
+    row, as they are about the program with any option."""
+
+    def is_free(self, words: Sequence[str]) -> bool:
+        """Whether these arguments need no rule in a trusted workspace, if they only read."""
+        return not self.runs_code and (not self.needs or f"--{self.needs}" in words)
 
 
 @functools.cache
@@ -185,6 +194,8 @@ def _with_inherited(row: ProgramRow, rows: Mapping[str, ProgramRow]) -> ProgramR
             option_values=base.option_values + row.option_values,
             tests=base.tests + row.tests,
             numbers=base.numbers or row.numbers,
+            runs_code=base.runs_code or row.runs_code,
+            needs=base.needs or row.needs,
         )
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from yourtool.permissions.shell.plain import parse_plain, quote_plain
+from yourtool.permissions.shell.plain import parse_plain
 
 _RUNS_OTHERS = frozenset(
     {
@@ -44,17 +44,6 @@ def parse_spec(spec: str) -> CommandSpec | None:
     return CommandSpec(commands[0].texts, is_open=spec.endswith("*"))
 
 
-def propose_spec(line: str) -> str | None:
-    """Return the spec that covers only this command; None if it always needs an approval.
-
-    A preceding `cd`, variables and redirections are not part of it. Programs that run other
-    programs get no rule.
-    """
-    commands = [each for each in parse_plain(line) if each.texts[0] != "cd"]
-    if len(commands) != 1 or any(word.is_glob for word in commands[0].words):
-        return None
-    words = commands[0].words
-    if words[0].text.rpartition("/")[2] in _RUNS_OTHERS:
-        return None
-    spec = quote_plain(words)
-    return spec if parse_spec(spec) == CommandSpec(commands[0].texts, is_open=False) else None
+def runs_others(program: str) -> bool:
+    """Whether a program runs others or code that its arguments name, so that no rule is offered."""
+    return program.rpartition("/")[2] in _RUNS_OTHERS

@@ -1,0 +1,95 @@
+import pytest
+
+from yourtool.permissions.shell.coverage import cover_line
+from yourtool.permissions.shell.place import Place
+from yourtool.permissions.shell.proposals import propose_specs
+from yourtool.permissions.shell.specs import CommandSpec, parse_spec
+
+
+@pytest.fixture
+def place(tmp_path):
+    root = tmp_path.resolve()
+    (root / "src").mkdir()
+    return Place(root, root)
+
+
+def proposed(place, line, *specs, is_trusted=False):
+    known = [parse_spec(spec) for spec in specs]
+    return propose_specs(line, known, place, is_trusted=is_trusted)
+
+
+@pytest.mark.parametrize(
+    ("line", "specs"),
+    [
+        ("make test", ("make test",)),
+        ("cd src && make test", ("make test",)),
+        ("CI=1 make test 2>&1", ("make test",)),
+        ("npm run 'a b'", ("npm run 'a b'",)),
+        ("make test 2>&1 | tail -5", ("make test", "tail -5")),
+        ("make test && make test; make lint", ("make test", "make lint")),
+        ("timeout 60 make test", ("make test",)),
+        ("timeout -k 5 --foreground 2m make test", ("make test",)),
+        ("python -m pytest -q", ("pytest -q",)),
+        ("cd src && timeout 60 python3 -m pytest -q | tail", ("pytest -q", "tail")),
+        ("echo '*'", ("echo '*'",)),
+    ],
+)
+@pytest.mark.req("R-CONF-04")
+def test_rules_for_what_each_command_runs_are_proposed_and_cover_the_line(place, line, specs):
+    assert proposed(place, line).specs == specs
+    for spec in specs:
+        assert parse_spec(spec).is_open is False
+    assert cover_line([parse_spec(spec) for spec in specs], line, place).is_complete
+
+
+def test_commands_that_are_covered_already_need_no_rule(place):
+    assert proposed(place, "make test | tail -5", "tail*").specs == ("make test",)
+    assert proposed(place, "make test | tail -5", is_trusted=True).specs == ("make test",)
+
+
+@pytest.mark.parametrize(
+    ("line", "note"),
+    [
+        ("git commit -m x", "`git` runs other programs or code, so no rule covers it"),
+        ("make test && bash -c ls", "`bash` runs other programs or code, so no rule covers it"),
+        ("/usr/bin/python x.py", "`/usr/bin/python` runs other programs or code"),
+        ("npx jest", "`npx` runs other programs"),
+        ("sudo ls", "`sudo` runs"),
+        ("python -m http.server", "`python` runs"),
+        ("ls *.py x*", "it"),
+        ("ls src*", "`src*` means other files"),
+        ("ls > out.txt", "it redirects to or from a file: `> out.txt`"),
+        ("echo $HOME", "part of it is only known when it runs: `$HOME`"),
+        ("for i in a; do make; done", "it is a program of the shell: `for i in a; do make; done`"),
+        ("make test &", "it runs something in the background"),
+        ("cd src; make test", "the next command runs elsewhere if `src` cannot be entered"),
+        ("cd .. && make test", "`..` may lead out of the workspace"),
+        ("a" * 5_000, "it is too long to be checked"),
+    ],
+)
+@pytest.mark.req("R-CONF-04")
+def test_a_line_without_a_rule_has_a_reason(place, line, note):
+    proposal = proposed(place, line)
+    assert proposal.specs == ()
+    assert note == "it" or proposal.note.startswith(note)
+    assert proposal.note
+
+
+def test_another_variable_is_asked_about_each_time(place):
+    assert proposed(place, "FOO=1 make test").specs == ("make test",)
+    assert proposed(place, "FOO=1 make test").note == "`FOO=1` is asked about each time"
+    covered = cover_line([parse_spec("make test")], "FOO=1 make test", place)
+    assert not covered.is_complete
+
+
+def test_module_of_the_workspace_is_not_the_program_of_its_name(place):
+    (place.root / "pytest.py").write_text("")
+    assert proposed(place, "python -m pytest").specs == ()
+    assert not cover_line([parse_spec("pytest*")], "python -m pytest", place).is_complete
+
+
+def test_rule_of_a_wrapper_is_not_needed_and_a_command_is_never_hidden_by_one(place):
+    rm = [CommandSpec(("timeout",), is_open=False)]
+    assert not cover_line(rm, "timeout 5 rm x", place).is_complete
+    assert not cover_line([parse_spec("make*")], "timeout 5 rm x", place).is_complete
+    assert not cover_line([parse_spec("make*")], "timeout --x 5 make", place).is_complete

@@ -1,0 +1,107 @@
+"""The form of an understood line that runs: quoted again, with the programs that are meant.
+
+Each program is the file that is found now, outside the workspace and outside directories that
+everyone can write to. git runs with options that switch off the programs that a repository can
+name: https://git-scm.com/docs/git-config.
+"""
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from yourtool.permissions.shell.plain import PlainCommand, quote_plain
+from yourtool.permissions.shell.programs import find_row
+from yourtool.permissions.shell.syntax import Word
+from yourtool.permissions.shell.wrapped import find_inner_start
+
+_BUILTINS = frozenset({"[", "cd", "echo", "false", "printf", "pwd", "test", "true"})
+_GIT_OPTIONS = (
+    "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c",
+    "core.hooksPath=/dev/null", "-c", "diff.external=", "-c", "log.showSignature=false", "-c",
+    "gpg.program=false", "-c", "safe.bareRepository=explicit",
+)  # fmt: skip
+_NO_HELPERS = ("--no-ext-diff", "--no-textconv")
+_SHOW_CHANGES = frozenset({"diff", "log", "show"})
+
+
+class UnsafeProgramError(Exception):
+    """A program is one that others could have put there; the message is a clause."""
+
+
+class SearchPath(Struct, frozen=True):
+    """Where programs are found."""
+
+    directories: Sequence[str]
+    workspace: Path
+    virtual_environment: str = ""
+    """The directory of programs of the active one, which may be in the workspace."""
+
+    def find(self, name: str) -> str:
+        """Return the path of a program; its name if there is none, or if the name is a path.
+
+        Raises:
+            UnsafeProgramError: it is in the workspace, or everyone can write to it.
+        """
+        if "/" in name:
+            return name
+        for directory in self.directories:
+            path = Path(directory, name)
+            if path.is_file() and os.access(path, os.X_OK):
+                self._check(name, path)
+                return str(path)
+        return name
+
+    def _check(self, name: str, path: Path) -> None:
+        row, _ = find_row([name])
+        if directory_is(path, self.virtual_environment) and (row is None or row.needs):
+            return  # the user activated it; only programs that just read are never in it
+        for each in (path, Path(os.path.realpath(path))):
+            if each.is_relative_to(self.workspace):
+                raise UnsafeProgramError(f"`{name}` is a program in the workspace")
+            for part in (each, each.parent):
+                if part.stat().st_mode & stat.S_IWOTH:
+                    raise UnsafeProgramError(f"everyone can write to `{part}`")
+
+
+def directory_is(path: Path, directory: str) -> bool:
+    """Whether a file is directly in a directory."""
+    return directory != "" and path.parent == Path(directory)
+
+
+def build_canonical_line(commands: Sequence[PlainCommand], search_path: SearchPath) -> str:
+    """Return what runs in place of the line.
+
+    Raises:
+        UnsafeProgramError: a program is in the workspace, or everyone can write to it.
+    """
+    parts: list[str] = []
+    for command in commands:
+        variables = (f"{name}={quote_plain([Word(value)])}" for name, value in command.variables)
+        words = _resolve_words(command.words, search_path)
+        parts += [*variables, quote_plain(words), *command.redirections]
+        if command.operator:
+            parts.append(command.operator)
+    return " ".join(parts)
+
+
+def _resolve_words(words: Sequence[Word], search_path: SearchPath) -> Sequence[Word]:
+    name = words[0].text
+    if name in _BUILTINS:
+        return words
+    program = Word(search_path.find(name))
+    row, _ = find_row([word.text for word in words])
+    if name == "git" and row is not None:  # a rule for another command means its hooks too
+        return [program, *map(Word, _GIT_OPTIONS), *_without_helpers(words[1:])]
+    start = find_inner_start([word.text for word in words])
+    if start is None or start >= len(words):
+        return [program, *words[1:]]
+    return [program, *words[1:start], *_resolve_words(words[start:], search_path)]
+
+
+def _without_helpers(words: Sequence[Word]) -> Sequence[Word]:
+    if words[0].text in _SHOW_CHANGES:
+        return [words[0], *map(Word, _NO_HELPERS), *words[1:]]
+    return words

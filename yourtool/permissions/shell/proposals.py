@@ -1,0 +1,94 @@
+"""The narrowest rules for a line that needs an approval, and why there are none."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from yourtool.permissions.shell.coverage import cover_line
+from yourtool.permissions.shell.place import Place
+from yourtool.permissions.shell.plain import PlainCommand, quote_plain
+from yourtool.permissions.shell.specs import CommandSpec, parse_spec, runs_others
+from yourtool.permissions.shell.syntax import iter_nodes, parse, text_of
+from yourtool.permissions.shell.wrapped import unwrap
+
+_MAX_EXCERPT = 40
+_EXPANDED = "part of it is only known when it runs: `{}`"
+_PROGRAM = "it is a program of the shell: `{}`"
+_PROBLEMS = {
+    "file_redirect": "it redirects to or from a file: `{}`",
+    "heredoc_redirect": "it contains a document: `{}`",
+    "herestring_redirect": "it contains a document: `{}`",
+    "simple_expansion": _EXPANDED,
+    "expansion": _EXPANDED,
+    "command_substitution": _EXPANDED,
+    "process_substitution": _EXPANDED,
+    "arithmetic_expansion": _EXPANDED,
+    "if_statement": _PROGRAM,
+    "for_statement": _PROGRAM,
+    "c_style_for_statement": _PROGRAM,
+    "while_statement": _PROGRAM,
+    "case_statement": _PROGRAM,
+    "function_definition": _PROGRAM,
+    "subshell": _PROGRAM,
+    "compound_statement": _PROGRAM,
+    "declaration_command": _PROGRAM,
+    "test_command": _PROGRAM,
+    "negated_command": _PROGRAM,
+    "&": "it runs something in the background",
+    "comment": "it contains a comment",
+}
+"""Why a line is not plain, by the type of a node of its tree."""
+
+
+class Proposal(Struct, frozen=True):
+    """The specs that would cover a line."""
+
+    specs: tuple[str, ...] = ()
+    note: str = ""
+    """Why there are none, or what they do not cover; a clause."""
+
+
+def propose_specs(
+    line: str, specs: Sequence[CommandSpec], place: Place, *, is_trusted: bool = False
+) -> Proposal:
+    """Return a spec for each command of the line that these specs do not cover yet."""
+    coverage = cover_line(specs, line, place, is_trusted=is_trusted)
+    if not coverage.commands:
+        return Proposal(note=_describe_problem(line))
+    if coverage.problem:
+        return Proposal(note=coverage.problem)
+    proposed: list[str] = []
+    for command in coverage.uncovered:
+        proposal = _propose_spec(unwrap(command, place) or command)
+        if not proposal.specs:
+            return proposal
+        proposed += proposal.specs
+    named = ", ".join(f"`{each}`" for each in coverage.variables)
+    return Proposal(
+        tuple(dict.fromkeys(proposed)), f"{named} is asked about each time" * bool(named)
+    )
+
+
+def _propose_spec(command: PlainCommand) -> Proposal:
+    name = command.texts[0]
+    if runs_others(name):
+        return Proposal(note=f"`{name}` runs other programs or code, so no rule covers it")
+    if name == "cd":
+        return Proposal(note="`cd` leads out of the workspace, or nowhere")
+    for word in command.words:
+        if word.is_glob:
+            return Proposal(note=f"`{word.text}` means other files when there are others")
+    spec = quote_plain(command.words)
+    if parse_spec(spec) != CommandSpec(command.texts, is_open=False):
+        return Proposal(note=f"no rule can name `{spec[:_MAX_EXCERPT]}`")
+    return Proposal((spec,))
+
+
+def _describe_problem(line: str) -> str:
+    root = parse(line)
+    if root is None:
+        return "it is too long to be checked"
+    for node in iter_nodes(root):
+        if (problem := _PROBLEMS.get(node.type)) is not None:
+            return problem.format(text_of(node).partition("\n")[0][:_MAX_EXCERPT])
+    return "part of it is not plain text"
