@@ -45,6 +45,25 @@ def read_state(workspace: Workspace, path: str, limit: int = MAX_STORED_BYTES) -
             raise ToolError(f"`{path}` could not be read: {error.strerror}") from error
 
 
+def find_missing_directories(workspace: Workspace, path: str) -> tuple[str, ...]:
+    """Return the directories above a file that do not exist, outermost first.
+
+    Raises:
+        ToolError: the file cannot be reached.
+    """
+    parts = path.split("/")
+    missing = list[str]()
+    for count in range(1, len(parts)):
+        directory = "/".join(parts[:count])
+        if missing:
+            missing.append(directory)
+            continue
+        with workspace.open_parent(f"{directory}/{parts[count]}") as parent:
+            if parent is None:
+                missing.append(directory)
+    return tuple(missing)
+
+
 def restore_file(workspace: Workspace, item: FileRestore, content: bytes | None) -> None:
     """Bring a file from `item.before` to `item.after`; does nothing if it is in that state.
 

@@ -87,6 +87,11 @@ class _Scan(Struct, frozen=True):
     is_complete: bool
     started_ns: int
 
+    def is_recent(self, path: str) -> bool:
+        """Whether a file can change again without a change of its times."""
+        signature = self.signatures.get(path)
+        return signature is not None and signature.ctime_ns >= self.started_ns
+
 
 class WorkspaceWatch:
     """Finds the changes of commands; all methods block, and are thread-safe.
@@ -101,6 +106,8 @@ class WorkspaceWatch:
         self._scan: _Scan | None = None
         self._known: dict[str, tuple[Signature, FileState]] = {}
         """Copies of files, each with the signature that the file had."""
+        self._recent: set[str] = set()
+        """Files that had just changed when they were copied, so they are copied each time."""
         self._touched: dict[str, None] = {}
         """Paths that calls changed, which are watched also if git ignores them."""
 
@@ -197,8 +204,9 @@ class WorkspaceWatch:
         known = {
             path: (signature, state)
             for path, (signature, state) in self._known.items()
-            if scan.signatures.get(path) == signature
+            if scan.signatures.get(path) == signature and path not in self._recent
         }
+        self._recent = {path for path in scan.signatures if scan.is_recent(path)}
         self._known = known
         total = sum(len(state.content or b"") for _, state in known.values())
         wanted = [
@@ -225,15 +233,14 @@ class WorkspaceWatch:
         return state if self._get_signature(path) == signature else _UNKNOWN
 
     def _compare(self, before: _Scan, after: _Scan) -> CommandChanges:
-        paths = [
-            path
-            for path in sorted({*before.signatures, *after.signatures})
-            if before.signatures.get(path) != after.signatures.get(path)
+        every = sorted({*before.signatures, *after.signatures})
+        different = [
+            path for path in every if before.signatures.get(path) != after.signatures.get(path)
         ]
-        omitted = [path for path in paths if not _is_storable(path)]
-        paths = [path for path in paths if _is_storable(path)]
-        omitted += paths[MAX_COMMAND_CHANGES:]
-        paths = paths[:MAX_COMMAND_CHANGES]
+        paths = [path for path in different if _is_storable(path)][:MAX_COMMAND_CHANGES]
+        omitted = len(different) - len(paths)
+        recent = [path for path in every if before.is_recent(path) and _is_storable(path)]
+        paths = list(dict.fromkeys((*paths, *recent[:MAX_COMMAND_CHANGES])))
         ids = [before.clean[path] for path in paths if path in before.clean]
         objects = before.index.read_objects(ids, MAX_STORED_BYTES)
         moved_in = self._moved_in(before, after, paths)
@@ -251,7 +258,7 @@ class WorkspaceWatch:
                 created = _find_created(path, before, after) if old is None else ()
                 changes.append(CommandChange(path, earlier, state, created))
         self._touched |= dict.fromkeys(change.path for change in changes)
-        return CommandChanges(tuple(changes), len(omitted))
+        return CommandChanges(tuple(changes), omitted)
 
     def _moved_in(self, before: _Scan, after: _Scan, paths: list[str]) -> set[str]:
         """Return the paths whose content may come from a file that was not watched."""

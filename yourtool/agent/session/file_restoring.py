@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yourtool.agent.history.file_history import FileHistory, RestorePlan
 from yourtool.agent.history.recorder import Recorder
@@ -23,7 +24,12 @@ from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import PromptMessage, now
 from yourtool.messages.metadata import Audience, Origin, PromptMetadata
 from yourtool.text import storable
-from yourtool.tools.file_states import describe_difference, read_state, restore_file
+from yourtool.tools.file_states import (
+    describe_difference,
+    find_missing_directories,
+    read_state,
+    restore_file,
+)
 from yourtool.tools.workspace import Workspace
 
 _MAX_NAMED = 100
@@ -140,11 +146,13 @@ class FileRestoring:
         for item in plan.files:
             try:
                 found = read_state(self._workspace, item.path, 0).image
+                missing = find_missing_directories(self._workspace, item.path)
             except ToolError as error:
                 left.append(LeftFile(item.path, str(error)))
                 continue
             if found.is_same(item.before):
-                files.append(item)
+                directories = tuple(sorted({*item.directories, *missing}))
+                files.append(replace(item, directories=directories))
             elif not found.is_same(item.after):
                 left.append(LeftFile(item.path, describe_difference(found, item.before)))
         named = {each.path for each in left}
