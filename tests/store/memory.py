@@ -25,6 +25,7 @@ from yourtool.events.turns import TurnStarted
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, Role
 from yourtool.store.base import MessageExcerpt, SearchHit, SessionStore, SessionSummary
+from yourtool.store.journal import ChangeFilter, StoredChange, find_changes
 from yourtool.store.texts import excerpt, message_title, search_terms, snippet, to_storable
 from yourtool.store.validation import require_valid_fact, require_valid_message
 
@@ -129,6 +130,25 @@ class MemoryStore(SessionStore):
             requests=len(recent),
             unpriced_requests=sum(fact.usage.pricing_version == "" for fact in recent),
         )
+
+    async def file_changes(self, wanted: ChangeFilter) -> tuple[StoredChange, ...]:
+        return tuple(
+            change
+            for session_id, facts in sorted(self._sessions.items())
+            for change in find_changes(facts)
+            if wanted.matches(change, self._workspace(session_id))
+        )
+
+    async def unused_contents(self, digests: Iterable[str]) -> frozenset[str]:
+        every = await self.file_changes(ChangeFilter())
+        states = [state for each in every for state in (each.change.before, each.change.after)]
+        return frozenset(digests) - {state.digest for state in states}
+
+    def _workspace(self, session_id: str) -> str:
+        created = next(
+            each for each in self._sessions[session_id] if isinstance(each, SessionCreated)
+        )
+        return created.workspace_path
 
     async def delete(self, session_id: str) -> None:
         lease = self.lease(session_id)

@@ -16,6 +16,7 @@ from yourtool.amounts import Spending
 from yourtool.errors import SessionNotFoundError, StoreError
 from yourtool.events.catalog import AnyFact
 from yourtool.messages.message import Role
+from yourtool.store.journal import ChangeFilter, StoredChange
 
 _MAX_CANDIDATES = 5
 
@@ -152,6 +153,17 @@ class SessionStore(Protocol):
 
         Silent calls are included, here and in summaries.
         """
+        ...
+
+    async def file_changes(self, wanted: ChangeFilter) -> tuple[StoredChange, ...]:
+        """Return the changes of files by calls that match, in order.
+
+        Changes that failed, and those of deleted sessions, are omitted.
+        """
+        ...
+
+    async def unused_contents(self, digests: Iterable[str]) -> frozenset[str]:
+        """Return those of the digests of file contents that no change of a file refers to."""
         ...
 
     async def delete(self, session_id: str) -> None:

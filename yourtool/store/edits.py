@@ -2,6 +2,8 @@
 
 import asyncio
 import shutil
+from collections.abc import Iterable
+from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -10,6 +12,7 @@ from yourtool.ids import new_id
 from yourtool.messages.message import now
 from yourtool.paths import Paths
 from yourtool.store.base import SessionStore
+from yourtool.store.journal import ChangeFilter
 from yourtool.store.texts import one_line_title
 
 
@@ -31,12 +34,22 @@ async def rename(store: SessionStore, session_id: str, title: str) -> None:
 async def delete_session(store: SessionStore, session_id: str, paths: Paths) -> None:
     """Delete a session, and the long tool outputs that are stored in files.
 
-    Attachments stay: their files can belong to several sessions.
+    File contents for undo are deleted if no other session refers to them. Attachments stay: their
+    files can belong to several sessions.
 
     Raises:
         SessionBusyError: the session is open.
         SessionNotFoundError: the session does not exist.
     """
+    changes = await store.file_changes(ChangeFilter(session_id=session_id))
+    states = [state for each in changes for state in (each.change.before, each.change.after)]
     await store.delete(session_id)
+    unused = await store.unused_contents(state.digest for state in states if state.stored)
+    await asyncio.to_thread(_delete_contents, paths.blobs / "files", unused)
     spill = paths.spill_directory(session_id)
     await asyncio.to_thread(shutil.rmtree, spill, ignore_errors=True)
+
+
+def _delete_contents(directory: Path, digests: Iterable[str]) -> None:
+    for digest in digests:
+        (directory / digest).unlink(missing_ok=True)

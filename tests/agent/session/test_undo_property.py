@@ -1,4 +1,4 @@
-"""Undo never changes a byte that the agent did not write, whatever happens in between."""
+"""Undo never changes a byte that the agent did not write, in any order of edits."""
 
 import asyncio
 import shutil
@@ -219,6 +219,7 @@ def test_undo_changes_only_what_the_agent_left(sequence):
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3_600)
 @given(sequences)
 @settings(max_examples=10_000, deadline=None, suppress_health_check=list(HealthCheck))
 def test_undo_changes_only_what_the_agent_left_in_10_000_sequences(sequence):

@@ -30,7 +30,7 @@ async def test_tables_have_the_columns_and_indexes_of_the_schema(database, store
     await store.append(FactBuilder().session_start())
     columns = {
         table: " ".join(row[1] for row in rows(f"PRAGMA table_info({table})"))
-        for table in ("sessions", "messages", "tool_calls", "events")
+        for table in ("sessions", "messages", "tool_calls", "events", "file_changes")
     }
     assert columns == {
         "sessions": "id workspace_path active_model routing_policy_json schema_version created_at"
@@ -40,6 +40,8 @@ async def test_tables_have_the_columns_and_indexes_of_the_schema(database, store
         " created_at completed_at",
         "events": "id timestamp_us session_id turn_id parent_event_id type actor sensitivity"
         " payload_json",
+        "file_changes": "event_id session_id prompt_id tool_use_id timestamp_us path before_digest"
+        " after_digest change_json",
     }
     indexes = {
         (table, tuple(row[2] for row in rows(f"PRAGMA index_info({index})")))
@@ -55,6 +57,10 @@ async def test_tables_have_the_columns_and_indexes_of_the_schema(database, store
         ("events", ("turn_id",)),
         ("events", ("parent_event_id",)),
         ("sessions", ("updated_at", "id")),
+        ("file_changes", ("session_id", "event_id")),
+        ("file_changes", ("path",)),
+        ("file_changes", ("tool_use_id",)),
+        ("file_changes", ("event_id",)),
     }
 
 
@@ -133,7 +139,7 @@ async def test_newer_file_is_rejected_and_unchanged(path):
     before = path.read_bytes()
     database = Database(path)
     with pytest.raises(
-        StoreError, match=r"newer version of yourtool \(format 4; this version supports up to 3"
+        StoreError, match=r"newer version of yourtool \(format 5; this version supports up to 4"
     ):
         await database.read(lambda connection: connection)
     await database.close()

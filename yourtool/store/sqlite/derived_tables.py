@@ -8,6 +8,7 @@ from sqlite3 import Connection
 
 from yourtool.errors import SessionNotFoundError, StoreError, ToolFailure
 from yourtool.events.facts import Fact
+from yourtool.events.files import FileChangeFailed, FilesChanged
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, is_silent
 from yourtool.events.sessions import (
     SessionCreated,
@@ -18,6 +19,7 @@ from yourtool.events.sessions import (
 )
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.messages.message import SCHEMA_VERSION, Message, ReplyMessage
+from yourtool.store.sqlite.file_changes import add_changes, remove_changes
 from yourtool.store.sqlite.fulltext import searchable_text
 from yourtool.store.sqlite.row_codec import INSERT_MESSAGE, message_row, to_microseconds
 from yourtool.store.validation import require_valid_message
@@ -45,6 +47,10 @@ def project(connection: Connection, fact: Fact, message: Message | None) -> None
             connection.execute(
                 "UPDATE sessions SET active_model = ? WHERE id = ?", (fact.model, fact.session_id)
             )
+        case FilesChanged():
+            add_changes(connection, fact)
+        case FileChangeFailed():
+            remove_changes(connection, fact)
         case SessionForked():
             _set_copy_source(connection, fact, fact.parent_session_id)
         case SessionImported():

@@ -129,6 +129,7 @@ def delete(connection: Connection, session_id: str) -> None:
     )
     connection.execute("INSERT INTO message_words (message_words) VALUES ('optimize')")
     connection.execute("DELETE FROM events WHERE session_id = ?", (session_id,))
+    connection.execute("DELETE FROM file_changes WHERE session_id = ?", (session_id,))
     connection.execute("DELETE FROM tool_calls WHERE session_id = ?", (session_id,))
     connection.execute("DELETE FROM messages WHERE session_id = ?", (session_id,))
     if not connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,)).rowcount:

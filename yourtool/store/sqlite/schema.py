@@ -96,4 +96,25 @@ _PAGES_OF_SESSIONS = (
     "CREATE INDEX IF NOT EXISTS idx_sessions_updated ON sessions(updated_at, id)",
 )
 
-MIGRATIONS: Migrations = (_INITIAL, _FORKS_AND_SEARCH, _PAGES_OF_SESSIONS)
+_FILE_CHANGES = (
+    """
+    CREATE TABLE IF NOT EXISTS file_changes (
+        event_id TEXT NOT NULL,
+        session_id TEXT NOT NULL,
+        prompt_id TEXT NOT NULL,
+        tool_use_id TEXT NOT NULL,
+        timestamp_us INTEGER NOT NULL,
+        path TEXT NOT NULL,
+        before_digest TEXT NOT NULL,
+        after_digest TEXT NOT NULL,
+        change_json TEXT NOT NULL,
+        FOREIGN KEY (session_id) REFERENCES sessions(id)
+    )
+    """,
+    "CREATE INDEX IF NOT EXISTS idx_file_changes_session ON file_changes(session_id, event_id)",
+    "CREATE INDEX IF NOT EXISTS idx_file_changes_path ON file_changes(path)",
+    "CREATE INDEX IF NOT EXISTS idx_file_changes_call ON file_changes(tool_use_id)",
+    "CREATE INDEX IF NOT EXISTS idx_file_changes_event ON file_changes(event_id)",
+)
+
+MIGRATIONS: Migrations = (_INITIAL, _FORKS_AND_SEARCH, _PAGES_OF_SESSIONS, _FILE_CHANGES)

@@ -7,8 +7,10 @@ from yourtool.amounts import Spending
 from yourtool.events.catalog import AnyFact
 from yourtool.messages.message import Message
 from yourtool.store.base import MessageExcerpt, SearchHit, SessionStore, SessionSummary
+from yourtool.store.journal import ChangeFilter, StoredChange
 from yourtool.store.sqlite import log, queries
 from yourtool.store.sqlite.database import Database
+from yourtool.store.sqlite.file_changes import select_changes, unused_contents
 from yourtool.store.sqlite.leases import FileLease
 
 
@@ -99,6 +101,16 @@ class SqliteStore(SessionStore):
         """Return usage and cost of each model of a session, most expensive first."""
         return await self.database.read(
             lambda connection: queries.session_costs(connection, session_id)
+        )
+
+    async def file_changes(self, wanted: ChangeFilter) -> tuple[StoredChange, ...]:
+        return tuple(
+            await self.database.read(lambda connection: select_changes(connection, wanted))
+        )
+
+    async def unused_contents(self, digests: Iterable[str]) -> frozenset[str]:
+        return frozenset(
+            await self.database.read(lambda connection: unused_contents(connection, digests))
         )
 
     async def delete(self, session_id: str) -> None:

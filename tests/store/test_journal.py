@@ -1,0 +1,125 @@
+"""Which changes of files are found by file, lines, call, prompt and session."""
+
+import pytest
+
+from tests.agent.harness import Bench, play
+from tests.store.memory import MemoryStore
+from yourtool.config import Mode
+from yourtool.events.files import FileChangeFailed
+from yourtool.file_images import find_hunks
+from yourtool.paths import Paths
+from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.store.edits import delete_session
+from yourtool.store.forks import fork
+from yourtool.store.journal import ChangeFilter, changes_of_lines
+
+pytestmark = pytest.mark.req("R-UNDO-01")
+
+
+def write(path, content):
+    return calls("write_file", path=path, content=content)
+
+
+@pytest.fixture(params=["sqlite", "memory"])
+async def bench(request, tmp_path):
+    bench = Bench(tmp_path, None if request.param == "sqlite" else MemoryStore())
+    yield bench
+    await bench.close()
+
+
+async def talk(bench, *lines):
+    script = [step for line in lines for step in (line, says("Done."))]
+    session = await bench.session(Scripted(script), mode=Mode.AUTO)
+    for number in range(len(lines)):
+        await play(session.send(f"prompt {number}"))
+    return session
+
+
+async def paths_of(bench, **wanted):
+    return [each.change.path for each in await bench.store.file_changes(ChangeFilter(**wanted))]
+
+
+async def test_changes_are_found_by_file_call_prompt_session_and_workspace(bench):
+    session = await talk(bench, write("a", "1\n") + write("b", "1\n"), write("a", "2\n"))
+    other = await talk(bench, write("c", "1\n"))
+    first, second = (prompt.id for prompt in session.state.prompts)
+    assert await paths_of(bench) == ["a", "b", "a", "c"]
+    assert await paths_of(bench, path="a") == ["a", "a"]
+    assert await paths_of(bench, prompt_id=first) == ["a", "b"]
+    assert await paths_of(bench, prompt_id=second, path="b") == []
+    assert await paths_of(bench, session_id=other.id) == ["c"]
+    assert await paths_of(bench, workspace=str(bench.workspace)) == ["a", "b", "a", "c"]
+    assert await paths_of(bench, workspace="/elsewhere") == []
+    *_, last = await bench.store.file_changes(ChangeFilter(path="a"))
+    assert await paths_of(bench, tool_use_id=last.tool_use_id) == ["a"]
+    assert (last.change.added, last.change.removed) == (1, 1)
+
+
+async def test_a_change_that_failed_is_not_found(bench):
+    session = await talk(bench, write("a", "1\n"))
+    [change] = await bench.store.file_changes(ChangeFilter())
+    await session._record(
+        FileChangeFailed(tool_use_id=change.tool_use_id, changed_event_id=change.event_id)
+    )
+    assert await bench.store.file_changes(ChangeFilter()) == ()
+
+
+async def test_a_fork_has_the_changes_of_its_prompts_as_copies(bench):
+    session = await talk(bench, write("a", "1\n"))
+    copy = await fork(bench.store, session.id)
+    [change] = await bench.store.file_changes(ChangeFilter(session_id=copy))
+    assert change.is_copy
+    assert change.prompt_id != session.state.prompts[0].id
+    assert await paths_of(bench, workspace=str(bench.workspace)) == ["a"]
+
+
+async def test_deleting_a_session_deletes_contents_that_no_other_session_uses(bench):
+    session = await talk(bench, write("a", "shared\n") + write("b", "alone\n"))
+    other = await talk(bench, write("c", "shared\n"))
+    contents = bench.root / "blobs" / "files"
+    paths = Paths(bench.root, bench.root, bench.root, bench.root)
+    assert {each.read_text() for each in contents.iterdir()} == {"shared\n", "alone\n"}
+    assert contents.stat().st_mode & 0o777 == 0o700
+    assert {each.stat().st_mode & 0o777 for each in contents.iterdir()} == {0o600}
+    await session.close()
+    await delete_session(bench.store, session.id, paths)
+    assert {each.read_text() for each in contents.iterdir()} == {"shared\n"}
+    await other.close()
+    await delete_session(bench.store, other.id, paths)
+    assert list(contents.iterdir()) == []
+
+
+async def test_changes_of_lines_follow_the_lines_through_later_changes(bench):
+    await talk(
+        bench,
+        write("a", "1\n2\n3\n4\n"),
+        write("a", "0\n1\n2\n3\n4\n"),
+        write("a", "0\n1\n2\nthree\n4\n"),
+    )
+    first, second, third = changes = await bench.store.file_changes(ChangeFilter(path="a"))
+    assert changes_of_lines(changes, 4, 4) == (third, first)
+    assert changes_of_lines(changes, 1, 1) == (second,)
+    assert changes_of_lines(changes, 5, 5) == (first,)
+    assert changes_of_lines(changes, 1, 5) == (third, second, first)
+    assert changes_of_lines(changes, 9, 9) == ()
+
+
+async def test_lines_are_not_followed_beyond_an_edit_of_the_user(bench):
+    session = await talk(bench, write("a", "1\n2\n"))
+    (bench.workspace / "a").write_text("9\n1\n2\n")
+    journal = bench.session(Scripted([write("a", "9\n1\ntwo\n"), says("Done.")]), mode=Mode.AUTO)
+    await play((await journal).send("go"))
+    changes = await bench.store.file_changes(ChangeFilter(path="a"))
+    assert len(changes) == 2
+    assert changes_of_lines(changes, 3, 3) == (changes[1],)
+    assert changes_of_lines(changes, 1, 1) == ()
+    await session.close()
+
+
+def test_hunks_are_the_changed_lines():
+    [hunk] = find_hunks(b"a\nb\nc\n", b"a\nB\nc\nd\n")[:1]
+    assert (hunk.old_start, hunk.old_count, hunk.new_start, hunk.new_count) == (2, 1, 2, 1)
+    assert find_hunks(b"a\0", b"b") == ()
+    many = b"".join(b"%d\n" % number for number in range(5_000))
+    [hunk] = find_hunks(b"x\n", many)
+    assert (hunk.old_count, hunk.new_count) == (1, 5_000)
