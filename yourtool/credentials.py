@@ -2,8 +2,8 @@
 
 The first source with a key wins: the command line, an environment variable, `credentials.toml` in
 the user's directory, which only the user may read, then the system's keychain, which that file can
-prefer. The file also says for which providers there is a key in the keychain, so that it is opened
-only then. Values leave this module only as a `Secret`.
+prefer. The file also lists the providers with a key in the keychain, so that it is opened only
+then. Values leave this module only as a `Secret`.
 """
 
 import os

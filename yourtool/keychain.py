@@ -1,6 +1,6 @@
 """Keys in the system's keychain, through the optional package `keyring`.
 
-This is the only module that imports it (https://pypi.org/project/keyring/), and only when a key is
+This is the only module that imports it (https://github.com/jaraco/keyring), and only when a key is
 read or stored. A back end that stores plain text, or that `keyring` itself does not recommend, is
 rejected: `credentials.toml` is then safer, and the user can see where the key is.
 """

@@ -28,11 +28,7 @@ from yourtool.tui.first_screen_app import FirstScreenApp
 from yourtool.tui.output_filter import SanitizeFilter
 from yourtool.tui.screens.attachments import attach_from_options, attach_pasted
 from yourtool.tui.screens.chat import ChatScreen
-from yourtool.tui.screens.command_results import (
-    choose_first_session,
-    run_command,
-    show_result,
-)
+from yourtool.tui.screens.command_results import choose_first_session, run_command, show_result
 from yourtool.tui.screens.draft_editing import DraftEditing
 from yourtool.tui.screens.key_inspector import KeyInspector
 from yourtool.tui.screens.report import ReportScreen

@@ -119,6 +119,7 @@ async def test_parent_ids_of_every_event_of_a_turn_lead_to_its_start(bench):
         ("llm.call_completed", "tool.confirmation_requested"),
         ("tool.confirmation_requested", "tool.confirmation_resolved"),
         ("llm.call_completed", "tool.called"),
+        ("tool.called", "files.changed"),
         ("tool.called", "tool.completed"),
         ("tool.completed", "llm.call_started"),
         ("llm.call_completed", "turn.completed"),
