@@ -3,7 +3,8 @@
 BIN := .venv/bin/
 PIP := $(BIN)python -m pip install --disable-pip-version-check
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
-PYTEST := $(BIN)python -m pytest -q -n $(WORKERS) --dist worksteal
+# pytest stores the assertions that it rewrites, which take longer than all imports
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)python -m pytest -q -n $(WORKERS) --dist worksteal
 RECORDED := $(or $(YOURTOOL_SHARED),../shared)
 
 help:       ## Show this list

@@ -1,6 +1,7 @@
 """Every test has its own home, no keys and no network."""
 
 import asyncio
+import gc
 import ipaddress
 import logging
 import os
@@ -58,6 +59,17 @@ def _is_local(host: Any) -> bool:
 
 sys.addaudithook(_stay_here)
 asyncio.set_event_loop_policy(WatchedPolicy())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect tests without garbage collection: they, and the modules, stay until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

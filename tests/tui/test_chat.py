@@ -983,7 +983,7 @@ async def test_status_line_changes_with_frames_during_a_turn_and_at_once_at_its_
         status._schedule._painted_at = time.monotonic() + 3600
         for _ in range(20):
             app.chat.show_event(session._applied(full_reply("more")))
-            await pilot.pause()
+            await asyncio.sleep(0)
         assert status._schedule.is_waiting
         assert status._line.status.cost == "$0.00"
         waiting.gate.set()
