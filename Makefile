@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run test test-recorded requirements soak static check fix snapshots pictures docs bench pin
+.PHONY: help run test test-recorded requirements security soak static check fix snapshots pictures docs bench pin
 BIN := .venv/bin/
 PIP := $(BIN)python -m pip install --disable-pip-version-check
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
@@ -23,6 +23,9 @@ test-recorded: .venv/.dev  ## Run the tests of the larger, recorded set, if you 
 
 requirements: .venv/.dev  ## List the tests that cover each requirement
 	@$(BIN)python -m tests.requirements
+
+security: .venv/.dev  ## Run the long tests of hostile input
+	$(PYTEST) -m security --timeout 1800 $(ARGS)
 
 soak: .venv/.dev  ## Run the long versions of tests; takes many minutes
 	$(PYTEST) -m '(soak or hypothesis) and not recorded' --hypothesis-profile soak \
