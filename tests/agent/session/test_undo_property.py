@@ -212,6 +212,27 @@ def _fast_directory() -> str | None:
     return "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
+@pytest.mark.parametrize(
+    "sequence",
+    [
+        [
+            ("tool", "d/x", "1\n"),
+            ("command", [("remove tree", "d", "")]),
+            ("undo and redo",),
+        ],
+        [
+            ("tool", "d/e/y", "1\n"),
+            ("command", [("remove tree", "d", "")]),
+            ("undo and redo",),
+            ("user", ("rename", "a", "d/e/y")),
+            ("undo and redo",),
+        ],
+    ],
+)
+def test_directories_are_as_before_after_an_undo_and_a_redo(sequence):
+    play(sequence)
+
+
 @given(sequences)
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 def test_undo_changes_only_what_the_agent_left(sequence):

@@ -187,8 +187,22 @@ def _plan_file(
         return left
     if not (before.is_restorable and after.is_restorable):
         return (LeftFile(path, _NOT_STORED),)
-    directories = dict.fromkeys(name for step in steps[start:] for name in step.directories)
     return (
-        FileRestore(path=path, before=before, after=after, directories=tuple(sorted(directories))),
+        FileRestore(
+            path=path, before=before, after=after, directories=_find_directories(steps[start:])
+        ),
         *left,
     )
+
+
+def _find_directories(steps: Sequence[_Step]) -> tuple[str, ...]:
+    """Return the directories that were created for a file since a restore created it, if one did.
+
+    They are outermost first.
+    """
+    found = set[str]()
+    for step in reversed(steps):
+        found.update(step.directories)
+        if not step.turn_id and "absent" in (step.before.kind, step.after.kind):
+            break
+    return tuple(sorted(found))

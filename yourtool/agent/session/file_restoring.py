@@ -151,8 +151,8 @@ class FileRestoring:
                 left.append(LeftFile(item.path, str(error)))
                 continue
             if found.is_same(item.before):
-                directories = tuple(sorted({*item.directories, *missing}))
-                files.append(replace(item, directories=directories))
+                creates = item.after.kind != "absent"
+                files.append(replace(item, directories=missing) if creates else item)
             elif not found.is_same(item.after):
                 left.append(LeftFile(item.path, describe_difference(found, item.before)))
         named = {each.path for each in left}
