@@ -1,11 +1,16 @@
 """`yourtool trust`, and what untrusted folders do in a headless run."""
 
 import json
+import re
 
 import pytest
 
 from tests.provider_server import ProviderServer, Reply
+from tests.security.payloads import PAYLOADS
 from yourtool.agent.session.project_files import is_trusted
+
+OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+"""What a terminal would interpret, except for the line feed."""
 
 pytestmark = pytest.mark.usefixtures("own_logging")
 
@@ -119,3 +124,19 @@ def test_doctor_shows_the_trust_in_the_current_folder(line, monkeypatch):
     assert row()[0] == "ok"
     (line.workspace / "AGENTS.md").write_text("y")
     assert "changed since you answered" in row()[1]
+
+
+@pytest.mark.req("T17", "T19")
+def test_names_of_folders_do_not_control_the_terminal_and_stay_distinguishable(line, tmp_path):
+    listed = set[str]()
+    for payload in PAYLOADS:
+        folder = tmp_path / payload["text"].replace("/", "")
+        folder.mkdir()
+        (folder / "AGENTS.md").write_text("x")
+        for words in (("trust", str(folder)), ("trust", "list"), ("trust", "remove", str(folder))):
+            code, out, err = line(*words)
+            assert code == 0
+            assert not OBEYED.search(out + err), payload["id"]
+            assert all(code in out for code in payload["must_show_codepoints"])
+            listed |= {out} if words == ("trust", "list") else set()
+    assert len(listed) == len(PAYLOADS)

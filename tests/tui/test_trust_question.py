@@ -189,6 +189,25 @@ async def test_broken_store_is_reported_and_nothing_is_trusted(opened, home):
         assert "AGENTS.md ignored" in text
 
 
+@pytest.mark.req("T17", "T19")
+async def test_path_of_the_folder_does_not_control_the_terminal(home, tmp_path):
+    work = tmp_path / "w\x1b]52;c;aGk=\x07\u202e\U000e0041[bold]\x9b2J"
+    work.mkdir()
+    (work / "AGENTS.md").write_text("x")
+    session = FakeSession(turn("go", "Done."), workspace=work)
+    runtime = FakeRuntime(home, session)
+
+    async def opens():
+        return runtime
+
+    app = YourtoolApp(opens)
+    async with app.run_test(size=(200, 50)) as pilot:
+        await until(pilot, lambda: "[t] trust" in screen_text(app))
+        text = screen_text(app)
+        assert "w␛]52;c;aGk=␇\\u{202e}\\u{e0041}[bold]\\x9b2J" in text
+        assert not any(char in text for char in "\x1b\x07\u202e\U000e0041\x9b")
+
+
 async def test_command_changes_the_answer(opened, tmp_path):
     trust(tmp_path / "work", trusted=False)
     app, *_ = opened()
