@@ -78,7 +78,10 @@ def test_decision_is_that_of_the_gate_with_its_rule_and_reason(line, options, co
 
 
 def test_stored_rules_of_the_workspace_count_and_the_decision_is_readable(line):
-    (resolve_paths().home / "permissions.toml").write_text('deny = ["shell(rm*)"]\n')
+    (resolve_paths().home / "permissions.toml").write_text(
+        'deny = ["shell(rm*)", "edit_file(src/**)"]\n'
+    )
+    assert line("permissions", "check", "rm -r src")[2] == ""
     assert line("permissions", "check", "rm -r src")[1] == (
         "deny\nrule: shell(rm*)\nreason: A rule forbids this call of `shell`. Do without it.\n"
     )

@@ -19,9 +19,10 @@ from yourtool.permissions.grants import FILE_NAME, Grants
 from yourtool.permissions.rules import RuleSet
 from yourtool.permissions.shell.plain import parse_plain
 from yourtool.run_result import ExitCode
+from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.shell import shell
 
-_KINDS = {shell.definition.name: shell.definition.subject_kind}
+_KINDS = default_toolbox().subject_kinds
 
 
 class Decided(Struct, frozen=True):
