@@ -1,10 +1,13 @@
 """`/undo`, `/redo` and files of `/rewind`, over real files."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
 from tests.agent.harness import ALLOW, Bench, User, play
+from yourtool.agent.commands.base import OpenSession
+from yourtool.agent.commands.undo import rewind_session
 from yourtool.config import Mode
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
@@ -106,17 +109,15 @@ async def test_undo_leaves_and_names_a_file_that_somebody_else_changed(bench, ed
 
 async def test_undo_stops_at_an_edit_of_the_user_between_two_changes(bench):
     file = bench.workspace / "a"
-    session = await talk(bench, write("a", "agent 1\n"), write("a", "agent 2\n"))
+    session = await talk(bench, write("a", "agent 1\n"), run("echo agent 2 > a"))
     await play(session.send("one"))
     file.write_text("user\n")
-    await play(session.send("two"))  # refused by the tool, or overwritten: the chain is broken
-    if file.read_text() == "user\n":
-        session.state.files.plan_undo()
+    await play(session.send("two"))
+    assert file.read_text() == "agent 2\n"
+    await play(session.files.undo())
+    assert file.read_text() == "user\n"
     *_, last = await play(session.files.undo())
     assert file.read_text() == "user\n"
-    if isinstance(last, FilesRestored):
-        *_, last = await play(session.files.undo())
-        assert file.read_text() == "user\n"
     assert isinstance(last, Notice)
     assert "a (" in last.text
 
@@ -318,3 +319,39 @@ async def bench(tmp_path):
     bench = Bench(tmp_path)
     yield bench
     await bench.close()
+
+
+async def choose_before(bench, session, number, what):
+    """Go back to before a prompt; return the results after the choice of what to restore."""
+    runtime = SimpleNamespace(store=bench.store)
+    [prompts] = [each async for each in rewind_session(session, runtime, "")]
+    [question] = [each async for each in prompts.then(prompts.choices[-number].value)]
+    assert [each.value for each in question.choices] == ["both", "conversation", "files"]
+    return prompts, [each async for each in question.then(what)]
+
+
+@pytest.mark.parametrize("what", ["both", "conversation", "files"])
+async def test_rewind_restores_the_conversation_the_files_or_both(bench, what):
+    session = await talk(bench, write("a", "1\n"), write("a", "1\n2\n") + write("b", "1\n"))
+    await play(session.send("one"))
+    await play(session.send("two"))
+    before = tree(bench.workspace)
+    prompts, results = await choose_before(bench, session, 2, what)
+    assert [each.detail.split(" · ")[-1] for each in prompts.choices] == [
+        "+2 -0 in 2 files",
+        "+1 -0 in 1 file",
+    ]
+    left = {"a"} if what != "conversation" else {"a", "b"}
+    assert set(tree(bench.workspace)) == left
+    assert ((bench.workspace / "a").read_text() == "1\n") == (what != "conversation")
+    opened = [each for each in results if isinstance(each, OpenSession)]
+    assert bool(opened) == (what != "files")
+    if what == "files":
+        await play(session.files.redo())
+        assert tree(bench.workspace) == before
+    elif what == "both":
+        copy = await talk(bench, resume=opened[0].session_id)
+        assert [prompt.text for prompt in copy.state.prompts] == ["one"]
+        assert not any("took back" in message.text for message in copy.state.messages)
+        await play(copy.files.redo())
+        assert tree(bench.workspace) == before
