@@ -24,8 +24,8 @@ test-recorded: .venv/.dev  ## Run the tests of the larger, recorded set, if you 
 requirements: .venv/.dev  ## List the tests that cover each requirement
 	@$(BIN)python -m tests.requirements
 
-security: .venv/.dev  ## Run the long tests of hostile input
-	$(PYTEST) -m security --timeout 1800 $(ARGS)
+security: .venv/.dev  ## Run the long tests of hostile input; print their figures
+	$(BIN)python -m pytest -q -p no:xdist -m security --timeout 1800 $(ARGS)
 
 soak: .venv/.dev  ## Run the long versions of tests; takes many minutes
 	$(PYTEST) -m '(soak or hypothesis) and not recorded' --hypothesis-profile soak \

@@ -6,7 +6,7 @@ import ipaddress
 import logging
 import os
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.figures import ROWS, format_figures, record_figure
 from tests.loop_watchdog import WatchedPolicy, fail_if_blocked, watchdog
 
 settings.register_profile("usual", deadline=None)  # no assertion on time
@@ -127,6 +128,20 @@ def home(monkeypatch: pytest.MonkeyPatch, directories: Iterator[Path]) -> Path:
     path = next(directories)
     monkeypatch.setenv("YOURTOOL_HOME", str(path))
     return path
+
+
+@pytest.fixture
+def figures() -> Callable[[str, str, str], None]:
+    """Adds a row to the table that `make security` prints: measure, goal, value."""
+    return record_figure
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the figures of the run."""
+    if ROWS:
+        terminalreporter.section("figures")
+        for line in format_figures():
+            terminalreporter.write_line(line)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from msgspec import Meta, Struct
 from yourtool.errors import ConfigError
 from yourtool.models import CacheRetention, Effort
 from yourtool.paths import Paths, shipped_directory
+from yourtool.sandbox_config import SandboxConfig
 from yourtool.tables import (
     Fault,
     TableKey,
@@ -35,7 +36,6 @@ Api: TypeAlias = Literal["messages", "chat", "responses", "generate-content", "o
 """The API of a server; each has a package in `providers/dialects`."""
 ThinkingOnSwap: TypeAlias = Literal["drop", "text"]
 """Whether another model's reasoning is dropped or sent as text after a swap."""
-
 
 AUTO_THEME = "auto"
 """The theme that depends on the background of the terminal."""
@@ -166,6 +166,7 @@ class Config(Struct, frozen=True):
         ),
     ] = {}
     limits: Limits = Limits()
+    sandbox: SandboxConfig = SandboxConfig()
     providers: Annotated[
         dict[str, ProviderConfig], Meta(description="Providers by name.", examples=["my-server"])
     ] = {}

@@ -80,6 +80,10 @@ class Preview(Struct, frozen=True, kw_only=True):
     """Files that would change, relative to the workspace if they are in it."""
     protected: bool = False
     """Whether the call needs an approval despite rules and modes."""
+    surroundings: str = ""
+    """One line: the sandbox of a command, as measured."""
+    is_contained: bool = False
+    """Whether a setting allows the call because of its sandbox."""
     guard: str | None = None
     """SHA-256 of the previewed content; the tool refuses to run on any other."""
 

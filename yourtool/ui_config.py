@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 KeymapName: TypeAlias = Literal["default", "claude", "codex", "pi", "opencode"]
 """A preset of keys; `tui/key_presets.py` has their tables."""
-StatusItem: TypeAlias = Literal["model", "mode", "context", "cost", "queued", "branch"]
+StatusItem: TypeAlias = Literal["model", "mode", "context", "cost", "queued", "branch", "sandbox"]
 """A part of the status line that the user can choose."""
 
 
@@ -30,7 +30,7 @@ class UiConfig(Struct, frozen=True):
             description="The parts of the status line from left to right. The activity and the mode"
             " `auto` are always shown."
         ),
-    ] = ("model", "mode", "context", "cost", "queued", "branch")
+    ] = ("model", "mode", "context", "cost", "queued", "branch", "sandbox")
     keymap: Annotated[
         KeymapName,
         Meta(description="The keys: those of `docs/keys.md`, or of another agent."),

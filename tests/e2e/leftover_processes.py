@@ -24,6 +24,7 @@ def prepare(workspace: Path, home: Path) -> None:
     (home / "script.json").write_text(json.dumps({"replies": [[call], [{"say": "Done."}]]}))
     (home / "config.toml").write_text(
         'model = "demo:file"\n'
+        "[sandbox]\nenabled = false\n"  # its ids of processes mean nothing outside of it
         f"[providers.demo]\nquirks = {{ script = {json.dumps(str(home / 'script.json'))} }}\n"
     )
 

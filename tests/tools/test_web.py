@@ -16,7 +16,8 @@ from yourtool.tools import web
 from yourtool.tools.charsets import codec_for_label, decode_text
 from yourtool.tools.files import read_file
 from yourtool.tools.html import html_to_markdown
-from yourtool.tools.web import build_fetch_url, is_public
+from yourtool.tools.public_addresses import is_public
+from yourtool.tools.web import build_fetch_url
 
 DENIED = ToolFailure.PERMISSION_DENIED
 PAGE = b"""<html><head><title>T</title><script>evil()</script></head><body>

@@ -196,6 +196,7 @@ class FakeSession:
         self.workspace = self.project = workspace
         self.state = State()
         self.mode = Mode.ASK
+        self.sandbox_level = ""
         self.effort: Effort | None = None
         self.limit_reached = None
         self.model = model

@@ -53,6 +53,7 @@ from yourtool.store.forks import workspace_hash
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 from yourtool.tools.builtin import default_toolbox
+from yourtool.tools.sandbox.sandbox import Sandboxes
 from yourtool.tools.toolset import Toolset, ToolSnapshot
 from yourtool.tools.workspace import Workspace
 
@@ -72,6 +73,7 @@ class Runtime:
         self.registry = Registry(config, self.credentials, interactive=options.interactive)
         self.availability = Availability()
         self.store = store
+        self.sandboxes = Sandboxes(config.sandbox, own_directories(paths))
         self._warnings = discovery_cache.restore_discoveries(
             self._discovery_file, self.registry, self.catalogue
         )
@@ -370,6 +372,7 @@ class Runtime:
             estimates=estimates,
             tools=snapshot,
             gate=await asyncio.to_thread(self._build_gate, workspace.root, kinds, session_id),
+            sandbox=self.sandboxes.build(workspace.root, workspace.readable),
             confirm=confirm,
             spill=self.paths.spill_directory(session_id),
             blobs=self.paths.blobs,
@@ -388,5 +391,5 @@ class Runtime:
         )
 
     async def _make_scratch_copy(self, project: Path) -> Path:
-        own = own_directories(self.paths)
-        return await asyncio.to_thread(make_scratch_copy, project, self.paths.scratch, own)
+        scratch, own = self.paths.scratch, own_directories(self.paths)
+        return await asyncio.to_thread(make_scratch_copy, project, scratch, own)

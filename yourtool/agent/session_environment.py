@@ -20,6 +20,7 @@ from yourtool.providers.encoded_history import EncodedHistory
 from yourtool.providers.registry import Registry
 from yourtool.providers.requests.request_view import RequestView
 from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.tools.sandbox.sandbox import Sandbox
 from yourtool.tools.toolset import ToolSnapshot
 from yourtool.tools.workspace import Workspace
 from yourtool.tools.workspace_watch import WorkspaceWatch
@@ -42,6 +43,8 @@ class SessionEnvironment:
     estimates: RequestEstimates
     tools: ToolSnapshot
     gate: Gate
+    sandbox: Sandbox | None = None
+    """Encloses the commands of the model; None: they run without a sandbox."""
     confirm: Confirm
     steering: Steering = no_steering
     spill: Path

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yourtool import __version__
 from yourtool.agent.session.project_files import ProjectTrust
@@ -22,7 +23,7 @@ from yourtool.cli.output import print_json, print_table
 from yourtool.config import Config, load_report
 from yourtool.credentials import Credentials
 from yourtool.errors import ConfigError, StoreError
-from yourtool.paths import Paths
+from yourtool.paths import Paths, own_directories
 from yourtool.permissions.trust import Trust
 from yourtool.providers.catalogue.local_servers import LocalServer, discover_servers
 from yourtool.providers.catalogue.models import Catalogue
@@ -30,6 +31,8 @@ from yourtool.providers.registry import Registry
 from yourtool.run_result import ExitCode
 from yourtool.store.sqlite.database import Database
 from yourtool.tools.ripgrep import find_ripgrep
+from yourtool.tools.sandbox.confinement import SandboxLevel
+from yourtool.tools.sandbox.level import LevelMeter
 
 
 class Check(Struct, frozen=True):
@@ -67,12 +70,38 @@ def _run_checks(paths: Paths, workspace: Path) -> Iterator[Check]:
         yield Check("config", "config.toml", "ok", str(paths.home / "config.toml"))
     yield from _check_models(paths)
     yield from _check_providers(paths, examined.config)
-    yield Check("sandbox", "level", "note", "none: allowed commands run with all your rights")
+    yield _check_sandbox(paths, examined.config)
     yield _check_trust(paths, workspace)
     yield from _check_terminal()
     yield from _check_store(paths)
     yield _check_private("log", paths.log_file)
     yield from _check_programs()
+
+
+def _check_sandbox(paths: Paths, config: Config) -> Check:
+    """Measure the sandbox as the first command of a session does."""
+    is_used = config.sandbox.is_used
+    measured = LevelMeter(replace(config.sandbox, enabled=True), own_directories(paths)).measure()
+    reasons = "; ".join(measured.reasons)
+    match measured.level:
+        case SandboxLevel.FULL:
+            hosts = ", ".join(config.sandbox.hosts) or "none"
+            detail = f"full, measured: files, processes, network (hosts: {hosts})"
+        case SandboxLevel.LANDLOCK:
+            detail = f"landlock, measured: files, no network; {reasons}"
+        case _:
+            detail = f"none: allowed commands run with all your rights; {reasons}"
+    if not is_used:
+        detail = f"switched off by `[sandbox] enabled`; would be {detail}"
+    required = SandboxLevel(config.sandbox.require)
+    if measured.level.rank < required.rank:
+        detail += f"; `[sandbox] require` is {required.value}, so every command needs an approval"
+    return Check(
+        "sandbox",
+        "level",
+        "ok" if is_used and measured.level is SandboxLevel.FULL else "note",
+        detail,
+    )
 
 
 def _check_models(paths: Paths) -> Iterator[Check]:

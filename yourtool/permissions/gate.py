@@ -92,8 +92,9 @@ class Gate:
             return GateDecision("ask", _build_asking_reason(asking[0]), rules=asking)
         if verdicts == {RuleVerdict.ALLOW}:
             return GateDecision("allow", rules=_get_deciding(judgements, RuleVerdict.ALLOW))
+        is_contained = preview is not None and preview.is_contained
         if not subjects.credential_files and (
-            not effects.needs_approval or self._is_allowed_by_mode(effects)
+            is_contained or not effects.needs_approval or self._is_allowed_by_mode(effects)
         ):
             return ALLOW
         named = ", ".join(f"`{path}`" for path in subjects.credential_files)

@@ -31,6 +31,7 @@ from yourtool.masking import Mask
 from yourtool.messages.blocks import ImageBlock, TextBlock
 from yourtool.text import storable, storable_json
 from yourtool.tools import schema
+from yourtool.tools.sandbox.sandbox import Sandbox
 from yourtool.tools.workspace import FileReads, Workspace
 
 A = TypeVar("A", bound="Args")
@@ -66,6 +67,8 @@ class ToolOutput(Struct, frozen=True):
     """For the interface only, at most `DETAILS_LIMIT`; never sent to a model."""
     files_modified: tuple[str, ...] = ()
     command_executed: str | None = None
+    blocked: str | None = None
+    """Why a failed call may succeed outside the sandbox, which is offered to the user."""
     terminate: bool = False
     """A hint to end the turn without another request; effective if all calls of a reply set it."""
 
@@ -126,6 +129,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """The preview that the user approved; the tool does exactly that or fails."""
     command: str | None = None
     """What a tool for commands runs in place of its argument: the same, as it was understood."""
+    sandbox: Sandbox | None = None
+    """Encloses commands; None: they run without a sandbox."""
     image_limit: int = 0
     """Maximum image size in bytes for the current model; 0: the model accepts no images."""
 

@@ -35,6 +35,10 @@ class ShellCommand(Struct, frozen=True):
     arguments: tuple[str, ...]
     directory: Path
     environment: Mapping[str, str]
+    descriptors: tuple[int, ...] = ()
+    """Open files that the process inherits."""
+    is_contained: bool = False
+    """Whether all of its processes end with the first one, which must not get SIGTERM."""
 
 
 class ProcessExit(Struct, frozen=True):
@@ -95,6 +99,7 @@ async def run_process(
             cwd=command.directory,
             env={**command.environment, CALL: marker},
             start_new_session=True,
+            pass_fds=command.descriptors,
         )
     except BaseException:
         os.close(reading)
@@ -110,19 +115,27 @@ async def run_process(
     except TimeoutError:
         in_time = False
     finally:
-        await asyncio.shield(asyncio.ensure_future(_finish(process, marker, grace, pump, ended)))
+        spared = {process.pid} if command.is_contained else set[int]()
+        ending = _finish(process, _Call(marker, spared, grace), pump, ended)
+        await asyncio.shield(asyncio.ensure_future(ending))
     return ProcessExit(process.returncode if in_time else None, time.monotonic() - started)
 
 
+class _Call(Struct, frozen=True):
+    """How the processes of a command are found and ended."""
+
+    marker: str
+    spared: set[int]
+    """They end by themselves when the others have ended, so they get no SIGTERM."""
+    grace: float
+
+
 async def _finish(
-    process: Process,
-    marker: str,
-    grace: float,
-    pump: asyncio.Future[None],
-    ended: threading.Event,
+    process: Process, call: _Call, pump: asyncio.Future[None], ended: threading.Event
 ) -> None:
+    marker, grace = call.marker, call.grace
     deadline = time.monotonic() + grace
-    terminated = set[int]()
+    terminated = set(call.spared)
     try:
         while pids := await asyncio.to_thread(_find_processes, process.pid, marker):
             if time.monotonic() > deadline:

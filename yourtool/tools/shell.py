@@ -2,11 +2,12 @@
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from yourtool.effects import Preview, SideEffects
 from yourtool.environment import PUBLIC, find_command_path
@@ -15,6 +16,7 @@ from yourtool.messages.blocks import TextBlock
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.output import CommandOutput
 from yourtool.tools.process import LiveText, ProcessExit, ShellCommand, run_process
+from yourtool.tools.sandbox.blocks import find_block
 
 MAX_TIMEOUT_SECONDS = 590
 """Less than the timeout of the tool call, so that a timed-out command still returns its output."""
@@ -38,7 +40,16 @@ class Shell(Args, frozen=True):
 
 
 async def _preview(args: Shell, context: ToolContext) -> Preview:
-    return Preview(kind="command", body=args.command)
+    if (sandbox := context.sandbox) is None:
+        return Preview(kind="command", body=args.command)
+    await sandbox.measure()
+    return Preview(
+        kind="command",
+        body=args.command,
+        protected=sandbox.is_below_requirement,
+        surroundings=sandbox.describe(),
+        is_contained=sandbox.allows_commands,
+    )
 
 
 @tool(SideEffects.EXECUTE, preview=_preview, command=lambda args: args.command)
@@ -54,23 +65,45 @@ async def shell(args: Shell, context: ToolContext) -> ToolOutput:
     seconds = min(args.timeout_seconds, MAX_TIMEOUT_SECONDS)
     output = CommandOutput(context.spill, LiveText(context.emit), context.mask)
     line = context.command or args.command
-    exited = await run_command_line(line, context.workspace.root, output, seconds=seconds)
-    return _build_output(args, exited, output, seconds)
+    exited, refused_hosts = await _run_enclosed(line, context, output, seconds)
+    result = _build_output(args, exited, output, seconds)
+    if context.sandbox is None or exited.code == 0:
+        return result
+    blocked = await context.run_in_thread(
+        find_block, context.sandbox, result.content, refused_hosts
+    )
+    return result if blocked is None else replace(result, blocked=blocked)
 
 
-async def run_command_line(
-    line: str, workspace: Path, output: CommandOutput, *, seconds: float | None = None
-) -> ProcessExit:
-    """Run a command line in a workspace without API keys until it exits or times out.
+async def _run_enclosed(
+    line: str, context: ToolContext, output: CommandOutput, seconds: float
+) -> tuple[ProcessExit, Sequence[str]]:
+    """Run a command line in the sandbox, if there is one; also return the refused hosts."""
+    command = _build_command(line, context.workspace.root)
+    if context.sandbox is None:
+        return await _run(command, output, seconds), ()
+    async with context.sandbox.enclose(command) as enclosed:
+        return await _run(enclosed.command, output, seconds), enclosed.refused_hosts
+
+
+async def run_command_line(line: str, workspace: Path, output: CommandOutput) -> ProcessExit:
+    """Run a command line of the user in a workspace, without a sandbox and without API keys.
 
     Raises:
         ToolError: it could not be started.
     """
+    return await _run(_build_command(line, workspace), output, None)
+
+
+def _build_command(line: str, workspace: Path) -> ShellCommand:
     if "\0" in line:
         raise ToolError("the command contains a NUL character; remove it")
-    command = ShellCommand(
+    return ShellCommand(
         (*_interpreter(), line), workspace, command_environment(os.environ, workspace)
     )
+
+
+async def _run(command: ShellCommand, output: CommandOutput, seconds: float | None) -> ProcessExit:
     try:
         return await run_process(command, output, seconds=seconds)
     except OSError as error:

@@ -9,10 +9,8 @@ contain an API key could exfiltrate data, so they need an approval every time.
 import asyncio
 import os
 import secrets
-import socket
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Annotated
 from urllib.parse import unquote
 
@@ -27,6 +25,7 @@ from yourtool.permissions.hosts import host_subject
 from yourtool.tools.base import Args, StructTool, ToolContext, tool
 from yourtool.tools.charsets import decode_text
 from yourtool.tools.html import html_to_markdown
+from yourtool.tools.public_addresses import Address, find_addresses, is_public
 
 MAX_PAGE_BYTES = 5 * 2**20
 """Maximum page size that is read, after decompression."""
@@ -39,26 +38,6 @@ MAX_TARGET_BYTES = 512
 """Maximum bytes of path and query without an approval for each request."""
 
 _MAX_REDIRECTS = 5
-_NOT_PUBLIC_V4 = tuple(
-    map(
-        IPv4Network,
-        (
-            "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16",
-            "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16",
-            "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
-            "168.63.129.16/32",
-        ),
-    )
-)  # fmt: skip
-"""Private, shared, reserved and multicast networks
-(https://www.iana.org/assignments/iana-ipv4-special-registry), and Azure's metadata service
-(https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16). The table is
-ours because `ipaddress` classifies some networks differently in different Python versions."""
-_UNICAST_V6 = IPv6Network("2000::/3")
-"""The only IPv6 range from which public addresses are assigned
-(https://www.iana.org/assignments/ipv6-address-space)."""
-_NOT_PUBLIC_V6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "3fff::/20")))
-_MAPPED, _NAT64, _6TO4 = map(IPv6Network, ("::ffff:0:0/96", "64:ff9b::/96", "2002::/16"))
 _HEADERS = {
     **ACCEPTED,
     "User-Agent": "yourtool/0.1",
@@ -81,19 +60,8 @@ class _Page(Struct, frozen=True):
     is_truncated: bool
 
 
-def is_public(address: IPv4Address | IPv6Address) -> bool:
-    """Whether an address is public; IPv4 addresses embedded in IPv6 are checked as well."""
-    if isinstance(address, IPv4Address):
-        return not any(address in network for network in _NOT_PUBLIC_V4)
-    if address in _MAPPED or address in _NAT64:
-        return is_public(IPv4Address(int(address) & 0xFFFFFFFF))
-    if address in _6TO4:
-        return is_public(IPv4Address(int(address) >> 80 & 0xFFFFFFFF))
-    return address in _UNICAST_V6 and not any(address in network for network in _NOT_PUBLIC_V6)
-
-
 def build_fetch_url(
-    is_allowed: Callable[[IPv4Address | IPv6Address], bool] = is_public,
+    is_allowed: Callable[[Address], bool] = is_public,
     *,
     seconds: float = TIMEOUT_SECONDS,
 ) -> StructTool:
@@ -179,7 +147,7 @@ def _exfiltration_risk(written: str, url: httpx.URL, mask: Mask) -> str | None:
     return None
 
 
-async def _fetch(url: httpx.URL, is_allowed: Callable[[IPv4Address | IPv6Address], bool]) -> _Page:
+async def _fetch(url: httpx.URL, is_allowed: Callable[[Address], bool]) -> _Page:
     async with httpx.AsyncClient(trust_env=False, headers=_HEADERS, timeout=None) as client:  # noqa: S113 - the caller sets a total timeout
         for _ in range(_MAX_REDIRECTS + 1):
             address = await _resolve(url, is_allowed)
@@ -210,17 +178,14 @@ def has_same_approval(url: httpx.URL, target: httpx.URL) -> bool:
     )
 
 
-async def _resolve(url: httpx.URL, is_allowed: Callable[[IPv4Address | IPv6Address], bool]) -> str:
+async def _resolve(url: httpx.URL, is_allowed: Callable[[Address], bool]) -> str:
     port = url.port or (443 if url.scheme == "https" else 80)
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(
-            url.host, port, type=socket.SOCK_STREAM
-        )
+        addresses = await find_addresses(url.host, port)
     except (OSError, UnicodeError) as error:
         raise ToolError(
             f"the host `{url.host}` was not found ({error}); check its spelling"
         ) from error
-    addresses = [ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
     for address in addresses:
         if not is_allowed(address):
             raise ToolError(

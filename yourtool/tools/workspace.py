@@ -74,6 +74,8 @@ class Workspace:
         self._own = OwnDirectories(own_directories)
         self.root = self._roots[0].path
         """The real path."""
+        self.readable = tuple(root.path for root in self._roots[1:])
+        """The real paths of the read-only roots."""
         self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
         for opened in self._roots:
             weakref.finalize(self, os.close, opened.descriptor)

@@ -88,8 +88,12 @@ def approval_details(confirmation: Confirmation) -> list[str]:
     preview = confirmation.preview
     if preview is not None and (preview.kind != "diff" or len(preview.paths) != 1):
         lines += [f"changes: {path}" for path in preview.paths]
+    if preview is not None and preview.surroundings:
+        lines.append(f"runs in: {preview.surroundings}")
     if preview is not None and preview.protected:
-        lines.append("protected place: always requires an approval")
+        is_command = preview.kind == "command"
+        what = "`[sandbox] require` is not met" if is_command else "protected place"
+        lines.append(f"{what}: always requires an approval")
     if confirmation.reason:
         lines.append(confirmation.reason)
     lines += [f"s, w allow: {rule}" for rule in confirmation.rules]

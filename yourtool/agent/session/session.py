@@ -106,6 +106,11 @@ class Session:
         self._env.gate.mode = mode
 
     @property
+    def sandbox_level(self) -> str:
+        """The level of the sandbox; empty before it was measured, and if it is switched off."""
+        return "" if self._env.sandbox is None else self._env.sandbox.shown_level
+
+    @property
     def effort(self) -> Effort | None:
         """The selected reasoning effort; None: the default of each model."""
         return self._env.effort

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from datetime import timedelta
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from yourtool.agent.turn.tool_call import BUG_MESSAGE, ToolCall
 from yourtool.agent.turn.turn import Turn
@@ -29,6 +30,8 @@ from yourtool.tools.toolset import Tool, resolve_subjects
 
 _log = logging.getLogger(__name__)
 
+OUTSIDE = "outside the sandbox, with all your rights"
+"""Where a call runs that the user allowed after it failed in the sandbox."""
 _MAX_SUMMARY_CHARACTERS = 200
 """Characters of the arguments stored in the event; the approval prompt shows all of them."""
 
@@ -72,6 +75,25 @@ async def admit(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
                 ),
                 parent=call.parent,
             )
+
+
+async def offer_retry(call: ToolCall, blocked: str, turn: Turn) -> AsyncGenerator[Event, None]:
+    """Ask whether a call that the sandbox blocked may run again outside of it.
+
+    Raises:
+        ToolError: the user declined, or the request timed out.
+        Interrupted: the turn was stopped before the user answered.
+    """
+    assert call.preview is not None, "a call that runs in a sandbox has a preview"
+    call.preview = replace(call.preview, surroundings=OUTSIDE, protected=False)
+    subjects = await asyncio.to_thread(_parse, call, call.tool, turn) if call.tool else None
+    decision = GateDecision("ask", f"it failed in the sandbox: {blocked}")
+    confirmation = _build_confirmation(call, turn, decision, subjects or CallSubjects(()))
+    declined = "The user declined to run it outside the sandbox."
+    async with aclosing(_request_approval(confirmation, call, turn, declined)) as events:
+        async for event in events:
+            yield event
+    call.is_outside_sandbox = True
 
 
 async def _parse_and_preview(call: ToolCall, tool: Tool, turn: Turn) -> CallSubjects:
@@ -131,9 +153,11 @@ def _find_tool(block: ToolUseBlock, turn: Turn) -> Tool:
 
 
 async def _request_approval(
-    confirmation: Confirmation, call: ToolCall, turn: Turn
+    confirmation: Confirmation, call: ToolCall, turn: Turn, declined: str = ""
 ) -> AsyncGenerator[Event, None]:
     """Request an approval, return normally if the call may run, and add the user's note to it.
+
+    `declined`: the start of the message if the user declines, if the call has run before.
 
     Raises:
         ToolError: the user declined, or the request timed out.
@@ -153,7 +177,7 @@ async def _request_approval(
     yield await turn.record(
         _build_resolved_fact(confirmation, tool_use_id, decision), parent=requested.id
     )
-    _raise_unless_allowed(decision, confirmation.title)
+    _raise_unless_allowed(decision, confirmation.title, declined)
     if confirmation.rules and decision.scope is not Scope.ONCE:
         try:
             always = decision.scope is Scope.ALWAYS
@@ -173,7 +197,7 @@ async def _wait_for_decision(confirmation: Confirmation, turn: Turn) -> Decision
         return Decision(verdict=Verdict.TIMEOUT)
 
 
-def _raise_unless_allowed(decision: Decision, name: str) -> None:
+def _raise_unless_allowed(decision: Decision, name: str, declined: str) -> None:
     if decision.verdict is Verdict.TIMEOUT:
         raise ToolError(
             f"The approval request for `{name}` timed out, so it did not run.",
@@ -182,7 +206,7 @@ def _raise_unless_allowed(decision: Decision, name: str) -> None:
     if decision.verdict is Verdict.DENY:
         note = f" Their note: {decision.note}" if decision.note else ""
         raise ToolError(
-            f"The user declined this call of `{name}`; nothing was changed.{note}",
+            f"{declined or f'The user declined this call of `{name}`; nothing was changed.'}{note}",
             ToolFailure.USER_DENIED,
         )
 

@@ -48,6 +48,8 @@ class ToolCall:
     """What runs in place of the command of the arguments, which needed no approval."""
     refusal: ToolError | None = None
     """Why the call must not run."""
+    is_outside_sandbox: bool = False
+    """Whether the user allowed this call outside the sandbox, after it failed in it."""
     notes: tuple[str, ...] = ()
     """Notes for the model, appended to the result."""
     mask: Mask | None = None
@@ -91,6 +93,7 @@ class ToolCall:
             journal=journal or NoJournal(),
             approved=self.preview,
             command=self.command,
+            sandbox=None if self.is_outside_sandbox else turn.env.sandbox,
             image_limit=can.max_image_bytes if can.supports_images else 0,
         )
 

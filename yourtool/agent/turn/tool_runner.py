@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, aclosing
 
-from yourtool.agent.turn.admission import admit
+from yourtool.agent.turn.admission import admit, offer_retry
 from yourtool.agent.turn.change_journal import CallJournal
 from yourtool.agent.turn.limits import count_repetition, repetition_notice
 from yourtool.agent.turn.tool_call import (
@@ -44,6 +44,10 @@ _log = logging.getLogger(__name__)
 
 CANCEL_GRACE_SECONDS = 30.0
 """Time for a stopped tool to clean up before it is abandoned."""
+BLOCKED_NOTE = (
+    "[Probable cause: {}. Do without it, or ask the user to run it with `!`, which has no sandbox.]"
+)
+"""Appended to the result of a command that the sandbox blocked."""
 _SHORT_CHARACTERS = 16_384
 """Outputs up to this length are masked without a thread, because a thread takes longer."""
 _MAX_PARTIAL_CHARACTERS = 4_000
@@ -136,7 +140,12 @@ class ToolRunner:
                     running[asyncio.create_task(self._run_tool(call))] = call
                     yield called
                 update = await turn.interrupt.guard(self._updates.get())
-                yield await self._end(update) if isinstance(update, ToolOutcome) else update
+                if not isinstance(update, ToolOutcome):
+                    yield update
+                    continue
+                async with aclosing(self._end_or_retry(update)) as events:
+                    async for event in events:
+                        yield event
         except Interrupted:
             await self._stop_running()
             async for event in self._end_stopped():
@@ -146,6 +155,31 @@ class ToolRunner:
             for task, call in running.items():
                 call.cancelled.set()
                 task.cancel()
+
+    async def _end_or_retry(self, outcome: ToolOutcome) -> AsyncGenerator[Event, None]:
+        """Record the end of a call, or run it again outside the sandbox that blocked it."""
+        call, output = outcome.call, outcome.output
+        if output is None or output.blocked is None:
+            yield await self._end(outcome)
+            return
+        if self._turn.env.interactive:
+            try:
+                async with aclosing(offer_retry(call, output.blocked, self._turn)) as events:
+                    async for event in events:
+                        yield event
+            except ToolError as error:
+                call.notes += (f"[{error}]",)
+        if call.is_outside_sandbox:
+            call.notes += ("[The user allowed this second run outside the sandbox.]",)
+            self._forget(call)
+            self._running[asyncio.create_task(self._run_tool(call))] = call
+        else:
+            call.notes += (BLOCKED_NOTE.format(output.blocked),)
+            yield await self._end(outcome)
+
+    def _forget(self, call: ToolCall) -> None:
+        for task in [task for task, each in self._running.items() if each is call]:
+            del self._running[task]
 
     async def _run_tool(self, call: ToolCall) -> None:
         """Run one tool and report its output and outcome, unless it is cancelled."""
@@ -207,8 +241,7 @@ class ToolRunner:
 
     async def _end(self, outcome: ToolOutcome) -> ToolCompleted | ToolFailed:
         """Record the end of a call that ran."""
-        for task in [task for task, each in self._running.items() if each is outcome.call]:
-            del self._running[task]
+        self._forget(outcome.call)
         if outcome.output is None:
             failure = outcome.failure or ToolFailure.EXECUTION_ERROR
             return await self._fail(outcome.call, failure, outcome.error_message)

@@ -228,6 +228,7 @@ class SessionStatus:
             activity=self._transcript.hidden_activity,
             queued=len(runner.queue),
             branch=self._branch,
+            sandbox=session.sandbox_level,
             directory=self.directory,
             alert=alert,
             is_new_session=self._is_new_session,

@@ -30,6 +30,8 @@ class StatusFields(Struct, frozen=True, kw_only=True):
     """What the turn does, if the line under the last message is not visible."""
     queued: int = 0
     branch: str = ""
+    sandbox: str = ""
+    """The level that was measured at the first command."""
     alert: str = ""
     """A short hint that is never dropped."""
     directory: str = ""
@@ -107,6 +109,10 @@ def _chosen_parts(status: StatusFields, *, narrow: bool) -> dict[StatusItem, Sta
         found["queued"] = StatusPart(5, f"{status.queued} queued", "")
     if status.branch:
         found["branch"] = StatusPart(6, f"git:{printable(status.branch)}", "")
+    if status.sandbox:
+        is_missing = status.sandbox == "none"
+        text = "no sandbox" if is_missing else f"sandbox:{status.sandbox}"
+        found["sandbox"] = StatusPart(7, text, "$text-warning" if is_missing else "")
     return found
 
 

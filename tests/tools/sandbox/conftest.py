@@ -1,0 +1,11 @@
+import pytest
+
+from tests.tools.sandbox.levels import find_reason
+from yourtool.tools.sandbox.confinement import SandboxLevel
+
+
+@pytest.fixture(autouse=True, scope="session")
+def measured_levels():
+    """Measure the machine before the tests, whose event loops must not block."""
+    for level in (SandboxLevel.FULL, SandboxLevel.LANDLOCK):
+        find_reason(level)

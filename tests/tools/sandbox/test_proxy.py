@@ -1,0 +1,178 @@
+"""The proxy dials the host that it checked, and no other."""
+
+import asyncio
+import random
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.tools.contexts import answer, call
+from tests.tools.sandbox.levels import build_sandbox
+from yourtool.permissions.hosts import allows_host, host_subject
+from yourtool.tools.sandbox import sandbox as sandboxes
+from yourtool.tools.sandbox.confinement import SandboxLevel
+from yourtool.tools.sandbox.proxy import Proxy, _RefusedError, parse_head
+from yourtool.tools.shell import shell
+
+HOSTS = ("localhost", "*.example.org", "example.net:8443")
+
+
+def everything(_):
+    return True
+
+
+async def ask(path, request):
+    reader, writer = await asyncio.open_unix_connection(path)
+    writer.write(request)
+    await writer.drain()
+    answered = await reader.read()
+    writer.close()
+    return answered
+
+
+@pytest.fixture
+async def server():
+    """A web server on this machine that repeats the request."""
+
+    async def serve(reader, writer):
+        head = await reader.readuntil(b"\r\n\r\n")
+        body = head.replace(b"\r\n", b"|")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        await writer.drain()
+        writer.close()
+
+    running = await asyncio.start_server(serve, "127.0.0.1", 0)
+    yield running.sockets[0].getsockname()[1]
+    running.close()
+
+
+async def test_allowed_host_is_reached_and_gets_a_direct_request(server, tmp_path):
+    proxy = Proxy((f"localhost:{server}",), everything)
+    async with proxy.listen(tmp_path / "s"):
+        said = await ask(
+            tmp_path / "s",
+            f"GET http://localhost:{server}/a?b HTTP/1.1\r\nHost: evil.example\r\n"
+            "Proxy-Authorization: x\r\nAccept: */*\r\n\r\n".encode(),
+        )
+        tunnel = await ask(
+            tmp_path / "s",
+            f"CONNECT localhost:{server} HTTP/1.1\r\n\r\n"
+            "GET / HTTP/1.1\r\nHost: x\r\n\r\n".encode(),
+        )
+    assert b"GET /a?b HTTP/1.1|Host: localhost:%d|Connection: close|Accept: */*|" % server in said
+    assert tunnel.startswith(b"HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200 OK")
+    assert proxy.refused == []
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "evil.org:443", "example.org:443", "example.org.evil.org:443", "notexample.org:443",
+        "xexample.org:443", "a.example.org:22", "example.net:443", "a.example.org.:25",
+    ],
+)  # fmt: skip
+async def test_host_that_is_not_on_the_list_is_refused_and_noted(target, tmp_path):
+    proxy = Proxy(HOSTS, everything)
+    async with proxy.listen(tmp_path / "s"):
+        said = await ask(tmp_path / "s", f"CONNECT {target} HTTP/1.1\r\n\r\n".encode())
+    assert said.startswith(b"HTTP/1.1 403 ")
+    assert len(proxy.refused) == 1
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1:80", "[::1]:80", "2130706433:80", "0x7f000001:80", "0x7f.1:80", "127.1:80",
+        "a@b.example.org:80", "b.example.org%00.evil.org:80", "b.exämple.org:80", "a b:80",
+        "b.example.org:0", "b.example.org:65536", "b.example.org", ":80", ".example.org:80",
+        "-a.example.org:80", "a..example.org:80", "169.254.169.254:80", "b.example.org:８０",
+        "b.example.org\t:80", "b.example.org#.evil.org:80", "b.example.org/.evil.org:80",
+    ],
+)  # fmt: skip
+async def test_address_that_is_not_a_plain_name_is_refused(address, tmp_path):
+    proxy = Proxy(("*.example.org", "127.0.0.1"), everything)
+    async with proxy.listen(tmp_path / "s"):
+        said = await ask(tmp_path / "s", f"CONNECT {address} HTTP/1.1\r\n\r\n".encode())
+    assert said.startswith(b"HTTP/1.1 400 ")
+
+
+async def test_name_with_a_private_address_is_refused(tmp_path):
+    proxy = Proxy(("localhost",))
+    async with proxy.listen(tmp_path / "s"):
+        said = await ask(tmp_path / "s", b"CONNECT localhost:80 HTTP/1.1\r\n\r\n")
+    assert said.startswith(b"HTTP/1.1 403 ")
+    assert b"private address" in said
+
+
+async def test_empty_list_of_hosts_reaches_nothing(tmp_path):
+    proxy = Proxy((), everything)
+    async with proxy.listen(tmp_path / "s"):
+        said = await ask(tmp_path / "s", b"CONNECT localhost:443 HTTP/1.1\r\n\r\n")
+    assert said.startswith(b"HTTP/1.1 403 ")
+
+
+@pytest.mark.parametrize("request_bytes", [b"\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"\x00\r\n\r\n",
+                                           b"GET https://a.org/ HTTP/1.1\r\n\r\n"])  # fmt: skip
+async def test_other_request_is_refused(request_bytes, tmp_path):
+    proxy = Proxy(HOSTS, everything)
+    async with proxy.listen(tmp_path / "s"):
+        assert (await ask(tmp_path / "s", request_bytes)).startswith(b"HTTP/1.1 400 ")
+
+
+PIECES = ("a.example.org", "example.org", "localhost", "evil.org", ".", ":", ":443", ":80", "@",
+          "/", "\\", "#", "?", "%00", "\x00", " ", "[", "]", "::1", "127.0.0.1", "http://", "é",
+          "CONNECT ", "GET ", " HTTP/1.1", "\r\n", "*", "-", "0x7f")  # fmt: skip
+
+
+def check(line):
+    """The parsed host is one that the list would allow only if it is spelled exactly like it."""
+    try:
+        target = parse_head(line.encode("utf-8", "surrogatepass") + b"\r\n\r\n")
+    except _RefusedError:
+        return
+    assert target.host.isascii()
+    assert not set(target.host) & set("@/\\#?%\0 []:*")
+    subject = host_subject(target.host, target.port)
+    if any(allows_host(spec, subject) for spec in HOSTS):
+        assert f"{target.host}" in line
+        name = target.host.lower().removesuffix(".")
+        assert name == "localhost" or name.endswith((".example.org", "example.net"))
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=8).map("".join))
+def test_checked_host_is_the_dialled_host_for_any_request(line):
+    check(f"CONNECT {line} HTTP/1.1")
+    check(f"GET http://{line} HTTP/1.1")
+
+
+@pytest.mark.security
+def test_checked_host_is_the_dialled_host_in_many_requests(figures):
+    source = random.Random(11)
+    count = 50_000
+    for _ in range(count):
+        line = "".join(source.choices(PIECES, k=source.randint(1, 9)))
+        check(f"CONNECT {line} HTTP/1.1")
+        check(f"GET http://{line} HTTP/1.1")
+    figures("requests to the proxy: dialled host = checked host", "all", f"{2 * count:,}")
+
+
+async def test_sandboxed_command_reaches_only_the_hosts_of_the_settings(
+    server, root, contexts, monkeypatch
+):
+    monkeypatch.setattr(sandboxes, "Proxy", lambda hosts: Proxy(hosts, everything))
+    hosts = (f"localhost:{server}",)
+    context = contexts(sandbox=build_sandbox(root, SandboxLevel.FULL, hosts=hosts))
+    fetch = (
+        "import os, urllib.request as u; os.environ['no_proxy'] = '';"
+        " o = u.build_opener(u.ProxyHandler({'http': os.environ['http_proxy']})); print(o.open('http://%s/x').read())"
+    )
+    line = f'{sys.executable} -c "{fetch}"'
+    said = await answer(shell, context, command=line % f"localhost:{server}")
+    assert "GET /x" in said
+    output = await call(shell, context, command=line % "evil.example")
+    assert output.blocked == "the sandbox refused a connection to evil.example"
+    direct = f"import socket; socket.create_connection(('127.0.0.1', {server}), 2)"
+    assert not (await call(shell, context, command=f'{sys.executable} -c "{direct}"')).success
+    assert (await call(shell, context, command="exit 7")).details["exit_code"] == 7

@@ -1,0 +1,205 @@
+"""Ordinary commands work in the sandbox, and others are blocked."""
+
+import asyncio
+import gc
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.tools.contexts import answer, call, get_refusal
+from tests.tools.sandbox.levels import build_sandbox
+from yourtool.tools.sandbox.confinement import SandboxLevel
+from yourtool.tools.shell import shell
+
+FULL, LANDLOCK, NONE = SandboxLevel.FULL, SandboxLevel.LANDLOCK, SandboxLevel.NONE
+
+
+def git(root, *arguments):
+    return subprocess.run(
+        ["git", "-c", "user.name=n", "-c", "user.email=e@example.org", *arguments],
+        cwd=root, check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+
+
+@pytest.fixture
+def repository(root):
+    git(root, "init", "-q")
+    git(root, "config", "user.name", "n")
+    git(root, "config", "user.email", "e@example.org")
+    (root / "AGENTS.md").write_text("be kind\n")
+    return root
+
+
+async def test_everyday_commands_work_in_the_full_sandbox(repository, contexts):
+    context = contexts(sandbox=build_sandbox(repository, FULL))
+    python = sys.executable
+    (repository / "test_it.py").write_text(
+        "import multiprocessing, socket, tempfile\n"
+        "def test_it():\n"
+        "    multiprocessing.Lock(); tempfile.TemporaryFile()\n"
+        "    server = socket.create_server(('127.0.0.1', 0))\n"
+        "    socket.create_connection(server.getsockname()).close()\n"
+    )
+    (repository / "Makefile").write_text("out:\n\tmkdir -p build && echo made > build/out\n")
+    for line in (
+        f"{python} -m pytest -q -p no:cacheprovider test_it.py",
+        "make out && cat build/out",
+        "git add -A && git commit -qm one && git log --oneline",
+        "git switch -qc other && git stash list && git status --short",
+        "git tag v1 && git branch -f third && git gc -q && git worktree list",
+        "echo x > /tmp/x && mktemp && (sleep 0.01 & wait)",
+        "sed -i s/made/done/ build/out && mv build/out here && rm here",
+    ):
+        said = await answer(shell, context, command=line)
+        assert said.endswith("[exit code 0]"), (line, said)
+    assert await answer(shell, context, command="cat /tmp/x") == "x\n[exit code 0]"
+
+
+async def test_git_has_no_traces_of_the_sandbox_after_a_command(repository, contexts):
+    context = contexts(sandbox=build_sandbox(repository, FULL))
+    before = sorted(path.name for path in repository.iterdir())
+    parts = sorted(path.name for path in (repository / ".git").iterdir())
+    await call(shell, context, command="git status --short; ls -A")
+    assert sorted(path.name for path in repository.iterdir()) == before
+    assert sorted(path.name for path in (repository / ".git").iterdir()) == parts
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo x > .git/hooks/pre-commit",
+        "git config core.pager evil",
+        "mv .git .git2 && mkdir -p .git/hooks",
+        "mkdir .claude/commands",
+        "echo x >> AGENTS.md",
+        "rm AGENTS.md",
+        "echo ../evil > .git/commondir",
+        "echo x > $HOME/.profile",
+    ],
+)
+async def test_change_of_a_protected_place_fails_and_reports_the_sandbox(
+    line, repository, contexts
+):
+    context = contexts(sandbox=build_sandbox(repository, FULL))
+    hooks = sorted((repository / ".git/hooks").iterdir())
+    output = await call(shell, context, command=line)
+    assert not output.success
+    assert output.blocked is not None
+    assert sorted((repository / ".git/hooks").iterdir()) == hooks
+    assert (repository / "AGENTS.md").read_text() == "be kind\n"
+    assert not (repository / ".claude").exists()
+    assert not (repository / ".git2").exists()
+
+
+async def test_landlock_makes_git_read_only_and_reports_it(repository, contexts):
+    context = contexts(sandbox=build_sandbox(repository, LANDLOCK))
+    (repository / "src").mkdir()
+    said = await answer(shell, context, command="echo x > src/new && cat src/new && git status -s")
+    assert "[exit code 0]" in said
+    for line in ("git add -A", "echo x > new", "echo x >> AGENTS.md"):
+        output = await call(shell, context, command=line)
+        assert not output.success
+        assert output.blocked is not None
+    assert sorted(path.name for path in repository.iterdir()) == [".git", "AGENTS.md", "src"]
+
+
+@pytest.mark.parametrize("level", [FULL, LANDLOCK])
+async def test_network_is_missing_and_the_result_names_the_sandbox(level, root, contexts):
+    context = contexts(sandbox=build_sandbox(root, level))
+    line = f"{sys.executable} -c 'import urllib.request as u; u.urlopen(\"http://example.org\")'"
+    output = await call(shell, context, command=line)
+    assert not output.success
+    if level is FULL:
+        assert output.blocked == "the sandbox has no network"
+
+
+@pytest.mark.parametrize("level", [FULL, LANDLOCK])
+async def test_writable_directories_of_the_settings_are_writable(level, root, contexts, tmp_path):
+    extra, other = tmp_path / "extra", tmp_path / "other"
+    extra.mkdir()
+    other.mkdir()
+    context = contexts(sandbox=build_sandbox(root, level, writable=(str(extra), "/none")))
+    assert (await call(shell, context, command=f"echo x > {extra}/x")).success
+    assert (extra / "x").exists()
+    assert not (await call(shell, context, command=f"echo x > {other}/x")).success
+    assert not (other / "x").exists()
+
+
+@pytest.mark.parametrize("level", [FULL, LANDLOCK])
+async def test_long_output_of_a_session_stays_readable(level, root, contexts, tmp_path):
+    own = tmp_path / "state"
+    spill = own / "spill"
+    spill.mkdir(parents=True)
+    (own / "sessions.db").write_text("secret")
+    (spill / "long.txt").write_text("long")
+    context = contexts(sandbox=build_sandbox(root, level, own=(own,), readable=(spill,)))
+    assert "long" in await answer(shell, context, command=f"cat {spill}/long.txt")
+    said = await answer(shell, context, command=f"cat {own}/sessions.db")
+    assert "secret" not in said
+
+
+@pytest.mark.parametrize("level", [FULL, LANDLOCK, NONE])
+async def test_command_has_no_variables_of_agents_and_daemons(level, root, contexts, monkeypatch):
+    for name in ("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "DOCKER_HOST"):
+        monkeypatch.setenv(name, "canary")
+    context = contexts(sandbox=build_sandbox(root, level))
+    assert "canary" not in await answer(shell, context, command="env")
+
+
+async def test_command_that_the_sandbox_cannot_protect_is_not_run(root, contexts, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (root / ".git").symlink_to(tmp_path / "elsewhere")
+    context = contexts(sandbox=build_sandbox(root, FULL))
+    await get_refusal(shell, context, "`.git` is a symbolic link", command="touch ran")
+    assert not (root / "ran").exists()
+
+
+async def test_two_commands_share_the_masks_of_missing_names(root, contexts):
+    context = contexts(sandbox=build_sandbox(root, FULL))
+    line = "touch started; until [ -e go ]; do sleep .01; done; mkdir .claude/x"
+    first = asyncio.create_task(call(shell, context, command=line))
+    while not (root / "started").exists():
+        await asyncio.sleep(0.01)
+    assert (await call(shell, context, command="true")).success
+    (root / "go").touch()
+    assert not (await first).success
+    assert sorted(path.name for path in root.iterdir()) == ["go", "started"]
+
+
+async def test_daemon_without_a_trace_ends_with_its_command(root, contexts):
+    context = contexts(sandbox=build_sandbox(root, FULL))
+    (root / "sub").mkdir()
+    line = "setsid env -i sh -c 'while :; do echo >> sub/alive; sleep .01; done' >/dev/null 2>&1 &"
+    await call(shell, context, command=f"{line} until [ -s sub/alive ]; do sleep .01; done")
+    size = (root / "sub/alive").stat().st_size
+    await asyncio.sleep(0.05)
+    assert (root / "sub/alive").stat().st_size == size
+
+
+async def test_command_in_the_sandbox_gets_a_signal_before_it_is_killed(root, contexts):
+    context = contexts(sandbox=build_sandbox(root, FULL))
+    line = "trap 'echo stopped > sign; exit 3' TERM; echo up; while :; do sleep 0.01; done"
+    output = await call(shell, context, command=line, timeout_seconds=1)
+    assert output.details["timed_out"]
+    assert (root / "sign").read_text() == "stopped\n"
+
+
+def test_temporary_directory_of_a_session_is_removed_with_it(root, contexts):
+    sandbox = build_sandbox(root, FULL)
+    asyncio.run(call(shell, contexts(sandbox=sandbox), command="touch /tmp/mine"))
+    [temporary] = set(Path("/tmp").glob("yourtool-*/mine"))
+    assert not Path("/tmp/mine").exists()
+    assert temporary.parent.stat().st_mode & 0o777 == 0o700
+    del sandbox
+    gc.collect()
+    assert not temporary.parent.exists()
+
+
+async def test_without_any_sandbox_commands_run_as_before(root, contexts):
+    context = contexts(sandbox=build_sandbox(root, NONE))
+    output = await call(shell, context, command="echo x > new; exit 3")
+    assert output.details["exit_code"] == 3
+    assert output.blocked is None
+    assert (root / "new").exists()

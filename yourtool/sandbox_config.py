@@ -1,0 +1,65 @@
+"""The settings of the sandbox, `[sandbox]` in `config.toml`."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+HostSpec: TypeAlias = Annotated[
+    str, Meta(pattern=r"^(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+(?::[0-9]{1,5})?$")
+]
+"""A host as in rules: `example.org`, `*.example.org`, `example.org:8443`."""
+AbsolutePath: TypeAlias = Annotated[str, Meta(pattern=r"^[/~]")]
+
+
+class SandboxConfig(Struct, frozen=True):
+    """The sandbox of commands."""
+
+    enabled: Annotated[
+        bool,
+        Meta(
+            description="Run the commands of models in a sandbox, where one works. `require` and"
+            " `auto_allow` switch it on as well."
+        ),
+    ] = False
+    fallback: Annotated[
+        Literal["landlock", "none"],
+        Meta(
+            description="Where the full sandbox does not work: `landlock`, in which commands cannot"
+            " create files directly in the workspace, or `none`."
+        ),
+    ] = "none"
+    require: Annotated[
+        Literal["full", "landlock", "none"],
+        Meta(
+            description="The weakest sandbox in which rules and modes allow a command; without it,"
+            " every command needs an approval."
+        ),
+    ] = "none"
+    auto_allow: Annotated[
+        bool,
+        Meta(description="Allow every command in a full sandbox without a network, unasked."),
+    ] = False
+    writable: Annotated[
+        tuple[AbsolutePath, ...],
+        Meta(
+            description="Directories besides the workspace that commands can write, such as caches"
+            " of build tools.",
+        ),
+    ] = ()
+    hosts: Annotated[
+        tuple[HostSpec, ...],
+        Meta(
+            description="Hosts that commands can reach, on the ports 80 and 443: `example.org`,"
+            " `*.example.org`; empty: no network.",
+        ),
+    ] = ()
+
+    @property
+    def is_used(self) -> bool:
+        """Whether commands run in a sandbox, where one works."""
+        return self.enabled or self.auto_allow or self.require != "none"
+
+    @property
+    def uses_landlock(self) -> bool:
+        """Whether Landlock is used where the full sandbox does not work."""
+        return "landlock" in (self.fallback, self.require)

@@ -1,0 +1,1 @@
+"""The sandbox of commands: bubblewrap, else Landlock, else none."""

@@ -1,0 +1,184 @@
+"""What a sandboxed command can see and write, independent of how this is enforced.
+
+Everything is readable except credential files, the program's own directories and the sockets of
+agents and daemons. Writable are the workspace without its protected places, a temporary directory
+and the directories of the settings.
+"""
+
+import itertools
+import os
+import pwd
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from yourtool.permissions.credential_files import DIRECTORIES, PAIRS, credential_names
+from yourtool.permissions.protected_places import is_protected
+
+_HIDDEN_IN_HOME = (
+    ".local/share/keyrings", ".local/share/kwalletd", ".pki", ".mozilla", ".thunderbird",
+    ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge",
+    ".config/1Password", ".config/Bitwarden", ".config/keybase", ".1password", ".bash_history",
+    ".zsh_history", ".python_history", ".local/share/fish/fish_history", ".docker/run",
+    ".docker/desktop", ".colima", ".orbstack", ".lima", ".Xauthority", ".ICEauthority",
+    "Library/Keychains",
+)  # fmt: skip
+"""Keyrings, browser profiles, histories and sockets, besides the well-known credential files."""
+_HIDDEN = ("/etc/shadow", "/etc/gshadow", "/etc/krb5.keytab", "/etc/ssl/private")
+_GIT_PARTS = ("hooks", "config", "config.worktree", "info", "modules", "worktrees", "commondir")
+"""Entries of `.git` with which git runs programs or finds its configuration."""
+_MASKED_NAMES = (
+    ".vscode", ".idea", ".devcontainer", ".husky", ".githooks", ".mcp.json", ".yourtool",
+    ".agents", ".claude", ".codex", ".cursor", ".gemini",
+)  # fmt: skip
+"""Protected names that are masked even if they are missing."""
+_MAX_ENTRIES = 20_000
+_MAX_REPOSITORIES = 200
+_MAX_SOCKETS = 256
+_SOCKETS = Path("/proc/net/unix")
+
+
+class MountPoint(Struct, frozen=True):
+    """A protected path; if it is missing, it is created for the time of a command."""
+
+    path: Path
+    content: bytes | None = None
+    """Of a file; None: a directory."""
+
+
+class Layout(Struct, frozen=True, kw_only=True):
+    """The files of one sandboxed command; all paths are real paths."""
+
+    workspace: Path
+    temporary: Path
+    writable: tuple[Path, ...] = ()
+    readable: tuple[Path, ...] = ()
+    """Visible although they are in a hidden or private directory."""
+    hidden: tuple[Path, ...] = ()
+    """Existing files and directories that no command can read."""
+    repositories: tuple[Path, ...] = ()
+    """The `.git` directories that git can write, except for their protected parts."""
+    protected: tuple[MountPoint, ...] = ()
+    """Read-only paths of the workspace."""
+
+
+class LayoutError(Exception):
+    """The workspace cannot be protected."""
+
+
+def find_protected(workspace: Path) -> tuple[tuple[Path, ...], tuple[MountPoint, ...]]:
+    """Return the `.git` directories of a workspace and its protected paths.
+
+    Found in the workspace itself, and for repositories also in its directories. A link cannot be
+    protected, because it can be replaced.
+
+    Raises:
+        LayoutError: the `.git` of the workspace is a link, so it cannot be protected.
+    """
+    if (workspace / ".git").is_symlink():
+        raise LayoutError("`.git` is a symbolic link, so it cannot be protected")
+    repositories = list[Path]()
+    points = dict[Path, MountPoint]()
+    with os.scandir(workspace) as entries:
+        for entry in itertools.islice(entries, _MAX_ENTRIES):
+            if entry.is_symlink():
+                continue
+            path = Path(entry.path)
+            is_directory = entry.is_dir(follow_symlinks=False)
+            inner = path / ".git"
+            if is_directory and inner.is_dir() and len(repositories) < _MAX_REPOSITORIES:
+                repositories.append(inner)
+            elif is_directory and inner.is_file():  # of a submodule or a worktree
+                points[inner] = MountPoint(inner)
+            if entry.name == ".git" and is_directory:
+                repositories.insert(0, path)
+            elif is_protected(entry.name):
+                points[path] = MountPoint(path)
+            elif is_directory:
+                points.update({each: MountPoint(each) for each in _find_pairs(path)})
+    for repository in repositories:
+        if not repository.is_symlink() and (repository / "HEAD").exists():
+            points.update(_git_parts(repository))
+    missing = _MASKED_NAMES if (workspace / ".git").exists() else (*_MASKED_NAMES, ".git", "HEAD")
+    for name in missing:
+        points.setdefault(workspace / name, MountPoint(workspace / name))
+    links = [path for path in points if path.is_symlink()]
+    return (
+        tuple(each for each in repositories if not each.is_symlink()),
+        tuple(point for path, point in points.items() if path not in links),
+    )
+
+
+def _find_pairs(directory: Path) -> Iterator[Path]:
+    """Yield the protected entries of a directory, such as `.github/workflows`."""
+    if directory.name.startswith("."):
+        for path in itertools.islice(directory.iterdir(), _MAX_ENTRIES):
+            if is_protected(f"{directory.name}/{path.name}"):
+                yield path
+
+
+def _git_parts(repository: Path) -> dict[Path, MountPoint]:
+    parts = {repository / name: MountPoint(repository / name) for name in _GIT_PARTS}
+    # Git finds its configuration through `commondir`; this content means the directory itself.
+    parts[repository / "commondir"] = MountPoint(repository / "commondir", b".\n")
+    return parts
+
+
+def find_hidden(own: Iterable[Path]) -> tuple[Path, ...]:
+    """Return the existing places that commands cannot read; `own`: the program's directories."""
+    found = {Path(os.path.realpath(path)) for path in (*own, *map(Path, _HIDDEN))}
+    for home in _find_homes():
+        found |= {Path(os.path.realpath(path)) for path in _find_secrets(home)}
+    return tuple(sorted(path for path in found if _exists(path) and path != Path("/")))
+
+
+def _find_homes() -> set[Path]:
+    """Return the home directories whose files this user could read."""
+    homes = {Path(os.path.expanduser("~"))}  # noqa: PTH111 - `Path.home` raises without a home
+    with suppress(KeyError):
+        homes.add(Path(pwd.getpwuid(os.getuid()).pw_dir))
+    if os.getuid() == 0:
+        with suppress(OSError):
+            homes.update(Path("/home").iterdir())
+    return {home for home in homes if home != Path("/") and home.is_dir()}
+
+
+def _find_secrets(home: Path) -> Iterator[Path]:
+    yield from (home / name for name in (*_HIDDEN_IN_HOME, *DIRECTORIES))
+    yield from (home / outer / inner for outer, inner in PAIRS)
+    with suppress(OSError):
+        names = [path.name for path in itertools.islice(home.iterdir(), _MAX_ENTRIES)]
+        yield from (home / name for name in credential_names(str(home), names))
+
+
+def find_sockets(ignored: Iterable[Path]) -> tuple[Path, ...]:
+    """Return the sockets of other programs on this machine; `ignored` directories are skipped."""
+    skipped, found = tuple(ignored), list[Path]()
+    if sys.platform != "linux":
+        return ()
+    with suppress(OSError):
+        for line in _SOCKETS.read_text("utf-8", "surrogateescape").splitlines()[1:]:
+            _, _, name = line.partition(" /")
+            path = Path(f"/{name}")
+            if name and len(found) < _MAX_SOCKETS and not any(map(path.is_relative_to, skipped)):
+                found.append(path)
+    return tuple(dict.fromkeys(path for path in found if _is_socket(path)))
+
+
+def _exists(path: Path) -> bool:
+    try:
+        path.lstat()
+    except OSError:
+        return False
+    return True
+
+
+def _is_socket(path: Path) -> bool:
+    try:
+        return stat.S_ISSOCK(path.lstat().st_mode)
+    except OSError:
+        return False

@@ -1,0 +1,201 @@
+"""The proxy through which sandboxed commands reach the hosts of the settings, and nothing else.
+
+A host is compared by its labels and resolved once; the connection uses an address that was checked.
+Names that are not ASCII, IP addresses and private addresses are refused. It listens on a Unix
+socket that only the sandbox of one command has.
+
+The proxy understands `CONNECT` and requests with a full `http` address
+(https://www.rfc-editor.org/rfc/rfc9112.html#section-3.2).
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from yourtool.permissions.hosts import allows_host, host_subject
+from yourtool.tools.public_addresses import Address, find_addresses, is_public
+
+_MAX_HEAD_BYTES = 65_536
+_MAX_CONNECTIONS = 256
+_MAX_REFUSED = 20
+"""Refused hosts that are remembered for the result of a command."""
+_HEAD_SECONDS = 30.0
+_CONNECT_SECONDS = 20.0
+_CHUNK_BYTES = 65_536
+_REQUEST = re.compile(rb"([A-Z]{3,10}) (\S{1,8000}) HTTP/1\.[01]")
+_LABEL = r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)"
+_HOST = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*\.?")
+_PORT = re.compile(r"[0-9]{1,5}")
+_ONLY_DIGITS = re.compile(r"(?:0[xX][0-9A-Fa-f]*|[0-9]+)\.?")
+
+
+class Target(Struct, frozen=True):
+    """What a client asked for."""
+
+    host: str
+    port: int
+    is_tunnel: bool
+    path: bytes = b""
+
+
+class _RefusedError(Exception):
+    """The proxy does not serve a request; the text is the answer."""
+
+    def __init__(self, status: str, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+class Proxy:
+    """Serves the clients of one sandboxed command."""
+
+    def __init__(
+        self,
+        hosts: Sequence[str],
+        is_allowed: Callable[[Address], bool] = is_public,
+    ) -> None:
+        """`hosts` are specs as in `permissions.hosts`; `is_allowed` checks every address."""
+        self._hosts = tuple(hosts)
+        self._is_allowed = is_allowed
+        self._slots = asyncio.Semaphore(_MAX_CONNECTIONS)
+        self._tasks = set[asyncio.Task[None]]()
+        self.refused = list[str]()
+        """The hosts that were refused, each once."""
+
+    @asynccontextmanager
+    async def listen(self, path: Path) -> AsyncGenerator[None, None]:
+        """Serve on the Unix socket `path`; at the end every connection is closed."""
+        server = await asyncio.start_unix_server(self._serve, path, limit=_MAX_HEAD_BYTES)
+        try:
+            yield
+        finally:
+            server.close()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None, "a connection is served in a task"
+        self._tasks.add(task)
+        try:
+            async with self._slots:
+                await self._answer(reader, writer)
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
+            pass  # the client is gone, or sent no request
+        except asyncio.CancelledError:
+            pass  # the command ended
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with asyncio.timeout(_HEAD_SECONDS):
+            head = await reader.readuntil(b"\r\n\r\n")
+        try:
+            target = parse_head(head)
+            address = await self.resolve(target)
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                onward = await asyncio.open_connection(address, target.port)
+        except _RefusedError as error:
+            await _refuse(writer, error.status, str(error))
+            return
+        except (OSError, TimeoutError):
+            await _refuse(writer, "502 Bad Gateway", "the host did not answer")
+            return
+        upstream, out = onward
+        try:
+            if target.is_tunnel:
+                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            else:
+                out.write(_to_origin_form(head, target))
+            await asyncio.gather(_copy(reader, out), _copy(upstream, writer))
+        finally:
+            out.close()
+
+    async def resolve(self, target: Target) -> str:
+        """Return the checked address to connect to.
+
+        Raises:
+            _RefusedError: the host is not allowed, or does not have a public address.
+        """
+        subject = host_subject(target.host, target.port)
+        if not any(allows_host(spec, subject) for spec in self._hosts):
+            self._note(subject)
+            raise _RefusedError("403 Forbidden", f"`{subject}` is not a host of `[sandbox] hosts`")
+        try:
+            addresses = await find_addresses(target.host, target.port)
+        except (OSError, UnicodeError):
+            raise _RefusedError("502 Bad Gateway", f"`{subject}` was not found") from None
+        if not addresses or not all(map(self._is_allowed, addresses)):
+            self._note(subject)
+            raise _RefusedError("403 Forbidden", f"`{subject}` has a private address")
+        return str(addresses[0])
+
+    def _note(self, subject: str) -> None:
+        if subject not in self.refused and len(self.refused) < _MAX_REFUSED:
+            self.refused.append(subject)
+
+
+def parse_head(head: bytes) -> Target:
+    """Return the target in the head of a request.
+
+    Raises:
+        _RefusedError: it is not a request for a named host.
+    """
+    line = head.partition(b"\r\n")[0]
+    if (found := _REQUEST.fullmatch(line)) is None or not line.isascii() or b"\0" in head:
+        raise _RefusedError("400 Bad Request", "not a request that this proxy understands")
+    method, address = found[1], found[2].decode("ascii")
+    if method == b"CONNECT":
+        host, port = _split_host(address, None)
+        return Target(host, port, is_tunnel=True)
+    scheme, _, rest = address.partition("://")
+    if scheme.lower() != "http":
+        raise _RefusedError("400 Bad Request", "only `CONNECT` and `http` addresses are supported")
+    authority, slash, path = rest.partition("/")
+    host, port = _split_host(authority, 80)
+    return Target(host, port, is_tunnel=False, path=f"/{path}".encode() if slash else b"/")
+
+
+def _split_host(authority: str, default_port: int | None) -> tuple[str, int]:
+    host, colon, port = authority.rpartition(":")
+    if not colon and default_port is not None:
+        host, port = authority, str(default_port)
+    last = host.removesuffix(".").rpartition(".")[2]
+    if _HOST.fullmatch(host) is None or _ONLY_DIGITS.fullmatch(last) is not None:
+        raise _RefusedError("400 Bad Request", "only the names of hosts are supported")
+    if _PORT.fullmatch(port) is None or not 0 < int(port) < 65_536:
+        raise _RefusedError("400 Bad Request", "the port is not valid")
+    return host, int(port)
+
+
+def _to_origin_form(head: bytes, target: Target) -> bytes:
+    """Return the head for the server itself, which closes the connection after its answer."""
+    line, _, fields = head.partition(b"\r\n")
+    dropped = (b"host:", b"connection:", b"proxy-")
+    lines = [each for each in fields.split(b"\r\n") if not each.lower().startswith(dropped)]
+    name = target.host if target.port == 80 else f"{target.host}:{target.port}"
+    first = b" ".join((line.split(b" ")[0], target.path, b"HTTP/1.1"))
+    extra = (b"Host: " + name.encode(), b"Connection: close")
+    return b"\r\n".join((first, *extra, *lines))
+
+
+async def _refuse(writer: asyncio.StreamWriter, status: str, reason: str) -> None:
+    body = f"yourtool: {reason}\n".encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    writer.write(head.encode() + body)
+    await writer.drain()
+
+
+async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while data := await source.read(_CHUNK_BYTES):
+            target.write(data)
+            await target.drain()
+    with suppress(OSError, RuntimeError):
+        target.write_eof()
