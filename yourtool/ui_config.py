@@ -18,6 +18,13 @@ class UiConfig(Struct, frozen=True):
     """The terminal interface."""
 
     ascii: Annotated[bool, Meta(description="Draw lines and symbols in ASCII only.")] = False
+    linear: Annotated[
+        bool,
+        Meta(
+            description="Append plain lines instead of drawing a screen, for screen readers and"
+            " terminals without cursor movement."
+        ),
+    ] = False
     reduced_motion: Annotated[bool, Meta(description="Show no animation and no spinner.")] = False
     enter_approves: Annotated[
         bool,

@@ -126,18 +126,22 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
             "the interface needs a terminal on standard input and output;"
             ' without one, use `yourtool -p "PROMPT"`'
         )
+    report = load_report(paths)
+    report.require_usable()
+    config = report.config
+    if config.ui.linear:
+        if handover is not None:
+            handover.release()
+        return _run_linear(arguments, paths)
     if (term := os.environ.get("TERM", "")) in ("", "dumb", "unknown"):
         raise UsageError(
-            f"the interface cannot run on a terminal of type `{term}`;"
+            f"the interface cannot run on a terminal of type `{term}` without `[ui] linear = true`;"
             " set `TERM` to the type of your terminal, for example `xterm-256color`,"
             ' or use `yourtool -p "PROMPT"`, which prints plain text'
         )
     require_data_directory(paths)
     shows_early_prompt = handover is not None and handover.is_open
     with keys_for_interface(handover) as (take_keys, shell_settings):
-        report = load_report(paths)
-        report.require_usable()
-        config = report.config
         app = _import_interface().YourtoolApp(
             _runtime_opener(arguments, paths),
             load_highlight=lambda: import_module("yourtool.tui.highlight").get_highlighter,
@@ -156,6 +160,25 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
         os._exit(ExitCode.FAILED)  # skip cleanup: the parent process restores the terminal
     _print_last_words(app.last_words)
     return app.return_code or ExitCode.ANSWERED
+
+
+def _run_linear(arguments: Arguments, paths: Paths) -> int:
+    """Run the interface that appends lines; the terminal stays in its line mode."""
+    require_data_directory(paths)
+    asyncio, linear = map(import_module, ("asyncio", "yourtool.tui.linear.conversation"))
+    _enable_gc()
+    open_runtime = _runtime_opener(arguments, paths)
+
+    async def talk() -> None:
+        await linear.open_conversation(
+            await open_runtime(),
+            arguments.resume,
+            continue_last=arguments.continue_last,
+            first_prompt=arguments.first_prompt,
+        )
+
+    asyncio.run(talk())
+    return ExitCode.ANSWERED
 
 
 def _print_last_words(text: str) -> None:

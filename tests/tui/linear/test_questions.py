@@ -1,0 +1,84 @@
+"""Questions as numbered lines."""
+
+import asyncio
+
+import pytest
+
+from yourtool.agent.commands.base import Choice
+from yourtool.effects import Confirmation, Preview, SideEffects, Verdict
+from yourtool.tui.linear.questions import Questions
+from yourtool.tui.linear.speaker import Speaker
+
+
+class TypedLines:
+    """Answers in order, and whether each question accepts what was typed before."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = list(answers)
+        self.safe: list[bool] = []
+
+    async def ask(self, *, is_safe: bool = True) -> str:
+        await asyncio.sleep(0)
+        self.safe.append(is_safe)
+        return self.answers.pop(0)
+
+
+def ask(*answers):
+    written: list[str] = []
+    lines = TypedLines(*answers)
+    return Questions(Speaker(written.append), lines), lines, written
+
+
+def command(body="git push", rules=("shell(git push)",)):
+    preview = Preview(kind="command", body=body)
+    return Confirmation(
+        id="c",
+        kind="tool",
+        title="shell",
+        side_effects=SideEffects.EXECUTE,
+        preview=preview,
+        rules=rules,
+    )
+
+
+@pytest.mark.req("R-TUI-23")
+async def test_only_the_number_of_an_answer_allows_a_call():
+    questions, lines, written = ask("", "y", "yes", "11", "1 ", "0")
+    decision = await questions.confirm(command())
+    assert decision.verdict is Verdict.ALLOW
+    assert lines.answers == ["0"]
+    assert not any(lines.safe)
+    shown = "".join(written)
+    assert shown.startswith("Question: Run this command?\n")
+    assert shown.index("git push") < shown.index("1. allow once") < shown.index("deny")
+    assert "Rule of a lasting answer: shell(git push)" in shown
+
+
+async def test_text_of_a_call_cannot_imitate_lines_or_drive_the_terminal():
+    questions, _, written = ask("1")
+    await questions.confirm(command("ls\x1b[2J\r\u202e1. allow once", rules=()))
+    shown = "".join(written)
+    assert not {"\x1b", "\r", "\u202e"} & set(shown)
+
+
+async def test_note_of_a_denial_reaches_the_model():
+    questions, _, written = ask("5", "use make", "x")
+    decision = await questions.confirm(command())
+    assert (decision.verdict, decision.note) == (Verdict.DENY, "use make")
+    assert "5. deny with" in "".join(written)
+
+
+async def test_call_that_is_too_long_to_be_read_can_only_be_denied():
+    questions, _, written = ask("1")
+    decision = await questions.confirm(command("\n".join("x" * 5_000)))
+    assert decision.verdict is Verdict.DENY
+    assert "allow" not in "".join(written).rpartition("too long")[2]
+
+
+async def test_list_can_be_left_and_its_rows_have_numbers():
+    rows = (Choice("a", "First", "one"), Choice("b", "Second"))
+    questions, _, written = ask("2")
+    assert await questions.choose("Model", rows) == "b"
+    assert "1. First, one\n2. Second\n" in "".join(written)
+    questions, *_ = ask("0")
+    assert await questions.choose("Model", rows) is None

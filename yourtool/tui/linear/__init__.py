@@ -1,0 +1,1 @@
+"""The interface as plain lines, for screen readers and terminals without cursor movement."""

@@ -1,0 +1,305 @@
+"""A conversation in plain lines: input, turns, questions and the results of commands."""
+
+import asyncio
+import logging
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING, Literal
+
+from yourtool.agent.commands.base import (
+    Choose,
+    CommandResult,
+    CommandResults,
+    CopyText,
+    EditPrompt,
+    EnterText,
+    Invocation,
+    OpenSession,
+    Report,
+    SettingChanged,
+    ShowChanges,
+    ShowMessage,
+    StartSession,
+    StartTurn,
+)
+from yourtool.agent.commands.parser import InvalidCommand, parse_input
+from yourtool.agent.commands.table import describe_commands
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import Notice
+from yourtool.store.base import resolve_id
+from yourtool.text import storable
+from yourtool.tui.drafts import Draft
+from yourtool.tui.linear.lines import Lines
+from yourtool.tui.linear.questions import Questions
+from yourtool.tui.linear.speaker import Speaker
+from yourtool.tui.pending_attachments import PendingAttachments
+from yourtool.tui.turn_runner import TurnRunner
+
+if TYPE_CHECKING:
+    from yourtool.agent.runtime import Runtime
+    from yourtool.agent.session.session import Session
+
+_log = logging.getLogger(__name__)
+
+_STOP_SECONDS = 2
+"""Time that a running turn has to end when the user quits."""
+_TWICE_SECONDS = 2
+"""Maximum time between two presses of Ctrl+C that quit."""
+_HELP = "/help lists the commands, Ctrl+C stops a turn or, twice, quits, Ctrl+D quits."
+
+
+class Conversation:
+    """Shows one session at a time as lines; implements what `TurnRunner` needs of a screen."""
+
+    def __init__(
+        self, runtime: "Runtime", terminal: int = 0, write: Callable[[str], object] | None = None
+    ) -> None:
+        self.runtime = runtime
+        self.speaker = Speaker(self._write)
+        self._output = write or _write_to_terminal
+        self.lines = Lines(terminal, self.submit, self.close)
+        self.questions = Questions(self.speaker, self.lines)
+        self.runner = TurnRunner(self, PendingAttachments(self._note_attachments))
+        self.closed = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._running = 0
+        """The turns and commands that run."""
+        self._has_prompt = False
+        self._interrupted_at = -_TWICE_SECONDS
+
+    async def talk(self, session: "Session", first_prompt: str = "") -> None:
+        """Show a session until the user quits; SIGINT stops a turn."""
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self.close)
+        self.lines.start()
+        try:
+            self.show_session(session)
+            self.speaker.say("Notice", _HELP)
+            if first_prompt:
+                self.submit(first_prompt)
+            self._prompt()
+            await self.closed.wait()
+            self.runner.stop()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.runner.wait_for_turn(), _STOP_SECONDS)
+        finally:
+            self.lines.stop()
+            for task in self._tasks:
+                task.cancel()
+            if self.runner.session is not None:
+                await self.runner.session.close()
+
+    def show_session(self, session: "Session") -> None:
+        """Continue with a session, and write its last reply."""
+        self.runner.set_session(session)
+        mode = session.mode.value
+        self.speaker.say("Session", f"{session.workspace}, model {session.model.id}, mode {mode}")
+        for message in session.state.conversation[-2:]:
+            if message.text.strip():
+                self.speaker.say("You" if message.role == "user" else "Model", message.text)
+
+    def close(self) -> None:
+        """Quit after the running turn was stopped."""
+        self.closed.set()
+
+    def submit(self, text: str) -> None:
+        """Run a command or send a message, or queue it."""
+        self._has_prompt = False
+        text = storable(text)
+        if not text.strip():
+            self.runner.resume()
+        elif isinstance(parsed := parse_input(text), InvalidCommand):
+            self.note("warning", parsed.message)
+        else:
+            queued = len(self.runner.queue)
+            self.speaker.sent_text = "" if self.runner.is_running else text
+            self.runner.submit(Draft(text))
+            if len(self.runner.queue) > queued:
+                self.note("info", f"Waits for the end of the turn: {text}")
+        self._prompt()
+
+    def _interrupt(self) -> None:
+        self._has_prompt = False
+        if self.runner.is_running:
+            self.runner.stop()
+        elif time.monotonic() - self._interrupted_at < _TWICE_SECONDS:
+            self.close()
+        else:
+            self._interrupted_at = time.monotonic()
+            self.note("info", "Press Ctrl+C again to quit.")
+            self._prompt()
+
+    def _write(self, text: str) -> None:
+        """Write lines; a prompt that waits for input ends its line first."""
+        self._output(f"\n{text}" if self._has_prompt else text)
+        self._has_prompt = False
+
+    def _prompt(self) -> None:
+        if not (self._running or self._has_prompt or self.closed.is_set()):
+            self._output("You: ")
+            self._has_prompt = True
+
+    # ── what the runner shows ───────────────────────────────────────────────────────────────────
+
+    def run_worker(self, work: Callable[[], Awaitable[None]], *, group: str) -> object:
+        """Run a coroutine function in the background."""
+        del group
+
+        async def run() -> None:
+            try:
+                await work()
+            finally:
+                self._running -= 1
+                self._prompt()
+
+        self._running += 1
+        task = asyncio.create_task(run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def mark_turn_started(self) -> None:
+        """Nothing: the first line of the reply shows it."""
+
+    def show_event(self, event: Event) -> None:
+        """Write an event of the turn."""
+        self.speaker.apply(event)
+
+    def mark_turn_ended(self) -> None:
+        """Nothing: the line with the figures shows it."""
+
+    def refresh_status(self) -> None:
+        """Nothing: there is no status line."""
+
+    def scroll_to_end(self) -> None:
+        """Nothing: lines are appended."""
+
+    def note(self, level: Literal["info", "warning", "error"], text: str) -> None:
+        """Write a notice."""
+        self.speaker.note(level, text)
+
+    def report_exception(self, error: Exception) -> None:
+        """Log a fault, and write that there was one."""
+        _log.error("a fault in the interface or the core", exc_info=error)
+        self.note("error", f"Internal error. See {self.runtime.paths.log_file}.")
+
+    def restore_draft(self, draft: Draft, *, selected: bool) -> bool:
+        """Write a message that was not sent; the terminal's line cannot be filled."""
+        del selected
+        self.note("warning", f"Not sent: {draft.full_text}")
+        return True
+
+    def _note_attachments(self, text: str | None) -> None:
+        if text:
+            self.note("info", text)
+
+    def has_text(self) -> bool:
+        """Return False: the terminal has the text that is being typed."""
+        return False
+
+    # ── commands ────────────────────────────────────────────────────────────────────────────────
+
+    async def run_command(self, invocation: Invocation) -> None:
+        """Run a slash command."""
+        command, argument = invocation.command, invocation.argument
+        if command.name == "quit":
+            self.close()
+        elif command.name == "help":
+            for section in describe_commands():
+                self._show_rows(section.title, section.rows)
+        elif command.run is None:
+            self.note("info", f"`/{command.name}` has no effect without a screen.")
+        elif self.runner.session is not None:
+            await self._show_results(command.run(self.runner.session, self.runtime, argument))
+
+    async def _show_results(self, results: CommandResults) -> None:
+        async with aclosing(results):
+            async for result in results:
+                await self._show_result(result)
+
+    async def _show_result(self, result: CommandResult) -> None:
+        match result:
+            case Notice(level=level, text=text):
+                self.note(level, text)
+            case Report(title=title, sections=sections):
+                self.speaker.say("Report", title)
+                for section in sections:
+                    self._show_rows(section.title, section.rows)
+            case ShowChanges(title=title, changes=changes):
+                self.speaker.say("Report", title)
+                for change in changes:
+                    self.speaker.write(f"{change.path}\n{change.diff}")
+            case CopyText(text=text) | EditPrompt(text=text):
+                self.speaker.say("Text", text)
+            case SettingChanged(setting="mode"):
+                self.note("info", f"Mode: {self._session.mode.value}.")
+            case SettingChanged():
+                self.note("info", f"Model: {self._session.model.id}.")
+            case StartTurn(events=events):
+                self.runner.start_turn(events)
+            case StartSession(model=model):
+                session = await self.runtime.new_session(self.questions.confirm, model)
+                await self._switch(session)
+            case OpenSession(session_id=session_id):
+                session = await self.runtime.resume(session_id, self.questions.confirm)
+                await self._switch(session)
+            case ShowMessage():
+                pass
+            case Choose(title=title, choices=choices, then=then):
+                if (value := await self.questions.choose(title, choices)) is not None:
+                    await self._show_results(then(value))
+            case EnterText(title=title, explanation=explanation, hidden=False, then=then):
+                await self._show_results(then(await self.questions.enter(title, explanation)))
+            case EnterText():
+                self.note("info", "A key cannot be typed here unseen: set its variable instead.")
+            case Invocation():
+                await self.run_command(result)
+            case event:
+                self.speaker.apply(event)
+
+    @property
+    def _session(self) -> "Session":
+        assert self.runner.session is not None, "commands run when a session is open"
+        return self.runner.session
+
+    async def _switch(self, session: "Session") -> None:
+        await self._session.close()
+        self.show_session(session)
+
+    def _show_rows(self, title: str, rows: tuple[tuple[str, str], ...]) -> None:
+        self.speaker.write(title)
+        for name, text in rows:
+            self.speaker.write(f"{name}: {text}" if name else text)
+
+
+async def open_conversation(
+    runtime: "Runtime", resume: str | None, *, continue_last: bool, first_prompt: str = ""
+) -> None:
+    """Open the session of the command line and show it until the user quits.
+
+    `resume` is the id of a session, or empty: the user chooses one.
+    """
+    conversation = Conversation(runtime)
+    confirm = conversation.questions.confirm
+    first_prompt = "/resume" if resume == "" else first_prompt
+    try:
+        session_id = await runtime.find_last_session() if continue_last else resume
+        session_id = await resolve_id(runtime.store, session_id) if session_id else None
+        opened = runtime.resume(session_id, confirm) if session_id else runtime.new_session(confirm)
+        session = await opened
+        for warning in runtime.take_warnings():
+            conversation.note("warning", warning)
+        await conversation.talk(session, first_prompt)
+    finally:
+        await runtime.close()
+
+
+def _write_to_terminal(text: str) -> None:
+    with suppress(OSError):  # the terminal is closed
+        sys.stdout.write(text)
+        sys.stdout.flush()

@@ -1,0 +1,80 @@
+"""Questions as numbered lines; an answer is the number of a line."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from yourtool.agent.commands.base import Choice
+from yourtool.effects import Confirmation, Decision, Verdict
+from yourtool.text import escape_line
+from yourtool.tui.approval_text import (
+    approval_details,
+    approval_line,
+    approval_options,
+    approval_title,
+    argument_lines,
+)
+from yourtool.tui.linear.lines import Lines
+from yourtool.tui.linear.speaker import Speaker
+
+_MAX_LINES = 2_000
+"""A question with more lines can only be denied."""
+
+
+class Questions:
+    """Asks the user on the terminal."""
+
+    def __init__(self, speaker: Speaker, lines: Lines) -> None:
+        self._speaker = speaker
+        self._lines = lines
+
+    async def confirm(self, confirmation: Confirmation) -> Decision:
+        """Return the answer to an approval prompt; only a number that was typed for it counts."""
+        details = _describe(confirmation)
+        options = approval_options(confirmation)
+        if len(details) > _MAX_LINES:
+            options = tuple(option for option in options if not option.allows)
+            details = [*details[:_MAX_LINES], f"{len(details) - _MAX_LINES:,} more lines: too long"]
+        self._speaker.say("Question", approval_title(confirmation).plain)
+        for line in details:
+            self._speaker.write(line)
+        chosen = await self._pick([option.label for option in options], is_safe=False)
+        option = options[chosen]
+        if option.decision is not None:
+            return option.decision
+        self._speaker.say("Question", "Which note does the model get? One line.")
+        return Decision(verdict=Verdict.DENY, note=await self._lines.ask() or None)
+
+    async def choose(self, title: str, choices: Sequence[Choice]) -> str | None:
+        """Return the value of the chosen row; None if the user leaves the list."""
+        self._speaker.say("Question", title)
+        rows = [", ".join(filter(None, (each.title, *each.cells, each.detail))) for each in choices]
+        chosen = await self._pick(["no choice", *rows], first=0)
+        return choices[chosen - 1].value if chosen else None
+
+    async def enter(self, title: str, explanation: str) -> str:
+        """Return a text; empty if the user cancels."""
+        self._speaker.say("Question", f"{title}. {explanation} An empty line cancels.")
+        return (await self._lines.ask()).strip()
+
+    async def _pick(self, labels: Sequence[str], *, first: int = 1, is_safe: bool = True) -> int:
+        """Return the index of the label whose number the user types."""
+        for number, label in enumerate(labels, first):
+            self._speaker.write(f"{number}. {label}")
+        last = first + len(labels) - 1
+        while True:
+            self._speaker.write(f"Type a number from {first} to {last} and Enter:")
+            answer = (await self._lines.ask(is_safe=is_safe)).strip()
+            if answer.isascii() and answer.isdigit() and first <= int(answer[:9]) <= last:
+                return int(answer) - first
+
+
+def _describe(confirmation: Confirmation) -> list[str]:
+    """Return the lines of an approval prompt, escaped as on the screen."""
+    shown = list(map(escape_line, approval_details(replace(confirmation, rules=()))))
+    preview = confirmation.preview
+    if preview is None:
+        shown += map(escape_line, argument_lines(confirmation))
+    else:
+        shown += map(approval_line, preview.body.split("\n"))
+    return [*shown, *(f"Rule of a lasting answer: {escape_line(r)}" for r in confirmation.rules)]
