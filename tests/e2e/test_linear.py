@@ -88,3 +88,15 @@ def test_ctrl_c_stops_a_turn_and_twice_quits(linear):
         terminal.wait("again to quit")
         terminal.send("\x03")
         assert terminal.end() == 0
+
+
+def test_files_of_a_folder_that_is_not_trusted_are_named_with_the_remedy(linear, work):
+    (work / "AGENTS.md").write_text("Answer in French.\n")
+    with ProviderServer([Reply("Hello.")]) as server, linear(server) as terminal:
+        terminal.wait("Not used before you trust this folder with /trust: AGENTS.md")
+        terminal.send("/trust\r")
+        terminal.wait("1. Trust the folder", "Type a number from 0 to 2")
+        terminal.send("1\r")
+        terminal.wait(lambda _: b"Notice: Trusted " in terminal.output, r"You:\s*$")
+        terminal.send("\x04")
+        assert terminal.end() == 0

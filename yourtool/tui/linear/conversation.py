@@ -78,7 +78,7 @@ class Conversation:
             loop.add_signal_handler(number, self.close)
         self.lines.start()
         try:
-            self.show_session(session)
+            await self.show_session(session)
             self.speaker.say("Notice", _HELP)
             if first_prompt:
                 self.submit(first_prompt)
@@ -94,11 +94,15 @@ class Conversation:
             if self.runner.session is not None:
                 await self.runner.session.close()
 
-    def show_session(self, session: "Session") -> None:
+    async def show_session(self, session: "Session") -> None:
         """Continue with a session, and write its last reply."""
+        found = await asyncio.to_thread(session.trust.examine)
         self.runner.set_session(session)
         mode = session.mode.value
         self.speaker.say("Session", f"{session.workspace}, model {session.model.id}, mode {mode}")
+        if session.trust.asks and found.needs_answer:
+            names = ", ".join(each.name for each in found.files_by_importance)
+            self.note("warning", f"Not used before you trust this folder with /trust: {names}.")
         for message in session.state.conversation[-2:]:
             if message.text.strip():
                 self.speaker.say("You" if message.role == "user" else "Model", message.text)
@@ -238,7 +242,7 @@ class Conversation:
                 self.speaker.say("Text", text)
             case SettingChanged(setting="mode"):
                 self.note("info", f"Mode: {self._session.mode.value}.")
-            case SettingChanged():
+            case SettingChanged(setting="model"):
                 self.note("info", f"Model: {self._session.model.id}.")
             case StartTurn(events=events):
                 self.runner.start_turn(events)
@@ -248,7 +252,7 @@ class Conversation:
             case OpenSession(session_id=session_id):
                 session = await self.runtime.resume(session_id, self.questions.confirm)
                 await self._switch(session)
-            case ShowMessage():
+            case ShowMessage() | SettingChanged():
                 pass
             case Choose(title=title, choices=choices, then=then):
                 if (value := await self.questions.choose(title, choices)) is not None:
@@ -269,7 +273,7 @@ class Conversation:
 
     async def _switch(self, session: "Session") -> None:
         await self._session.close()
-        self.show_session(session)
+        await self.show_session(session)
 
     def _show_rows(self, title: str, rows: tuple[tuple[str, str], ...]) -> None:
         self.speaker.write(title)
