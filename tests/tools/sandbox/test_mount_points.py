@@ -64,6 +64,26 @@ def test_directory_that_the_user_fills_meanwhile_is_not_removed(points, tmp_path
     assert (tmp_path / "missing/theirs").read_text() == "x"
 
 
+def test_strict_umask_of_the_user_changes_nothing(points, tmp_path):
+    before = os.umask(0o077)
+    try:
+        with hold_mount_points(points), hold_mount_points(points):
+            assert (tmp_path / "missing").is_dir()
+    finally:
+        os.umask(before)
+    assert names(tmp_path) == ["mine", "text"]
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root can write every directory")
+def test_directory_that_cannot_be_written_gets_no_mount_points(points, tmp_path):
+    tmp_path.chmod(0o555)
+    try:
+        with hold_mount_points(points):
+            assert names(tmp_path) == ["mine", "text"]
+    finally:
+        tmp_path.chmod(0o755)
+
+
 def test_link_is_never_followed_or_removed(tmp_path):
     (tmp_path / "elsewhere").mkdir(mode=0o555)
     (tmp_path / "link").symlink_to("elsewhere")

@@ -2,8 +2,10 @@
 
 import asyncio
 import gc
+import secrets
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -180,17 +182,21 @@ async def test_daemon_without_a_trace_ends_with_its_command(root, contexts):
 
 async def test_command_in_the_sandbox_gets_a_signal_before_it_is_killed(root, contexts):
     context = contexts(sandbox=build_sandbox(root, FULL))
-    line = "trap 'echo stopped > sign; exit 3' TERM; echo up; while :; do sleep 0.01; done"
-    output = await call(shell, context, command=line, timeout_seconds=1)
-    assert output.details["timed_out"]
+    line = "trap 'echo stopped > sign; exit 3' TERM; touch up; while :; do sleep 0.01; done"
+    running = asyncio.create_task(call(shell, context, command=line))
+    while not (root / "up").exists():
+        await asyncio.sleep(0.01)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
     assert (root / "sign").read_text() == "stopped\n"
 
 
 def test_temporary_directory_of_a_session_is_removed_with_it(root, contexts):
-    sandbox = build_sandbox(root, FULL)
-    asyncio.run(call(shell, contexts(sandbox=sandbox), command="touch /tmp/mine"))
-    [temporary] = set(Path("/tmp").glob("yourtool-*/mine"))
-    assert not Path("/tmp/mine").exists()
+    name, sandbox = secrets.token_hex(8), build_sandbox(root, FULL)
+    asyncio.run(call(shell, contexts(sandbox=sandbox), command=f"touch /tmp/{name}"))
+    [temporary] = set(Path(tempfile.gettempdir()).glob(f"yourtool-*/{name}"))
+    assert not Path("/tmp", name).exists()
     assert temporary.parent.stat().st_mode & 0o777 == 0o700
     del sandbox
     gc.collect()

@@ -104,6 +104,8 @@ def confine(
         elif level is SandboxLevel.FULL:
             assert means.bubblewrap is not None, "the level was measured with it"
             stack.enter_context(hold_mount_points(layout.protected))
+            existing = tuple(each for each in layout.protected if each.path.exists())
+            layout = replace(layout, protected=existing)
             descriptors = (_data(seccomp.build_filter(seccomp.LOCAL_FAMILIES), stack),)
             start = bubblewrap.build_arguments(
                 means.bubblewrap, layout, command.directory, descriptors[0]

@@ -6,6 +6,7 @@ on it, which also ends with a killed process. Removing it earlier would remove t
 command. Directories are used, because version control and build tools ignore empty ones.
 """
 
+import errno
 import fcntl
 import os
 from collections.abc import Generator, Iterable
@@ -15,7 +16,9 @@ from pathlib import Path
 from yourtool.tools.sandbox.layout import MountPoint
 
 _MODE = 0o555
-"""The mode of a mount point; an empty directory with it was left by a killed process."""
+"""The mode of a mount point; an empty directory that its owner cannot write is one of ours."""
+_WRITABLE = 0o222
+_NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
 _FILE_MODE = 0o444
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -37,8 +40,14 @@ def hold_mount_points(points: Iterable[MountPoint]) -> Generator[None, None, Non
 def _hold(point: MountPoint) -> int | None:
     """Lock a mount point; None if the path exists and is not a mount point of ours."""
     while True:
-        with suppress(FileExistsError):
+        try:
             _create(point)
+        except FileExistsError:
+            pass
+        except OSError as error:
+            if error.errno in _NOT_WRITABLE:
+                return None  # a command cannot create it either
+            raise
         try:
             descriptor = os.open(point.path, _OPEN)
         except FileNotFoundError:
@@ -80,8 +89,8 @@ def _create(point: MountPoint) -> None:
 
 def _is_ours(point: MountPoint, descriptor: int) -> bool:
     if point.content is None:
-        mode = os.fstat(descriptor).st_mode & 0o7777
-        return mode == _MODE and not os.listdir(descriptor)
+        is_closed = not os.fstat(descriptor).st_mode & _WRITABLE
+        return is_closed and not os.listdir(descriptor)
     return os.pread(descriptor, len(point.content) + 1, 0) == point.content
 
 
