@@ -17,6 +17,7 @@ from yourtool.agent.input.mentions import parse_address
 from yourtool.agent.routes import DefaultModels, Routes
 from yourtool.agent.session.demo_workspace import find_scratch_copies, make_scratch_copy
 from yourtool.agent.session.known_secrets import build_mask
+from yourtool.agent.session.project_files import is_trusted
 from yourtool.agent.session.session import Session
 from yourtool.agent.session.system_prompt import system_messages
 from yourtool.agent.session_environment import SessionEnvironment
@@ -294,7 +295,12 @@ class Runtime:
     ) -> Gate:
         """Return the gate with the stored rules; blocks on the file system."""
         grants = Grants(self.paths.home / FILE_NAME, workspace, kinds, session_id)
-        gate, problems = open_gate(self.options, self.config.mode, grants)
+        gate, problems = open_gate(
+            self.options,
+            self.config.mode,
+            grants,
+            is_trusted=is_trusted(workspace, self.paths),
+        )
         self._warnings += map(str, problems)
         return gate
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from yourtool.agent.session.project_files import is_trusted
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines
 from yourtool.config import Mode, RunOptions
@@ -58,7 +59,9 @@ def run(paths: Paths, arguments: Arguments) -> int:
         interactive=False,
     )
     grants = Grants(paths.home / FILE_NAME, arguments.workspace, _KINDS)
-    gate, problems = open_gate(options, Mode.ASK, grants)
+    gate, problems = open_gate(
+        options, Mode.ASK, grants, is_trusted=is_trusted(arguments.workspace, paths)
+    )
     for problem in problems:
         sys.stderr.write(f"yourtool: {problem}\n")
     decided = _decide(gate, arguments.query, arguments.workspace)

@@ -1,6 +1,7 @@
 """The gate: which calls are allowed, which are denied, and which need an approval."""
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -17,8 +18,17 @@ from yourtool.permissions.rules import (
     RuleSet,
     RuleSource,
     RuleVerdict,
+    get_place,
     propose_rules,
 )
+from yourtool.permissions.shell.canonical import (
+    UnsafeProgramError,
+    build_canonical_line,
+    build_search_path,
+)
+from yourtool.permissions.shell.coverage import cover_line
+from yourtool.permissions.shell.plain import parse_plain
+from yourtool.permissions.shell.specs import CommandSpec
 from yourtool.permissions.shell.writes import find_protected_write
 from yourtool.tables import get_closest
 
@@ -35,6 +45,8 @@ class GateDecision(Struct, frozen=True):
     """For `ask`, one line: why no rule is proposed."""
     rules: tuple[Rule, ...] = ()
     """The rules that decided; empty if the mode or the effect of the tool did."""
+    command: str | None = None
+    """For a command that needs no approval because it is understood, what runs in its place."""
 
 
 class CallSubjects(Struct, frozen=True):
@@ -55,9 +67,20 @@ class Gate:
     Deny rules override everything; protected places need an approval in every mode.
     """
 
-    def __init__(self, rule_set: RuleSet, mode: Mode, grants: Grants | None = None) -> None:
-        """Without `grants`, permanent grants apply to this session only."""
+    def __init__(
+        self,
+        rule_set: RuleSet,
+        mode: Mode,
+        grants: Grants | None = None,
+        *,
+        is_trusted: bool = False,
+    ) -> None:
+        """Without `grants`, permanent grants apply to this session only.
+
+        `is_trusted`: the user trusts the workspace, where reading commands need no approval.
+        """
         self.mode = mode
+        self._is_trusted = is_trusted
         self._rules = rule_set
         self._grants = grants
 
@@ -75,6 +98,8 @@ class Gate:
                 rules=_get_deciding(judgements, RuleVerdict.DENY),
             )
         if self.mode is Mode.PLAN and effects in (SideEffects.WRITE, SideEffects.EXECUTE):
+            if verdicts <= {RuleVerdict.ALLOW, RuleVerdict.NONE} and self._only_reads(subjects):
+                return _build_allowed(subjects)
             return GateDecision(
                 "deny",
                 f"Plan mode is on: `{tool.name}` cannot run, only tools that read can. Describe"
@@ -91,17 +116,23 @@ class Gate:
         if asking := _get_deciding(judgements, RuleVerdict.ASK):
             return GateDecision("ask", _build_asking_reason(asking[0]), rules=asking)
         if verdicts == {RuleVerdict.ALLOW}:
-            return GateDecision("allow", rules=_get_deciding(judgements, RuleVerdict.ALLOW))
+            found = _build_allowed(subjects, _get_deciding(judgements, RuleVerdict.ALLOW))
+            if found.verdict == "allow" or self.mode is not Mode.AUTO:
+                return found
         is_contained = preview is not None and preview.is_contained
         if not subjects.credential_files and (
             is_contained or not effects.needs_approval or self._is_allowed_by_mode(effects)
         ):
             return ALLOW
+        if self._only_reads(subjects, self._rules.get_specs(tool.name)):
+            return _build_allowed(subjects)
         named = ", ".join(f"`{path}`" for path in subjects.credential_files)
         reason = f"{named} may contain credentials; approval is required unless a rule allows it"
         if len(subjects.items) != 1:
             return GateDecision("ask", reason if named else "", (), _SEVERAL_SUBJECTS)
-        proposal = propose_rules(tool.name, subjects.items[0])
+        proposal = propose_rules(
+            tool.name, subjects.items[0], self._rules.allow, is_trusted=self._is_trusted
+        )
         return GateDecision(
             "ask", reason if named else "", tuple(map(str, proposal.rules)), proposal.reason
         )
@@ -119,10 +150,31 @@ class Gate:
             for rule in parsed:
                 self._grants.add(rule)
 
+    def _only_reads(self, subjects: CallSubjects, specs: Sequence[CommandSpec] = ()) -> bool:
+        """Whether each command is covered by a spec or only reads a workspace that is trusted."""
+        return self._is_trusted and all(
+            each.kind == "command"
+            and cover_line(specs, each.text, get_place(each), is_trusted=True).is_complete
+            for each in subjects.items
+        )
+
     def _is_allowed_by_mode(self, effects: SideEffects) -> bool:
         if self.mode is Mode.AUTO:
             return True
         return self.mode is Mode.ACCEPT_EDITS and effects is SideEffects.WRITE
+
+
+def _build_allowed(subjects: CallSubjects, rules: tuple[Rule, ...] = ()) -> GateDecision:
+    """Return the decision about a call that rules cover, or that only reads."""
+    commands = [each for each in subjects.items if each.kind == "command"]
+    if len(commands) != 1 or any(rule.spec is None for rule in rules):
+        return GateDecision("allow", rules=rules)
+    search_path = build_search_path(os.environ, Path(commands[0].directory))
+    try:
+        line = build_canonical_line(parse_plain(commands[0].text), search_path)
+    except UnsafeProgramError as error:
+        return GateDecision("ask", str(error))
+    return GateDecision("allow", rules=rules, command=line)
 
 
 def _find_protected_write(subjects: CallSubjects) -> str | None:
@@ -157,10 +209,12 @@ def parse_rules(
     return found
 
 
-def open_gate(options: RunOptions, mode: Mode, grants: Grants) -> tuple[Gate, tuple[Problem, ...]]:
+def open_gate(
+    options: RunOptions, mode: Mode, grants: Grants, *, is_trusted: bool
+) -> tuple[Gate, tuple[Problem, ...]]:
     """Return the gate of a session, and the mistakes in its files; blocks on the file system.
 
-    `mode`: the mode unless the command line has one.
+    `mode`: the mode unless the command line has one. `is_trusted`: as for `Gate`.
 
     Raises:
         UsageError: a rule of the command line is invalid.
@@ -170,7 +224,8 @@ def open_gate(options: RunOptions, mode: Mode, grants: Grants) -> tuple[Gate, tu
         deny=parse_rules("--deny", options.deny, grants.kinds),
     )
     stored = grants.load()
-    return Gate(given | stored.rules, options.mode or mode, grants), stored.problems
+    gate = Gate(given | stored.rules, options.mode or mode, grants, is_trusted=is_trusted)
+    return gate, stored.problems
 
 
 def unknown_tool_error(rule: Rule, tools: Iterable[str]) -> str | None:

@@ -109,6 +109,10 @@ class RuleSet(Struct, frozen=True):
     def __or__(self, other: "RuleSet") -> "RuleSet":
         return RuleSet(self.allow + other.allow, self.ask + other.ask, self.deny + other.deny)
 
+    def get_specs(self, tool: str) -> Sequence[CommandSpec]:
+        """Return what the rules allow of a tool for commands."""
+        return _get_specs(self.allow, tool)
+
     def verdict(self, tool: str, subject: Subject) -> RuleVerdict:
         """Return the verdict on a call."""
         return self.judge(tool, subject).verdict
@@ -136,16 +140,21 @@ class Proposal(Struct, frozen=True):
     """Why there are none, or what they do not cover."""
 
 
-def propose_rules(tool: str, subject: Subject) -> Proposal:
+def propose_rules(
+    tool: str, subject: Subject, allow: Sequence[Rule] = (), *, is_trusted: bool = False
+) -> Proposal:
     """Return the narrowest rules that cover this call; none if it always needs an approval.
 
+    `allow`: the rules that apply already. `is_trusted`: reading commands of lists need none.
     The rule for an opaque subject covers every call of the tool. The caller does not propose rules
     for protected places.
     """
     if subject.kind == "opaque":
         return Proposal((Rule(tool),))
     if subject.kind == "command":
-        proposed = propose_specs(subject.text, (), _place_of(subject))
+        proposed = propose_specs(
+            subject.text, _get_specs(allow, tool), get_place(subject), is_trusted=is_trusted
+        )
         return Proposal(tuple(Rule(tool, spec) for spec in proposed.specs), proposed.note)
     if not subject.text or set(subject.text) & set("*?") or not _allows([subject.text], subject):
         return Proposal(reason="its name has characters that mean something else in a rule")
@@ -155,7 +164,7 @@ def propose_rules(tool: str, subject: Subject) -> Proposal:
 def _allows(specs: Sequence[str], subject: Subject) -> bool:
     match subject.kind:
         case "command":
-            return covers_line(_parse_specs(specs), subject.text, _place_of(subject))
+            return covers_line(_parse_specs(specs), subject.text, get_place(subject))
         case "host":
             return any(allows_host(spec, subject.text) for spec in specs)
         case "path":
@@ -216,7 +225,12 @@ def _match_denials(specs: Sequence[str], subject: Subject) -> Denial:
     return Denial.DENIED if is_denied else Denial.NONE
 
 
-def _place_of(subject: Subject) -> Place:
+def _get_specs(rules: Sequence[Rule], tool: str) -> Sequence[CommandSpec]:
+    return _parse_specs([rule.spec for rule in _of_tool(rules, tool) if rule.spec is not None])
+
+
+def get_place(subject: Subject) -> Place:
+    """Return where a command starts."""
     return Place(Path(subject.directory), Path(subject.directory))
 
 

@@ -58,6 +58,7 @@ async def admit(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
         )
         if decision.verdict == "deny":
             raise ToolError(decision.reason, ToolFailure.USER_DENIED)
+        call.command = decision.command
         if decision.verdict == "ask":
             confirmation = _build_confirmation(call, turn, decision, subjects)
             async with aclosing(_request_approval(confirmation, call, turn)) as events:

@@ -7,11 +7,12 @@ name: https://git-scm.com/docs/git-config.
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from yourtool.environment import find_command_path
 from yourtool.permissions.shell.plain import PlainCommand, quote_plain
 from yourtool.permissions.shell.programs import find_row
 from yourtool.permissions.shell.syntax import Word
@@ -64,6 +65,16 @@ class SearchPath(Struct, frozen=True):
             for part in (each, each.parent):
                 if part.stat().st_mode & stat.S_IWOTH:
                     raise UnsafeProgramError(f"everyone can write to `{part}`")
+
+
+def build_search_path(outer: Mapping[str, str], workspace: Path) -> SearchPath:
+    """Return where the commands of a workspace find programs; `outer` as of this process."""
+    own = outer.get("VIRTUAL_ENV", "")
+    return SearchPath(
+        find_command_path(outer, os.path.realpath(workspace)),
+        workspace,
+        os.path.join(own, "bin") if own else "",  # noqa: PTH118
+    )
 
 
 def directory_is(path: Path, directory: str) -> bool:
