@@ -1,7 +1,8 @@
 """Mount points exist while a command uses them, and only then."""
 
-import multiprocessing
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -44,13 +45,15 @@ def test_name_stays_until_its_last_user_has_ended(points, tmp_path):
 
 
 def test_name_that_a_killed_process_left_is_removed_by_the_next_command(points, tmp_path):
-    def leave():
-        with hold_mount_points(points):
-            os._exit(9)
-
-    child = multiprocessing.get_context("fork").Process(target=leave)
-    child.start()
-    child.join()
+    leave = (
+        "import os, sys, pathlib\n"
+        "from yourtool.tools.sandbox.layout import MountPoint\n"
+        "from yourtool.tools.sandbox.mount_points import hold_mount_points\n"
+        "with hold_mount_points([MountPoint(pathlib.Path(sys.argv[1]))]):\n"
+        "    os._exit(9)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", leave, tmp_path / "missing"], check=False)
+    assert killed.returncode == 9
     assert (tmp_path / "missing").is_dir()
     with hold_mount_points(points):
         pass
