@@ -12,6 +12,7 @@ from tests.agent.killed_turns import PROMPT
 from yourtool.blobs import is_blob, read_blob
 from yourtool.errors import BlobError, StoreError
 from yourtool.events.catalog import message_of
+from yourtool.events.tools import ToolFailed
 from yourtool.events.turns import TurnSteered
 from yourtool.messages.blocks import ImageBlock, iter_blocks
 from yourtool.messages.invariants import validate_message, validate_session
@@ -182,7 +183,11 @@ class FailingLog:
         await self.log.append(*facts)
 
 
-@pytest.mark.parametrize("point", range(2, 24))
+CHANGE = 17
+"""The write of `files.changed`: the tool then fails, and the turn goes on."""
+
+
+@pytest.mark.parametrize("point", [each for each in range(2, 24) if each != CHANGE])
 async def test_fact_that_cannot_be_stored_is_never_shown_and_the_next_turn_repairs(tmp_path, point):
     bench = Bench(tmp_path)
     (bench.workspace / "a.txt").write_text("a cat\n")
@@ -199,6 +204,22 @@ async def test_fact_that_cannot_be_stored_is_never_shown_and_the_next_turn_repai
     await play(session.send("go on"))
     assert problems(session) == []
     assert turns_without_one_end(session) == []
+    await session.close()
+    await bench.close()
+
+
+@pytest.mark.req("R-TOOL-15")
+async def test_a_change_of_a_file_that_cannot_be_recorded_is_not_made(tmp_path):
+    bench = Bench(tmp_path)
+    (bench.workspace / "a.txt").write_text("a cat\n")
+    session = await bench.session(Checked(Scripted(SCRIPT)))
+    session._record._log = FailingLog(bench.store, CHANGE - 1)
+    await play(session.send("go"))
+    await play(session.send("more"))
+    failed = [each for each in session.state.facts if isinstance(each, ToolFailed)]
+    assert any("cannot be stored for undo" in each.error_message for each in failed)
+    assert [each.name for each in bench.workspace.iterdir()] == ["a.txt"]
+    assert problems(session) == []
     await session.close()
     await bench.close()
 
