@@ -1,12 +1,16 @@
-"""A prompt in a session of 100,000 messages, in a separate process."""
+"""A prompt in a session of 100,000 messages, and hours at one of 10,000, in separate processes."""
 
 import os
+import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.terminal import YOURTOOL, Terminal
+from tests.provider_server import ProviderServer, Reply
 from tests.store.turns import FactBuilder
 from yourtool.messages.blocks import TextBlock
 from yourtool.store.sqlite.database import Database
@@ -72,3 +76,79 @@ async def test_a_prompt_in_a_session_of_100_000_messages_is_linear_and_small(tmp
         sizes.append(max(size for _, size in runs))
     assert seconds[1] <= GROWTH * seconds[0]
     assert sizes[1] <= 200 * MIB
+
+
+WARM_UP_ROUNDS, ROUNDS = 30, 120
+MESSAGE_EVERY = 10
+GROWTH_PER_ROUND = 16 * 1024
+"""Largest slope in bytes; a leak of one frame of 100 columns and 30 rows is larger."""
+IDLE_SECONDS, IDLE_SHARE = 30, 0.002
+FOCUS_IN, FOCUS_OUT, PAGE_UP, CTRL_END = "\x1b[I", "\x1b[O", "\x1b[5~", "\x1b[1;5F"
+
+
+def family(pid: int) -> list[int]:
+    """Return a process and all its descendants."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(each for child in children for each in family(int(child)))]
+
+
+def cpu_seconds(pids: list[int]) -> float:
+    """Return the time that all threads of these processes ran."""
+    files = [file for pid in pids for file in Path(f"/proc/{pid}/task").glob("*/schedstat")]
+    return sum(int(file.read_text().split()[0]) for file in files) / 1e9
+
+
+def private_bytes(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+
+
+def slope(values: list[int]) -> float:
+    """Return the slope of the line with the least squares."""
+    middle, mean = (len(values) - 1) / 2, sum(values) / len(values)
+    above = sum((at - middle) * (value - mean) for at, value in enumerate(values))
+    return above / sum((at - middle) ** 2 for at in range(len(values)))
+
+
+def use(terminal: Terminal, number: int, chance: random.Random) -> None:
+    """Resize many times, leave and enter the window, scroll, and sometimes send a message."""
+    for _ in range(10):
+        terminal.resize(chance.randint(40, 200), chance.randint(12, 50))
+        terminal.read(chance.uniform(0, 0.02))
+    terminal.resize(100, 30)
+    for keys in (FOCUS_OUT, FOCUS_IN, PAGE_UP, PAGE_UP, CTRL_END):
+        terminal.send(keys)
+        terminal.read(0.01)
+    if number % MESSAGE_EVERY == 0:
+        terminal.say(f"message {number}")
+        terminal.wait(f"reply {number}\\.", "Shift.Tab mode")
+    terminal.send(f"typed {number}")
+    terminal.wait(f"typed {number}")
+    terminal.send("\x03")
+    terminal.wait(lambda screen: f"typed {number}" not in screen)
+
+
+@pytest.mark.soak
+@pytest.mark.blocks_loop("the test waits for processes that it starts")
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.timeout(3600)
+async def test_memory_is_level_and_the_idle_cpu_is_zero_after_resize_storms(tmp_path, work):
+    chance, sizes = random.Random(1), list[int]()
+    home = tmp_path / "home"
+    await write_session(home, work, 10_000)
+    replies = [Reply(f"reply {each}.") for each in range(0, ROUNDS, MESSAGE_EVERY)]
+    with ProviderServer(replies) as server:
+        env = {"YOURTOOL_HOME": str(home), **server.environment}
+        command = (*YOURTOOL, "--continue", "-m", "anthropic:claude-sonnet-4-6")
+        with Terminal(command, cwd=work, env=env, watched=False) as terminal:
+            terminal.wait("anthropic:", "Shift.Tab mode", "Yes\\.")
+            pids = family(terminal.process.pid)
+            for number in range(ROUNDS):
+                use(terminal, number, chance)
+                sizes.append(private_bytes(pids[-1]))
+            terminal.read(3)
+            ran, started = cpu_seconds(pids), time.monotonic()
+            terminal.read(IDLE_SECONDS)
+            share = (cpu_seconds(pids) - ran) / (time.monotonic() - started)
+    assert slope(sizes[WARM_UP_ROUNDS:]) <= GROWTH_PER_ROUND, [size >> 10 for size in sizes]
+    assert share < IDLE_SHARE

@@ -4,6 +4,7 @@ Sequences: https://invisible-island.net/xterm/ctlseqs/ctlseqs.html (OSC 2, XTWIN
 https://iterm2.com/documentation-escape-codes.html (OSC 9).
 """
 
+import asyncio
 import os
 import signal
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 from textual import events
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
+from textual.geometry import Size
 from textual.message import Message
 
 from yourtool.terminal_modes import is_in_foreground
@@ -159,6 +161,21 @@ class OutputDriver(LinuxDriver):
         self._is_released = False
         super().resume_application_mode()
         signal.signal(signal.SIGINT, self._interrupt_handler)
+
+    def start_application_mode(self) -> None:
+        """Take the terminal, and report its changes of size in their order.
+
+        Textual reads the size in the handler of the signal: a second signal during that reports
+        its size first, and the old one would be the last.
+        """
+        super().start_application_mode()
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGWINCH, self._report_size)
+
+    def _report_size(self) -> None:
+        if not self._in_band_window_resize:
+            size = Size(*self._get_terminal_size())
+            self.process_message(events.Resize(size, size))
 
     def _note_interrupt(self, *_: Any) -> None:
         self._is_interrupted = True
