@@ -70,6 +70,17 @@ class ToolDefinition(Struct, frozen=True, kw_only=True):
         return hash(self.name)
 
 
+class Editable(Struct, frozen=True, kw_only=True):
+    """The part of a call that the user can change before it runs."""
+
+    text: str
+    """The command, or the complete new content of a file."""
+    suffix: str = ""
+    """Of the file's name, for an editor."""
+    build_input: Callable[[str], dict[str, Any]]
+    """Returns the arguments of the call with another text."""
+
+
 class Preview(Struct, frozen=True, kw_only=True):
     """The exact effect of a call, computed before it runs and shown in full."""
 
@@ -86,6 +97,19 @@ class Preview(Struct, frozen=True, kw_only=True):
     """Whether a setting allows the call because of its sandbox."""
     guard: str | None = None
     """SHA-256 of the previewed content; the tool refuses to run on any other."""
+    editable: Editable | None = None
+    """What the user can change; None if the call runs as it is or not at all."""
+
+
+class RuleDescription(Struct, frozen=True, kw_only=True):
+    """What a rule would allow, shown before it is stored."""
+
+    problem: str = ""
+    """Why the rule cannot be stored."""
+    covered: tuple[str, ...] = ()
+    """Examples of what it allows."""
+    others: tuple[str, ...] = ()
+    """Examples of what it does not allow."""
 
 
 class Confirmation(Struct, frozen=True, kw_only=True):
@@ -108,6 +132,12 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     """Why no rule is offered; empty if one is, or if no rule could make a difference."""
     reason: str = ""
     """Why the approval is needed in every mode, if it is."""
+    describe_rule: Callable[[str], RuleDescription] | None = None
+    """Describes a rule that the user changed; None: the rules cannot be changed."""
+    is_edited: bool = False
+    """Whether the user changed the call; the session keeps it as the model made it."""
+    following: int = 0
+    """The number of later calls in the same reply."""
     expires_at: datetime | None = None
 
 
@@ -116,6 +146,8 @@ class Verdict(StrEnum):
 
     ALLOW = "allow"
     DENY = "deny"
+    EDIT = "edit"
+    """The user changed the call; another request shows the changed one."""
     TIMEOUT = "timeout"
 
 
@@ -134,6 +166,12 @@ class Decision(Struct, frozen=True, kw_only=True):
     scope: Scope = Scope.ONCE
     note: str | None = None
     """A note for the model, such as the reason for declining."""
+    rules: tuple[str, ...] = ()
+    """With a lasting scope, the rules as the user changed them; none: as they were shown."""
+    edited_input: dict[str, Any] | None = None
+    """With `EDIT`, the arguments in place of those of the model."""
+    denies_rest: bool = False
+    """Whether the later calls of the same reply that need an approval are denied, too."""
 
 
 Confirm: TypeAlias = Callable[[Confirmation], Awaitable[Decision]]

@@ -2,6 +2,7 @@ import asyncio
 import random
 
 import pytest
+from msgspec.structs import replace
 from textual import events
 
 from tests.security.corpora import payload_cases
@@ -18,12 +19,21 @@ from tests.tui.fakes import (
 )
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from yourtool.agent.commands.base import Choice
-from yourtool.effects import Confirmation, Preview, Scope, SideEffects, Verdict
+from yourtool.effects import (
+    Confirmation,
+    Editable,
+    Preview,
+    RuleDescription,
+    Scope,
+    SideEffects,
+    Verdict,
+)
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
 from yourtool.tui.message_queue import QueuedMessage
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import run_command
+from yourtool.tui.screens.draft_editing import DraftEditing
 from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen
 from yourtool.ui_config import UiConfig
@@ -578,7 +588,7 @@ def with_keys(home, clock, asked, **keys):
 
 async def test_changed_letters_answer_and_are_shown(home, clock):
     asked = Ask(approval_request())
-    app = with_keys(home, clock, asked, once="y", note="e", deny="n")
+    app = with_keys(home, clock, asked, once="y", note="g", deny="n")
     async with app.run_test(size=(120, 40)) as pilot:
         await ask(pilot, clock)
         await until(pilot, lambda: "[y] allow once" in screen_text(app))
@@ -740,7 +750,7 @@ async def test_approval_without_a_rule_offers_only_once(home, clock):
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         panel = await ask(pilot, clock)
-        assert [option.letter for option in panel.options.options] == ["a", "d", "n"]
+        assert [option.letter for option in panel.options.options] == ["a", "m", "d", "n"]
         await press(pilot, "w")
         await wait(pilot, clock, 2)
         assert asked.decision is None
@@ -961,3 +971,146 @@ async def test_approval_prompt_leaves_space_for_the_prompt_and_the_status_line(
         await press(pilot, "escape")
         await until(pilot, lambda: not app.chat.runner.is_running)
         assert not app.chat.has_class("-approval")
+
+
+def changeable(command="git push", **parts):
+    """Return a request whose command and rules the user can change."""
+
+    def describe(rule):
+        problem = "" if rule.startswith("shell(") and rule.endswith(")") else f"`{rule}`: no rule"
+        return RuleDescription(
+            problem=problem, covered=("git push -f",), others=("git pull", "git \x1b[2J")
+        )
+
+    asked = approval_request(command)
+    editable = Editable(text=command, build_input=lambda text: {"command": text})
+    preview = replace(asked.preview, editable=editable)
+    return replace(asked, preview=preview, describe_rule=describe, **parts)
+
+
+@pytest.mark.req("R-CONF-03")
+async def test_command_is_changed_in_the_approval_prompt(home, clock):
+    asked = Ask(changeable())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        panel = await ask(pilot, clock)
+        await press(pilot, "e")
+        await wait(pilot, clock, 0.5)
+        assert panel.field.text == "git push"
+        await press(pilot, *" -f", "enter")
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.verdict is Verdict.EDIT
+        assert asked.decision.edited_input == {"command": "git push -f"}
+
+
+async def test_unchanged_command_goes_back_to_the_question(home, clock):
+    asked = Ask(changeable())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        panel = await ask(pilot, clock)
+        await press(pilot, "e")
+        await wait(pilot, clock, 0.5)
+        await press(pilot, "enter")
+        await until(pilot, lambda: panel.options.accepts_letters)
+        assert asked.decision is None
+        assert not panel.field.display
+
+
+@pytest.mark.req("R-CONF-03", "R-CONF-04")
+async def test_rule_is_changed_with_examples_before_it_is_stored(home, clock):
+    asked = Ask(changeable())
+    app = asking(home, clock, asked)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask(pilot, clock)
+        await press(pilot, "w")
+        await wait(pilot, clock, 0.5)
+        text = screen_text(app)
+        assert "allows git push -f" in text
+        assert "does not allow git pull · git \\u{1b}[2J" in text
+        assert "Enter allows it always" in text
+        await press(pilot, "x", "enter")
+        await settle(pilot)
+        assert asked.decision is None
+        assert "`shell(git push)x`: no rule" in screen_text(app)
+        await press(pilot, "backspace", "backspace", "*", ")", "enter")
+        await until(pilot, lambda: asked.decision is not None)
+        assert (asked.decision.scope, asked.decision.rules) == (Scope.ALWAYS, ("shell(git push*)",))
+
+
+@pytest.mark.req("R-LOOP-12")
+async def test_call_is_allowed_with_a_note(home, clock):
+    asked = Ask(approval_request())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await press(pilot, "m")
+        await wait(pilot, clock, 0.5)
+        await press(pilot, *"only now", "enter")
+        await until(pilot, lambda: asked.decision is not None)
+        assert (asked.decision.verdict, asked.decision.note) == (Verdict.ALLOW, "only now")
+
+
+@pytest.mark.req("T20")
+async def test_sentences_with_the_new_letters_go_to_the_prompt(home, clock):
+    for words in ("make it so", "edit the file", "x marks it"):
+        asked = Ask(changeable(following=2))
+        app = asking(home, clock, asked)
+        async with app.run_test() as pilot:
+            await ask(pilot, clock)
+            await burst(pilot, *("space" if char == " " else char for char in words))
+            await wait(pilot, clock, 2)
+            assert asked.decision is None
+            assert app.chat.prompt.text == words
+
+
+@pytest.mark.req("R-CONF-07")
+async def test_waiting_approvals_are_denied_together(home, clock):
+    asked = Ask(approval_request("one"))
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        panel = await ask(pilot, clock)
+        second = asyncio.create_task(panel.ask(approval_request("two")))
+        await until(pilot, lambda: "deny all that follow" in screen_text(app))
+        await press(pilot, "x")
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: asked.decision is not None and second.done())
+        assert asked.decision.verdict is second.result().verdict is Verdict.DENY
+        assert asked.decision.denies_rest
+
+
+@pytest.mark.parametrize("letter", ["e", "m", "n", "w"])
+async def test_field_fits_on_a_small_screen(home, clock, letter):
+    app = asking(home, clock, Ask(changeable("git push " + "origin " * 30, following=3)))
+    async with app.run_test(size=(40, 12)) as pilot:
+        panel = await ask(pilot, clock)
+        panel.pane.was_read_to_end = True
+        await press(pilot, letter)
+        await wait(pilot, clock, 0.5)
+        for widget in (panel, panel.field, app.chat.prompt, app.chat.status_line):
+            assert widget.region.height > 0
+            assert app.chat.region.contains_region(widget.region), widget
+
+
+async def test_content_of_a_file_is_changed_in_the_editor(home, clock, tmp_path, monkeypatch):
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nsed -i s/one/two/ "$1"\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(editor))
+    editable = Editable(text="one\n", suffix=".py", build_input=lambda text: {"content": text})
+    question = Confirmation(
+        id="c1",
+        kind="tool",
+        title="write_file",
+        side_effects=SideEffects.WRITE,
+        preview=Preview(kind="diff", body=DIFF, paths=("x.py",), editable=editable),
+    )
+    asked = Ask(question)
+    app = asking(home, clock, asked)
+    app._editing = DraftEditing(app.chat)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await press(pilot, "e")
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.edited_input == {"content": "two\n"}
+        await until(pilot, lambda: not (app._editing.is_running or app.chat.runner.is_running))

@@ -156,7 +156,7 @@ async def test_control_characters_from_the_editor_are_folded(app, editor):
         ("  ", "No editor is set"),
         ("no-such-editor --wait", "`no-such-editor` could not be started: No such file"),
         ("'unbalanced", "`EDITOR` is not a command"),
-        ("false", "`false` ended with status 1; the prompt is unchanged"),
+        ("false", "`false` ended with status 1; nothing changed"),
         ("rm", "cannot be read"),
     ],
 )

@@ -117,10 +117,11 @@ def test_answer_to_an_approval_prompt_is_always_a_guarded_character(action, key)
 
 def test_answers_can_be_other_characters():
     keymap = keymap_of(
-        'approval.once = "y"\napproval.session = "1"\napproval.deny = "n"\napproval.note = "e"'
+        'approval.once = "y"\napproval.session = "1"\napproval.deny = "n"\napproval.note = "g"'
     )
     assert keymap.problems == ()
-    assert keymap.answers == {"y": "a", "1": "s", "w": "w", "n": "d", "e": "n"}
+    changed = {"y": "a", "1": "s", "w": "w", "n": "d", "g": "n"}
+    assert keymap.answers == {**changed, "m": "m", "e": "e", "x": "x"}
 
 
 def test_entry_that_falls_back_to_a_key_in_use_takes_the_other_one_along():

@@ -92,7 +92,8 @@ class ToolConfirmationResolved(Fact, frozen=True, kw_only=True, tag="tool.confir
 
     tool_use_id: str
     confirmation_request_id: str
-    decision: Literal["allow", "deny", "timeout", "cancelled"]
+    decision: Literal["allow", "deny", "edit", "timeout", "cancelled"]
+    """`edit`: the user changed the call, and another request follows."""
     scope: Literal["once", "session", "always"] | None = None
 
 

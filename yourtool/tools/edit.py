@@ -10,11 +10,12 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import Annotated
+from pathlib import PurePath
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from yourtool.effects import Preview, SideEffects
+from yourtool.effects import Editable, Preview, SideEffects
 from yourtool.errors import ToolError
 from yourtool.file_images import ABSENT_FILE, FileState
 from yourtool.masking import Mask
@@ -33,6 +34,8 @@ _MAX_COMPARED_LINES = 5_000
 _MAX_COMPARED_CHARACTERS = 200
 _MAX_SHOWN_CHARACTERS = 2_000
 """Characters of a line that an error message shows."""
+_MAX_EDITOR_BYTES = 1_000_000
+"""Larger files are not opened in an editor."""
 _MAX_COUNTED = 100
 """Maximum occurrences of an ambiguous text that are counted."""
 
@@ -89,22 +92,56 @@ class _Change(Struct, frozen=True):
         lines = list(difflib.unified_diff(old, new, *names, lineterm=""))
         return "\n".join(lines) or f"--- {names[0]}\n+++ {names[1]}\n"
 
-    def preview(self) -> Preview:
+    def preview(self, build_input: Callable[[str], dict[str, Any]] | None) -> Preview:
         return Preview(
             kind="diff",
             body=self.diff(),
             paths=(self.real,),
             protected=is_protected(self.real) or is_protected(self.path),
             guard=self.guard,
+            editable=self._build_editable(build_input),
         )
+
+    def _build_editable(
+        self, build_input: Callable[[str], dict[str, Any]] | None
+    ) -> Editable | None:
+        """Return the new content for an editor; None if it is large or not plain text."""
+        encoding = detect_encoding(self.after)
+        if build_input is None or encoding is None or len(self.after) > _MAX_EDITOR_BYTES:
+            return None
+        text = encoding.decode(self.after)
+        if text.count("\r\n") not in (0, text.count("\n")):
+            return None  # an editor would change the line ends that the call does not touch
+        suffix = PurePath(self.path).suffix
+        return Editable(text=_plain(text), suffix=suffix, build_input=build_input)
 
 
 async def _preview_write(args: WriteFile, context: ToolContext) -> Preview:
-    return await context.run_in_thread(lambda: _compute_write(args, context).preview())
+    def build_input(text: str) -> dict[str, Any]:
+        return {"path": args.path, "content": text}
+
+    return await context.run_in_thread(lambda: _compute_write(args, context).preview(build_input))
 
 
 async def _preview_edit(args: EditFile, context: ToolContext) -> Preview:
-    return await context.run_in_thread(lambda: _compute_edit(args, context).preview())
+    return await context.run_in_thread(_preview_change, args, context)
+
+
+def _preview_change(args: EditFile, context: ToolContext) -> Preview:
+    change = _compute_edit(args, context)
+    encoding = detect_encoding(change.before or b"")
+    if encoding is None or not change.before:
+        return change.preview(None)
+    old = _plain(encoding.decode(change.before))
+
+    def build_input(text: str) -> dict[str, Any]:
+        return {"path": args.path, "edits": [{"old": old, "new": text}]}
+
+    return change.preview(build_input)
+
+
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n")
 
 
 @tool(SideEffects.WRITE, preview=_preview_write, records_changes=True)

@@ -4,12 +4,12 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta
 from msgspec.structs import replace
 
-from yourtool.effects import Preview, SideEffects
+from yourtool.effects import Editable, Preview, SideEffects
 from yourtool.environment import PUBLIC, find_command_path
 from yourtool.errors import ToolError
 from yourtool.messages.blocks import TextBlock
@@ -40,8 +40,12 @@ class Shell(Args, frozen=True):
 
 
 async def _preview(args: Shell, context: ToolContext) -> Preview:
+    def build_input(command: str) -> dict[str, Any]:
+        return {"command": command, "timeout_seconds": args.timeout_seconds}
+
+    editable = Editable(text=args.command, build_input=build_input)
     if (sandbox := context.sandbox) is None:
-        return Preview(kind="command", body=args.command)
+        return Preview(kind="command", body=args.command, editable=editable)
     await sandbox.measure()
     return Preview(
         kind="command",
@@ -49,6 +53,7 @@ async def _preview(args: Shell, context: ToolContext) -> Preview:
         protected=sandbox.is_below_requirement,
         surroundings=sandbox.describe(),
         is_contained=sandbox.allows_commands,
+        editable=editable,
     )
 
 

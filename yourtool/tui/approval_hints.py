@@ -24,15 +24,17 @@ class Feedback(Struct, frozen=True):
 TOO_EARLY = Feedback("Typed too early", "press again")
 
 
-def explain_wrong_key(typed: str) -> Feedback | None:
-    """Return the feedback on a key that answers in other programs; None for any other key.
+def explain_key(typed: str, answer: object, *, is_ready: bool) -> Feedback | None:
+    """Return why a key answers nothing; None if it answers, or is no answer anywhere.
 
-    `typed`: a character, or `enter`.
+    `typed`: a character, or `enter`; `answer`: what it answers here, if anything.
     """
+    if answer is not None:
+        return None if is_ready else TOO_EARLY
     if typed not in {*_ANSWERS_ELSEWHERE, "enter"}:
         return None
-    label = typed.title() if typed == "enter" else typed
     allow, deny = get_answer_label("a"), get_answer_label("d")
+    label = typed.title() if typed == "enter" else typed
     return Feedback(f"{label} answers nothing here", f"{allow} allows, {deny} denies")
 
 

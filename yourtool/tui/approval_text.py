@@ -3,47 +3,133 @@
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len
 from textual.content import Content
 
-from yourtool.effects import Confirmation, Decision, Scope, Verdict
+from yourtool.effects import Confirmation, Decision, Editable, Scope, Verdict
 from yourtool.messages.blocks import canonical_json
 from yourtool.text import escape_line, escape_line_pieces, escape_pieces
 from yourtool.tui.styled_lines import TAB
 
-DENY = Decision(verdict=Verdict.DENY)
+ALLOW, DENY = Decision(verdict=Verdict.ALLOW), Decision(verdict=Verdict.DENY)
+EDIT = Decision(verdict=Verdict.EDIT)
+_MAX_DESCRIBED = 20
+"""Rules of one question that can be changed."""
+_GAP = " · "
 _NOTE_STARTS = frozenset({"no", "not", "now", "need", "new", "nope", "nothing", "note", "next"})
 """Words with `n` whose other letters are no word."""
 
 
+class Entry(Struct, frozen=True):
+    """A text that the user writes before an answer is sent."""
+
+    placeholder: str
+    submits: str
+    """What Enter does."""
+    decision: Decision
+    """The answer, to which the text is added."""
+    opens_at_once: bool = False
+    """Whether its letter is not delayed, so that the text can be typed right after it."""
+
+
 class Option(Struct, frozen=True):
-    """One answer; without a `decision` where the user writes a note before it is sent."""
+    """One answer."""
 
     letter: str
     label: str
-    decision: Decision | None
+    short: str
+    """The label on a narrow screen."""
+    decision: Decision
+    entry: Entry | None = None
 
     @property
     def allows(self) -> bool:
         """Whether this answer allows the call."""
-        return self.decision is not None and self.decision.verdict is Verdict.ALLOW
+        return self.decision.verdict is Verdict.ALLOW
 
 
-def approval_options(confirmation: Confirmation) -> tuple[Option, ...]:
-    """Return the answers to an approval prompt."""
-    allow = Decision(verdict=Verdict.ALLOW)
+_REASON = Entry("Why not?", "denies", DENY, opens_at_once=True)
+_COMMENT = Entry("A note for the model", "allows it once", ALLOW)
+ALWAYS = replace(ALLOW, scope=Scope.ALWAYS)
+_RULES = Entry("The rules, one on each line", "allows it always", ALWAYS)
+_COMMAND = Entry("The command", "shows the changed command", EDIT)
+
+
+def approval_options(confirmation: Confirmation, *, waiting: int = 0) -> tuple[Option, ...]:
+    """Return the answers to an approval prompt; `waiting`: the number of requests after it."""
     if confirmation.kind == "limit":
-        return Option("a", "continue", allow), Option("d", "stop here", DENY)
+        return (
+            Option("a", "continue", "continue", ALLOW),
+            Option("d", "stop here", "stop here", DENY),
+        )
     lasting = (
-        Option("s", "this session", Decision(verdict=Verdict.ALLOW, scope=Scope.SESSION)),
-        Option("w", "always", Decision(verdict=Verdict.ALLOW, scope=Scope.ALWAYS)),
+        Option("s", "this session", "session", replace(ALLOW, scope=Scope.SESSION)),
+        Option("w", "always", "always", ALWAYS, _RULES if confirmation.describe_rule else None),
     )
+    preview = confirmation.preview
+    is_command = preview is not None and preview.kind == "command"
+    change = Option("e", "edit first", "edit", EDIT, _COMMAND if is_command else None)
+    rest = Option("x", "deny all that follow", "deny all", replace(DENY, denies_rest=True))
     return (
-        Option("a", "allow once", allow),
+        Option("a", "allow once", "once", ALLOW),
         *(lasting if confirmation.rules else ()),
-        Option("d", "deny", DENY),
-        Option("n", "deny with note", None),
+        Option("m", "allow with note", "note", ALLOW, _COMMENT),
+        *((change,) if preview is not None and preview.editable is not None else ()),
+        Option("d", "deny", "deny", DENY),
+        Option("n", "deny with note", "why not", DENY, _REASON),
+        *((rest,) if confirmation.following or waiting else ()),
     )
+
+
+def build_decision(question: Confirmation, entry: Entry, text: str) -> Decision | None:
+    """Return the answer with the text of its field; None if the text changes nothing."""
+    if entry.decision.verdict is Verdict.EDIT:
+        return build_edit(question, text) if text.strip() else None
+    if entry.decision.scope is Scope.ALWAYS:
+        rules = _split_rules(text)
+        return replace(entry.decision, rules=rules) if rules else None
+    return replace(entry.decision, note=text.strip() or None)
+
+
+def build_edit(question: Confirmation, text: str) -> Decision | None:
+    """Return the answer with a changed text; None if it is the same."""
+    editable = get_editable(question)
+    if editable is None or text == editable.text:
+        return None
+    return replace(EDIT, edited_input=editable.build_input(text))
+
+
+def describe_rules(question: Confirmation, text: str) -> tuple[list[str], bool]:
+    """Return lines with examples for the rules in a text, and whether all rules are valid."""
+    lines, is_valid = list[str](), True
+    rules = _split_rules(text)
+    if (describe := question.describe_rule) is None:
+        return lines, is_valid
+    for rule in rules[:_MAX_DESCRIBED]:
+        described = describe(rule)
+        is_valid = is_valid and not described.problem
+        name = f"{escape_line(rule)} " if len(rules) > 1 else ""
+        if described.problem:
+            lines.append(escape_line(described.problem))
+        if described.covered:
+            lines.append(f"{name}allows {_join(described.covered)}")
+        if described.others:
+            lines.append(f"{name}does not allow {_join(described.others)}")
+    return lines, is_valid and len(rules) <= _MAX_DESCRIBED
+
+
+def _split_rules(text: str) -> tuple[str, ...]:
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
+
+
+def _join(examples: tuple[str, ...]) -> str:
+    return _GAP.join(map(escape_line, examples))
+
+
+def get_editable(question: Confirmation) -> Editable | None:
+    """Return what the user can change in a call."""
+    return question.preview.editable if question.preview is not None else None
 
 
 def complete_note(letter: str, typed: str) -> str:
@@ -85,6 +171,8 @@ def approval_details(confirmation: Confirmation) -> list[str]:
     lines: list[str] = []
     if not confirmation.rules and _specific_question(confirmation):
         lines.append(f"tool: {confirmation.title} ({confirmation.side_effects.value})")
+    if confirmation.is_edited:
+        lines.append("changed by you; this is what runs")
     preview = confirmation.preview
     if preview is not None and (preview.kind != "diff" or len(preview.paths) != 1):
         lines += [f"changes: {path}" for path in preview.paths]

@@ -21,6 +21,14 @@ MAX_BYTES = 8_000_000
 """Size of the longest text that is read back."""
 
 
+class TextFile(Struct, frozen=True):
+    """A text to edit."""
+
+    text: str
+    name: str
+    """Of its file, from which editors choose colours."""
+
+
 class EditedText(Struct, frozen=True):
     """The text that an editor left."""
 
@@ -45,7 +53,7 @@ def find_editor(environ: Mapping[str, str]) -> list[str]:
 
 
 async def edit_text(
-    text: str, command: list[str], directory: Path, settings: Settings | None
+    edited: TextFile, command: list[str], directory: Path, settings: Settings | None
 ) -> EditedText:
     """Return a text as the editor left it; cancelling ends the editor.
 
@@ -55,9 +63,9 @@ async def edit_text(
         UsageError: the editor cannot be started, failed, or left something that is not a text.
     """
     with TemporaryDirectory(prefix="yourtool-", ignore_cleanup_errors=True) as private:
-        file = Path(private) / "prompt.md"
+        file = Path(private) / edited.name
         try:
-            await asyncio.to_thread(file.write_text, text + "\n", "utf-8")
+            await asyncio.to_thread(file.write_text, edited.text + "\n", "utf-8")
             job = ForegroundJob([*command, str(file)], directory, settings)
         except OSError as error:
             reason = error.strerror or str(error)
@@ -73,7 +81,7 @@ async def edit_text(
             raise
         if code > 0:
             raise UsageError(
-                f"The editor `{command[0]}` ended with status {code}; the prompt is unchanged."
+                f"The editor `{command[0]}` ended with status {code}; nothing changed."
             )
         how = signal.strsignal(-code) if code else ""
         problem = f"The editor `{command[0]}` was ended: {how}." if code else ""

@@ -5,14 +5,23 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import timedelta
+from functools import partial
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from yourtool.agent.turn.tool_call import BUG_MESSAGE, ToolCall
 from yourtool.agent.turn.turn import Turn
-from yourtool.effects import Confirmation, Decision, Scope, Verdict
-from yourtool.errors import ConfigError, ToolError, ToolFailure
+from yourtool.effects import (
+    Confirmation,
+    Decision,
+    Preview,
+    RuleDescription,
+    Scope,
+    ToolDefinition,
+    Verdict,
+)
+from yourtool.errors import ConfigError, ToolError, ToolFailure, UsageError
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.events.tools import (
@@ -25,13 +34,18 @@ from yourtool.interrupt import Interrupted
 from yourtool.masking import Mask
 from yourtool.messages.blocks import ToolUseBlock, canonical_json
 from yourtool.messages.message import now
+from yourtool.permissions.examples import build_examples
 from yourtool.permissions.gate import CallSubjects, GateDecision
+from yourtool.permissions.rules import Rule
 from yourtool.tools.toolset import Tool, resolve_subjects
 
 _log = logging.getLogger(__name__)
 
 OUTSIDE = "outside the sandbox, with all your rights"
 """Where a call runs that the user allowed after it failed in the sandbox."""
+DENY = Decision(verdict=Verdict.DENY)
+_MAX_EDIT_CHARACTERS = 4_000
+"""Characters of a changed call that the model gets; it can read the file."""
 _MAX_SUMMARY_CHARACTERS = 200
 """Characters of the arguments stored in the event; the approval prompt shows all of them."""
 
@@ -42,7 +56,7 @@ async def admit(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
     Raises:
         Interrupted: the turn was stopped before the user answered.
     """
-    block, env = call.block, turn.env
+    block = call.block
     try:
         call.tool = _find_tool(block, turn)
         if (broken := turn.input_errors.get(block.id)) is not None:
@@ -52,18 +66,9 @@ async def admit(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
                 f" {broken.error}.{cut} Call it again with complete arguments.",
                 ToolFailure.VALIDATION_ERROR,
             )
-        subjects = await _parse_and_preview(call, call.tool, turn)
-        decision = await turn.interrupt.guard(
-            asyncio.to_thread(env.gate.decide, call.tool.definition, subjects, call.preview)
-        )
-        if decision.verdict == "deny":
-            raise ToolError(decision.reason, ToolFailure.USER_DENIED)
-        call.command = decision.command
-        if decision.verdict == "ask":
-            confirmation = _build_confirmation(call, turn, decision, subjects)
-            async with aclosing(_request_approval(confirmation, call, turn)) as events:
-                async for event in events:
-                    yield event
+        async with aclosing(_decide(call, call.tool, turn)) as events:
+            async for event in events:
+                yield event
     except ToolError as error:
         call.refusal = error
         if error.failure is ToolFailure.VALIDATION_ERROR:
@@ -86,7 +91,7 @@ async def offer_retry(call: ToolCall, blocked: str, turn: Turn) -> AsyncGenerato
         Interrupted: the turn was stopped before the user answered.
     """
     assert call.preview is not None, "a call that runs in a sandbox has a preview"
-    call.preview = replace(call.preview, surroundings=OUTSIDE, protected=False)
+    call.preview = replace(call.preview, surroundings=OUTSIDE, protected=False, editable=None)
     subjects = await asyncio.to_thread(_parse, call, call.tool, turn) if call.tool else None
     decision = GateDecision("ask", f"it failed in the sandbox: {blocked}")
     confirmation = _build_confirmation(call, turn, decision, subjects or CallSubjects(()))
@@ -94,7 +99,45 @@ async def offer_retry(call: ToolCall, blocked: str, turn: Turn) -> AsyncGenerato
     async with aclosing(_request_approval(confirmation, call, turn, declined)) as events:
         async for event in events:
             yield event
+    if call.answer is None or call.answer.verdict is not Verdict.ALLOW:
+        raise ToolError(declined, ToolFailure.USER_DENIED)
     call.is_outside_sandbox = True
+
+
+async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[Event, None]:
+    """Return normally if the call may run; a call that the user changed is shown again.
+
+    Raises:
+        ToolError: the call must not run.
+    """
+    while True:
+        subjects = await _parse_and_preview(call, tool, turn)
+        decision = await turn.interrupt.guard(
+            asyncio.to_thread(turn.env.gate.decide, tool.definition, subjects, call.preview)
+        )
+        if decision.verdict == "deny":
+            raise ToolError(decision.reason, ToolFailure.USER_DENIED)
+        if decision.verdict == "allow" and call.edited_input is None:
+            call.command = decision.command
+            return
+        call.command = None  # what the user allows runs as it was shown
+        confirmation = _build_confirmation(call, turn, decision, subjects)
+        async with aclosing(_request_approval(confirmation, call, turn)) as events:
+            async for event in events:
+                yield event
+        if call.answer is None or call.answer.verdict is not Verdict.EDIT:
+            break
+        call.edited_input = call.answer.edited_input
+    if call.edited_input is not None:
+        call.notes += (_describe_edit(call.preview, await call.load_mask(turn)),)
+
+
+def _describe_edit(preview: Preview | None, mask: Mask) -> str:
+    """Return the note for the model about a call that the user changed."""
+    body = preview.body if preview is not None else ""
+    shown = mask.slice(body, 0, _MAX_EDIT_CHARACTERS)
+    rest = "\n… [truncated]" if len(body) > _MAX_EDIT_CHARACTERS else ""
+    return f"The user changed this call before it ran. This is what ran:\n{shown}{rest}"
 
 
 async def _parse_and_preview(call: ToolCall, tool: Tool, turn: Turn) -> CallSubjects:
@@ -117,7 +160,7 @@ async def _parse_and_preview(call: ToolCall, tool: Tool, turn: Turn) -> CallSubj
 
 def _parse(call: ToolCall, tool: Tool, turn: Turn) -> CallSubjects:
     """Set the arguments and the mask of a call, and return its subjects; runs in a thread."""
-    call.args = tool.parse(call.block.input)
+    call.args = tool.parse(call.input)
     subjects = resolve_subjects(tool, call.args, turn.env.workspace)
     call.mask = turn.env.mask()
     return subjects
@@ -135,13 +178,28 @@ def _build_confirmation(
         tool_use_id=call.block.id,
         side_effects=call.tool.definition.side_effects,
         subject=subjects.items[0] if len(subjects.items) == 1 else None,
-        input=call.block.input,
+        input=call.input,
+        describe_rule=partial(_describe_rule, call.tool.definition),
+        is_edited=call.edited_input is not None,
+        following=call.following,
         preview=call.preview,
         rules=decision.proposed_rules,
         no_rule_reason=decision.no_rule_reason,
         reason=decision.reason,
         expires_at=None if turn.env.interactive else now() + limit,
     )
+
+
+def _describe_rule(tool: ToolDefinition, text: str) -> RuleDescription:
+    """Return examples of what a rule for a tool covers, or why it is not one."""
+    try:
+        rule = Rule.parse(text, {tool.name: tool.subject_kind})
+    except UsageError as error:
+        return RuleDescription(problem=str(error))
+    if rule.tool != tool.name:
+        return RuleDescription(problem=f"`{text}` is not a rule for `{tool.name}`")
+    examples = build_examples(rule, tool.subject_kind)
+    return RuleDescription(covered=examples.match, others=examples.not_match)
 
 
 def _find_tool(block: ToolUseBlock, turn: Turn) -> Tool:
@@ -156,7 +214,7 @@ def _find_tool(block: ToolUseBlock, turn: Turn) -> Tool:
 async def _request_approval(
     confirmation: Confirmation, call: ToolCall, turn: Turn, declined: str = ""
 ) -> AsyncGenerator[Event, None]:
-    """Request an approval, return normally if the call may run, and add the user's note to it.
+    """Request an approval, set the answer of the call, and add the user's note to it.
 
     `declined`: the start of the message if the user declines, if the call has run before.
 
@@ -169,7 +227,7 @@ async def _request_approval(
     requested = await turn.record(fact, parent=call.parent)
     yield requested
     try:
-        decision = await _wait_for_decision(confirmation, turn)
+        decision = DENY if turn.denies_rest else await _wait_for_decision(confirmation, turn)
     except Interrupted:
         yield await turn.record(
             _build_resolved_fact(confirmation, tool_use_id, None), parent=requested.id
@@ -178,11 +236,13 @@ async def _request_approval(
     yield await turn.record(
         _build_resolved_fact(confirmation, tool_use_id, decision), parent=requested.id
     )
-    _raise_unless_allowed(decision, confirmation.title, declined)
+    call.answer, turn.denies_rest = decision, turn.denies_rest or decision.denies_rest
+    _raise_if_denied(decision, confirmation.title, declined)
     if confirmation.rules and decision.scope is not Scope.ONCE:
         try:
             always = decision.scope is Scope.ALWAYS
-            await asyncio.to_thread(turn.env.gate.grant, confirmation.rules, always=always)
+            rules = decision.rules or confirmation.rules
+            await asyncio.to_thread(turn.env.gate.grant, rules, always=always)
         except ConfigError as error:
             yield Notice(level="warning", text=f"Allowed for this session only: {error}")
     if decision.note:
@@ -198,7 +258,7 @@ async def _wait_for_decision(confirmation: Confirmation, turn: Turn) -> Decision
         return Decision(verdict=Verdict.TIMEOUT)
 
 
-def _raise_unless_allowed(decision: Decision, name: str, declined: str) -> None:
+def _raise_if_denied(decision: Decision, name: str, declined: str) -> None:
     if decision.verdict is Verdict.TIMEOUT:
         raise ToolError(
             f"The approval request for `{name}` timed out, so it did not run.",

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from yourtool.agent.turn.turn import Turn
-from yourtool.effects import Preview
+from yourtool.effects import Decision, Preview
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.events.tools import ToolCalled
 from yourtool.masking import Mask
@@ -40,6 +40,12 @@ class ToolCall:
     block: ToolUseBlock
     message_id: str
     """Id of the message with the result."""
+    following: int = 0
+    """The number of later calls in the same reply."""
+    edited_input: dict[str, Any] | None = None
+    """The arguments with which the user replaced those of the model."""
+    answer: Decision | None = None
+    """The user's last answer."""
     tool: Tool | None = None
     args: Any = None
     """The result of `tool.parse`."""
@@ -58,6 +64,11 @@ class ToolCall:
     started: float = 0.0
     cancelled: threading.Event = field(default_factory=threading.Event)
     recent_output: deque[str] = field(default_factory=lambda: deque[str](maxlen=200))
+
+    @property
+    def input(self) -> dict[str, Any]:
+        """The arguments with which it runs."""
+        return self.block.input if self.edited_input is None else self.edited_input
 
     @property
     def elapsed_ms(self) -> int:
@@ -99,7 +110,7 @@ class ToolCall:
 
     def build_called_fact(self) -> ToolCalled:
         """Return the fact that the tool starts."""
-        data = canonical_json(self.block.input)
+        data = canonical_json(self.input)
         assert self.tool is not None, "only admitted calls are run"
         definition = self.tool.definition
         return ToolCalled(

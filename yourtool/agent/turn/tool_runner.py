@@ -59,7 +59,10 @@ class ToolRunner:
 
     def __init__(self, blocks: Sequence[ToolUseBlock], turn: Turn) -> None:
         self._turn = turn
-        self._pending = deque(ToolCall(block, new_id(), parent=turn.parent) for block in blocks)
+        self._pending = deque(
+            ToolCall(block, new_id(), following=len(blocks) - number, parent=turn.parent)
+            for number, block in enumerate(blocks, 1)
+        )
         self._admitted: deque[ToolCall] = deque()
         self._running: dict[asyncio.Task[None], ToolCall] = {}
         self._updates: asyncio.Queue[ToolOutputDelta | AnyFact | ToolOutcome] = asyncio.Queue()
@@ -82,6 +85,7 @@ class ToolRunner:
             Interrupted: the turn was stopped; every call has a result.
         """
         self._turn.tool_calls += len(self._pending)
+        self._turn.denies_rest = False
         try:
             while self._pending:
                 call = self._pending[0]

@@ -59,6 +59,8 @@ class Turn:
     """Number of requests after which the user is asked again; 0: the configured limit."""
     cost_allowance: Decimal = Decimal(0)
     """Cost at which the user is asked again, in US dollars; 0: the configured limit."""
+    denies_rest: bool = False
+    """Whether the user denied all later calls of the last reply that need an approval."""
     repeats: dict[str, int] = field(default_factory=lambda: dict[str, int]())
     """Number of consecutive repetitions of the last call."""
     input_errors: Mapping[str, ToolInputError] = field(

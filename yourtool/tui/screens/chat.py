@@ -66,10 +66,10 @@ class ChatScreen(Screen[None]):
             &.-short Prompt { max-height: 1; }
         }
         &.-short {
-            Prompt { border: none; min-height: 1; max-height: 3; }
-            Banner { max-height: 2; }
-            #preview { max-height: 3; }
-            ApprovalPrompt.-expanded #preview { max-height: 3; }
+            Prompt { border: none; min-height: 1; max-height: 3; } Banner { max-height: 2; }
+            #preview, ApprovalPrompt.-expanded #preview { max-height: 3; }
+            ApprovalPrompt.-noting #preview { display: none; }
+            ApprovalField { max-height: 2; } RuleExamples { max-height: 3; }
         }
     }
     """

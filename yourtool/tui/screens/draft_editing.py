@@ -8,16 +8,21 @@ from pathlib import Path
 from msgspec.structs import replace
 from textual.worker import Worker
 
+from yourtool.effects import Confirmation
 from yourtool.errors import UsageError
 from yourtool.terminal_modes import Settings
 from yourtool.text import printable
+from yourtool.tui.approval_text import get_editable
 from yourtool.tui.drafts import fold_unless_displayable
-from yourtool.tui.external_editor import edit_text, find_editor
+from yourtool.tui.external_editor import TextFile, edit_text, find_editor
 from yourtool.tui.screens.chat import ChatScreen
 
 
 class DraftEditing:
-    """Opens the draft in the editor; the interface ignores keys while it runs."""
+    """Opens the draft, or the file of an approval request, in the editor.
+
+    The interface ignores keys while it runs.
+    """
 
     def __init__(self, chat: ChatScreen) -> None:
         self.is_running = False
@@ -36,9 +41,37 @@ class DraftEditing:
 
     async def _run(self, settings: Settings | None) -> None:
         try:
-            await _edit_draft(self._chat, settings)
+            panel = self._chat.approval_prompt
+            question, panel.in_editor = panel.in_editor, None
+            if question is None:
+                await _edit_draft(self._chat, settings)
+            else:
+                await _edit_change(self._chat, question, settings)
         finally:
             self.is_running = False
+
+
+async def _edit_change(chat: ChatScreen, question: Confirmation, settings: Settings | None) -> None:
+    """Answer with the content as the editor left it; the question stays if it is the same."""
+    if (editable := get_editable(question)) is None:
+        return
+    try:
+        command = find_editor(os.environ)
+        directory = chat.session.workspace if chat.session is not None else Path()
+        with _released_terminal(chat, command) if settings is not None else nullcontext():
+            file = TextFile(editable.text, f"change{editable.suffix}")
+            edited = await edit_text(file, command, directory, settings)
+    except UsageError as error:
+        chat.warn(str(error))
+        return
+    finally:
+        chat.approval_prompt.resume_after_page()
+    if edited.problem:
+        chat.warn(edited.problem)
+    elif edited.text == editable.text:
+        chat.note("info", "The editor changed nothing.")
+    else:
+        chat.approval_prompt.answer_with_edit(question, edited.text)
 
 
 async def _edit_draft(chat: ChatScreen, settings: Settings | None) -> None:
@@ -49,7 +82,8 @@ async def _edit_draft(chat: ChatScreen, settings: Settings | None) -> None:
         command = find_editor(os.environ)
         directory = chat.session.workspace if chat.session is not None else Path()
         with _released_terminal(chat, command) if settings is not None else nullcontext():
-            edited = await edit_text(before.text, command, directory, settings)
+            file = TextFile(before.text, "prompt.md")
+            edited = await edit_text(file, command, directory, settings)
     except UsageError as error:
         chat.warn(str(error))
         return
@@ -72,7 +106,7 @@ def _released_terminal(chat: ChatScreen, command: list[str]) -> Generator[None, 
     suspension = chat.app.suspend()
     suspension.__enter__()
     try:
-        os.write(1, f"The prompt is open in {printable(' '.join(command))} ...".encode())
+        os.write(1, f"The text is open in {printable(' '.join(command))} ...".encode())
         yield
     finally:
         os.write(1, b"\r\x1b[K")

@@ -4,8 +4,7 @@ It does not block the screen: the transcript scrolls, the prompt accepts text an
 stopped. The prompt keeps the focus, and only the letters of the answers reach the approval prompt,
 when `KeystrokeGuard` permits it; with a setting, also Enter and `y`, which allow the call. From an
 empty prompt, Tab moves the focus here, where arrows and Enter work too. A call can be allowed only
-after its last row was on the screen. The letter of a denial with a note opens its field at once, so
-that the reason can be typed right after it: this can deny a call but never allow it.
+after its last row was on the screen. The letter of a denial with a note opens its field at once.
 """
 
 import asyncio
@@ -20,27 +19,22 @@ from textual.widgets import Input
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.tui.active_keys import (
     bindings,
-    get_answer_label,
     get_keys,
     is_chat_key,
 )
-from yourtool.tui.approval_hints import (
-    TOO_EARLY,
-    WIDE_COLUMNS,
-    Feedback,
-    HintState,
-    explain_wrong_key,
-)
+from yourtool.tui.approval_hints import WIDE_COLUMNS, Feedback, HintState, explain_key
 from yourtool.tui.approval_text import (
     DENY,
+    Entry,
     Option,
     approval_options,
     approval_title,
-    complete_note,
+    build_edit,
 )
 from yourtool.tui.keystroke_guard import HOLD_SECONDS, QUIET_SECONDS, KeystrokeGuard
+from yourtool.tui.question_list import QuestionList
 from yourtool.tui.styled_lines import HighlighterFactory
-from yourtool.tui.widgets.approval_field import ApprovalField
+from yourtool.tui.widgets.approval_field import ApprovalField, RuleExamples
 from yourtool.tui.widgets.approval_options import ENTER, ApprovalOptions
 from yourtool.tui.widgets.preview import PreviewPane, RemainingRows
 from yourtool.tui.widgets.prompt import Prompt
@@ -55,10 +49,8 @@ class ApprovalPrompt(Vertical):
         display: none;
         height: auto;
         max-height: 85vh;
-        border-top: solid $warning;
-        border-bottom: solid $warning;
-        border-title-color: $text-warning;
-        border-subtitle-color: $text-muted;
+        border-top: solid $warning; border-bottom: solid $warning;
+        border-title-color: $text-warning; border-subtitle-color: $text-muted;
         padding: 0 1;
         &.-open { display: block; }
         &:focus { border-top: heavy $warning; border-bottom: heavy $warning; }
@@ -67,6 +59,7 @@ class ApprovalPrompt(Vertical):
         &.-noting ApprovalOptions { display: none; }
     }
     """
+
     BINDINGS = bindings("approval")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
 
     preview = getters.query_one("#preview StyledText", StyledText)
@@ -84,11 +77,9 @@ class ApprovalPrompt(Vertical):
         """The colours of code, once they are loaded."""
         self.guard = KeystrokeGuard(clock)
         self._prompt = prompt
-        self._feedback: Feedback | None = None
-        """Why the last key answered nothing."""
-        self._note = ""
-        """The note that was left with Esc."""
-        self._pending: list[tuple[Confirmation, asyncio.Future[Decision]]] = []
+        self.in_editor: Confirmation | None = None  # its file, while the user changes it
+        self._feedback: Feedback | None = None  # on the last key
+        self._questions = QuestionList()
         self._mount_lock = asyncio.Lock()
 
     # ── called by the core and the screen ───────────────────────────────────────────────────────
@@ -96,7 +87,7 @@ class ApprovalPrompt(Vertical):
     @property
     def confirmation(self) -> Confirmation | None:
         """The request on the screen."""
-        return self._pending[0][0] if self._pending else None
+        return self._questions.first
 
     @property
     def handles_page_keys(self) -> bool:
@@ -108,24 +99,21 @@ class ApprovalPrompt(Vertical):
         async with self._mount_lock:
             if not self.children:
                 await self._mount_children()
-        answer: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
-        entry = (confirmation, answer)
-        self._pending.append(entry)
+        answer = self._questions.add(confirmation)
         if self.confirmation is confirmation:
             self._show_current()
         else:
-            self._update_hints()
+            self._show_options()
         try:
             return await answer
         finally:
-            shown = self._pending[0] is entry
-            self._pending.remove(entry)
+            was_shown = self._questions.remove(answer)
             if not self.is_running or not self.is_attached:
                 pass  # the screen is closing
-            elif shown:
+            elif was_shown:
                 self._show_current()
             else:
-                self._update_hints()
+                self._show_options()
 
     def intercept(self, event: events.Key | events.Paste) -> bool:
         """Handle a key or paste before it is dispatched; True if it was consumed.
@@ -134,9 +122,8 @@ class ApprovalPrompt(Vertical):
         """
         is_ready = self.guard.seconds_until_ready == 0
         self.guard.mark_keystroke()
-        if self.confirmation is None or self.app.screen is not self.screen:
-            return False
-        if self.has_class("-noting"):
+        is_covered = self.app.screen is not self.screen or self.has_class("-noting")
+        if self.confirmation is None or is_covered:
             return False
         self._explain(event, is_ready=is_ready)
         is_here = self.screen.focused is self  # `has_focus` is set later
@@ -151,10 +138,9 @@ class ApprovalPrompt(Vertical):
 
     def arm_when_safe(self) -> None:
         """Accept letters if that is safe now, otherwise check again later."""
-        if self.confirmation is None or self.app.screen is not self.screen:
+        is_covered = self.app.screen is not self.screen or self.has_class("-noting")
+        if self.confirmation is None or is_covered:
             return
-        if self.has_class("-noting"):
-            return  # the focus is moving to the note
         if self._prompt.text:
             self._disarm()
         elif self.screen.focused is self:
@@ -170,11 +156,9 @@ class ApprovalPrompt(Vertical):
         self._update_hints()
 
     def focus_when_safe(self) -> None:
-        """Move the focus here, for arrows and Enter, unless the prompt contains text.
+        """Move the focus here, for arrows and Enter, unless the prompt contains text to send.
 
-        After text, Enter is meant to send it, even if Tab was pressed to complete a word. A Tab
-        pressed before the request was visible was not meant for it, so the focus moves only after
-        a pause without keys.
+        After a Tab pressed before the request was visible, it moves after a pause without keys.
         """
         if self.confirmation is None or self._prompt.text:
             return
@@ -212,21 +196,29 @@ class ApprovalPrompt(Vertical):
         if not self.has_class("-noting"):
             self._disarm()
 
-    def on_approval_field_submitted(self) -> None:
-        """Deny, with the note as the reason."""
-        if self.has_class("-noting"):
-            note = complete_note(get_answer_label("n"), self.field.text.strip())
-            self._answer(Decision(verdict=Verdict.DENY, note=note or None))
+    def on_approval_field_submitted(self, submitted: ApprovalField.Submitted) -> None:
+        """Answer with the text of the field, or go back if it changes nothing."""
+        if submitted.question is not self.confirmation or not self.has_class("-noting"):
+            return
+        if submitted.decision is None:
+            self.handle_escape()
+        else:
+            self._answer(submitted.decision)
+
+    def answer_with_edit(self, question: Confirmation, text: str) -> None:
+        """Answer with the text that the user changed in an editor, if it still waits for one."""
+        if self.confirmation is question and (decision := build_edit(question, text)):
+            self._answer(decision)
 
     def on_preview_pane_visible_rows_changed(self) -> None:
-        """Update the hints when other rows of the preview are visible."""
+        """Update the hints."""
         self._update_hints()
 
     def action_answer(self, typed: str) -> None:
         """Answer with a typed character, or with Enter, unless another key follows immediately."""
         if not self.options.accepts_letters or (option := self._find_option(typed)) is None:
             return
-        if option.decision is None:
+        if option.entry is not None and option.entry.opens_at_once:
             self._choose(option)
             return
         self.guard.hold_letter(typed)
@@ -251,7 +243,8 @@ class ApprovalPrompt(Vertical):
 
         The first paint does not need them and should not wait for them.
         """
-        await self.mount(PreviewPane(), RemainingRows(), ApprovalOptions(), ApprovalField())
+        field = ApprovalField(examples := RuleExamples())
+        await self.mount(PreviewPane(), RemainingRows(), ApprovalOptions(), field, examples)
 
     def _handle_focused_key(self, event: events.Key | events.Paste) -> bool:
         """Handle a key while the focus is here; True if it was consumed."""
@@ -294,17 +287,23 @@ class ApprovalPrompt(Vertical):
         self.pane.check_visible_rows()
         if option.allows and not self.pane.was_read_to_end:
             self._expand(True)
-        elif option.decision is None:
-            self.options.accepts_letters = self.options.accepts_arrows = False
-            self.add_class("-noting")
-            self.field.open(self._note, "Why not?")
-            self._update_hints()
+        elif option.entry is not None:
+            self._open_field(option.entry)
+        elif option.decision.verdict is Verdict.EDIT and self.confirmation is not None:
+            self.in_editor = self.confirmation
+            self.call_later(self.app.run_action, "edit_draft")
         else:
             self._answer(option.decision)
 
+    def _open_field(self, entry: Entry) -> None:
+        if self.confirmation is not None:
+            self.options.accepts_letters = self.options.accepts_arrows = False
+            self.add_class("-noting")
+            self.field.open(entry, self.confirmation)
+            self._update_hints()
+
     def _answer(self, decision: Decision) -> None:
-        if self._pending and not self._pending[0][1].done():
-            self._pending[0][1].set_result(decision)
+        self._questions.answer(decision)
         self._disarm()
 
     def _take_focus(self) -> None:
@@ -331,9 +330,8 @@ class ApprovalPrompt(Vertical):
 
     def _close_field(self) -> None:
         if self.has_class("-noting"):
-            self._note = self.field.text
             self.remove_class("-noting")
-            self.field.display = False
+            self.field.close()
             self.screen.set_focus(self._prompt)
 
     def _explain(self, event: events.Key | events.Paste, *, is_ready: bool) -> None:
@@ -344,26 +342,30 @@ class ApprovalPrompt(Vertical):
         self._feedback = None
         if isinstance(event, events.Key) and not self._prompt.text:
             typed = ENTER if event.key == "enter" else event.character or ""
-            if self._find_option(typed) is None:
-                is_focused_enter = typed == ENTER and self.screen.focused is self
-                self._feedback = None if is_focused_enter else explain_wrong_key(typed)
-            elif not (is_ready and self.options.accepts_letters):
-                self._feedback = TOO_EARLY
+            if typed != ENTER or self.screen.focused is not self:
+                is_ready = is_ready and self.options.accepts_letters
+                self._feedback = explain_key(typed, self._find_option(typed), is_ready=is_ready)
         self._update_hints()
 
     def _show_current(self) -> None:
         self._disarm()
         self.guard.reset()
-        self._feedback, self._note = None, ""
+        self._feedback = None
+        self.field.forget_note()
         self.remove_class("-expanded")
         self.set_class(self.confirmation is not None, "-open")
         if (question := self.confirmation) is None:
             return
         self.border_title = Content.assemble(" ", approval_title(question), " ")
         self.pane.show(question, self.highlight)
-        self.options.show(approval_options(question))
-        self._update_hints()
+        self._show_options()
         self.call_after_refresh(self._on_drawn, question)
+
+    def _show_options(self) -> None:
+        if self.confirmation is not None:
+            waiting = self._questions.waiting
+            self.options.show(approval_options(self.confirmation, waiting=waiting))
+            self._update_hints()
 
     def _on_drawn(self, question: Confirmation) -> None:
         if self.confirmation is question:
@@ -385,13 +387,13 @@ class ApprovalPrompt(Vertical):
             columns=self.size.width,
             has_text=bool(prompt_text),
             feedback=feedback,
-            submits="denies" if self.has_class("-noting") else "",
+            submits=self.field.entry.submits if self.field.entry is not None else "",
             accepts_letters=self.options.accepts_letters,
             accepts_arrows=self.options.accepts_arrows,
             enter_approves=self.enter_approves,
             overflows=self.pane.overflows,
             is_expanded=self.has_class("-expanded"),
-            waiting=max(0, len(self._pending) - 1),
+            waiting=self._questions.waiting,
         )
         self.border_subtitle = f" {hints.text()} "
         self.options.blocks_allowing = not self.pane.was_read_to_end

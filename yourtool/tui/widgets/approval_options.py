@@ -4,6 +4,7 @@ from textual.content import Content
 from textual.reactive import var
 
 from yourtool.tui.active_keys import find_answer, get_answer_label
+from yourtool.tui.approval_hints import WIDE_COLUMNS
 from yourtool.tui.approval_text import Option
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
@@ -71,7 +72,8 @@ class ApprovalOptions(WrappedWidget):
         rows: list[Content] = []
         for at, option in enumerate(self.options):
             key = get_answer_label(option.letter)
-            text = Content(f" [{key}] {option.label} " if key else f" {option.label} ")
+            label = option.label if width >= WIDE_COLUMNS else option.short
+            text = Content(f" [{key}] {label} " if key else f" {label} ")
             if self.accepts_arrows and at == self.selected:
                 text = text.stylize(selected)
             elif not self.accepts_letters or (self.blocks_allowing and option.allows):
