@@ -295,12 +295,8 @@ class Runtime:
     ) -> Gate:
         """Return the gate with the stored rules; blocks on the file system."""
         grants = Grants(self.paths.home / FILE_NAME, workspace, kinds, session_id)
-        gate, problems = open_gate(
-            self.options,
-            self.config.mode,
-            grants,
-            is_trusted=is_trusted(workspace, self.paths),
-        )
+        trusted = is_trusted(workspace, self.paths)
+        gate, problems = open_gate(self.options, self.config.mode, grants, is_trusted=trusted)
         self._warnings += map(str, problems)
         return gate
 
