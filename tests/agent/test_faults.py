@@ -184,7 +184,7 @@ class FailingLog:
 
 
 CHANGE = 17
-"""The write of `files.changed`: the tool then fails, and the turn goes on."""
+"""The write of `files.changed`: the tool then fails, and the turn continues."""
 
 
 @pytest.mark.parametrize("point", [each for each in range(2, 24) if each != CHANGE])
