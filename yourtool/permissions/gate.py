@@ -80,7 +80,7 @@ class Gate:
         `is_trusted`: the user trusts the workspace, where reading commands need no approval.
         """
         self.mode = mode
-        self._is_trusted = is_trusted
+        self.is_trusted = is_trusted
         self._rules = rule_set
         self._grants = grants
 
@@ -131,7 +131,7 @@ class Gate:
         if len(subjects.items) != 1:
             return GateDecision("ask", reason if named else "", (), _SEVERAL_SUBJECTS)
         proposal = propose_rules(
-            tool.name, subjects.items[0], self._rules.allow, is_trusted=self._is_trusted
+            tool.name, subjects.items[0], self._rules.allow, is_trusted=self.is_trusted
         )
         return GateDecision(
             "ask", reason if named else "", tuple(map(str, proposal.rules)), proposal.reason
@@ -152,7 +152,7 @@ class Gate:
 
     def _only_reads(self, subjects: CallSubjects, specs: Sequence[CommandSpec] = ()) -> bool:
         """Whether each command is covered by a spec or only reads a workspace that is trusted."""
-        return self._is_trusted and all(
+        return self.is_trusted and all(
             each.kind == "command"
             and cover_line(specs, each.text, get_place(each), is_trusted=True).is_complete
             for each in subjects.items

@@ -269,6 +269,17 @@ async def test_trust_is_stored_for_the_files_that_were_shown(talk):
     assert talk.session.trust.examine().status is Trust.CHANGED
 
 
+async def test_trust_applies_to_approvals_from_the_next_turn_on(talk):
+    [choose] = await talk.run("/trust")
+    await collect(choose.then("trust"))
+    assert not talk.session._env.gate.is_trusted
+    await play(talk.session.send("go on"))
+    assert talk.session._env.gate.is_trusted
+    (talk.work / "AGENTS.md").write_text("A file that appeared.")
+    await play(talk.session.send("go on"))
+    assert not talk.session._env.gate.is_trusted
+
+
 async def test_auto_mode_must_be_typed(talk):
     assert await talk.run("/mode plan") == [SettingChanged("mode")]
     assert talk.session.mode is Mode.PLAN

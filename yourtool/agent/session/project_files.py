@@ -137,9 +137,8 @@ class ProjectTrust:
         except ConfigError as error:
             return FolderTrust(folder, files, Trust.UNKNOWN, problem=str(error))
 
-    def find_notice(self, is_interactive: bool) -> str | None:
+    def find_notice(self, found: FolderTrust, is_interactive: bool) -> str | None:
         """Return which files are not used and how to use them, unless the user chose that."""
-        found = self.examine()
         is_chosen = is_interactive and found.status is Trust.DECLINED
         if not (found.files and self.asks) or is_chosen or found.status is Trust.TRUSTED:
             return None

@@ -43,6 +43,7 @@ from yourtool.messages.blocks import ContentBlock, ImageBlock
 from yourtool.messages.message import PromptMessage
 from yourtool.messages.metadata import Origin
 from yourtool.models import Effort, Model
+from yourtool.permissions.trust import Trust
 from yourtool.providers.requests.reasoning_effort import describe_effort, describe_effort_change
 from yourtool.store.base import Lease
 from yourtool.store.texts import one_line_title
@@ -319,7 +320,9 @@ class Session:
             message = None if content is None else build_prompt(self.id, content)
             started = await record(await asyncio.to_thread(self._build_turn_started, message))
             yield started
-            unused = await asyncio.to_thread(self.trust.find_notice, self._env.interactive)
+            trust = await asyncio.to_thread(self.trust.examine)
+            self._env.gate.is_trusted = trust.status is Trust.TRUSTED
+            unused = self.trust.find_notice(trust, self._env.interactive)
             for notice in self._env.new_notices(*toolbox.problems, unused):
                 yield notice
             for recovered in routes.sweep():
