@@ -17,6 +17,8 @@ from yourtool.tui.approval_text import (
 from yourtool.tui.linear.lines import Lines
 from yourtool.tui.linear.speaker import Speaker
 
+_ANSWERS = "aswdn"
+"""The answers that one line gives; calls are changed on the screen only."""
 _MAX_LINES = 2_000
 """A question with more lines can only be denied."""
 
@@ -31,7 +33,7 @@ class Questions:
     async def confirm(self, confirmation: Confirmation) -> Decision:
         """Return the answer to an approval prompt; only a number that was typed for it counts."""
         details = _describe(confirmation)
-        options = approval_options(confirmation)
+        options = tuple(o for o in approval_options(confirmation) if o.letter in _ANSWERS)
         if len(details) > _MAX_LINES:
             options = tuple(option for option in options if not option.allows)
             details = [*details[:_MAX_LINES], f"{len(details) - _MAX_LINES:,} more lines: too long"]
@@ -40,7 +42,7 @@ class Questions:
             self._speaker.write(line)
         chosen = await self._pick([option.label for option in options], is_safe=False)
         option = options[chosen]
-        if option.decision is not None:
+        if option.entry is None or not option.entry.opens_at_once:
             return option.decision
         self._speaker.say("Question", "Which note does the model get? One line.")
         return Decision(verdict=Verdict.DENY, note=await self._lines.ask() or None)
