@@ -82,6 +82,8 @@ WARM_UP_ROUNDS, ROUNDS = 30, 120
 MESSAGE_EVERY = 10
 GROWTH_PER_ROUND = 16 * 1024
 """Largest slope in bytes; a leak of one frame of 100 columns and 30 rows is larger."""
+SIZES = ((40, 12), (60, 30), (80, 24), (120, 40), (200, 50))
+"""Textual caches styles and layouts by size, about 5 KiB each, so the storms repeat sizes."""
 IDLE_SECONDS, IDLE_SHARE = 30, 0.002
 FOCUS_IN, FOCUS_OUT, PAGE_UP, CTRL_END = "\x1b[I", "\x1b[O", "\x1b[5~", "\x1b[1;5F"
 
@@ -113,7 +115,7 @@ def slope(values: list[int]) -> float:
 def use(terminal: Terminal, number: int, chance: random.Random) -> None:
     """Resize many times, leave and enter the window, scroll, and sometimes send a message."""
     for _ in range(10):
-        terminal.resize(chance.randint(40, 200), chance.randint(12, 50))
+        terminal.resize(*chance.choice(SIZES))
         terminal.read(chance.uniform(0, 0.02))
     terminal.resize(100, 30)
     for keys in (FOCUS_OUT, FOCUS_IN, PAGE_UP, PAGE_UP, CTRL_END):
