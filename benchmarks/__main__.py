@@ -20,6 +20,7 @@ from typing import Any
 from benchmarks import (
     cases,
     completion_growth,
+    decision_replay,
     decode_stream,
     imports,
     request_growth,
@@ -38,6 +39,7 @@ RUNNING = ("idle", "keys", "stream", "paced", "tools", "output")
 SCREEN = (*BEFORE, *RUNNING)
 ALONE: dict[str, Callable[[bool], dict[str, Any]]] = {
     "imports": lambda quick: imports.measure(3 if quick else 5),
+    "decisions": lambda quick: decision_replay.measure(10_000 if quick else 100_000),
     "store": lambda quick: store_latency.measure(100 if quick else 300, 1_000 if quick else 10_000),
     "routing": lambda _: routing_latency.measure(),
     "messages": lambda quick: request_growth.measure(request_growth.SIZES[: 3 if quick else 4]),

@@ -22,6 +22,7 @@ from yourtool.effects import Confirmation, Decision, ToolDefinition, Verdict
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import StreamEvent
 from yourtool.events.facts import Fact
+from yourtool.events.permissions import PolicySnapshot
 from yourtool.events.sessions import SessionCreated
 from yourtool.ids import new_session_id
 from yourtool.masking import Mask
@@ -220,8 +221,15 @@ async def play(events: AsyncGenerator[Event, None]) -> list[Event]:
 
 
 def names(events: Iterable[Event]) -> list[str]:
-    """Return the catalog names of the facts among events, without notices and deltas."""
-    return [event.__struct_config__.tag for event in events if isinstance(event, Fact)]
+    """Return the catalog names of the facts among events, without notices and deltas.
+
+    The settings that decide on calls are omitted; they precede the first call of every session.
+    """
+    return [
+        event.__struct_config__.tag
+        for event in events
+        if isinstance(event, Fact) and not isinstance(event, PolicySnapshot)
+    ]
 
 
 def wire_problems(request: Request) -> list[str]:

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.usefixtures("own_logging")
     "command",
     [
         "sessions check",
-        "permissions list --json", "cost", "cost --by day", "completion", "completion bash", "acp",
+        "cost", "cost --by day", "completion", "completion bash", "acp",
         "mcp list", "import settings",
     ],
 )  # fmt: skip

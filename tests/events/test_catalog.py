@@ -35,6 +35,7 @@ CATALOG = {
     "tool.input_invalid",
     "tool.confirmation_requested",
     "tool.confirmation_resolved",
+    "policy.snapshot",
     "shell.ran",
     "route.decided",
     "routing.provider_unavailable",

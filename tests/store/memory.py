@@ -55,6 +55,15 @@ class MemoryStore(SessionStore):
         for fact in await self.read(session_id):
             callback(fact)
 
+    async def read_kinds(
+        self, kinds: Iterable[type[AnyFact]], callback: Callable[[AnyFact], object]
+    ) -> None:
+        wanted = tuple(kinds)
+        for session_id in sorted(self._sessions):
+            for fact in await self.read(session_id):
+                if isinstance(fact, wanted):
+                    callback(fact)
+
     async def provider_call_ids(self, session_id: str) -> tuple[tuple[str, str, str], ...]:
         return tuple(
             (ours, fact.provider, wire)

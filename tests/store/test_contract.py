@@ -15,7 +15,8 @@ from yourtool.errors import (
     SessionNotFoundError,
     StoreError,
 )
-from yourtool.events.sessions import SessionModelSelected
+from yourtool.events.sessions import SessionCreated, SessionModelSelected
+from yourtool.events.tools import ToolFailed
 from yourtool.ids import new_id
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.invariants import validate_session
@@ -47,6 +48,21 @@ async def test_facts_are_read_back_in_the_order_of_their_ids(store):
     assert await store.read(builder.session_id) == facts
     await store.replay(builder.session_id, replayed.append)
     assert tuple(replayed) == facts
+
+
+async def test_facts_of_some_kinds_are_read_session_by_session(store):
+    one, other = FactBuilder(), FactBuilder()
+    first, second = tool_call(), tool_call()
+    await store.append(one.session_start(), one.turn_start(), one.reply(first))
+    await store.append(other.session_start(), other.turn_start(), other.reply(second))
+    failed = one.tool_failure(first), other.tool_failure(second)
+    await store.append(*reversed(failed))
+    found = []
+    await store.read_kinds((ToolFailed, SessionCreated), found.append)
+    assert [type(fact) for fact in found] == [SessionCreated, ToolFailed] * 2
+    assert [fact for fact in found if isinstance(fact, ToolFailed)] == sorted(
+        failed, key=lambda fact: fact.session_id
+    )
 
 
 async def test_ids_after_a_read_are_greater_than_every_id_of_the_session(store):

@@ -31,7 +31,12 @@ class Arguments(Struct, frozen=True, kw_only=True):
     query: str = ""
     """The words of `sessions search`, or the command of `permissions check`."""
     file: Path | None = None
-    """File of `sessions export` or `import`; None or `-`: standard output or input."""
+    """File of `sessions export` or `import`; None or `-`: standard output or input.
+
+    The rules of `permissions replay --with`; None: those of the user.
+    """
+    rule: str = ""
+    """The rule of `permissions remove`, or its line."""
     export_format: Literal["markdown", "jsonl"] | None = None
     """Format of `sessions export`; None: derived from the file name."""
     title: str = ""
@@ -90,6 +95,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         words=tuple(options.get("words", ())),
         query=" ".join(options.get("query", ())),
         file=options.get("file"),
+        rule=options.get("rule", ""),
         export_format=options.get("export_format"),
         title=options.get("title", ""),
         force=options.get("force", False),

@@ -17,7 +17,6 @@ from yourtool.models import EFFORTS
 COMMANDS = ("sessions", "models", "route", "permissions", "trust", "auth", "config", "doctor")
 _UNIMPLEMENTED = {
     "yourtool sessions check": "",
-    "yourtool permissions list": "; `permissions.toml` has the stored rules",
     "yourtool cost": "; `/cost` in the interface and `yourtool sessions list` show costs",
     "yourtool completion": "",
     "yourtool acp": "; `yourtool -p` runs a prompt without the interface",
@@ -146,7 +145,7 @@ def build_parser() -> Parser:
     )
     _add_command_options(auth)
     _add_permissions_actions(
-        commands.add_parser("permissions", help="show what the rules decide about a command")
+        commands.add_parser("permissions", help="list, check, edit and remove rules for tool calls")
     )
     config = commands.add_parser("config", help="show and check settings and their sources")
     config.add_argument("action", choices=("show", "path", "check"), metavar="show|path|check")
@@ -155,18 +154,6 @@ def build_parser() -> Parser:
         commands.add_parser("doctor", help="check settings, keys, terminal and store")
     )
     return parser
-
-
-def _add_permissions_actions(permissions: argparse.ArgumentParser) -> None:
-    actions = permissions.add_subparsers(dest="action", metavar="ACTION", required=True)
-    summary = "show whether a command would run, need an approval, or be denied"
-    check = actions.add_parser("check", help=summary, description=summary)
-    _add_command_options(check)
-    check.add_argument("--allow", action="append", metavar="RULE", help="allow without approval")
-    check.add_argument("--deny", action="append", metavar="RULE", help="deny; overrides --allow")
-    check.add_argument(
-        "query", metavar="COMMAND", nargs=1, help="`-` reads JSON lines from standard input"
-    )
 
 
 def _add_run_options(parser: Parser) -> None:
@@ -221,6 +208,33 @@ def _add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
     delete = add("delete", "delete a session permanently", takes_id=True)
     for action in (listing, show, search, export, import_, fork, rename, delete):
         _add_command_options(action)
+
+
+def _add_permissions_actions(permissions: argparse.ArgumentParser) -> None:
+    actions = permissions.add_subparsers(
+        dest="action", required=True, metavar="list|check|edit|remove|replay"
+    )
+
+    def add(name: str, summary: str) -> argparse.ArgumentParser:
+        return actions.add_parser(name, help=summary, description=summary)
+
+    listing = add("list", "list the rules: their origin, last use, and what they cover")
+    edit = add("edit", "open your rules in `$VISUAL` or `$EDITOR`, and check them")
+    remove = add("remove", "remove one of your rules")
+    remove.add_argument("rule", metavar="RULE", help="a rule as in the list, or its line")
+    replay = add("replay", "list the stored decisions that today's rules would change")
+    replay.add_argument(
+        "--with", dest="file", type=Path, metavar="FILE", help="rules instead of yours"
+    )
+    for action in (listing, edit, remove, replay):
+        _add_command_options(action)
+    check = add("check", "show whether a command would run, need an approval, or be denied")
+    _add_command_options(check)
+    check.add_argument("--allow", action="append", metavar="RULE", help="allow without approval")
+    check.add_argument("--deny", action="append", metavar="RULE", help="deny; overrides --allow")
+    check.add_argument(
+        "query", metavar="COMMAND", nargs=1, help="`-` reads JSON lines from standard input"
+    )
 
 
 def _add_global_options(parser: argparse.ArgumentParser) -> None:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from yourtool.agent.session.project_files import is_trusted
+from yourtool.cli import stored_permissions
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines
 from yourtool.config import Mode, RunOptions
@@ -48,6 +49,8 @@ class _CommandLine(Struct):
 
 def run(paths: Paths, arguments: Arguments) -> int:
     """Decide about one command, or with `-` about one per line of standard input."""
+    if arguments.action != "check":
+        return stored_permissions.run(paths, arguments)
     if arguments.query == "-":
         return _check_lines(arguments.workspace)
     options = RunOptions(

@@ -12,6 +12,7 @@ from yourtool.events.files import (
     FilesRestoring,
 )
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
+from yourtool.events.permissions import PolicySnapshot
 from yourtool.events.sessions import (
     SessionCreated,
     SessionEffortSelected,
@@ -66,6 +67,7 @@ AnyFact: TypeAlias = (
     | ToolInputInvalid
     | ToolConfirmationRequested
     | ToolConfirmationResolved
+    | PolicySnapshot
     | ShellRan
     | FilesChanged
     | FileChangeFailed

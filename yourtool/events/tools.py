@@ -7,6 +7,7 @@ from msgspec import UNSET, UnsetType
 
 from yourtool.effects import SideEffects, ToolHints
 from yourtool.events.facts import Actor, Fact, Sensitivity
+from yourtool.events.permissions import CallJudgement
 from yourtool.messages.message import PromptMessage, ResultMessage
 
 
@@ -22,6 +23,8 @@ class ToolCalled(Fact, frozen=True, kw_only=True, tag="tool.called"):
     input_size_bytes: int
     side_effects: SideEffects
     hints: ToolHints = ToolHints()
+    judgement: CallJudgement | UnsetType = UNSET
+    """The decision to run it without a question."""
 
 
 class ToolCompleted(Fact, frozen=True, kw_only=True, tag="tool.completed"):
@@ -51,6 +54,8 @@ class ToolFailed(Fact, frozen=True, kw_only=True, tag="tool.failed"):
     error_class: str
     error_message: str
     latency_ms: int
+    judgement: CallJudgement | UnsetType = UNSET
+    """The decision on it, if no other fact has it."""
     message: ResultMessage
 
 
@@ -82,6 +87,8 @@ class ToolConfirmationRequested(Fact, frozen=True, kw_only=True, tag="tool.confi
     rules: tuple[str, ...] | UnsetType = UNSET
     """The permission rules that together would allow the call, if there are any."""
     expires_at: datetime | None = None
+    judgement: CallJudgement | UnsetType = UNSET
+    """The decision to ask."""
 
 
 class ToolConfirmationResolved(Fact, frozen=True, kw_only=True, tag="tool.confirmation_resolved"):

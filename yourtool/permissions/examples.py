@@ -81,7 +81,8 @@ def _command_candidates(spec: str | None) -> _Candidates:
         f"{command} && rm -r src",
         f"{command} a.txt",
         shlex.join(parsed.words[:-1]) if rest else f"./{first}",
-        f"sudo {command}",
+        f"echo {command}",
+        f"man {first}",
     )
     return covered, others
 

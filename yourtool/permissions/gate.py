@@ -1,11 +1,14 @@
 """The gate: which calls are allowed, which are denied, and which need an approval."""
 
+import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yourtool.config import Mode, Problem, RunOptions
 from yourtool.effects import Preview, SideEffects, Subject, SubjectKind, ToolDefinition
@@ -13,6 +16,7 @@ from yourtool.errors import UsageError
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import (
     EVERY_TOOL,
+    RULES_OF_SESSION,
     Judgement,
     Rule,
     RuleSet,
@@ -57,8 +61,88 @@ class CallSubjects(Struct, frozen=True):
     """The paths that are well-known credential files, as the model wrote them."""
 
 
-ALLOW = GateDecision("allow")
 _SEVERAL_SUBJECTS = "it is about several places at once, and a rule names one"
+
+
+class JudgedCall(Struct, frozen=True):
+    """What a decision about a call depends on besides the policy."""
+
+    tool: str
+    side_effects: SideEffects
+    subjects: CallSubjects
+    is_protected: bool = False
+    """Whether it needs an approval despite rules and modes."""
+    is_contained: bool = False
+    """Whether it runs without an approval, because a sandbox contains it."""
+
+
+class Policy(Struct, frozen=True):
+    """The settings that decide on the calls of a session."""
+
+    mode: Mode
+    rules: RuleSet
+    workspace: str = ""
+    """The real path."""
+    is_trusted: bool = False
+    """Whether the user trusts the workspace, where reading commands need no approval."""
+
+    def get_digest(self) -> str:
+        """Return the SHA-256 of the content."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+
+
+def judge(policy: Policy, call: JudgedCall) -> GateDecision:
+    """Return the decision about a call with valid arguments and confined paths.
+
+    It depends on the arguments only, and on the files that a command names.
+    """
+    effects, subjects = call.side_effects, call.subjects
+    judgements = [policy.rules.judge(call.tool, subject) for subject in subjects.items]
+    verdicts = {each.verdict for each in judgements}
+    if RuleVerdict.DENY in verdicts:
+        return GateDecision(
+            "deny",
+            f"A rule forbids this call of `{call.tool}`. Do without it.",
+            rules=_deciding(judgements, RuleVerdict.DENY),
+        )
+    if policy.mode is Mode.PLAN and effects in (SideEffects.WRITE, SideEffects.EXECUTE):
+        if verdicts <= {RuleVerdict.ALLOW, RuleVerdict.NONE} and _only_reads(policy, subjects):
+            return _build_allowed(subjects)
+        return GateDecision(
+            "deny",
+            f"Plan mode is on: `{call.tool}` cannot run, only tools that read can. Describe"
+            " what you would do instead.",
+        )
+    if call.is_protected:
+        return GateDecision("ask")
+    if (place := _find_protected_write(subjects)) is not None:
+        return GateDecision("ask", f"it writes to `{place}`, a protected place")
+    if RuleVerdict.UNCLEAR in verdicts:
+        return GateDecision(
+            "ask", f"part of it cannot be checked against the deny rules for `{call.tool}`"
+        )
+    if asking := _deciding(judgements, RuleVerdict.ASK):
+        return GateDecision("ask", _build_asking_reason(asking[0]), rules=asking)
+    if verdicts == {RuleVerdict.ALLOW}:
+        found = _build_allowed(subjects, _deciding(judgements, RuleVerdict.ALLOW))
+        if found.verdict == "allow" or policy.mode is not Mode.AUTO:
+            return found
+    if not subjects.credential_files and (
+        call.is_contained or not effects.needs_approval or _is_allowed_by_mode(policy.mode, effects)
+    ):
+        return GateDecision("allow")
+    if _only_reads(policy, subjects, policy.rules.get_specs(call.tool)):
+        return _build_allowed(subjects)
+    named = ", ".join(f"`{path}`" for path in subjects.credential_files)
+    reason = f"{named} may contain credentials; approval is required unless a rule allows it"
+    if len(subjects.items) != 1:
+        return GateDecision("ask", reason if named else "", (), _SEVERAL_SUBJECTS)
+    proposal = propose_rules(
+        call.tool, subjects.items[0], policy.rules.allow, is_trusted=policy.is_trusted
+    )
+    return GateDecision(
+        "ask", reason if named else "", tuple(map(str, proposal.rules)), proposal.reason
+    )
 
 
 class Gate:
@@ -81,61 +165,20 @@ class Gate:
         """
         self.mode = mode
         self.is_trusted = is_trusted
+        self.grants = grants
         self._rules = rule_set
-        self._grants = grants
+
+    @property
+    def policy(self) -> Policy:
+        """The present settings."""
+        workspace = self.grants.workspace if self.grants else ""
+        return Policy(self.mode, self._rules, workspace, self.is_trusted)
 
     def decide(
         self, tool: ToolDefinition, subjects: CallSubjects, preview: Preview | None
     ) -> GateDecision:
         """Return the decision about a call with valid arguments and confined paths."""
-        effects = tool.side_effects
-        judgements = [self._rules.judge(tool.name, subject) for subject in subjects.items]
-        verdicts = {each.verdict for each in judgements}
-        if RuleVerdict.DENY in verdicts:
-            return GateDecision(
-                "deny",
-                f"A rule forbids this call of `{tool.name}`. Do without it.",
-                rules=_get_deciding(judgements, RuleVerdict.DENY),
-            )
-        if self.mode is Mode.PLAN and effects in (SideEffects.WRITE, SideEffects.EXECUTE):
-            if verdicts <= {RuleVerdict.ALLOW, RuleVerdict.NONE} and self._only_reads(subjects):
-                return _build_allowed(subjects)
-            return GateDecision(
-                "deny",
-                f"Plan mode is on: `{tool.name}` cannot run, only tools that read can. Describe"
-                " what you would do instead.",
-            )
-        if preview is not None and preview.protected:
-            return GateDecision("ask")
-        if (place := _find_protected_write(subjects)) is not None:
-            return GateDecision("ask", f"it writes to `{place}`, a protected place")
-        if RuleVerdict.UNCLEAR in verdicts:
-            return GateDecision(
-                "ask", f"part of it cannot be checked against the deny rules for `{tool.name}`"
-            )
-        if asking := _get_deciding(judgements, RuleVerdict.ASK):
-            return GateDecision("ask", _build_asking_reason(asking[0]), rules=asking)
-        if verdicts == {RuleVerdict.ALLOW}:
-            found = _build_allowed(subjects, _get_deciding(judgements, RuleVerdict.ALLOW))
-            if found.verdict == "allow" or self.mode is not Mode.AUTO:
-                return found
-        is_contained = preview is not None and preview.is_contained
-        if not subjects.credential_files and (
-            is_contained or not effects.needs_approval or self._is_allowed_by_mode(effects)
-        ):
-            return ALLOW
-        if self._only_reads(subjects, self._rules.get_specs(tool.name)):
-            return _build_allowed(subjects)
-        named = ", ".join(f"`{path}`" for path in subjects.credential_files)
-        reason = f"{named} may contain credentials; approval is required unless a rule allows it"
-        if len(subjects.items) != 1:
-            return GateDecision("ask", reason if named else "", (), _SEVERAL_SUBJECTS)
-        proposal = propose_rules(
-            tool.name, subjects.items[0], self._rules.allow, is_trusted=self.is_trusted
-        )
-        return GateDecision(
-            "ask", reason if named else "", tuple(map(str, proposal.rules)), proposal.reason
-        )
+        return judge(self.policy, build_judged_call(tool, subjects, preview))
 
     def grant(self, rules: Iterable[str], *, always: bool) -> None:
         """Allow the calls that the rules match for the session, and permanently with `always`.
@@ -143,25 +186,26 @@ class Gate:
         Raises:
             ConfigError: the grant could not be stored; it still applies to the session.
         """
-        source = RuleSource.USER if always else RuleSource.SESSION
-        parsed = tuple(Rule.parse(rule, source=source) for rule in rules)
-        self._rules |= RuleSet(allow=parsed)
-        if always and self._grants is not None:
-            for rule in parsed:
-                self._grants.add(rule)
+        own = tuple(Rule.parse(rule, source=RuleSource.SESSION) for rule in rules)
+        self._rules |= RuleSet(allow=own)
+        if always and self.grants is not None:
+            for rule in own:
+                stored = replace(rule, source=RuleSource.USER)
+                self.grants.add(stored)
+                self.forget(rule)
+                self._rules |= RuleSet(allow=(stored,))
 
-    def _only_reads(self, subjects: CallSubjects, specs: Sequence[CommandSpec] = ()) -> bool:
-        """Whether each command is covered by a spec or only reads a workspace that is trusted."""
-        return self.is_trusted and all(
-            each.kind == "command"
-            and cover_line(specs, each.text, get_place(each), is_trusted=True).is_complete
-            for each in subjects.items
-        )
+    def forget(self, rule: Rule) -> None:
+        """Take back an allow rule of the session."""
+        kept = tuple(each for each in self._rules.allow if each != rule)
+        self._rules = replace(self._rules, allow=kept)
 
-    def _is_allowed_by_mode(self, effects: SideEffects) -> bool:
-        if self.mode is Mode.AUTO:
-            return True
-        return self.mode is Mode.ACCEPT_EDITS and effects is SideEffects.WRITE
+    def reload(self) -> None:
+        """Read the stored rules again; blocks on the file system."""
+        stored = self.grants.load().rules if self.grants is not None else RuleSet()
+        lists = (self._rules.allow, self._rules.ask, self._rules.deny)
+        own = (tuple(rule for rule in each if rule.source in RULES_OF_SESSION) for each in lists)
+        self._rules = RuleSet(*own) | stored
 
 
 def _build_allowed(subjects: CallSubjects, rules: tuple[Rule, ...] = ()) -> GateDecision:
@@ -183,7 +227,35 @@ def _find_protected_write(subjects: CallSubjects) -> str | None:
     return next((place for place in found if place is not None), None)
 
 
-def _get_deciding(judgements: Iterable[Judgement], verdict: RuleVerdict) -> tuple[Rule, ...]:
+def build_judged_call(
+    tool: ToolDefinition, subjects: CallSubjects, preview: Preview | None
+) -> JudgedCall:
+    """Return what the decision about a call depends on."""
+    return JudgedCall(
+        tool.name,
+        tool.side_effects,
+        subjects,
+        is_protected=preview is not None and preview.protected,
+        is_contained=preview is not None and preview.is_contained,
+    )
+
+
+def _only_reads(policy: Policy, subjects: CallSubjects, specs: Sequence[CommandSpec] = ()) -> bool:
+    """Whether each command is covered by a spec or only reads a workspace that is trusted."""
+    return policy.is_trusted and all(
+        each.kind == "command"
+        and cover_line(specs, each.text, get_place(each), is_trusted=True).is_complete
+        for each in subjects.items
+    )
+
+
+def _is_allowed_by_mode(mode: Mode, effects: SideEffects) -> bool:
+    if mode is Mode.AUTO:
+        return True
+    return mode is Mode.ACCEPT_EDITS and effects is SideEffects.WRITE
+
+
+def _deciding(judgements: Iterable[Judgement], verdict: RuleVerdict) -> tuple[Rule, ...]:
     return tuple(rule for each in judgements if each.verdict is verdict for rule in each.rules)
 
 

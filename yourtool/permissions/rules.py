@@ -53,6 +53,10 @@ class RuleSource(StrEnum):
     """A file of the workspace, which can only ask and deny."""
 
 
+RULES_OF_SESSION = (RuleSource.OPTION, RuleSource.SESSION)
+"""The sources of rules that are not stored in a file."""
+
+
 class Rule(Struct, frozen=True):
     """One rule: a tool, and optionally which of its calls."""
 

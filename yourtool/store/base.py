@@ -107,6 +107,15 @@ class SessionStore(Protocol):
         """
         ...
 
+    async def read_kinds(
+        self, kinds: Iterable[type[AnyFact]], callback: Callable[[AnyFact], object]
+    ) -> None:
+        """Call `callback` with each fact of these kinds in all sessions, perhaps in a thread.
+
+        The facts of a session follow each other, in the order of their ids.
+        """
+        ...
+
     async def provider_call_ids(self, session_id: str) -> tuple[tuple[str, str, str], ...]:
         """Return (our id, provider, the provider's id) of the calls that have a provider id."""
         ...

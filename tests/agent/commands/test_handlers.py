@@ -86,6 +86,7 @@ EXPECTED = {
     "models": Choose,
     "effort": Notice,
     "new": StartSession,
+    "permissions": Notice,
     "resume": Choose,
     "fork": Choose,
     "rewind": Choose,

@@ -116,6 +116,8 @@ async def test_parent_ids_of_every_event_of_a_turn_lead_to_its_start(bench):
         ("turn.started", "route.decided"),
         ("turn.started", "llm.call_started"),
         ("llm.call_started", "llm.call_completed"),
+        ("tool.called", "files.changed"),
+        ("llm.call_completed", "policy.snapshot"),
         ("llm.call_completed", "tool.confirmation_requested"),
         ("tool.confirmation_requested", "tool.confirmation_resolved"),
         ("llm.call_completed", "tool.called"),

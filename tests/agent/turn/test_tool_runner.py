@@ -449,7 +449,7 @@ async def test_grant_that_cannot_be_stored_applies_to_the_session_with_a_notice(
     user = User(Decision(verdict=Verdict.ALLOW, scope=Scope.ALWAYS))
     line = calls("shell", command="touch a")
     session = await bench.session(Checked(Scripted([line, line, says("x")])), confirm=user)
-    session._env.gate._grants = Grants(file, bench.workspace, {})
+    session._env.gate.grants = Grants(file, bench.workspace, {})
     events = await play(session.send("go"))
     assert any(isinstance(e, Notice) and "this session only" in e.text for e in events)
     assert len(user.asked) == 1
@@ -463,7 +463,7 @@ async def test_stored_grant_in_a_large_file_leaves_the_event_loop_free(bench):
     user = User(Decision(verdict=Verdict.ALLOW, scope=Scope.ALWAYS))
     line = calls("shell", command="touch a")
     session = await bench.session(Checked(Scripted([line, says("x")])), confirm=user)
-    session._env.gate._grants = Grants(file, bench.workspace, {"shell": "command"})
+    session._env.gate.grants = Grants(file, bench.workspace, {"shell": "command"})
     await play(session.send("go"))
     assert "[[workspace]]" in file.read_text()
     await session.close()

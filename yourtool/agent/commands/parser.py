@@ -24,7 +24,6 @@ _EQUIVALENTS: Mapping[str, str] = {
     "keymap": "help",
     "load": "resume",
     "login": "key",
-    "permissions": "mode",
     "plan": "mode plan",
     "q": "quit",
     "reasoning": "effort",

@@ -4,6 +4,7 @@ from yourtool.agent.commands import (
     api_keys,
     models,
     modes,
+    permissions,
     replies,
     reports,
     sessions,
@@ -40,6 +41,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     ),
     *modes.COMMANDS,
     *trust.COMMANDS,
+    *permissions.COMMANDS,
     replies.COPY,
     SlashCommand(
         name="attach",

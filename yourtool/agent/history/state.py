@@ -9,6 +9,7 @@ from yourtool.errors import ErrorClass
 from yourtool.events.catalog import AnyFact
 from yourtool.events.files import FilesRestored
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed, LlmCallStarted
+from yourtool.events.permissions import PolicySnapshot
 from yourtool.events.sessions import (
     SessionCreated,
     SessionEffortSelected,
@@ -57,7 +58,8 @@ class State:
         self._rejected_prompt: str | None = None
         """Id of the last prompt if every model rejected its content."""
         self.files = FileHistory()
-        self.workspace_path = self.title = ""  # the title is the user's (`/rename`)
+        # `title` is that of `/rename`, `policy` that of the last `policy.snapshot`.
+        self.workspace_path = self.title = self.policy = ""
         self.model: str | None = None
         """Id of the selected model (`/model NAME`)."""
         self.model_refusal: SessionModelRefused | None = None  # of the last selection
@@ -161,6 +163,8 @@ class State:
                 self.last_turn_failed = self.last_turn_failed or reason is StopReason.ERROR
             case TurnCancelled():
                 self.open_turn = None
+            case PolicySnapshot(policy=policy):
+                self.policy = policy
             case _:
                 pass
 

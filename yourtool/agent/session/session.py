@@ -66,7 +66,7 @@ class Session:
         self.state = state
         self._record = record
         self._lease = lease
-        self._env = env
+        self._env, self.gate = env, env.gate
         self._routes = env.routes
         self._selection = ModelSelection(state, record, env, lambda: self.busy)
         self.files = FileRestoring(

@@ -10,6 +10,7 @@ from functools import partial
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from yourtool.agent.turn.judgements import build_judgement, build_snapshot
 from yourtool.agent.turn.tool_call import BUG_MESSAGE, ToolCall
 from yourtool.agent.turn.turn import Turn
 from yourtool.effects import (
@@ -35,7 +36,7 @@ from yourtool.masking import Mask
 from yourtool.messages.blocks import ToolUseBlock, canonical_json
 from yourtool.messages.message import now
 from yourtool.permissions.examples import build_examples
-from yourtool.permissions.gate import CallSubjects, GateDecision
+from yourtool.permissions.gate import CallSubjects, GateDecision, build_judged_call, judge
 from yourtool.permissions.rules import Rule
 from yourtool.tools.toolset import Tool, resolve_subjects
 
@@ -112,9 +113,13 @@ async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[Even
     """
     while True:
         subjects = await _parse_and_preview(call, tool, turn)
-        decision = await turn.interrupt.guard(
-            asyncio.to_thread(turn.env.gate.decide, tool.definition, subjects, call.preview)
-        )
+        policy = turn.env.gate.policy
+        judged = build_judged_call(tool.definition, subjects, call.preview)
+        decision = await turn.interrupt.guard(asyncio.to_thread(judge, policy, judged))
+        digest = policy.get_digest()
+        if digest != turn.state.policy:
+            yield await turn.record(build_snapshot(policy, digest), parent=call.parent)
+        call.judgement = build_judgement(judged, decision, digest, await call.load_mask(turn))
         if decision.verdict == "deny":
             raise ToolError(decision.reason, ToolFailure.USER_DENIED)
         if decision.verdict == "allow" and call.edited_input is None:
@@ -224,6 +229,7 @@ async def _request_approval(
     """
     tool_use_id, mask = call.block.id, await asyncio.to_thread(turn.env.mask)
     fact = await asyncio.to_thread(_build_requested_fact, confirmation, tool_use_id, mask)
+    fact, call.judgement = replace(fact, judgement=call.judgement), UNSET
     requested = await turn.record(fact, parent=call.parent)
     yield requested
     try:

@@ -9,11 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from yourtool.agent.turn.turn import Turn
 from yourtool.effects import Decision, Preview
 from yourtool.errors import ToolError, ToolFailure
+from yourtool.events.permissions import CallJudgement
 from yourtool.events.tools import ToolCalled
 from yourtool.masking import Mask
 from yourtool.messages.blocks import (
@@ -52,6 +54,8 @@ class ToolCall:
     preview: Preview | None = None
     command: str | None = None
     """What runs in place of the command of the arguments, which needed no approval."""
+    judgement: CallJudgement | UnsetType = UNSET
+    """The decision on it, until a fact has it."""
     refusal: ToolError | None = None
     """Why the call must not run."""
     is_outside_sandbox: bool = False
@@ -120,6 +124,7 @@ class ToolCall:
             input_size_bytes=len(data),
             side_effects=definition.side_effects,
             hints=definition.hints,
+            judgement=self.judgement,
         )
 
     def build_result(

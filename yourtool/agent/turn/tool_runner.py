@@ -15,6 +15,8 @@ from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, aclosing
 
+from msgspec import UNSET
+
 from yourtool.agent.turn.admission import admit, offer_retry
 from yourtool.agent.turn.change_journal import CallJournal
 from yourtool.agent.turn.limits import count_repetition, repetition_notice
@@ -286,6 +288,7 @@ class ToolRunner:
                 error_class=failure,
                 error_message=message,
                 latency_ms=call.elapsed_ms,
+                judgement=UNSET if call.started else call.judgement,
                 message=call.build_result(turn.session_id, to_text_blocks(message, *call.notes)),
             ),
             parent=call.parent,

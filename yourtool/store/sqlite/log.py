@@ -13,6 +13,7 @@ from yourtool.store.sqlite.derived_tables import index_message, project
 from yourtool.store.sqlite.row_codec import (
     INSERT_EVENT,
     SELECT_EVENTS,
+    SELECT_EVENTS_OF_TYPES,
     SELECT_MESSAGE,
     event_row,
     fact_from_row,
@@ -44,13 +45,22 @@ def replay(connection: Connection, session_id: str, callback: Callable[[AnyFact]
         raise SessionNotFoundError(f"There is no session `{session_id}`.")
     last = connection.execute(_LAST_IDS, {"session": session_id})
     _advance_ids(row[0] for row in last if isinstance(row[0], str))
-
-    def message(message_id: str) -> Message | None:
-        row = connection.execute(SELECT_MESSAGE, (message_id, session_id)).fetchone()
-        return None if row is None else message_from_row(row)
-
     for row in connection.execute(SELECT_EVENTS, (session_id,)):
-        if (fact := fact_from_row(row, message)) is not None:
+        fact = fact_from_row(row, lambda key: _find_message(connection, key, session_id))
+        if fact is not None:
+            callback(fact)
+
+
+def read_kinds(
+    connection: Connection,
+    kinds: Iterable[type[AnyFact]],
+    callback: Callable[[AnyFact], object],
+) -> None:
+    """Call `callback` with the facts of these kinds; see `SessionStore.read_kinds`."""
+    names = json.dumps([kind.__struct_config__.tag for kind in kinds])
+    for row in connection.execute(SELECT_EVENTS_OF_TYPES, (names,)):
+        fact = fact_from_row(row, lambda key, owner=row[2]: _find_message(connection, key, owner))
+        if fact is not None:
             callback(fact)
 
 
@@ -96,6 +106,11 @@ def update_messages(connection: Connection, messages: Iterable[Message]) -> None
             raise StoreError(f"There is no message `{message_id}` in session `{session_id}`.")
         connection.execute("DELETE FROM message_words WHERE message_id = ?", (message_id,))
         index_message(connection, message)
+
+
+def _find_message(connection: Connection, message_id: str, session_id: str) -> Message | None:
+    row = connection.execute(SELECT_MESSAGE, (message_id, session_id)).fetchone()
+    return None if row is None else message_from_row(row)
 
 
 def _append_fact(connection: Connection, fact: AnyFact) -> None:

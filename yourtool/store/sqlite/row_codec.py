@@ -58,6 +58,11 @@ SELECT_EVENTS = """
            payload_json
     FROM events WHERE session_id = ? ORDER BY id
 """
+SELECT_EVENTS_OF_TYPES = """
+    SELECT id, timestamp_us, session_id, turn_id, parent_event_id, type, actor, sensitivity,
+           payload_json
+    FROM events WHERE type IN (SELECT value FROM json_each(?)) ORDER BY session_id, id
+"""
 EventRow: TypeAlias = tuple[str, int, str, str | None, str | None, str, str, str, str]
 
 Upgrade: TypeAlias = Callable[

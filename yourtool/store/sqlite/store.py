@@ -35,6 +35,11 @@ class SqliteStore(SessionStore):
     async def replay(self, session_id: str, callback: Callable[[AnyFact], object]) -> None:
         await self.database.read(lambda connection: log.replay(connection, session_id, callback))
 
+    async def read_kinds(
+        self, kinds: Iterable[type[AnyFact]], callback: Callable[[AnyFact], object]
+    ) -> None:
+        await self.database.read(lambda connection: log.read_kinds(connection, kinds, callback))
+
     async def provider_call_ids(self, session_id: str) -> tuple[tuple[str, str, str], ...]:
         return tuple(
             await self.database.read(

@@ -30,6 +30,7 @@ from yourtool.events.deltas import (
 from yourtool.events.facts import Fact
 from yourtool.events.files import FileChangeFailed, FilesChanged, FilesRestoring
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted, is_silent
+from yourtool.events.permissions import PolicySnapshot
 from yourtool.events.sessions import (
     SessionCreated,
     SessionEffortSelected,
@@ -231,7 +232,7 @@ class Timeline:
                 self._end_turn(event)
             case LlmCallStarted():
                 self.provider = event.provider
-            case SessionCreated() | SessionResumed() | SessionEnded():
+            case SessionCreated() | SessionResumed() | SessionEnded() | PolicySnapshot():
                 pass
             case FilesChanged():
                 if text := describe_lasting_changes(event):
