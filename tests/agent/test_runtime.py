@@ -284,7 +284,7 @@ async def test_two_sessions_run_at_once_in_their_own_environments(tmp_path, monk
     assert (len(red_user.asked), len(blue_user.asked)) == (1, 2)
     texts = [e.message.result.content[0].text for e in red_events if isinstance(e, ToolCompleted)]
     assert len(texts) == 3
-    assert "chapter one" in texts[-1]
+    assert any("chapter one" in text for text in texts)
     failures = [e.error_class for e in blue_events if isinstance(e, ToolFailed)]
     assert failures == ["user_denied", "user_denied", "permission_denied"]
 

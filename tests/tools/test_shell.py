@@ -69,7 +69,9 @@ async def test_start_failure_of_a_command_reports_the_reason(context, contexts):
 
 async def test_preview_shows_the_complete_command(context):
     args = shell.parse({"command": "a\nb"})
-    assert await shell.preview(args, context) == Preview(kind="command", body="a\nb")
+    preview = await shell.preview(args, context)
+    assert (preview.kind, preview.body) == ("command", "a\nb")
+    assert preview.editable is not None and preview.editable.text == "a\nb"
 
 
 @pytest.mark.req("R-TOOL-03")

@@ -91,6 +91,7 @@ async def test_payloads_are_harmless_and_visible_on_every_surface(payload):
             transcript.clear()
             for event in events:
                 transcript.apply(event)
+            transcript._schedule.flush()
             await paint(pilot)
             if surface == "thinking":
                 transcript.action_select(-1)

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 
 from msgspec import Struct
@@ -34,8 +35,6 @@ PROJECT_FILE = Path(".yourtool", FILE_NAME)
 _COMMA = re.compile(r"[ \t]*,[ \t]*")
 _HEADER = re.compile(r"\[\[workspace\]\]\npath = [^\n]*\n\s*")
 """A table of a workspace without rules in its lists."""
-_COMMENTS = re.compile(r"(?:^[ \t]*(?:#[^\n]*)?\n)+\Z", re.MULTILINE)
-"""Empty lines and comments, which belong to what follows."""
 
 
 class StoredRules(Struct, frozen=True):
@@ -173,9 +172,14 @@ def _find_extent(file: RuleFile, entry: RuleEntry) -> tuple[int, int]:
         and _HEADER.fullmatch(text, owner.start, start)
     ):
         start = owner.start
-    comments = _COMMENTS.search(text, start, end)
-    end = comments.start() if comments else end
+    lines = text[start:end].splitlines(keepends=True)
+    end -= sum(map(len, takewhile(_is_comment, reversed(lines))))
     return start - text.endswith("\n\n", 0, start), end
+
+
+def _is_comment(line: str) -> bool:
+    """Whether a line is empty or a comment, which belongs to what follows."""
+    return line.endswith("\n") and line.strip(" \t\n")[:1] in ("", "#")
 
 
 def _without_place(entry: RuleEntry) -> RuleEntry:

@@ -25,6 +25,7 @@ from yourtool.effects import (
 from yourtool.errors import ConfigError, ToolError, ToolFailure, UsageError
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
+from yourtool.events.permissions import CallJudgement
 from yourtool.events.tools import (
     ToolConfirmationRequested,
     ToolConfirmationResolved,
@@ -36,7 +37,14 @@ from yourtool.masking import Mask
 from yourtool.messages.blocks import ToolUseBlock, canonical_json
 from yourtool.messages.message import now
 from yourtool.permissions.examples import build_examples
-from yourtool.permissions.gate import CallSubjects, GateDecision, build_judged_call, judge
+from yourtool.permissions.gate import (
+    CallSubjects,
+    GateDecision,
+    JudgedCall,
+    Policy,
+    build_judged_call,
+    judge,
+)
 from yourtool.permissions.rules import Rule
 from yourtool.tools.toolset import Tool, resolve_subjects
 
@@ -115,11 +123,13 @@ async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[Even
         subjects = await _parse_and_preview(call, tool, turn)
         policy = turn.env.gate.policy
         judged = build_judged_call(tool.definition, subjects, call.preview)
-        decision = await turn.interrupt.guard(asyncio.to_thread(judge, policy, judged))
-        digest = policy.get_digest()
-        if digest != turn.state.policy:
-            yield await turn.record(build_snapshot(policy, digest), parent=call.parent)
-        call.judgement = build_judgement(judged, decision, digest, await call.load_mask(turn))
+        mask = await call.load_mask(turn)
+        decision, judgement = await turn.interrupt.guard(
+            asyncio.to_thread(_judge, policy, judged, mask)
+        )
+        if judgement.policy != turn.state.policy:
+            yield await turn.record(build_snapshot(policy, judgement.policy), parent=call.parent)
+        call.judgement = judgement
         if decision.verdict == "deny":
             raise ToolError(decision.reason, ToolFailure.USER_DENIED)
         if decision.verdict == "allow" and call.edited_input is None:
@@ -143,6 +153,12 @@ def _describe_edit(preview: Preview | None, mask: Mask) -> str:
     shown = mask.slice(body, 0, _MAX_EDIT_CHARACTERS)
     rest = "\n… [truncated]" if len(body) > _MAX_EDIT_CHARACTERS else ""
     return f"The user changed this call before it ran. This is what ran:\n{shown}{rest}"
+
+
+def _judge(policy: Policy, judged: JudgedCall, mask: Mask) -> tuple[GateDecision, CallJudgement]:
+    """Return the decision about a call, and its stored form; runs in a thread."""
+    decision = judge(policy, judged)
+    return decision, build_judgement(judged, decision, policy.get_digest(), mask)
 
 
 async def _parse_and_preview(call: ToolCall, tool: Tool, turn: Turn) -> CallSubjects:

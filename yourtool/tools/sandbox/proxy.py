@@ -26,7 +26,7 @@ _MAX_REFUSED = 20
 _HEAD_SECONDS = 30.0
 _CONNECT_SECONDS = 20.0
 _CHUNK_BYTES = 65_536
-_REQUEST = re.compile(rb"([A-Z]{3,10}) (\S{1,8000}) HTTP/1\.[01]")
+_REQUEST = re.compile(r"([A-Z]{3,10}) (\S{1,8000}) HTTP/1\.[01]")
 _LABEL = r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)"
 _HOST = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*\.?")
 _PORT = re.compile(r"[0-9]{1,5}")
@@ -147,11 +147,11 @@ def parse_head(head: bytes) -> Target:
     Raises:
         _RefusedError: it is not a request for a named host.
     """
-    line = head.partition(b"\r\n")[0]
+    line = head.partition(b"\r\n")[0].decode("latin-1")
     if (found := _REQUEST.fullmatch(line)) is None or not line.isascii() or b"\0" in head:
         raise _RefusedError("400 Bad Request", "not a request that this proxy understands")
-    method, address = found[1], found[2].decode("ascii")
-    if method == b"CONNECT":
+    method, address = found[1], found[2]
+    if method == "CONNECT":
         host, port = _split_host(address, None)
         return Target(host, port, is_tunnel=True)
     scheme, _, rest = address.partition("://")

@@ -237,10 +237,10 @@ class ToolCard(Item):
     def _arguments_below(self, width: int) -> Mapping[str, Any]:
         """Return the arguments without the key argument if the head shows it completely."""
         shown = self._first_argument_line
-        is_cut = f"{self._printable_label} {shown}" not in self._head(width).text
-        if is_cut or self._key_argument != shown:
+        if f"{self._printable_label} {shown}" not in self._head(width).text:
             return self._input
-        return {name: value for name, value in self._input.items() if value != shown}
+        hidden = {name for name in _KEY_ARGUMENTS if self._input.get(name) == shown}
+        return {name: value for name, value in self._input.items() if name not in hidden}
 
     @property
     def _hides_lines(self) -> bool:
