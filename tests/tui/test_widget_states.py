@@ -407,7 +407,7 @@ async def scrolled_back(pilot):
     await say(pilot, "go")
     await press(pilot, "pageup")
     MORE.set()
-    await until(pilot, lambda: pilot.app.chat.transcript.unseen_rows)
+    await until(pilot, lambda: pilot.app.chat.transcript.unseen_rows == 40)
 
 
 # ── approvals ───────────────────────────────────────────────────────────────────────────────────

@@ -27,6 +27,7 @@ _EDITORS_IN_PLACE = frozenset({"gsed", "perl", "ruby", "sed"})
 _OUTPUT_OPTIONS = ("-o", "-O", "--output", "--output-document", "--outfile", "--target-directory")
 _WRITING_OPERATORS = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 _MAX_DEPTH = 8
+_MAX_RESOLVED = 2_000
 _PATH = re.compile(r"[\w.~/:-]+")
 _GLOB = re.compile(r"[*?\[]")
 _READING_GIT_CONFIG = frozenset(
@@ -51,8 +52,10 @@ def find_protected_write(line: str, root: Path) -> str | None:
     `root`: the workspace, where the line runs.
     """
     directories = [root]
-    for target in _iter_targets(line, directories, depth=0):
-        if any(_is_protected(target, each, root) for each in directories):
+    for number, target in enumerate(_iter_targets(line, directories, depth=0)):
+        if number >= _MAX_RESOLVED:
+            directories = []  # too many to look up; their names are still compared
+        if is_protected(target) or any(_is_protected(target, each, root) for each in directories):
             return target
     return None
 
@@ -60,7 +63,7 @@ def find_protected_write(line: str, root: Path) -> str | None:
 def _iter_targets(line: str, directories: list[Path], depth: int) -> Iterator[str]:
     """Yield words that name written files; adds the directories that a line enters."""
     if depth > _MAX_DEPTH or (tree := parse(line)) is None or tree.has_error:
-        yield from _PATH.findall(line)  # not understood, so each path may be written to
+        yield from dict.fromkeys(_PATH.findall(line))  # not understood: each may be written to
         return
     for node in iter_nodes(tree):
         if node.type == "file_redirect":
