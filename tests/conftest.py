@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests.figures import ROWS, format_figures, record_figure
+from tests.figures import count_case, format_figures, record_figure
 from tests.loop_watchdog import WatchedPolicy, fail_if_blocked, watchdog
 
 settings.register_profile("usual", deadline=None)  # no assertion on time
@@ -131,14 +131,27 @@ def home(monkeypatch: pytest.MonkeyPatch, directories: Iterator[Path]) -> Path:
 
 
 @pytest.fixture
-def figures() -> Callable[[str, str, str], None]:
-    """Adds a row to the table that `make security` prints: measure, goal, value."""
+def figures() -> Callable[..., None]:
+    """Adds a value to the table that `make security` prints: `tests.figures.record_figure`."""
     return record_figure
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Count the cases of the table of figures."""
+    report = yield
+    if (marker := item.get_closest_marker("figure")) and (call.when == "call" or report.failed):
+        count_case(*marker.args, report.passed, **marker.kwargs)
+    return report
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     """Print the figures of the run."""
-    if ROWS:
+    if config.option.markexpr == "security":
         terminalreporter.section("figures")
         for line in format_figures():
             terminalreporter.write_line(line)

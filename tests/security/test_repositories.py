@@ -143,6 +143,7 @@ def test_what_the_tests_look_for_would_be_found(servers, home, tmp_path, monkeyp
         for at, name in enumerate(REPOSITORIES)
     ],
 )
+@pytest.mark.figure("repositories", part="audit hook, besides those of `make test`")
 @pytest.mark.req("T13", "T14", "T22", "R-CONF-05")
 def test_repository_gets_nothing_before_trust(name, servers, home, tmp_path, monkeypatch, capsys):
     mine, evil = servers
@@ -171,6 +172,7 @@ def test_repository_gets_nothing_before_trust(name, servers, home, tmp_path, mon
 
 
 @pytest.mark.security
+@pytest.mark.figure("repositories", part="strace" if shutil.which("strace") else "no strace here")
 @pytest.mark.parametrize("name", REPOSITORIES)
 @pytest.mark.req("T13", "T14", "T22", "R-CONF-05")
 def test_program_runs_and_connects_to_nothing_of_a_repository(name, servers, home, tmp_path):

@@ -42,9 +42,9 @@ def measure_as_user():
 
 def report(found, user, figures):
     for level, result in found.items():
+        value = result["missing"] or f"{len(result['broken'])} of {PROBES}"
+        figures("sandbox", value, part=f"{level}, {user}")
         assert result["broken"] == []
-        value = result["missing"] or f"0 of {PROBES}"
-        figures(f"sandbox probes, {level}, {user}: successes of what is claimed", "0", value)
 
 
 @pytest.mark.security
@@ -61,8 +61,8 @@ def test_no_probe_succeeds_for_an_ordinary_user(figures):
 
 
 @pytest.mark.security
-@pytest.mark.parametrize(("hosts", "goal"), [((), 30), (("example.org",), 100)])
-async def test_overhead_of_a_sandboxed_command(hosts, goal, root, contexts, figures):
+@pytest.mark.parametrize("hosts", [(), ("example.org",)])
+async def test_overhead_of_a_sandboxed_command(hosts, root, contexts, figures):
     plain = contexts()
     boxed = contexts(sandbox=build_sandbox(root, SandboxLevel.FULL, hosts=hosts))
     times = {"plain": [], "boxed": []}
@@ -73,6 +73,5 @@ async def test_overhead_of_a_sandboxed_command(hosts, goal, root, contexts, figu
             times[name].append(time.perf_counter() - begin)
     overhead = statistics.median(times["boxed"]) - statistics.median(times["plain"])
     bridge = "with" if hosts else "without"
-    figures(f"overhead of a sandboxed command, {bridge} a network bridge, median",
-            f"≤ {goal} ms", f"{overhead * 1000:.0f} ms")  # fmt: skip
+    figures("sandbox overhead", f"{overhead * 1000:.0f} ms", part=f"{bridge} a bridge")
     assert sys.platform == "linux"
