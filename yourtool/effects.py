@@ -101,6 +101,15 @@ class Preview(Struct, frozen=True, kw_only=True):
     """What the user can change; None if the call runs as it is or not at all."""
 
 
+class Consequences(Struct, frozen=True):
+    """What a destructive command would do now, found before its approval prompt; not escaped."""
+
+    cautions: tuple[str, ...] = ()
+    """What is hardly ever intended, or cannot be taken back."""
+    lines: tuple[str, ...] = ()
+    """The number of files, the first names, and what git has no copy of."""
+
+
 class RuleDescription(Struct, frozen=True, kw_only=True):
     """What a rule would allow, shown before it is stored."""
 
@@ -126,6 +135,7 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     """The subject of the call, if it has exactly one."""
     input: dict[str, Any] | None = None
     preview: Preview | None = None
+    consequences: Consequences = Consequences()
     rules: tuple[str, ...] = ()
     """The rules that `session` and `always` would add; empty: only `once` is offered."""
     no_rule_reason: str = ""

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from yourtool.effects import Confirmation, Preview, SideEffects, Subject
+from yourtool.effects import Confirmation, Consequences, Preview, SideEffects, Subject
 from yourtool.tui.approval_text import (
     approval_details,
     approval_line,
@@ -146,3 +146,20 @@ def test_every_offered_rule_and_the_reason_for_none_have_a_line():
     assert approval_details(asked) == ["s, w allow: shell(a)", "s, w allow: shell(b)"]
     none = replace(asked, rules=(), no_rule_reason="`git` runs other programs")
     assert approval_details(none) == ["no rule for it: `git` runs other programs"]
+
+
+@pytest.mark.req("T29")
+def test_consequences_of_a_command_stand_between_it_and_the_rules_and_are_escaped():
+    asked = Confirmation(
+        id="c",
+        kind="tool",
+        title="shell",
+        preview=Preview(kind="command", body="rm -rf *"),
+        consequences=Consequences(("`rm` deletes ./",), ("2 files: 'a\nb', \x1b[2J",)),
+        no_rule_reason="it has a glob",
+    )
+    rows = ["".join(text for text, _ in line.spans) for line in preview_rows(asked, 60)]
+    assert rows[:3] == [
+        "│ rm -rf *", "warning: `rm` deletes ./", r"2 files: 'a\u{a}b', \u{1b}[2J",
+    ]  # fmt: skip
+    assert rows[-1] == "no rule for it: it has a glob"

@@ -5,7 +5,6 @@ configuration of a repository names. Format: https://git-scm.com/docs/index-form
 """
 
 import os
-import shutil
 import stat
 import struct
 import subprocess
@@ -13,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
+
+from yourtool.tools.git_program import find_git, find_git_directory
 
 _MAX_INDEX_BYTES = 2**26
 _MAX_ATTRIBUTE_BYTES = 2**18
@@ -55,7 +56,7 @@ class GitIndex(Struct, frozen=True):
 
     def read_objects(self, object_ids: Sequence[str], limit: int) -> dict[str, bytes]:
         """Return the content of objects of at most `limit` bytes; missing ones are omitted."""
-        program = shutil.which("git", path="/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin")
+        program = find_git()
         if self.directory is None or program is None or not object_ids:
             return {}
         options = (part for each in _SAFE for part in ("-c", each))
@@ -72,7 +73,7 @@ class GitIndex(Struct, frozen=True):
 def read_index(workspace: Path) -> GitIndex:
     """Read the index of the repository that contains a workspace."""
     for root in (workspace, *workspace.parents):
-        if (directory := _find_git_directory(root / ".git")) is not None:
+        if (directory := find_git_directory(root / ".git")) is not None:
             break
     else:
         return GitIndex()
@@ -88,21 +89,6 @@ def read_index(workspace: Path) -> GitIndex:
     if _has_conversions(workspace, root, directory, entries):
         return GitIndex()
     return GitIndex(directory, entries)
-
-
-def _find_git_directory(path: Path) -> Path | None:
-    """Return the git directory; `.git` of another worktree is a file that names it."""
-    try:
-        if path.is_dir():
-            return path
-        if path.is_file() and path.stat().st_size < 8_192:
-            name = path.read_text(errors="surrogateescape")
-            if name.startswith("gitdir: "):
-                found = path.parent / name.removeprefix("gitdir: ").rstrip("\n")
-                return found if found.is_dir() else None
-    except (OSError, ValueError):
-        pass
-    return None
 
 
 def _parse_index(data: bytes, prefix: str, written_ns: int) -> dict[str, IndexEntry]:

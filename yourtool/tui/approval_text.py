@@ -162,6 +162,11 @@ def _general_question(confirmation: Confirmation) -> str:
     return f"Allow {escape_line(confirmation.title)}? ({confirmation.side_effects.value})"
 
 
+def approval_cautions(confirmation: Confirmation) -> list[str]:
+    """Return unescaped lines with what a command would do that is hardly ever intended."""
+    return [f"warning: {each}" for each in confirmation.consequences.cautions]
+
+
 def approval_details(confirmation: Confirmation) -> list[str]:
     """Return unescaped lines with the tool, the paths, their protection, the reason and the rules.
 

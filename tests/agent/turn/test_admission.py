@@ -159,3 +159,25 @@ async def test_calls_of_the_next_reply_are_asked_about_again(bench):
     assert [question.preview.body for question in user.asked] == ["touch a", "touch c"]
     assert (bench.workspace / "c").exists()
     await session.close()
+
+
+@pytest.mark.req("T29", "R-CONF-02")
+async def test_question_about_a_destructive_command_shows_what_it_would_delete(bench):
+    for name in ("a.log", "b.log", "keep.txt"):
+        (bench.workspace / name).write_text("text\n")
+    session, user, _ = await run(bench, calls("shell", command="rm *.log"), DENY)
+    (question,) = user.asked
+    assert question.consequences.lines[0] == "`rm` deletes 2 files, 10 bytes: a.log, b.log"
+    assert question.consequences.cautions == ()
+    await session.close()
+
+
+@pytest.mark.req("T29")
+async def test_changed_command_is_looked_up_again(bench):
+    (bench.workspace / "a.log").write_text("text\n")
+    line = calls("shell", command="rm *.log")
+    session, user, _ = await run(bench, line, edited("rm -rf ."), DENY)
+    first, second = user.asked
+    assert first.consequences.lines[0].endswith(": a.log")
+    assert second.consequences.cautions == ("`rm` deletes the workspace itself: ./",)
+    await session.close()

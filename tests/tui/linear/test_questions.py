@@ -3,9 +3,10 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from yourtool.agent.commands.base import Choice
-from yourtool.effects import Confirmation, Preview, SideEffects, Verdict
+from yourtool.effects import Confirmation, Consequences, Preview, SideEffects, Verdict
 from yourtool.tui.linear.questions import Questions
 from yourtool.tui.linear.speaker import Speaker
 
@@ -59,6 +60,16 @@ async def test_text_of_a_call_cannot_imitate_lines_or_drive_the_terminal():
     await questions.confirm(command("ls\x1b[2J\r\u202e1. allow once", rules=()))
     shown = "".join(written)
     assert not {"\x1b", "\r", "\u202e"} & set(shown)
+
+
+@pytest.mark.req("T29")
+async def test_what_a_command_would_delete_is_read_before_the_command():
+    questions, _, written = ask("1")
+    found = Consequences(("`rm` deletes .git/",), ("`rm` deletes 2 files: a\x1b, b",))
+    await questions.confirm(replace(command("rm -r *"), consequences=found))
+    shown = "".join(written)
+    assert "warning: `rm` deletes .git/\n`rm` deletes 2 files: a\\u{1b}, b\n" in shown
+    assert shown.index("warning") < shown.index("rm -r *") < shown.index("1. allow once")
 
 
 async def test_note_of_a_denial_reaches_the_model():

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from yourtool.agent.turn.tool_call import BUG_MESSAGE, ToolCall
 from yourtool.agent.turn.turn import Turn
 from yourtool.effects import (
     Confirmation,
+    Consequences,
     Decision,
     Preview,
     RuleDescription,
@@ -46,6 +48,7 @@ from yourtool.permissions.gate import (
     judge,
 )
 from yourtool.permissions.rules import Rule
+from yourtool.tools.expanded_targets import find_consequences
 from yourtool.tools.toolset import Tool, resolve_subjects
 
 _log = logging.getLogger(__name__)
@@ -103,7 +106,7 @@ async def offer_retry(call: ToolCall, blocked: str, turn: Turn) -> AsyncGenerato
     call.preview = replace(call.preview, surroundings=OUTSIDE, protected=False, editable=None)
     subjects = await asyncio.to_thread(_parse, call, call.tool, turn) if call.tool else None
     decision = GateDecision("ask", f"it failed in the sandbox: {blocked}")
-    confirmation = _build_confirmation(call, turn, decision, subjects or CallSubjects(()))
+    confirmation = await _build_confirmation(call, turn, decision, subjects or CallSubjects(()))
     declined = "The user declined to run it outside the sandbox."
     async with aclosing(_request_approval(confirmation, call, turn, declined)) as events:
         async for event in events:
@@ -136,7 +139,7 @@ async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[Even
             call.command = decision.command
             return
         call.command = None  # what the user allows runs as it was shown
-        confirmation = _build_confirmation(call, turn, decision, subjects)
+        confirmation = await _build_confirmation(call, turn, decision, subjects)
         async with aclosing(_request_approval(confirmation, call, turn)) as events:
             async for event in events:
                 yield event
@@ -187,23 +190,29 @@ def _parse(call: ToolCall, tool: Tool, turn: Turn) -> CallSubjects:
     return subjects
 
 
-def _build_confirmation(
+async def _build_confirmation(
     call: ToolCall, turn: Turn, decision: GateDecision, subjects: CallSubjects
 ) -> Confirmation:
     assert call.tool is not None, "only a known tool needs approval"
     limit = timedelta(seconds=turn.env.limits.confirmation_timeout_seconds)
+    subject = subjects.items[0] if len(subjects.items) == 1 else None
+    consequences = Consequences()
+    if subject is not None and subject.kind == "command" and turn.env.interactive:
+        finding = find_consequences(subject.text, Path(subject.directory))
+        consequences = await turn.interrupt.guard(finding)
     return Confirmation(
         id=new_id(),
         kind="tool",
         title=call.block.name,
         tool_use_id=call.block.id,
         side_effects=call.tool.definition.side_effects,
-        subject=subjects.items[0] if len(subjects.items) == 1 else None,
+        subject=subject,
         input=call.input,
         describe_rule=partial(_describe_rule, call.tool.definition),
         is_edited=call.edited_input is not None,
         following=call.following,
         preview=call.preview,
+        consequences=consequences,
         rules=decision.proposed_rules,
         no_rule_reason=decision.no_rule_reason,
         reason=decision.reason,

@@ -8,6 +8,7 @@ from yourtool.agent.commands.base import Choice
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.text import escape_line
 from yourtool.tui.approval_text import (
+    approval_cautions,
     approval_details,
     approval_line,
     approval_options,
@@ -73,7 +74,9 @@ class Questions:
 
 def _describe(confirmation: Confirmation) -> list[str]:
     """Return the lines of an approval prompt, escaped as on the screen."""
-    shown = list(map(escape_line, approval_details(replace(confirmation, rules=()))))
+    about = (*approval_cautions(confirmation), *confirmation.consequences.lines)
+    shown = [escape_line(line) for line in about]
+    shown += map(escape_line, approval_details(replace(confirmation, rules=())))
     preview = confirmation.preview
     if preview is None:
         shown += map(escape_line, argument_lines(confirmation))

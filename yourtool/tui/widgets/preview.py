@@ -11,7 +11,12 @@ from textual.widgets import Static
 
 from yourtool.effects import Confirmation
 from yourtool.text import escape_line_pieces
-from yourtool.tui.approval_text import approval_details, approval_pieces, argument_lines
+from yourtool.tui.approval_text import (
+    approval_cautions,
+    approval_details,
+    approval_pieces,
+    argument_lines,
+)
 from yourtool.tui.diff.rows import Diff
 from yourtool.tui.styled_lines import (
     HighlighterFactory,
@@ -125,6 +130,10 @@ def preview_rows(
     else:
         lines = argument_lines(question) if preview is None else iter_lines(preview.body)
         yield from (StyledLine(((row, ""),)) for row in quote_lines(lines, room))
+    for line in approval_cautions(question):
+        yield from (StyledLine(((row, "warning"),)) for row in _wrap_indented(line, width))
+    for line in question.consequences.lines:
+        yield from (StyledLine(((row, ""),)) for row in _wrap_indented(line, width))
     for line in approval_details(question):
         yield from (StyledLine(((row, "muted"),)) for row in _wrap_indented(line, width))
 

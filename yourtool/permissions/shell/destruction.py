@@ -1,0 +1,291 @@
+"""The files that a command line deletes, moves, overwrites or changes in bulk, as it names them.
+
+Used to describe a command in its approval prompt, never to allow one. Which files exist is not
+looked up here.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from yourtool.permissions.shell.denials import SHELLS, WRAPPERS
+from yourtool.permissions.shell.expansion import Variables, expand_word, has_wildcard, unquote
+from yourtool.permissions.shell.syntax import Node, parse, text_of
+
+Action: TypeAlias = Literal["deletes", "moves", "overwrites", "changes"]
+
+_MAX_DEPTH = 4
+"""Lines in arguments of lines, as in `bash -c "bash -c …"`."""
+_ACTIONS: Mapping[str, Action] = {
+    "rm": "deletes",
+    "grm": "deletes",
+    "unlink": "deletes",
+    "shred": "overwrites",
+    "truncate": "overwrites",
+    "dd": "overwrites",
+    "mv": "moves",
+    "gmv": "moves",
+    "chmod": "changes",
+    "chown": "changes",
+    "chgrp": "changes",
+}
+_VALUE_OPTIONS: Mapping[str, frozenset[str]] = {
+    "shred": frozenset({"-n", "-s", "--iterations", "--size", "--random-source"}),
+    "truncate": frozenset({"-s", "-r", "--size", "--reference"}),
+    "mv": frozenset({"-t", "-S", "--target-directory", "--suffix"}),
+    "gmv": frozenset({"-t", "-S", "--target-directory", "--suffix"}),
+}
+"""Options with a value in the next word."""
+_FIND_GLOBAL = frozenset({"-H", "-L", "-P", "-depth", "-mount", "-xdev"})
+_FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_SCOPES = ("subshell", "command_substitution", "process_substitution", "pipeline")
+"""Parts of a line in which `cd` has no effect on the rest."""
+_NO_WORDS = ("variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect")
+
+
+class Operand(Struct, frozen=True):
+    """An argument that names files."""
+
+    text: str
+    """As it is written in the line."""
+    patterns: tuple[str, ...] | None
+    """What it becomes, as in `expansion`; None: not known before the command runs."""
+
+    @property
+    def plain(self) -> str | None:
+        """The word, if it is one and stands for itself."""
+        if self.patterns is None or len(self.patterns) != 1 or has_wildcard(self.patterns[0]):
+            return None
+        return unquote(self.patterns[0])
+
+
+class Search(Struct, frozen=True):
+    """Which files below its operands `find` selects."""
+
+    names: tuple[str, ...] = ()
+    """Globs that the name has to match."""
+    kind: str = ""
+    """`f`, `d` or `l`; empty: any."""
+    min_depth: int = 0
+    max_depth: int | None = None
+    is_exact: bool = True
+    """Whether there are no other conditions."""
+
+
+class Destruction(Struct, frozen=True, kw_only=True):
+    """What one command of a line does to files."""
+
+    program: str
+    action: Action
+    operands: tuple[Operand, ...]
+    directory: str | None = ""
+    """Where it runs, relative to the directory of the line; None: not known before it runs."""
+    is_recursive: bool = False
+    """Whether the contents of directories are included."""
+    destination: Operand | None = None
+    """Where files are moved to."""
+    search: Search | None = None
+
+
+def find_destructions(line: str, environment: Mapping[str, str]) -> tuple[Destruction, ...]:
+    """Return what the commands of a line do to files.
+
+    `environment`: that of the shell which runs the line.
+    """
+    return tuple(_iter_line(line, environment, "", 0))
+
+
+def _iter_line(
+    line: str, environment: Mapping[str, str], directory: str | None, depth: int
+) -> Iterator[Destruction]:
+    if depth > _MAX_DEPTH or (root := parse(line)) is None:
+        return
+    variables = Variables(environment, root)
+    waiting: list[Node | str | None] = [root]
+    while waiting:
+        node = waiting.pop()
+        if node is None or isinstance(node, str):
+            directory = node  # the end of a scope
+            continue
+        if node.type in _SCOPES:
+            waiting.append(directory)
+        waiting += reversed(node.children)
+        if node.type != "command":
+            continue
+        words = [
+            Operand(text_of(each), expand_word(each, variables))
+            for each in node.children
+            if each.type not in _NO_WORDS and each.is_named
+        ]
+        if not words:
+            continue
+        if words[0].plain in ("cd", "pushd", "popd"):
+            directory = _enter(directory, words)
+        for found in _iter_command(words):
+            yield replace(found, directory=directory)
+        for code in _iter_code(words):
+            yield from _iter_line(code, environment, directory, depth + 1)
+
+
+def _enter(directory: str | None, words: Sequence[Operand]) -> str | None:
+    """Return the directory after `cd`."""
+    if words[0].plain == "popd" or len(words) > 2 or directory is None:
+        return None
+    name = words[1].plain if len(words) == 2 else "~"
+    if name is None or name.startswith(("-", "~")):
+        return None
+    return name if name.startswith("/") else f"{directory}{name}/"
+
+
+def _iter_code(words: Sequence[Operand]) -> Iterator[str]:
+    """Yield the arguments that are command lines for a shell."""
+    names = [_name(word) for word in words]
+    if names[0] == "eval" or not SHELLS.isdisjoint(names):
+        yield from (word.plain for word in words[1:] if word.plain and re.search(r"\s", word.plain))
+
+
+def _iter_command(words: Sequence[Operand]) -> Iterator[Destruction]:
+    """Yield what a command does, behind wrappers such as `sudo`."""
+    is_fed = False
+    for at, word in enumerate(words):
+        name = _name(word)
+        rest = words[at + 1 :]
+        if name == "find":
+            yield from _iter_found(rest)
+            return
+        if name in _ACTIONS:
+            found = _build(name, rest)
+            if is_fed:
+                unknown = Operand("the names that it reads from its input", None)
+                found = replace(found, operands=(*found.operands, unknown))
+            if found.operands:
+                yield found
+            return
+        is_fed = is_fed or name in ("xargs", "parallel")
+        if at == 0 and name not in WRAPPERS:
+            return
+
+
+def _build(name: str, arguments: Sequence[Operand]) -> Destruction:
+    options, operands, target = _split(name, arguments)
+    is_recursive = any(
+        re.match(r"--r|-[a-zA-Z]*R", each) or (name in ("rm", "grm") and re.match(r"-\w*r", each))
+        for each in options
+    )
+    if name == "dd":
+        written = [each for each in operands if each.text.startswith("of=")]
+        operands = [_without_prefix(each) for each in written]
+    elif name in ("chmod", "chown", "chgrp") and not any("--reference" in o for o in options):
+        operands = operands[1:]  # the first one is the mode or the owner
+        if not is_recursive and all(each.plain is not None for each in operands):
+            operands = []
+    elif name in ("mv", "gmv") and target is None and len(operands) > 1:
+        *operands, target = operands
+    return Destruction(
+        program=name,
+        action=_ACTIONS[name],
+        operands=tuple(operands),
+        is_recursive=is_recursive or name in ("mv", "gmv"),
+        destination=target,
+    )
+
+
+def _without_prefix(operand: Operand) -> Operand:
+    """Return the file of `of=FILE`."""
+    patterns = operand.patterns
+    if patterns is not None:
+        patterns = tuple(each.removeprefix("of=") for each in patterns)
+    return Operand(operand.text.removeprefix("of="), patterns)
+
+
+def _split(
+    name: str, arguments: Sequence[Operand]
+) -> tuple[list[str], list[Operand], Operand | None]:
+    """Return the options, the operands, and the value of `--target-directory`."""
+    options, operands, target = list[str](), list[Operand](), None
+    valued, at = _VALUE_OPTIONS.get(name, frozenset()), 0
+    while at < len(arguments):
+        word, text = arguments[at], arguments[at].plain or ""
+        at += 1
+        if text == "--":
+            operands += arguments[at:]
+            break
+        if not text.startswith("-") or text == "-":
+            operands.append(word)
+            continue
+        options.append(text)
+        if text in valued and at < len(arguments):
+            if text in ("-t", "--target-directory"):
+                target = arguments[at]
+            at += 1
+        elif text.startswith("--target-directory="):
+            value = text.partition("=")[2]
+            target = Operand(value, (value,))
+    return options, operands, target
+
+
+def _iter_found(arguments: Sequence[Operand]) -> Iterator[Destruction]:
+    """Yield what `find` does to the files that it finds."""
+    at, starts = 0, list[Operand]()
+    while at < len(arguments) and (arguments[at].plain or "") in _FIND_GLOBAL:
+        at += 1
+    while at < len(arguments) and re.match(r"[-(!\\]", arguments[at].text) is None:
+        starts.append(arguments[at])
+        at += 1
+    tests = arguments[at:]
+    action, is_recursive = _find_action(tests)
+    if action is not None:
+        yield Destruction(
+            program="find",
+            action=action,
+            operands=tuple(starts) or (Operand(".", (".",)),),
+            is_recursive=is_recursive,
+            search=_read_search(tests),
+        )
+
+
+def _find_action(tests: Sequence[Operand]) -> tuple[Action | None, bool]:
+    """Return what happens to the found files, and whether the contents of directories count."""
+    for at, test in enumerate(tests):
+        if test.plain == "-delete":
+            return "deletes", False
+        if test.plain in _FIND_ACTIONS:
+            for number, word in enumerate(tests[at + 1 :], at + 1):
+                if (name := _name(word)) in _ACTIONS:
+                    return _ACTIONS[name], _build(name, tests[number + 1 :]).is_recursive
+    return None, False
+
+
+def _read_search(tests: Sequence[Operand]) -> Search:
+    found, at = Search(), 0
+    while at < len(tests):
+        test = tests[at].plain or ""
+        value = (tests[at + 1].plain if at + 1 < len(tests) else None) or ""
+        if test == "-name" and value == "" and at + 1 < len(tests):
+            patterns = tests[at + 1].patterns or ()
+            value = patterns[0] if len(patterns) == 1 else ""
+        at += 2
+        if test == "-name" and value:
+            found = replace(found, names=(*found.names, value))
+        elif test == "-type" and value in ("f", "d", "l"):
+            found = replace(found, kind=value)
+        elif test in ("-mindepth", "-maxdepth") and value.isdecimal() and value.isascii():
+            number = min(int(value[:4]), 1_000)
+            name = "min_depth" if test == "-mindepth" else "max_depth"
+            found = replace(found, **{name: number})
+        elif test in _FIND_ACTIONS:
+            while at < len(tests) and tests[at].plain not in (";", "+"):
+                at += 1
+            at += 1
+        elif test in ("-delete", "-print", "-print0", "-a", "-and", *_FIND_GLOBAL):
+            at -= 1
+        else:
+            return replace(found, is_exact=False)
+    return found
+
+
+def _name(word: Operand) -> str:
+    return (word.plain or "").rpartition("/")[2]

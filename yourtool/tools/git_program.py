@@ -1,0 +1,185 @@
+"""Run git on a workspace without running what its repository names: hooks, filters, monitors.
+
+The repository is found here and passed explicitly. The user's own configuration applies, because it
+has the list of ignored files.
+"""
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from yourtool.errors import YourtoolError
+
+_SETTINGS = (
+    ("core.fsmonitor", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("core.alternateRefsCommand", ""),
+    ("core.untrackedCache", "false"),
+    ("core.quotePath", "false"),
+    ("core.splitIndex", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("submodule.recurse", "false"),
+    ("diff.ignoreSubmodules", "dirty"),
+    ("diff.renames", "false"),
+    ("status.renames", "false"),
+    ("status.relativePaths", "false"),
+    ("log.showSignature", "false"),
+)
+_PASSED = ("HOME", "XDG_CONFIG_HOME", "TMPDIR")
+_NO_FILTER = (("required", "false"), ("clean", ""), ("smudge", ""), ("process", ""))
+_MAX_GIT_FILE_BYTES = 8_192
+
+Settings: TypeAlias = Sequence[tuple[str, str]]
+
+
+class GitError(YourtoolError):
+    """Git failed, is missing, or took too long."""
+
+
+class Repository(Struct, frozen=True):
+    """A git directory and its work tree."""
+
+    directory: Path
+    work_tree: Path
+
+
+def find_git_directory(path: Path) -> Path | None:
+    """Return the git directory; `.git` of another worktree or a submodule is a file with its name.
+
+    `path`: that of `.git`.
+    """
+    try:
+        if path.is_dir():
+            return path
+        if path.is_file() and path.stat().st_size < _MAX_GIT_FILE_BYTES:
+            name = path.read_text(errors="surrogateescape")
+            if name.startswith("gitdir: "):
+                found = path.parent / name.removeprefix("gitdir: ").rstrip("\n")
+                return found if found.is_dir() else None
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def find_repository(directory: Path) -> Repository | None:
+    """Return the repository to which a directory belongs."""
+    for root in (directory, *directory.parents):
+        found = find_git_directory(root / ".git")
+        if found is not None and (found / "HEAD").exists():
+            return Repository(found, root)
+    return None
+
+
+def find_git() -> str | None:
+    """Return the path of git, from a system directory."""
+    return shutil.which("git", path="/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin")
+
+
+class GitRunner:
+    """Runs git commands on one repository until a deadline; all methods block."""
+
+    def __init__(self, repository: Repository, seconds: float) -> None:
+        self.repository = repository
+        self._deadline = time.monotonic() + seconds
+        self._settings: Settings | None = None
+
+    def run(
+        self,
+        *arguments: str,
+        data: bytes = b"",
+        index: Path | None = None,
+        directory: Path | None = None,
+    ) -> bytes:
+        """Return what a command prints.
+
+        `data` is its input, `index` is used instead of the index of the repository, and it runs in
+        `directory` instead of the root of the work tree.
+
+        Raises:
+            GitError: it failed, or the deadline passed.
+        """
+        if self._settings is None:
+            self._settings = (*_SETTINGS, *self._disable_filters())
+        return self._run(self._settings, arguments, data, index, directory)
+
+    def succeeds(self, *arguments: str) -> bool:
+        """Whether a command succeeds."""
+        try:
+            self.run(*arguments)
+        except GitError:
+            return False
+        return True
+
+    def _disable_filters(self) -> Settings:
+        """Return settings that replace the commands of all filters by nothing."""
+        try:
+            names = self._run(
+                _SETTINGS, ("config", "--null", "--name-only", "--get-regexp", r"^filter\."), b""
+            )
+        except GitError:
+            return ()  # there are none
+        filters = {name.rpartition(".")[0] for name in os.fsdecode(names).split("\0")}
+        return [
+            (f"{each}.{name}", value)
+            for each in sorted(filters - {"", "filter"})
+            for name, value in _NO_FILTER
+        ]
+
+    def _run(
+        self,
+        settings: Settings,
+        arguments: Sequence[str],
+        data: bytes,
+        index: Path | None = None,
+        directory: Path | None = None,
+    ) -> bytes:
+        if (program := find_git()) is None:
+            raise GitError("git is not installed in a system directory")
+        if (seconds := self._deadline - time.monotonic()) <= 0:
+            raise GitError("it took too long")
+        try:
+            done = subprocess.run(
+                (program, *arguments),
+                input=data,
+                capture_output=True,
+                cwd=directory or self.repository.work_tree,
+                env=self._build_environment(settings, index),
+                timeout=seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise GitError("it took too long") from error
+        except OSError as error:
+            raise GitError(f"git could not be started: {error.strerror}") from error
+        if done.returncode != 0:
+            lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            raise GitError(lines[-1][:200] if lines else f"git ended with {done.returncode}")
+        return done.stdout
+
+    def _build_environment(self, settings: Settings, index: Path | None) -> dict[str, str]:
+        environment = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "LC_ALL": "C",
+            "GIT_DIR": str(self.repository.directory),
+            "GIT_WORK_TREE": str(self.repository.work_tree),
+            "GIT_OPTIONAL_LOCKS": "0",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_NO_LAZY_FETCH": "1",
+            "GIT_ALLOW_PROTOCOL": "none",
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_CONFIG_COUNT": str(len(settings)),
+        }
+        environment |= {name: os.environ[name] for name in _PASSED if name in os.environ}
+        for number, (name, value) in enumerate(settings):
+            environment[f"GIT_CONFIG_KEY_{number}"] = name
+            environment[f"GIT_CONFIG_VALUE_{number}"] = value
+        if index is not None:
+            environment["GIT_INDEX_FILE"] = str(index)
+        return environment
