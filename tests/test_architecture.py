@@ -4,7 +4,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -53,10 +53,6 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def every_source() -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("path", SOURCES, ids=name)
-
-
 @cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
@@ -75,17 +71,28 @@ def imported(node: ast.AST) -> Iterator[str]:
         yield node.module or ""
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=name)
-def test_modules_and_functions_stay_small(path):
-    limit = OVER.get(name(path), MODULE_LINES)
-    assert len(path.read_text("utf-8").splitlines()) <= limit <= 600
+def faults_in(paths: list[Path], find: Callable[[Path], Iterator[str]]) -> list[str]:
+    return [f"{name(path)}: {fault}" for path in paths for fault in find(path)]
+
+
+def test_modules_and_functions_stay_small():
+    assert all(limit <= 600 for limit in OVER.values())
+    assert not faults_in(SCRIPTS, find_large_parts)
+
+
+def find_large_parts(path: Path) -> Iterator[str]:
+    lines = len(path.read_text("utf-8").splitlines())
+    if lines > OVER.get(name(path), MODULE_LINES):
+        yield f"{lines} lines"
     for function in functions(path):
         lines = (function.end_lineno or 0) - function.lineno + 1
-        assert lines <= FUNCTION_LINES, f"{function.name} has {lines} lines"
+        if lines > FUNCTION_LINES:
+            yield f"{function.name} has {lines} lines"
         arguments = function.args
         count = len([*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs])
         own = bool(arguments.args) and arguments.args[0].arg in ("self", "cls")
-        assert count - own <= PARAMETERS, f"{function.name} has {count - own} parameters"
+        if count - own > PARAMETERS:
+            yield f"{function.name} has {count - own} parameters"
 
 
 def is_short(path: Path) -> bool:
@@ -100,39 +107,48 @@ def test_no_module_is_a_fragment():
     assert {name(path) for path in SOURCES if is_short(path)} == SHORT.keys()
 
 
-@every_source()
-def test_no_module_has_a_meaningless_name(path):
-    assert path.stem not in BANNED_NAMES
-    assert not BANNED_NAMES & set(path.relative_to(ROOT).parent.parts)
+def test_no_module_has_a_meaningless_name():
+    assert not faults_in(
+        SOURCES, lambda path: (part for part in path.with_suffix("").parts if part in BANNED_NAMES)
+    )
 
 
-@every_source()
-def test_nothing_is_imported_inside_a_function(path):
+def test_nothing_is_imported_inside_a_function():
+    assert not faults_in(SOURCES, find_late_imports)
+
+
+def find_late_imports(path: Path) -> Iterator[str]:
     for function in functions(path):
-        late = [each for node in ast.walk(function) for each in imported(node)]
-        assert not late, f"{function.name} imports {late}"
+        for late in (each for node in ast.walk(function) for each in imported(node)):
+            yield f"{function.name} imports {late}"
     if name(path) not in LATE_IMPORTERS:
-        calls = (node for node in ast.walk(tree(path)) if isinstance(node, ast.Call))
-        called = {ast.unparse(call.func).rpartition(".")[2] for call in calls}
-        assert not called & {"import_module", "__import__"}
+        for call in (node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)):
+            if ast.unparse(call.func).rpartition(".")[2] in ("import_module", "__import__"):
+                yield f"line {call.lineno}: a module is imported by its name"
 
 
-@every_source()
-def test_only_the_registry_imports_vendors_libraries(path):
-    for node in ast.walk(tree(path)):
-        for each in imported(node):
-            assert each.partition(".")[0] not in SDKS
-            assert "tui" in path.parts or each.partition(".")[0] not in {"textual", "rich"}
+def test_only_the_registry_imports_vendors_libraries():
+    assert not faults_in(SOURCES, find_foreign_imports)
 
 
-@pytest.mark.parametrize("path", [p for p in SOURCES if "tui" in p.parts], ids=name)
-def test_no_external_text_is_parsed_as_markup(path):
+def find_foreign_imports(path: Path) -> Iterator[str]:
+    banned = SDKS if "tui" in path.parts else {*SDKS, "textual", "rich"}
+    for each in (each for node in ast.walk(tree(path)) for each in imported(node)):
+        if each.partition(".")[0] in banned:
+            yield f"imports {each}"
+
+
+def test_no_external_text_is_parsed_as_markup():
+    assert not faults_in([path for path in SOURCES if "tui" in path.parts], find_markup)
+
+
+def find_markup(path: Path) -> Iterator[str]:
     for call in (node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)):
         called = ast.unparse(call.func).rpartition(".")[2]
         if called not in READS_MARKUP or (call.args and _is_harmless(call.args[0])):
             continue
-        off = {each.arg: ast.unparse(each.value) for each in call.keywords}.get("markup")
-        assert off == "False", f"line {call.lineno}: {called} without `markup=False`"
+        if {each.arg: ast.unparse(each.value) for each in call.keywords}.get("markup") != "False":
+            yield f"line {call.lineno}: {called} without `markup=False`"
 
 
 def _is_harmless(shown: ast.expr) -> bool:

@@ -34,11 +34,16 @@ async def test_no_step_yields_more_than_one_piece():
     assert sum(map(len, pieces)) == 20 * MAX_PIECE_BYTES + 1
 
 
-async def test_nothing_is_decompressed_beyond_the_limit():
+@pytest.fixture
+def large():
+    return gzip.compress(bytes(50_000_000))
+
+
+async def test_nothing_is_decompressed_beyond_the_limit(large):
     taken = []
 
     async def counted():
-        async for chunk in body(gzip.compress(bytes(50_000_000)), 1_000):
+        async for chunk in body(large, 1_000):
             taken.append(chunk)
             yield chunk
 
