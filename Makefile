@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run test test-recorded requirements security soak static check fix snapshots pictures docs bench pin
+.PHONY: help run test test-remaining test-recorded requirements security soak static check fix snapshots pictures docs bench pin
 BIN := .venv/bin/
 PIP := $(BIN)python -m pip install --disable-pip-version-check
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
@@ -15,6 +15,9 @@ run: .venv/.run  ## Open yourtool here; ARGS="…" are its arguments
 
 test: .venv/.dev  ## Run the tests; ARGS="…" are pytest's arguments
 	$(PYTEST) $(ARGS)
+
+test-remaining: .venv/.dev  ## Run the cases that `make test` leaves out of large sets
+	$(PYTEST) -m 'remaining and not recorded' $(ARGS)
 
 test-recorded: .venv/.dev  ## Run the tests of the larger, recorded set, if you have it
 	@test -d "$(RECORDED)/wire" || { echo "make: there is no recorded set in $(RECORDED);" \
@@ -44,7 +47,7 @@ fix: .venv/.dev  ## Format and apply safe fixes
 	$(BIN)ruff format .
 
 snapshots: .venv/.dev  ## Accept what the screen looks like now; then read the diff
-	$(BIN)python -m pytest -q tests/tui --snapshot-update
+	$(BIN)python -m pytest -q tests/tui -m "not recorded and not soak" --snapshot-update
 
 pictures: .venv/.dev  ## Write the screenshots and the recording of README and docs
 	$(BIN)python -m tests.pictures docs/screenshots

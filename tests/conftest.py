@@ -6,6 +6,7 @@ import ipaddress
 import logging
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from itertools import count
 from pathlib import Path
@@ -30,6 +31,7 @@ _FOREIGN = (
     "YOURTOOL_",
 )
 _KEPT = ("YOURTOOL_SHARED",)
+_LONG = ("recorded", "security", "soak")
 _LOCAL_NAMES = ("", "localhost", "localhost.localdomain")
 
 
@@ -71,6 +73,19 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave cases of tests that are marked `sample` to `make test-remaining`."""
+    counts: Counter[str] = Counter()
+    for item in items:
+        sample = item.get_closest_marker("sample")
+        if sample and not any(map(item.get_closest_marker, _LONG)):
+            test = item.nodeid.partition("[")[0]
+            if counts[test] % sample.args[0]:
+                item.add_marker(pytest.mark.remaining)
+            counts[test] += 1
 
 
 @pytest.hookimpl(wrapper=True)

@@ -164,6 +164,7 @@ def test_no_pattern_has_an_ambiguous_repetition(found):
 
 @pytest.mark.parametrize("most", [MOST_ATTACKS, pytest.param(SOAKED, marks=pytest.mark.soak)])
 @each_pattern()
+@pytest.mark.sample(3)
 def test_matching_takes_time_in_proportion_to_the_text(found, most):
     pattern = re.compile(found.pattern, found.flags)
     every = list(attacks(parse(found.pattern, found.flags)))

@@ -585,6 +585,7 @@ def test_a_history_that_starts_with_a_reply_is_a_valid_request(dialect):
 @FEW
 @given(history=histories(), data=st.data())
 @pytest.mark.req("D12")
+@pytest.mark.sample(3)
 def test_pieces_of_histories_in_any_order_are_valid_requests(dialect, history, data):
     speaks, provider, api = DIALECTS[dialect]
     target = model(provider)

@@ -83,6 +83,7 @@ async def steps(count):
 
 @pytest.mark.parametrize("point", [*range(1, 60, 2), *range(60, 240, 12)])
 @pytest.mark.parametrize("how", ["stop", "kill the task"])
+@pytest.mark.sample(3)
 async def test_session_continues_after_a_turn_that_failed_at_any_await(tmp_path, point, how):
     bench = Bench(tmp_path)
     (bench.workspace / "a.txt").write_text("a cat\n")
@@ -112,6 +113,7 @@ async def test_session_continues_after_a_turn_that_failed_at_any_await(tmp_path,
 @pytest.mark.parametrize("point", [*range(1, 24), *range(24, 90, 6)])
 @pytest.mark.parametrize("how", ["stop", "kill the task"])
 @pytest.mark.req("D14")
+@pytest.mark.sample(3)
 async def test_image_of_a_turn_that_failed_at_any_await_is_stored_if_its_message_is(
     tmp_path, point, how
 ):

@@ -50,11 +50,7 @@ IN_A_PROCESS = (
     "openai-responses-eabbd6ae",
 )
 
-CASES = [
-    pytest.param(case, marks=pytest.mark.soak) if isinstance(case, str) and number % 3 else case
-    for number, case in enumerate(cases(NAMES))
-]
-"""All recordings; the long version has two thirds of ours, which the adapters' tests read too."""
+CASES = cases(NAMES)
 
 
 def provider_of(name):
@@ -182,6 +178,7 @@ def content_of(reply):
 @pytest.mark.usefixtures("own_logging")
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.req("R-ADP-01", "R-CLI-02")
+@pytest.mark.sample(3)
 def test_output_matches_the_recording(name, line, monkeypatch):
     with ProviderServer([recorded_answer(name)]) as server:
         for variable, value in server.environment.items():
@@ -199,6 +196,7 @@ def test_output_matches_the_recording(name, line, monkeypatch):
 
 @pytest.mark.parametrize("name", cases(IN_A_PROCESS))
 @pytest.mark.req("R-CLI-01", "R-CLI-02")
+@pytest.mark.sample(3)
 def test_separate_process_prints_the_same(name, home, tmp_path):
     with ProviderServer([recorded_answer(name)]) as server:
         write_settings(home, name, server)

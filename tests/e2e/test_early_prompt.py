@@ -80,6 +80,7 @@ def test_keys_are_echoed_before_the_interface_is_imported(work, env, release):
 
 @pytest.mark.parametrize("size", [(100, 30), (40, 12)])
 @pytest.mark.req("R-TUI-18")
+@pytest.mark.sample(2)
 def test_the_interface_takes_over_without_a_flicker(work, env, release, size):
     """After every write, the text is in the same cells and has the same colours."""
     with start(work, env, columns=size[0], rows=size[1]) as terminal:
@@ -321,6 +322,7 @@ def die_at(work, env, moment, number, victim):
     ],
 )
 @pytest.mark.req("R-TUI-16")
+@pytest.mark.sample(3)
 def test_death_during_the_start_restores_the_terminal(work, env, moment, number, victim):
     die_at(work, env, moment, number, victim)
 

@@ -61,6 +61,7 @@ def test_program_in_gnu_screen_does_not_use_the_mouse(work, home):
     ids=["NO_COLOR", "--no-color"],
 )
 @pytest.mark.req("R-TUI-23")
+@pytest.mark.sample(2)
 def test_without_colours_no_colour_is_sent(work, home, variables, arguments):
     with ProviderServer([Reply("First.", [EDIT]), Reply(REPLY)]) as server:
         env = {**home, **server.environment, **variables}
@@ -79,6 +80,7 @@ def test_without_colours_no_colour_is_sent(work, home, variables, arguments):
     ],
     ids=["truecolor", "256", "16"],
 )
+@pytest.mark.sample(3)
 def test_a_terminal_gets_no_more_colours_than_it_supports(work, home, variables, depths):
     with ProviderServer([Reply("First.", [EDIT]), Reply(REPLY)]) as server:
         env = {**home, **server.environment, **variables}
@@ -101,6 +103,7 @@ def test_a_dumb_terminal_gets_a_plain_message(work, home, term):
 @pytest.mark.parametrize(
     "arguments", [("-p", "hi"), ("models",), ("sessions", "list"), ("doctor",)]
 )
+@pytest.mark.sample(2)
 def test_printed_output_is_plain_on_a_dumb_terminal_and_without_colours(work, home, arguments):
     with ProviderServer([Reply(REPLY)] * 2) as server:
         env = {**home, **server.environment}
@@ -149,6 +152,7 @@ def test_forty_by_twelve_and_two_hundred_by_fifty_show_a_full_approval_prompt(wo
 
 @pytest.mark.req("R-TUI-01")
 @pytest.mark.parametrize("term", ["vt100", "screen", "tmux-256color"])
+@pytest.mark.sample(3)
 def test_new_lines_are_typed_in_terminals_without_a_key_protocol(work, home, term):
     with ProviderServer([Reply("It is well.")]) as server:
         env = {**home, **server.environment, "TERM": term}

@@ -114,6 +114,7 @@ def test_model_without_cache_gets_no_breakpoints(target):
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=30)
 @given(history=histories())
 @pytest.mark.req("R-ADP-18")
+@pytest.mark.sample(2)
 def test_consecutive_requests_share_their_prefix(dialect, history):
     logging.disable(logging.WARNING)
     try:

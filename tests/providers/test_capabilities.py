@@ -263,6 +263,7 @@ def test_only_accepted_image_types_are_sent():
 
 
 @pytest.mark.parametrize("field", AdapterCapabilities.__struct_fields__)
+@pytest.mark.sample(3)
 def test_every_capability_is_used(field):
     """A flag that nothing reads is a promise that nothing keeps; lists of models only fill it."""
     reads = {

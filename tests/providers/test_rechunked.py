@@ -99,6 +99,7 @@ def outcome(events, error):
 
 
 @pytest.mark.parametrize("name", cases(NAMES))
+@pytest.mark.sample(3)
 def test_body_cut_at_any_byte_has_the_same_frames(name):
     """A dialect is given frames and never bytes, so equal frames are equal replies.
 
@@ -125,6 +126,7 @@ async def test_body_cut_at_any_byte_gives_the_same_events(name, step):
 
 
 @pytest.mark.parametrize("name", cases(NAMES))
+@pytest.mark.sample(3)
 async def test_single_bytes_of_any_recording_give_the_same_events(name):
     body = body_of(name)
     assert outcome(*await play(name, pieces(body, 1))) == outcome(*await play(name, [body]))
@@ -142,6 +144,7 @@ async def test_truncated_document_is_an_error(name):
 @pytest.mark.blocks_loop("every prefix of a long stream arrives as one piece")
 @pytest.mark.parametrize("name", cases(STREAMS))
 @pytest.mark.req("R-ADP-09")
+@pytest.mark.sample(3)
 async def test_stream_truncated_after_any_event_is_an_error_until_it_is_complete(name):
     body, is_complete = body_of(name), False
     uncut, failure = await play(name, [body])

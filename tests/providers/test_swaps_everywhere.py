@@ -95,6 +95,7 @@ def test_every_dialect_of_the_registry_is_tested_with_swaps():
 @pytest.mark.parametrize("there", SWAP_TARGETS)
 @pytest.mark.parametrize("here", SWAP_TARGETS)
 @pytest.mark.req("R-SWP-01", "R-SWP-03", "R-CAN-07")
+@pytest.mark.sample(3)
 async def test_session_with_all_content_swaps_to_any_dialect_and_back(
     here, there, stations, tmp_path
 ):

@@ -342,6 +342,7 @@ async def test_deny_is_selected_whenever_the_approval_prompt_gets_focus(home, cl
 
 @pytest.mark.parametrize("entered", [False, True])
 @pytest.mark.parametrize("words", ["www.x ", "aardvark", "ssh ", "ww"])
+@pytest.mark.sample(3)
 async def test_no_key_is_lost_during_an_approval_prompt(home, clock, words, entered):
     asked = Ask(approval_request())
     app = asking(home, clock, asked)
@@ -374,6 +375,7 @@ async def test_enter_right_after_a_letter_sends_the_letter(home, clock, entered)
 
 @pytest.mark.parametrize("key", ["pageup", "ctrl+e", "left", "tab", "home"])
 @pytest.mark.parametrize("entered", [False, True])
+@pytest.mark.sample(3)
 async def test_letter_answers_only_if_no_key_follows(home, clock, key, entered):
     asked = Ask(approval_request())
     app = asking(home, clock, asked)
@@ -785,6 +787,7 @@ async def test_transcript_scrolls_during_an_approval_prompt(home, clock):
 
 @pytest.mark.parametrize("payload", payload_cases())
 @pytest.mark.req("T17", "T19")
+@pytest.mark.sample(4)
 async def test_payloads_look_different_in_approval_prompts_and_session_lists(home, clock, payload):
     app = asking(home, clock, Ask(approval_request(payload["text"], rules=())))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -845,6 +848,7 @@ OTHERS = ["ctrl+e", "pageup", "pagedown", "ctrl+home", "ctrl+end", "x", "y", "d"
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.sample(3)
 async def test_only_a_letter_or_tab_arrows_and_enter_allow(home, clock, seed):
     chance = random.Random(seed)
     asked = [Ask(approval_request("x\n" * chance.choice([1, 90]))) for _ in range(3)]
@@ -950,6 +954,7 @@ async def test_long_diff_is_allowed_only_after_its_end_was_on_screen(home, clock
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 12)])
 @pytest.mark.parametrize("queued", [0, 1, 4, 9])
+@pytest.mark.sample(3)
 async def test_approval_prompt_leaves_space_for_the_prompt_and_the_status_line(
     home, clock, size, queued
 ):

@@ -85,6 +85,7 @@ def test_line_is_escaped_in_linear_time(show, kind):
         for kind in QUESTIONS
     ],
 )
+@pytest.mark.sample(3)
 async def test_approval_prompt_with_a_large_text_does_not_block_the_loop(home, kind):
     clock = Clock()
     asked = Ask(

@@ -65,6 +65,7 @@ def session():
 
 @pytest.mark.parametrize("kind", TEXTS)
 @pytest.mark.parametrize("make", ITEMS)
+@pytest.mark.sample(3)
 def test_text_is_laid_out_in_parts(make, kind):
     item = make(TEXTS[kind])
     item.lay_out(80)
@@ -81,6 +82,7 @@ def test_text_is_laid_out_in_parts(make, kind):
 
 @pytest.mark.parametrize("part", [0.4, pytest.param(1, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("kind", ["wide characters", "lines", "marks", "joined"])
+@pytest.mark.sample(2)
 async def test_stored_text_does_not_block_the_loop(session, kind, part):
     text = TEXTS[kind][: int(len(TEXTS[kind]) * part)]
     blocks = (ThinkingBlock(text=text), TextBlock(text))

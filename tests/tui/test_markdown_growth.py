@@ -72,6 +72,7 @@ def in_pieces(text: str, size: int) -> MarkdownStream:
 
 
 @pytest.mark.parametrize("kind", [*MARKERS, *SHAPES])
+@pytest.mark.sample(3)
 def test_text_is_rendered_in_linear_time(kind):
     assert growth(whole, partial(text_of, kind), 1_000) < LINEAR
 

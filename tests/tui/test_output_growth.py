@@ -30,6 +30,7 @@ DRAWN = {
 
 @pytest.mark.parametrize("kind", DRAWN)
 @pytest.mark.parametrize("piece", PIECES)
+@pytest.mark.sample(3)
 def test_output_is_drawn_in_linear_time(kind, piece):
     def sized(length):
         return (piece * (length // len(piece) + 1))[:length]
@@ -70,6 +71,7 @@ def card_of(text, details, *, expanded):
 
 @pytest.mark.parametrize("expanded", [False, True])
 @pytest.mark.parametrize("kind", LARGE)
+@pytest.mark.sample(3)
 def test_only_part_of_a_very_large_output_is_laid_out(kind, expanded):
     text = LARGE[kind]
     diff = "@@ -0,0 +1,999999 @@\n+" + text[:1_000_000].replace("\n", "\n+")

@@ -402,6 +402,7 @@ async def test_list_can_close_while_a_preview_is_read(app):
 
 
 @pytest.mark.parametrize("steps", range(6))
+@pytest.mark.sample(3)
 async def test_preview_that_is_read_before_the_list_is_laid_out_is_shown(app, steps):
     async def reads(value):
         for _ in range(steps):

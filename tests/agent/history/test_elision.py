@@ -64,6 +64,7 @@ def failures(events):
 
 @pytest.mark.parametrize("room", range(0, LARGEST, 1_000))
 @pytest.mark.req("R10")
+@pytest.mark.sample(3)
 async def test_full_context_window_of_any_size_ends_no_session_and_never_loops(bench, room):
     (bench.workspace / "a.txt").write_text(FILE)
     limit = LARGEST

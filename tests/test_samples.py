@@ -1,0 +1,40 @@
+"""The marker `sample`: which cases `make test` runs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def collected(marks):
+    """Return the cases of one sampled test, among the recordings of this clone."""
+    file = "tests/providers/test_rechunked.py"
+    test = "test_body_cut_at_any_byte_has_the_same_frames"
+    listed = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "--collect-only",
+            "-p",
+            "no:xdist",
+            "-m",
+            marks,
+            file,
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    ).stdout.splitlines()
+    return {line for line in listed if f"::{test}[" in line}
+
+
+def test_sampled_cases_are_run_by_one_of_two_commands():
+    usual, others = "not recorded and not remaining", "remaining and not recorded"
+    every = collected("not recorded")
+    assert collected(usual) | collected(others) == every
+    assert len(collected(usual)) == (len(every) + 2) // 3
+    assert len(collected(others)) == len(every) - len(collected(usual))
