@@ -1,4 +1,6 @@
 import errno
+import subprocess
+import sys
 
 import pytest
 
@@ -49,3 +51,16 @@ def test_circular_causes_are_examined_once():
     first, second = ValueError("x"), KeyError("y")
     first.__cause__, second.__cause__ = second, first
     assert not is_shortage(first)
+
+
+def test_a_limit_below_the_imports_of_a_session_is_refused_before_them():
+    line = "import sys; from yourtool.cli import main; code = main(['-p', 'hi']);"
+    line += "print(code, 'httpx' in sys.modules)"
+    done = subprocess.run(
+        ["/bin/bash", "-c", f'ulimit -v 80000; exec {sys.executable} -c "{line}"'],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "1 False\n"
+    assert "raise the limit of 80,000 KB (`ulimit -v`)" in done.stderr

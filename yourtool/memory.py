@@ -14,12 +14,27 @@ _PHRASES = (
     "returned null without setting an exception",
 )
 _MAX_ERRORS = 100
+_LEAST_BYTES = 90_000 * 1024
+"""The imports of a session alone take more address space."""
 
 
 def memory_limit() -> str:
     """Return the memory limit of this process (`ulimit -v`), or an empty text without one."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     return "" if limit == resource.RLIM_INFINITY else f"{limit // 1024:,} KB"
+
+
+def require_memory() -> None:
+    """Refuse a limit below which no session can start.
+
+    An interpreter without memory for its own errors may also run in a circle for ever.
+
+    Raises:
+        MemoryError: the limit is too low.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < _LEAST_BYTES:
+        raise MemoryError
 
 
 def _shortage() -> str:

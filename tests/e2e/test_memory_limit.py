@@ -20,7 +20,7 @@ def sizes(*quick, every):
     return [*quick, *(pytest.param(size, marks=soak) for size in range(20_000, 400_001, every))]
 
 
-@pytest.mark.parametrize("size", sizes(20_000, 50_000, 75_000, every=5_000))
+@pytest.mark.parametrize("size", sizes(20_000, 89_000, every=5_000))
 def test_a_headless_run_ends_with_a_sentence(home, tmp_path, size):
     line = f"ulimit -v {size}; exec {shlex.join(YOURTOOL)} -p hi -m demo:tour"
     done = subprocess.run(
@@ -40,7 +40,7 @@ def test_a_headless_run_ends_with_a_sentence(home, tmp_path, size):
         assert re.search(rf"^yourtool: there is not enough memory.*{limit}$", done.stderr, re.M)
 
 
-@pytest.mark.parametrize("size", sizes(20_000, 57_000, 68_000, every=5_000))
+@pytest.mark.parametrize("size", sizes(20_000, 57_000, 89_000, every=5_000))
 def test_the_interface_leaves_the_terminal_as_it_was(home, tmp_path, size):
     env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
     with Terminal(SHELL, cwd=tmp_path, env=env) as terminal:

@@ -19,7 +19,7 @@ from yourtool.config import RunOptions, install_defaults, load_report
 from yourtool.early_prompt.handover import Handover
 from yourtool.early_prompt.typing_ahead import keys_for_interface
 from yourtool.errors import UsageError, YourtoolError
-from yourtool.memory import SHORTAGE, is_shortage
+from yourtool.memory import SHORTAGE, is_shortage, require_memory
 from yourtool.paths import Paths, require_data_directory, resolve_paths
 from yourtool.run_result import ExitCode, exit_code_for
 from yourtool.text import printable
@@ -95,6 +95,7 @@ def _dispatch(arguments: Arguments, paths: Paths, handover: Handover | None) -> 
         command = import_module(f"yourtool.cli.{arguments.command}")
         _enable_gc()
         return command.run(paths, arguments)
+    require_memory()
     if arguments.prompt is not None:
         return _run_headless(arguments, arguments.prompt, paths)
     install_defaults(paths)
