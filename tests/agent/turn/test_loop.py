@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.agent.harness import ALLOW, DENY, LIMITS, MODEL, Checked, User, names, play
 from tests.scripts import calls_badly, pauses
-from yourtool.config import Limits
+from yourtool.config import Limits, Mode
 from yourtool.effects import SideEffects
 from yourtool.errors import InvalidRequestError, NetworkError, RateLimitError, UsageError
 from yourtool.events.deltas import MessageComplete, Notice, TextDelta, TokenUsage, ToolUseStart
@@ -699,3 +699,103 @@ async def test_cancellation_of_the_consumer_is_not_swallowed(bench):
         await sending
     assert not session.busy
     await session.close()
+
+
+class Counted:
+    """A store that lists the names of the facts of each transaction."""
+
+    def __init__(self, store) -> None:
+        self.store, self.transactions = store, []
+
+    async def append(self, *facts):
+        self.transactions.append(names(facts))
+        await self.store.append(*facts)
+
+
+async def play_counted(session, log, prompt):
+    """Return the names of the facts that a turn showed, each after it was stored."""
+    shown = []
+    async with aclosing(session.send(prompt)) as events:
+        async for event in events:
+            shown += names([event])
+            assert len(shown) <= sum(map(len, log.transactions))
+    return shown
+
+
+@pytest.mark.parametrize(
+    ("call", "transactions"),
+    [
+        (READ, [["llm.call_completed", "tool.called", "tool.completed", "llm.call_started"]]),
+        (
+            calls("shell", command="echo hi"),
+            [["llm.call_completed", "tool.called"], ["tool.completed", "llm.call_started"]],
+        ),
+    ],
+)
+async def test_call_without_effects_takes_one_transaction_and_another_takes_two(
+    bench, call, transactions
+):
+    (bench.workspace / "a.txt").write_text("a cat\n")
+    script = [READ, says("again") + call, says("done")]
+    session = await bench.session(Checked(Scripted(script)), mode=Mode.AUTO)
+    log = session._record._log = Counted(bench.store)
+    shown = await play_counted(session, log, "do it")
+    first = ["turn.started"], ["route.decided"], ["llm.call_started"], ["llm.call_completed"]
+    start = ["tool.called", "tool.completed", "llm.call_started"]
+    last = ["llm.call_completed"], ["turn.completed"]
+    assert log.transactions == [*first, start, *transactions, *last]
+    assert shown == [name for transaction in log.transactions for name in transaction]
+
+
+async def test_start_of_a_slow_tool_without_effects_is_shown_while_it_runs(bench):
+    may_end = asyncio.Event()
+
+    @tool(SideEffects.READ)
+    async def look(args: Nothing, context: ToolContext) -> str:
+        """Look for a long time."""
+        await may_end.wait()
+        return "seen"
+
+    script = [calls("look"), says("done")]
+    session = await bench.session(Checked(Scripted(script)), tools=[look])
+    shown = []
+    async with aclosing(session.send("look")) as events:
+        async for event in events:
+            shown += names([event])
+            if shown[-1:] == ["tool.called"]:
+                may_end.set()
+    assert shown[-5:-2] == ["tool.called", "tool.completed", "llm.call_started"]
+
+
+async def test_reply_is_stored_before_the_user_is_asked_about_its_call(bench):
+    stored = []
+
+    async def confirm(confirmation):
+        stored.extend(names(await bench.store.read(session.id)))
+        return ALLOW
+
+    script = [calls("write_file", path="b.txt", content="b\n"), says("done")]
+    session = await bench.session(Checked(Scripted(script)), confirm=confirm)
+    await play(session.send("write it"))
+    assert stored[-2:] == ["llm.call_completed", "tool.confirmation_requested"]
+
+
+async def test_reply_is_stored_and_shown_before_the_user_is_asked_about_a_limit(bench):
+    (bench.workspace / "a.txt").write_text("a cat\n")
+    stored, shown = [], []
+
+    async def confirm(confirmation):
+        stored.extend(names(await bench.store.read(session.id)))
+        assert shown[-1] == "llm.call_completed"
+        return ALLOW
+
+    session = await bench.session(
+        Checked(Scripted([READ, says("done")])),
+        confirm=confirm,
+        limits=replace(LIMITS, max_requests_per_turn=1),
+    )
+    async with aclosing(session.send("read it")) as events:
+        async for event in events:
+            shown += names([event])
+    assert stored[-1] == "llm.call_completed"
+    assert shown[-1] == "turn.completed"

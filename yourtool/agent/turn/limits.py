@@ -2,6 +2,7 @@
 
 import asyncio
 from decimal import Decimal
+from typing import NamedTuple
 
 from yourtool.agent.turn.turn import Turn
 from yourtool.amounts import format_money
@@ -13,6 +14,17 @@ from yourtool.messages.blocks import ToolUseBlock, canonical_json
 from yourtool.providers.prices import cost
 
 REPEATS_BEFORE_NOTE = 3
+
+
+class ReachedLimit(NamedTuple):
+    """A limit that the next request would exceed."""
+
+    text: str
+    """A message about it."""
+    minimum: Decimal
+    """The minimum cost of the next request, in US dollars."""
+    is_hard: bool
+    """Whether it stops the turn without a question."""
 
 
 def count_repetition(call: ToolUseBlock, turn: Turn) -> str | None:
@@ -38,29 +50,34 @@ def repetition_notice(name: str) -> Notice:
     )
 
 
-async def check_limits(turn: Turn) -> str | None:
-    """Return None if another request may be sent, else a message about the limit.
+async def find_limit(turn: Turn) -> ReachedLimit | None:
+    """Return the limit that another request would exceed, or None if there is none."""
+    minimum = await _minimum_cost(turn)
+    if (text := _find_hard_limit(turn, minimum)) is not None:
+        return ReachedLimit(text, minimum, is_hard=True)
+    if (text := _find_soft_limit(turn, minimum)) is not None:
+        return ReachedLimit(text, minimum, is_hard=False)
+    return None
+
+
+async def resolve_limit(turn: Turn, limit: ReachedLimit) -> str | None:
+    """Return None if another request may be sent despite a limit, else a message about it.
 
     At a soft limit the user is asked; an approval allows the same amount again.
 
     Raises:
         Interrupted: the turn was stopped before the user answered.
     """
-    minimum = await _minimum_cost(turn)
-    if (reached := _find_hard_limit(turn, minimum)) is not None:
-        turn.env.limit_reached = reached
-        return reached
-    if (reached := _find_soft_limit(turn, minimum)) is None:
-        return None
-    confirmation = Confirmation(id=new_id(), kind="limit", title=reached)
-    decision = await turn.interrupt.guard(turn.env.confirm(confirmation))
-    if decision.verdict is not Verdict.ALLOW:
-        turn.env.limit_reached = reached
-        return reached
-    limits = turn.env.limits
-    turn.request_allowance = turn.requests + limits.max_requests_per_turn
-    turn.cost_allowance = turn.cost + minimum + limits.max_cost_per_turn_usd
-    return None
+    if not limit.is_hard:
+        confirmation = Confirmation(id=new_id(), kind="limit", title=limit.text)
+        decision = await turn.interrupt.guard(turn.env.confirm(confirmation))
+        if decision.verdict is Verdict.ALLOW:
+            limits = turn.env.limits
+            turn.request_allowance = turn.requests + limits.max_requests_per_turn
+            turn.cost_allowance = turn.cost + limit.minimum + limits.max_cost_per_turn_usd
+            return None
+    turn.env.limit_reached = limit.text
+    return limit.text
 
 
 async def check_cost_limit(turn: Turn) -> None:

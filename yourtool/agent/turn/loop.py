@@ -9,15 +9,16 @@ partial reply is stored without its calls, and exactly one terminal fact ends th
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 
-from yourtool.agent.turn.limits import check_limits
+from yourtool.agent.turn.limits import find_limit, resolve_limit
 from yourtool.agent.turn.model_call import ModelCall
 from yourtool.agent.turn.request import shorten_next_request
 from yourtool.agent.turn.tool_runner import ToolRunner
 from yourtool.agent.turn.turn import Turn
 from yourtool.agent.turn.user_messages import record_steering
-from yourtool.events.catalog import Event
+from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.deltas import Notice
 from yourtool.events.model_calls import LlmCallCompleted
+from yourtool.events.turns import TurnCancelled, TurnCompleted
 from yourtool.interrupt import Interrupted
 from yourtool.messages.blocks import ToolUseBlock
 from yourtool.messages.metadata import StopReason
@@ -32,24 +33,41 @@ async def run_turn(turn: Turn) -> AsyncGenerator[Event, None]:
     try:
         async with aclosing(_run_steps(turn)) as events:
             async for event in events:
+                for fact in await turn.record.flush():
+                    yield fact
                 yield event
         if turn.stop_reason is StopReason.ERROR:
             turn.interrupt.check()
     except Interrupted:
-        yield await turn.record(turn.build_cancelled(), parent=turn.parent)
+        async for fact in _record_last(turn, turn.build_cancelled()):
+            yield fact
         return
     if turn.stop_reason is StopReason.MAX_TOKENS:
         way = "/continue" if turn.env.interactive else "another prompt with `--continue`"
         yield Notice(level="warning", text=f"The reply hit the output limit; {way} continues it.")
-    yield await turn.record(turn.build_completed(), parent=turn.parent)
+    async for fact in _record_last(turn, turn.build_completed()):
+        yield fact
+
+
+async def _record_last(
+    turn: Turn, fact: TurnCompleted | TurnCancelled
+) -> AsyncGenerator[AnyFact, None]:
+    """Record the fact that ends the turn, with those that were deferred, and yield all."""
+    last = await turn.record(fact, parent=turn.parent)
+    for deferred in await turn.record.flush():
+        yield deferred
+    yield last
 
 
 async def _run_steps(turn: Turn) -> AsyncGenerator[Event, None]:
     blocks: Sequence[ToolUseBlock] = ()
     while True:
         tools, limit = ToolRunner(blocks, turn), None
-        with suppress(Interrupted):  # raised again after the results of the calls are recorded
-            limit = await check_limits(turn)
+        if (reached := await find_limit(turn)) is not None:
+            for fact in await turn.record.flush():  # before the user is asked
+                yield fact
+            with suppress(Interrupted):  # raised again after the results of the calls are recorded
+                limit = await resolve_limit(turn, reached)
         if limit is not None:
             yield Notice(level="warning", text=limit)
         async with aclosing(tools.run() if limit is None else tools.refuse(limit)) as events:

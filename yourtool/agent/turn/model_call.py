@@ -171,11 +171,18 @@ class ModelCall:
         return await turn.record(fact, parent=self._parent)
 
     async def _record_end(self, end: LlmCallEnd) -> AsyncGenerator[AnyFact, None]:
-        """Record the end of the call, then the changes of the model's availability."""
+        """Record the end of the call, then the changes of the model's availability.
+
+        A reply that calls tools is stored with the next fact, usually the start of a tool.
+        """
         turn = self._turn
-        self.end = end = await self._record(end)
+        if isinstance(end, LlmCallCompleted) and end.message.tool_uses:
+            self.end = end = turn.record.defer(end, parent=self._parent)
+            self._update_turn(end)
+        else:
+            self.end = end = await self._record(end)
+            yield end
         add_usage(turn, end)
-        yield end
         error_class = end.error_class if isinstance(end, LlmCallFailed) else None
         for change in turn.record_outcome(error_class):
             yield await turn.record(change, parent=end.id)

@@ -50,6 +50,8 @@ BLOCKED_NOTE = (
     "[Probable cause: {}. Do without it, or ask the user to run it with `!`, which has no sandbox.]"
 )
 """Appended to the result of a command that the sandbox blocked."""
+_DEFERRED_SECONDS = 0.02
+"""Time after which the start of a tool is stored and shown, if the tool still runs."""
 _SHORT_CHARACTERS = 16_384
 """Outputs up to this length are masked without a thread, because a thread takes longer."""
 _MAX_PARTIAL_CHARACTERS = 4_000
@@ -75,10 +77,11 @@ class ToolRunner:
         """Whether every result has the hint to end the turn without another request."""
         return bool(self._end_hints) and all(self._end_hints)
 
-    async def refuse(self, reason: str) -> AsyncGenerator[ToolFailed, None]:
+    async def refuse(self, reason: str) -> AsyncGenerator[AnyFact, None]:
         """Give every call an error result without running it."""
         for call in self._pending:
-            yield await self._fail(call, ToolFailure.PERMISSION_DENIED, f"Not run. {reason}")
+            for fact in await self._fail(call, ToolFailure.PERMISSION_DENIED, f"Not run. {reason}"):
+                yield fact
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Run or refuse every call and yield the events.
@@ -101,17 +104,19 @@ class ToolRunner:
                 async with aclosing(admit(call, self._turn)) as events:
                     async for event in events:
                         yield event
-                if (refusal := call.refusal) is not None:
-                    yield await self._fail(call, refusal.failure, str(refusal))
                 self._pending.popleft()
-                if refusal is None:
+                if (refusal := call.refusal) is None:
                     self._admitted.append(call)
+                    continue
+                for fact in await self._fail(call, refusal.failure, str(refusal)):
+                    yield fact
             async with aclosing(self._run_admitted()) as events:
                 async for event in events:
                     yield event
         except Interrupted:
             for call in (*self._admitted, *self._pending):
-                yield await self._fail(call, ToolFailure.CANCELLED, "Stopped before it ran.")
+                for fact in await self._fail(call, ToolFailure.CANCELLED, "Stopped before it ran."):
+                    yield fact
             raise
 
     def _depends_on_admitted_write(self, call: ToolCall) -> bool:
@@ -140,12 +145,16 @@ class ToolRunner:
                 while self._admitted and len(running) < at_once:
                     turn.interrupt.check()
                     call = self._admitted[0]
-                    called = await turn.record(call.build_called_fact(), parent=call.parent)
+                    shown = await self._record_start(call)
                     self._admitted.popleft()
-                    call.parent, call.started = called.id, time.monotonic()
                     running[asyncio.create_task(self._run_tool(call))] = call
-                    yield called
-                update = await turn.interrupt.guard(self._updates.get())
+                    for fact in shown:
+                        yield fact
+                update = await turn.interrupt.guard(self._wait_for_update())
+                if update is None:
+                    for fact in await turn.record.flush():
+                        yield fact
+                    continue
                 if not isinstance(update, ToolOutcome):
                     yield update
                     continue
@@ -162,11 +171,36 @@ class ToolRunner:
                 call.cancelled.set()
                 task.cancel()
 
+    async def _record_start(self, call: ToolCall) -> Sequence[AnyFact]:
+        """Record that a tool starts, and return the facts to show.
+
+        The start of a tool without effects is stored with its result, if that comes soon.
+        """
+        fact = call.build_called_fact()
+        if fact.side_effects in (SideEffects.NONE, SideEffects.READ):
+            called, shown = self._turn.record.defer(fact, parent=call.parent), ()
+        else:
+            called = await self._turn.record(fact, parent=call.parent)
+            shown = (called,)
+        call.parent, call.started = called.id, time.monotonic()
+        return shown
+
+    async def _wait_for_update(self) -> ToolOutputDelta | AnyFact | ToolOutcome | None:
+        """Return the next update; None if it does not come while facts may stay deferred."""
+        if not self._turn.record.has_deferred:
+            return await self._updates.get()
+        try:
+            async with asyncio.timeout(_DEFERRED_SECONDS):
+                return await self._updates.get()
+        except TimeoutError:
+            return None
+
     async def _end_or_retry(self, outcome: ToolOutcome) -> AsyncGenerator[Event, None]:
         """Record the end of a call, or run it again outside the sandbox that blocked it."""
         call, output = outcome.call, outcome.output
         if output is None or output.blocked is None:
-            yield await self._end(outcome)
+            for fact in await self._end(outcome):
+                yield fact
             return
         if self._turn.env.interactive:
             try:
@@ -181,7 +215,8 @@ class ToolRunner:
             self._running[asyncio.create_task(self._run_tool(call))] = call
         else:
             call.notes += (BLOCKED_NOTE.format(output.blocked),)
-            yield await self._end(outcome)
+            for fact in await self._end(outcome):
+                yield fact
 
     def _forget(self, call: ToolCall) -> None:
         for task in [task for task, each in self._running.items() if each is call]:
@@ -234,7 +269,8 @@ class ToolRunner:
         while not self._updates.empty():
             update = self._updates.get_nowait()
             if isinstance(update, ToolOutcome):
-                yield await self._end(update)
+                for fact in await self._end(update):
+                    yield fact
             elif isinstance(update, Fact):
                 yield update
         for call in self._running.values():
@@ -242,11 +278,12 @@ class ToolRunner:
             mask = await call.load_mask(self._turn)
             tail = mask.slice(output, max(0, len(output) - _MAX_PARTIAL_CHARACTERS), len(output))
             message = "Stopped by the user." + (f" Output until then:\n{tail}" if tail else "")
-            yield await self._fail(call, ToolFailure.CANCELLED, message)
+            for fact in await self._fail(call, ToolFailure.CANCELLED, message):
+                yield fact
         self._running.clear()
 
-    async def _end(self, outcome: ToolOutcome) -> ToolCompleted | ToolFailed:
-        """Record the end of a call that ran."""
+    async def _end(self, outcome: ToolOutcome) -> Sequence[AnyFact]:
+        """Record the end of a call that ran, and return the facts to show."""
         self._forget(outcome.call)
         if outcome.output is None:
             failure = outcome.failure or ToolFailure.EXECUTION_ERROR
@@ -260,7 +297,9 @@ class ToolRunner:
         content = output.content + to_text_blocks(*call.notes)
         if has_bytes(content):
             content = await asyncio.to_thread(store_media, turn.env.blobs, content)
-        fact = await turn.record(
+        self._end_hints.append(output.terminate)
+        return await self._record_end(
+            call,
             ToolCompleted(
                 tool_use_id=call.block.id,
                 tool_name=call.block.name,
@@ -271,17 +310,15 @@ class ToolRunner:
                 command_executed=output.command_executed,
                 message=call.build_result(turn.session_id, content, output),
             ),
-            parent=call.parent,
         )
-        turn.parent = fact.id
-        self._end_hints.append(output.terminate)
-        return fact
 
-    async def _fail(self, call: ToolCall, failure: ToolFailure, message: str) -> ToolFailed:
-        """Record a result that is an error."""
+    async def _fail(self, call: ToolCall, failure: ToolFailure, message: str) -> Sequence[AnyFact]:
+        """Record a result that is an error, and return the facts to show."""
         turn = self._turn
         message = storable((await call.load_mask(turn)).text(message))
-        fact = await turn.record(
+        self._end_hints.append(False)
+        return await self._record_end(
+            call,
             ToolFailed(
                 tool_use_id=call.block.id,
                 tool_name=call.block.name,
@@ -291,11 +328,21 @@ class ToolRunner:
                 judgement=UNSET if call.started else call.judgement,
                 message=call.build_result(turn.session_id, to_text_blocks(message, *call.notes)),
             ),
-            parent=call.parent,
         )
+
+    async def _record_end(
+        self, call: ToolCall, fact: ToolCompleted | ToolFailed
+    ) -> Sequence[AnyFact]:
+        """Record a result and return the facts to show; the last result waits for the request."""
+        turn = self._turn
+        if self._pending or self._admitted or self._running:
+            fact = await turn.record(fact, parent=call.parent)
+            shown = (fact,)
+        else:
+            fact = turn.record.defer(fact, parent=call.parent)
+            shown = ()
         turn.parent = fact.id
-        self._end_hints.append(False)
-        return fact
+        return shown
 
 
 def _changes_files_unrecorded(tool: Tool) -> bool:
