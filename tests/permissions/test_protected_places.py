@@ -29,6 +29,9 @@ def test_control_file_is_protected(path):
         ".git::$INDEX_ALLOCATION/config", "GIT~1/config", ".VSCode/launch.json",
         ".\uff47\uff49\uff54/x",
         "./.git//config", "a/./.git/x",
+        # short names, HFS's ignorable characters and separators of Windows: git's own checks
+        "git~2/config", "GITMOD~1", "gi7eba~1", "gitatt~4", "GI7D29~2", "git~1 . ./x",
+        ".g\u200cit/config", ".gi\u200dt", ".git\ufeff/x", ".gi\u206at", ".git . /x", "a\\.git\\x",
         ".ENVRC", ".\u202egit\u202c/config", ".git\U000e0001/x",
     ],
 )  # fmt: skip
@@ -42,7 +45,7 @@ def test_disguised_control_file_is_protected(path):
     [
         "src/main.py", "README.md", "git/config", ".gitignore", ".github/ISSUE_TEMPLATE/bug.md",
         "src/config", "src/hooks/useThing.ts", "hooks/useThing.ts", "docs/HEAD", "gitmodules",
-        ".env.example", "config/settings.toml", "profile", ".",
+        ".env.example", "config/settings.toml", "profile", ".", "git~", "gi~x", "digit~1.txt",
     ],
 )  # fmt: skip
 def test_ordinary_file_is_not_protected(path):

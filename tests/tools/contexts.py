@@ -11,9 +11,9 @@ NO_KEYS = Mask()
 
 
 class Contexts:
-    def __init__(self, root, spill, readable=()):
+    def __init__(self, root, spill, readable=(), opener=None):
         self.spill = spill
-        self.workspace = Workspace(root, (spill, *readable))
+        self.workspace = Workspace(root, (spill, *readable), opener=opener)
         self.reads = FileReads()
         self.shown = []
 

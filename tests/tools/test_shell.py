@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.tools.contexts import answer, call, get_refusal
 from yourtool.effects import Preview
@@ -65,6 +66,32 @@ async def test_start_failure_of_a_command_reports_the_reason(context, contexts):
     agreed = Preview(kind="command", body="true")
     await get_refusal(shell, contexts(approved=agreed), "that the user approved", command="false")
     assert "code 0" in await answer(shell, contexts(approved=agreed), command="true")
+
+
+@pytest.mark.req("R-TOOL-06")
+async def test_command_does_not_start_in_what_replaced_the_workspace(context, root):
+    moved = root.rename(root.with_name("moved"))
+    root.symlink_to(root.parent)
+    await get_refusal(shell, context, "is not at this path any more", command="touch ran")
+    assert not list(moved.iterdir()) and not (root.parent / "ran").exists()
+    root.unlink()
+    moved.rename(root)
+    assert "code 0" in await answer(shell, context, command="touch ran")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others have no way by descriptor")
+@pytest.mark.req("R-TOOL-06")
+async def test_directory_that_is_open_decides_where_a_command_starts(root, tmp_path):
+    opened = os.open(root, os.O_RDONLY)
+    moved = root.rename(root.with_name("moved"))
+    root.mkdir()
+    try:
+        line = replace(command(root, "touch ran"), opened_directory=opened)
+        await run_process(line, CommandOutput(tmp_path, str, Mask()), seconds=None)
+    finally:
+        os.close(opened)
+    assert [path.name for path in moved.iterdir()] == ["ran"]
+    assert not list(root.iterdir())
 
 
 async def test_preview_shows_the_complete_command(context):

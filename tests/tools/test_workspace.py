@@ -1,86 +1,24 @@
 import contextlib
 import os
+import shutil
 import socket
 import stat
 import sys
-import threading
 from pathlib import Path
 
 import pytest
 
-from tests.security.corpora import path_cases
-from tests.tools.contexts import Contexts, call
+from tests.tools.openers import OPENERS
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.protected_places import is_protected
-from yourtool.tools.edit import edit_file, write_file
-from yourtool.tools.files import list_dir, read_file
+from yourtool.tools.directory_opening import open_by_components
 from yourtool.tools.replacing import ABSENT, digest
-from yourtool.tools.search import glob
 from yourtool.tools.workspace import Workspace
 
-TOOLS = {
-    "read": lambda path: (read_file, {"path": path}),
-    "list": lambda path: (list_dir, {"path": path}),
-    "search": lambda path: (glob, {"pattern": path}),
-    "write": lambda path: (write_file, {"path": path, "content": "new\n"}),
-    "edit": lambda path: (edit_file, {"path": path, "edits": [{"old": "x", "new": "y"}]}),
-}
 
-
-def lay_out(top, fixture):
-    for name in fixture.get("dirs", ()):
-        (top / name).mkdir(parents=True, exist_ok=True)
-    for name, text in fixture.get("files", {}).items():
-        (top / name).parent.mkdir(parents=True, exist_ok=True)
-        (top / name).write_text(text)
-    for name, target in fixture.get("symlinks", {}).items():
-        (top / name).parent.mkdir(parents=True, exist_ok=True)
-        (top / name).symlink_to(target)
-    for name, target in fixture.get("hardlinks", {}).items():
-        (top / name).hardlink_to(top / target)
-    for name in fixture.get("fifos", ()):
-        os.mkfifo(top / name)
-
-
-@pytest.mark.parametrize("case", path_cases())
-@pytest.mark.req("R-TOOL-06")
-async def test_path_resolves_as_in_the_corpus(case, tmp_path, monkeypatch):
-    if case["op"] not in TOOLS:
-        pytest.skip("no tool does this")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    lay_out(tmp_path, case["base"])
-    lay_out(tmp_path, case["fixture"])
-    places = {"ws": tmp_path / "ws", "root": tmp_path, "home": tmp_path / "home"}
-    path = case["path"]
-    for name, place in places.items():
-        path = path.replace(f"{{{name}}}", str(place))
-    spill = tmp_path / "spill"
-    spill.mkdir()
-    context = Contexts(tmp_path / "ws", spill)()
-    tool, arguments = TOOLS[case["op"]](path)
-    args = tool.parse(arguments)
-    before = {
-        file: file.read_bytes() for file in (tmp_path / "outside").rglob("*") if file.is_file()
-    }
-    match case["expect"]:
-        case "inside":
-            await call(tool, context, **arguments)
-        case "protected":
-            assert (await tool.preview(args, context)).protected
-        case expected:
-            with pytest.raises(ToolError) as caught:
-                await call(tool, context, **arguments)
-            if expected == "outside":
-                assert caught.value.failure is ToolFailure.PERMISSION_DENIED
-    after = {
-        file: file.read_bytes() for file in (tmp_path / "outside").rglob("*") if file.is_file()
-    }
-    assert before == after
-
-
-@pytest.fixture
-def workspace(root):
-    return Workspace(root)
+@pytest.fixture(params=OPENERS)
+def workspace(request, root):
+    return Workspace(root, opener=request.param)
 
 
 def get_refusal(workspace, path, *said, writing=False):
@@ -184,35 +122,6 @@ def test_additional_directories_are_opened_read_only(root, tmp_path):
         workspace.write(f"{tmp_path}/other/file", b"y", expected=digest(b"x"))
 
 
-@pytest.mark.req("R-TOOL-06")
-def test_replacing_directories_with_links_never_opens_an_outside_file(root, tmp_path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "file").write_bytes(b"secret")
-    (root / "real").mkdir()
-    (root / "real" / "file").write_bytes(b"x")
-    (root / "link").symlink_to("../out")
-    workspace = Workspace(root)
-    stop = threading.Event()
-
-    def swap():
-        while not stop.is_set():
-            for source in ("real", "link"):
-                (root / source).rename(root / "place")
-                (root / "place").rename(root / source)
-
-    swapper = threading.Thread(target=swap)
-    swapper.start()
-    seen = set()
-    try:
-        for _ in range(1_500):
-            with contextlib.suppress(ToolError):
-                seen.add(workspace.read("place/file", limit=99))
-    finally:
-        stop.set()
-        swapper.join()
-    assert seen <= {b"x"}
-
-
 @pytest.mark.req("R-TOOL-02")
 def test_missing_file_error_suggests_similar_names(workspace, root):
     (root / "src").mkdir()
@@ -307,3 +216,85 @@ def test_protected_path_is_recognized_behind_a_link(workspace, root):
     (root / ".git").mkdir()
     (root / "innocent").symlink_to(".git")
     assert is_protected(workspace.locate("innocent/config"))
+
+
+def replace_root(root, kind):
+    """Move the workspace away, and put something else in its place."""
+    moved = root.rename(root.with_name("moved"))
+    match kind:
+        case "link":
+            root.symlink_to("elsewhere")
+            root.with_name("elsewhere").mkdir()
+            (root / "file").write_bytes(b"other")
+        case "directory":
+            root.mkdir()
+            (root / "file").write_bytes(b"other")
+    return moved
+
+
+@pytest.mark.parametrize("kind", ["nothing", "link", "directory"])
+@pytest.mark.req("R-TOOL-06")
+def test_file_tools_stay_in_a_workspace_that_is_renamed(workspace, root, kind):
+    (root / "file").write_bytes(b"x")
+    (root / "a").mkdir()
+    moved = replace_root(root, kind)
+    for path in ("file", f"{root}/file", "a/../file"):
+        assert workspace.read(path, limit=9) == b"x"
+    workspace.write("a/new", b"y", expected=ABSENT)
+    assert (moved / "a/new").read_bytes() == b"y"
+    assert [entry.name for entry in workspace.entries(".")] == ["a", "file"]
+
+
+@pytest.mark.parametrize("kind", ["nothing", "link", "directory"])
+@pytest.mark.req("R-TOOL-06")
+def test_no_command_starts_in_a_workspace_that_is_not_in_its_place(workspace, root, kind):
+    assert os.path.samestat(os.fstat(workspace.root_descriptor()), root.stat())
+    replace_root(root, kind)
+    with pytest.raises(ToolError, match=r"is not at this path any more.*put it back"):
+        workspace.root_descriptor()
+
+
+@pytest.mark.req("R-TOOL-06")
+def test_deleted_workspace_is_named_as_the_problem(workspace, root):
+    root.rmdir()
+    for work in (
+        lambda: workspace.read("file", limit=9),
+        lambda: workspace.write("a/file", b"x", expected=ABSENT),
+        lambda: workspace.entries("."),
+        workspace.root_descriptor,
+    ):
+        with pytest.raises(
+            ToolError, match=f"`{root}`, which was opened at the start, was deleted"
+        ):
+            work()
+
+
+@pytest.mark.parametrize("opener", OPENERS)
+@pytest.mark.req("R-TOOL-06")
+def test_additional_directory_is_the_one_of_the_start(opener, root, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "file").write_bytes(b"x")
+    workspace = Workspace(root, (other,), opener=opener)
+    replace_root(other, "directory")
+    assert workspace.read(f"{other}/file", limit=9) == b"x"
+    shutil.rmtree(tmp_path / "moved")
+    with pytest.raises(ToolError, match=f"`{other}`, which was opened at the start, was deleted"):
+        workspace.read(f"{other}/file", limit=9)
+
+
+@pytest.mark.req("R-TOOL-06")
+def test_directory_that_leaves_the_workspace_during_a_call_is_walked_again(root, tmp_path):
+    (root / "a/b").mkdir(parents=True)
+    (root / "a/b/file").write_bytes(b"x")
+    moves = []
+
+    def open_and_move(path, directory):
+        opened = open_by_components(path, directory)
+        if not moves:
+            moves.append((root / "a").rename(tmp_path / "moved"))
+        return opened
+
+    workspace = Workspace(root, opener=open_and_move)
+    with pytest.raises(ToolError, match="`a/b/file` does not exist"):
+        workspace.read("a/b/file", limit=9)

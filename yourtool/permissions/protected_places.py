@@ -1,16 +1,19 @@
 """Protected places, where every write needs an approval: files that programs run or load by name.
 
 Names are compared after NFKC normalisation, case folding and removal of invisible characters. On
-every platform they are compared like on file systems that ignore case, trailing dots and streams.
+every platform they are compared like on file systems that ignore case, trailing dots and streams,
+separate names with backslashes, and have short names such as `git~1`, as git's own checks do:
+https://github.com/git/git/blob/v2.47.0/path.c (`is_ntfs_dotgit`, `is_ntfs_dot_generic`).
 """
 
 import itertools
+import re
 import unicodedata
 
 _PROTECTED_NAMES = frozenset(
     {
         # version control
-        ".git", ".gitmodules", ".gitattributes", ".gitconfig", "git~1", ".hg", ".svn", ".jj",
+        ".git", ".gitmodules", ".gitattributes", ".gitconfig", ".hg", ".svn", ".jj",
         # hooks and continuous integration
         ".husky", ".githooks", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml",
         ".circleci", ".ci", ".gitlab-ci.yml", ".travis.yml", ".drone.yml", "jenkinsfile",
@@ -44,6 +47,8 @@ _PROTECTED_PAIRS = frozenset(
         (".config", "systemd"), (".config", "git"),
     }
 )  # fmt: skip
+_SHORT_NAME = re.compile(r"gi[^~]{0,6}~[0-9]+")
+"""The short names of `.git`, `.gitmodules`, `.gitattributes`, also those that contain a hash."""
 _GIT_FILES = frozenset({"head", "config", "packed-refs", "config.worktree"})
 
 
@@ -53,8 +58,9 @@ def is_protected(path: str) -> bool:
     `path` is relative to the workspace, with links resolved; absolute paths are compared by the
     same names.
     """
-    names = tuple(folded_name(name) for name in path.split("/") if name not in ("", "."))
-    if any(name in _PROTECTED_NAMES for name in names):
+    parts = path.replace("\\", "/").split("/")
+    names = tuple(folded_name(name) for name in parts if name not in ("", "."))
+    if any(name in _PROTECTED_NAMES or _SHORT_NAME.fullmatch(name) for name in names):
         return True
     if any(pair in _PROTECTED_PAIRS for pair in itertools.pairwise(names)):
         return True

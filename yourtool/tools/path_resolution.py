@@ -1,14 +1,15 @@
 """Path resolution that never lets the kernel follow a symbolic link.
 
-Components are opened one at a time from a descriptor of the root. Links are read and resolved here,
-so a path cannot lead outside, even if directories are replaced with links at the same time. `..`
-returns to the directory that was opened on the way down.
+A path without links is opened at once from a descriptor of the root. Otherwise its components are
+opened one at a time; links are read and resolved here, so a path cannot lead outside, even if
+directories are replaced with links at the same time. `..` returns to the directory that was opened
+on the way down.
 """
 
 import errno
 import os
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,9 +18,7 @@ from msgspec import Struct
 
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.own_directories import Identity, identity
-
-DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Flags that open a directory during a walk."""
+from yourtool.tools.directory_opening import DIRECTORY, DirectoryOpener
 
 _MAX_LINKS = 40
 _MAX_PATH_BYTES = 4096
@@ -52,6 +51,17 @@ class Root(Struct, frozen=True):
         trail = (*above, identity(os.fstat(descriptor)))
         return cls(real, path.absolute(), descriptor, trail)
 
+    def is_deleted(self) -> bool:
+        """Whether the directory that was opened was deleted, also after a rename."""
+        return os.fstat(self.descriptor).st_nlink == 0
+
+    def is_in_place(self) -> bool:
+        """Whether `path` still leads to the directory that was opened."""
+        try:
+            return identity(os.lstat(self.path)) == self.trail[-1]
+        except OSError:
+            return False
+
 
 class ResolvedPath(Struct, frozen=True):
     """The target of a path; valid until the walk is closed."""
@@ -77,7 +87,9 @@ class ResolvedPath(Struct, frozen=True):
 
 
 @contextmanager
-def walk(path: str, roots: tuple[Root, ...]) -> Generator[ResolvedPath, None, None]:
+def walk(
+    path: str, roots: tuple[Root, ...], open_directory: DirectoryOpener
+) -> Generator[ResolvedPath, None, None]:
     """Resolve `path`; relative paths start at the first root.
 
     Raises:
@@ -85,7 +97,8 @@ def walk(path: str, roots: tuple[Root, ...]) -> Generator[ResolvedPath, None, No
     """
     root, parts = _find_root(path, roots)
     with ExitStack() as opened, translate_os_errors(path, "reached"):
-        yield _Walk(path, root, opened).resolve(parts)
+        place = _open_direct(root, parts, open_directory, opened)
+        yield place or _Walk(path, root, open_directory, opened).resolve(parts)
 
 
 @contextmanager
@@ -170,12 +183,52 @@ def _find_root(path: str, roots: tuple[Root, ...]) -> tuple[Root, list[str]]:
     raise outside_error(path, roots[0].path, "is outside the workspace")
 
 
+def _open_direct(
+    root: Root, parts: list[str], open_directory: DirectoryOpener, opened: ExitStack
+) -> ResolvedPath | None:
+    """Return the target of a path without links in an existing directory; None for other paths."""
+    names = tuple(part for part in parts if part not in ("", "."))
+    if len(names) < 2 or ".." in names or parts[-1] in ("", "."):
+        return None  # there is nothing to open at once
+    try:
+        parent = open_directory("/".join(names[:-1]), root.descriptor)
+        opened.callback(os.close, parent)
+        trail = (*root.trail, *_identities_below(root, parent, len(names) - 1))
+    except OSError:
+        return None
+    try:
+        status = os.stat(names[-1], dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return ResolvedPath(root, parent, names, missing=names[-1:], trail=trail)
+    if stat.S_ISLNK(status.st_mode):
+        return None
+    links = 1 if stat.S_ISDIR(status.st_mode) else status.st_nlink
+    trail = (*trail, identity(status))
+    return ResolvedPath(root, parent, names, mode=status.st_mode, link_count=links, trail=trail)
+
+
+def _identities_below(root: Root, descriptor: int, depth: int) -> Iterator[Identity]:
+    """Yield the directories from below the root to a directory `depth` levels below it.
+
+    Raises:
+        OSError: it is not that far below the root, because a directory was moved meanwhile.
+    """
+    above = [identity(os.stat("../" * up, dir_fd=descriptor)) for up in range(1, depth + 1)]
+    if above[-1] != root.trail[-1]:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+    yield from above[-2::-1]
+    yield identity(os.fstat(descriptor))
+
+
 class _Walk:
     """The state of a walk: the names so far, and descriptors of the existing directories."""
 
-    def __init__(self, path: str, root: Root, opened: ExitStack) -> None:
+    def __init__(
+        self, path: str, root: Root, open_directory: DirectoryOpener, opened: ExitStack
+    ) -> None:
         self._path = path
         self._root = root
+        self._open_directory = open_directory
         self._opened = opened
         self._names: list[str] = []
         self._chain = [root.descriptor]
@@ -228,7 +281,7 @@ class _Walk:
                 if stat.S_ISLNK(mode):
                     return self._follow_link(os.readlink(name, dir_fd=self._chain[-1]))
                 if stat.S_ISDIR(mode):
-                    descriptor = os.open(name, DIRECTORY, dir_fd=self._chain[-1])
+                    descriptor = self._open_directory(name, self._chain[-1])
                     self._opened.callback(os.close, descriptor)
                     self._chain.append(descriptor)
                     self._trail.append(identity(os.fstat(descriptor)))

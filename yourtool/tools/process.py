@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from yourtool.environment import CALL
 from yourtool.guardian import GRACE_SECONDS
+from yourtool.tools.directory_opening import child_directory
 from yourtool.tools.output import CommandOutput
 
 _MAX_LIVE_CHARACTERS = 64_000
@@ -35,6 +36,8 @@ class ShellCommand(Struct, frozen=True):
     arguments: tuple[str, ...]
     directory: Path
     environment: Mapping[str, str]
+    opened_directory: int | None = None
+    """The working directory as a descriptor, which decides if it is not at its path any more."""
     descriptors: tuple[int, ...] = ()
     """Open files that the process inherits."""
     is_contained: bool = False
@@ -96,7 +99,7 @@ async def run_process(
             stdin=DEVNULL,
             stdout=writing,
             stderr=writing,
-            cwd=command.directory,
+            cwd=_find_entrance(command),
             env={**command.environment, CALL: marker},
             start_new_session=True,
             pass_fds=command.descriptors,
@@ -119,6 +122,12 @@ async def run_process(
         ending = _finish(process, _Call(marker, spared, grace), pump, ended)
         await asyncio.shield(asyncio.ensure_future(ending))
     return ProcessExit(process.returncode if in_time else None, time.monotonic() - started)
+
+
+def _find_entrance(command: ShellCommand) -> str | Path:
+    if command.opened_directory is None:
+        return command.directory
+    return child_directory(command.opened_directory, command.directory)
 
 
 class _Call(Struct, frozen=True):

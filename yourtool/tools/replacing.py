@@ -12,7 +12,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from yourtool.errors import ToolError
-from yourtool.tools.path_resolution import DIRECTORY
+from yourtool.tools.directory_opening import DIRECTORY
 
 ABSENT = "absent"
 """Used in place of a digest for a missing file."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from yourtool.tools.directory_opening import child_directory
 from yourtool.tools.directory_walk import Folder
 from yourtool.tools.process_group import Processes
 
@@ -89,10 +90,9 @@ class Ripgrep:
             *("-e", expression, "--"),
             *(f"./{path}" for path in paths),
         ]
+        entrance = child_directory(self._start.descriptor, self._directory)
         try:
-            process = processes.start(
-                command, stdin=subprocess.DEVNULL, cwd=self._directory, env={}
-            )
+            process = processes.start(command, stdin=subprocess.DEVNULL, cwd=entrance, env={})
         except BrokenPipeError:
             raise
         except OSError:  # the list is too long, or the program is gone

@@ -17,6 +17,7 @@ from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.output import CommandOutput
 from yourtool.tools.process import LiveText, ProcessExit, ShellCommand, run_process
 from yourtool.tools.sandbox.blocks import find_block
+from yourtool.tools.workspace import Workspace
 
 MAX_TIMEOUT_SECONDS = 590
 """Less than the timeout of the tool call, so that a timed-out command still returns its output."""
@@ -84,27 +85,30 @@ async def _run_enclosed(
     line: str, context: ToolContext, output: CommandOutput, seconds: float
 ) -> tuple[ProcessExit, Sequence[str]]:
     """Run a command line in the sandbox, if there is one; also return the refused hosts."""
-    command = _build_command(line, context.workspace.root)
+    command = _build_command(line, context.workspace)
     if context.sandbox is None:
         return await _run(command, output, seconds), ()
     async with context.sandbox.enclose(command) as enclosed:
         return await _run(enclosed.command, output, seconds), enclosed.refused_hosts
 
 
-async def run_command_line(line: str, workspace: Path, output: CommandOutput) -> ProcessExit:
+async def run_command_line(line: str, workspace: Workspace, output: CommandOutput) -> ProcessExit:
     """Run a command line of the user in a workspace, without a sandbox and without API keys.
 
     Raises:
-        ToolError: it could not be started.
+        ToolError: it could not be started, or the workspace is not at its path any more.
     """
     return await _run(_build_command(line, workspace), output, None)
 
 
-def _build_command(line: str, workspace: Path) -> ShellCommand:
+def _build_command(line: str, workspace: Workspace) -> ShellCommand:
     if "\0" in line:
         raise ToolError("the command contains a NUL character; remove it")
     return ShellCommand(
-        (*_interpreter(), line), workspace, command_environment(os.environ, workspace)
+        (*_interpreter(), line),
+        workspace.root,
+        command_environment(os.environ, workspace.root),
+        opened_directory=workspace.root_descriptor(),
     )
 
 

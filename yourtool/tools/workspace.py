@@ -18,6 +18,7 @@ from msgspec import Struct
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.credential_files import find_linked_files, is_credential_file
 from yourtool.permissions.own_directories import Identity, OwnDirectories, OwnFiles, identity
+from yourtool.tools.directory_opening import DirectoryOpener, system_opener
 from yourtool.tools.path_resolution import (
     ResolvedPath,
     Root,
@@ -63,13 +64,23 @@ class DirectoryEntry(Struct, frozen=True):
 class Workspace:
     """A writable root directory and further read-only roots.
 
-    Each root is resolved once and stays open.
+    Each root is resolved once and stays open: these directories are meant, even if they are renamed
+    or others take their paths.
     """
 
     def __init__(
-        self, root: Path, readable: tuple[Path, ...] = (), own_directories: Iterable[Path] = ()
+        self,
+        root: Path,
+        readable: tuple[Path, ...] = (),
+        own_directories: Iterable[Path] = (),
+        *,
+        opener: DirectoryOpener | None = None,
     ) -> None:
-        """`own_directories`: the program's directories, which are always inaccessible."""
+        """`own_directories`: the program's directories, which are always inaccessible.
+
+        `opener`: how directories are opened; None: the best way of this system.
+        """
+        self._opener = opener or system_opener()
         self._roots = tuple(Root.open(path) for path in (root, *readable))
         self._own = OwnDirectories(own_directories)
         self.root = self._roots[0].path
@@ -79,6 +90,19 @@ class Workspace:
         self._locks: weakref.WeakValueDictionary[str, asyncio.Lock] = weakref.WeakValueDictionary()
         for opened in self._roots:
             weakref.finalize(self, os.close, opened.descriptor)
+
+    def root_descriptor(self) -> int:
+        """Return the open root, where a command starts; it is valid as long as the workspace.
+
+        Raises:
+            ToolError: another directory, or none, is at its path. Rules, questions and the sandbox
+                mean the path, so no command may run.
+        """
+        root = self._roots[0]
+        if not root.is_in_place():
+            problem = "was deleted" if root.is_deleted() else "is not at this path any more"
+            raise _gone_error(root.path, problem)
+        return root.descriptor
 
     def check(self, path: str, *, writing: bool = False) -> None:
         """Check that `path` is inside the workspace; it need not exist.
@@ -261,13 +285,22 @@ class Workspace:
 
     @contextmanager
     def _resolve(self, path: str, *, writing: bool = False) -> Generator[ResolvedPath, None, None]:
-        with walk(path, self._roots) as place:
+        with walk(path, self._roots, self._opener) as place:
+            if (place.mode is None or not place.parts) and place.root.is_deleted():
+                raise _gone_error(place.root.path, "was deleted")
             roots = (root.trail[-1] for root in self._roots)
             if self.own_files().covers(place.trail, roots, place.missing):
                 raise _own_place_error(path)
             if writing and place.root is not self._roots[0]:
                 raise outside_error(path, self.root, "may be read but not changed")
             yield place
+
+
+def _gone_error(path: Path, problem: str) -> ToolError:
+    return ToolError(
+        f"the directory `{path}`, which was opened at the start, {problem}. Tell the user to put it"
+        " back, or to start `yourtool` again in the directory that they want to work in."
+    )
 
 
 def _own_place_error(path: str) -> ToolError:

@@ -56,7 +56,7 @@ class UserShell:
         shown = await asyncio.to_thread(mask.text, command)
         printed: asyncio.Queue[str | None] = asyncio.Queue()
         output = CommandOutput(self.env.spill, LiveText(printed.put_nowait), mask)
-        running = asyncio.create_task(run_command_line(command, self.env.workspace.root, output))
+        running = asyncio.create_task(run_command_line(command, self.env.workspace, output))
         running.add_done_callback(lambda _: printed.put_nowait(None))
         try:
             yield ShellStarted(message_id=message_id, command=shown, shared=shared)
