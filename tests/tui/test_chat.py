@@ -340,6 +340,18 @@ async def test_esc_before_the_reply_gives_the_prompt_and_its_attachments_back(ho
         assert session.sent[1][0] == TextBlock("fix the tset!")
 
 
+async def test_prompt_of_a_turn_that_the_exit_stops_is_no_draft_of_the_next_run(home, tmp_path):
+    waiting = [turn_start("hello"), default_route(), asyncio.Event()]
+    session = FakeSession(waiting, HELLO, workspace=tmp_path / "work")
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "fix the tset")
+        await app.action_quit()
+        assert type(session.state.facts[-1]) is TurnCancelled
+        assert app.chat.prompt.text == ""
+
+
 async def test_esc_does_not_replace_text_typed_after_sending(home, tmp_path):
     waiting = [turn_start("hello"), default_route(), asyncio.Event()]
     session = FakeSession(waiting, HELLO, workspace=tmp_path / "work")

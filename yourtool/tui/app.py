@@ -298,7 +298,7 @@ class YourtoolApp(FirstScreenApp):
         """Stop the turn, and close the session and the runtime."""
         chat = self.chat
         chat.input.stash_queue(chat.prompt.draft)
-        chat.runner.stop()
+        chat.runner.close()
         self._editing.stop()
         if (opening := chat.opening) is not None:
             opening.cancel()

@@ -89,20 +89,15 @@ class TurnDisplay(Protocol):
 class TurnRunner:
     """The session with its running turn and its queue; the only consumer of a turn's events."""
 
-    def __init__(
-        self,
-        display: TurnDisplay,
-        attachments: PendingAttachments,
-    ) -> None:
+    def __init__(self, display: TurnDisplay, attachments: PendingAttachments) -> None:
         self.session: Session | None = None
         self.queue = MessageQueue()
         self.is_running = False
-        """Whether a turn runs."""
         self.is_stopping = False
         """Whether the user stopped the running turn."""
         self._display = display
         self._attachments = attachments
-        self._command_running = False
+        self._command_running = self._closes = False
         self._turn_ended = asyncio.Event()
         self._turn_ended.set()
 
@@ -265,6 +260,11 @@ class TurnRunner:
             self.is_stopping = True
             self._display.refresh_status()
 
+    def close(self) -> None:
+        """Stop the running turn at the exit; its session has the prompt, the next does not."""
+        self._closes = True
+        self.stop()
+
     async def wait_for_turn(self) -> None:
         """Wait until the running turn has ended, successfully or not."""
         await self._turn_ended.wait()
@@ -298,8 +298,8 @@ class TurnRunner:
                     has_reply = has_reply or isinstance(event, _REPLY_EVENTS)
                     reason = _stop_reason(event) or reason
                     show(event)
-                    if isinstance(event, TurnCancelled) and is_accepted and not has_reply:
-                        self._give_back(draft)
+                    if isinstance(event, TurnCancelled) and is_accepted:
+                        self._give_back(None if has_reply or self._closes else draft)
                     if slices.is_over:
                         await slices.pause()
         except YourtoolError as error:

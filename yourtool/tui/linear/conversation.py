@@ -84,7 +84,7 @@ class Conversation:
                 self.submit(first_prompt)
             self._prompt()
             await self.closed.wait()
-            self.runner.stop()
+            self.runner.close()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.runner.wait_for_turn(), _STOP_SECONDS)
         finally:
