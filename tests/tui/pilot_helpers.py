@@ -28,15 +28,15 @@ async def settle(pilot: Pilot) -> None:
         await paint(pilot)
         await asyncio.sleep(FRAME / 4)
         while not _is_at_rest(loop) and loop.time() < deadline:
-            await asyncio.sleep(0.001 if _threads_work() else 0)
+            await asyncio.sleep(0.001 if threads_work() else 0)
 
 
 def _is_at_rest(loop: asyncio.AbstractEventLoop) -> bool:
     is_due = any(timer.when() <= loop.time() for timer in loop._scheduled[:1])
-    return not (loop._ready or is_due or _threads_work())
+    return not (loop._ready or is_due or threads_work())
 
 
-def _threads_work() -> bool:
+def threads_work() -> bool:
     """Whether a thread of a pool has something to do, or has not delivered its result."""
     frames = sys._current_frames()
     return any(
@@ -52,11 +52,15 @@ async def paint(pilot: Pilot) -> None:
     pilot.app.screen._on_timer_update()
 
 
+def build_key(key: str) -> events.Key:
+    """Return the event of a character or a key with a name."""
+    name = _character_to_key(key) if len(key) == 1 and not key.isalnum() else key
+    return events.Key(name, key if len(key) == 1 else _CHARACTERS.get(key))
+
+
 def send_key(pilot: Pilot, key: str) -> None:
     """Press a key without waiting until it is handled."""
-    name = _character_to_key(key) if len(key) == 1 and not key.isalnum() else key
-    character = key if len(key) == 1 else _CHARACTERS.get(key)
-    pressed = events.Key(name, character)
+    pressed = build_key(key)
     pressed.set_sender(pilot.app)
     pilot.app._driver.send_message(pressed)
 

@@ -1119,3 +1119,63 @@ async def test_content_of_a_file_is_changed_in_the_editor(home, clock, tmp_path,
         await until(pilot, lambda: asked.decision is not None)
         assert asked.decision.edited_input == {"content": "two\n"}
         await until(pilot, lambda: not (app._editing.is_running or app.chat.runner.is_running))
+
+
+@pytest.mark.parametrize("typed", ["now add tests", "nothing else"])
+@pytest.mark.req("T20")
+async def test_message_that_begins_before_the_question_was_seen_is_no_note(home, clock, typed):
+    asked = Ask(approval_request())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock, quiet=False)
+        await wait(pilot, clock, 0.7)
+        await burst(pilot, *("space" if char == " " else char for char in typed), "enter")
+        await wait(pilot, clock, 1)
+        assert asked.decision is None
+        assert [draft.text for draft in app.chat.runner.queue.drafts] == [typed]
+
+
+@pytest.mark.req("T20")
+async def test_letter_after_a_short_pause_in_typing_waits_for_a_slow_second_key(home, clock):
+    asked = Ask(approval_request())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await press(pilot, "x", "y", "backspace", "backspace")
+        await wait(pilot, clock, 0.6)
+        await press(pilot, "a")
+        await wait(pilot, clock, 0.6)
+        assert asked.decision is None
+        await press(pilot, "d")
+        assert app.chat.prompt.text == "ad"
+
+
+@pytest.mark.req("T20")
+async def test_tab_before_the_question_was_seen_moves_the_focus_after_a_pause(home, clock):
+    asked = Ask(approval_request())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        panel = await ask(pilot, clock, quiet=False)
+        await wait(pilot, clock, 0.7)
+        await press(pilot, "tab", "up", "up", "enter")
+        await wait(pilot, clock, 0.3)
+        assert asked.decision is None
+        assert app.focused is not panel
+
+
+@pytest.mark.parametrize(("typed", "left"), [("nnot this", "not this"), ("now", "now")])
+async def test_note_of_a_question_that_ends_is_in_the_prompt(home, clock, typed, left):
+    app = asking(home, clock)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        panel = app.chat.approval_prompt
+        answer = asyncio.create_task(app.chat.confirm(approval_request()))
+        await until(pilot, lambda: panel.confirmation is not None)
+        await settle(pilot)
+        await wait(pilot, clock, 1)
+        await burst(pilot, *("space" if char == " " else char for char in typed))
+        answer.cancel()
+        await until(pilot, lambda: panel.confirmation is None)
+        await settle(pilot)
+        assert app.chat.prompt.text == left
+        assert app.focused is app.chat.prompt

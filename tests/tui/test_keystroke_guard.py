@@ -2,7 +2,13 @@ import random
 
 import pytest
 
-from yourtool.tui.keystroke_guard import HOLD_SECONDS, QUIET_SECONDS, KeystrokeGuard
+from yourtool.tui.keystroke_guard import (
+    HOLD_SECONDS,
+    QUIET_SECONDS,
+    SEEN_SECONDS,
+    UNSEEN_HOLD_SECONDS,
+    KeystrokeGuard,
+)
 
 LETTERS = "aswdn"
 TEXTS = [
@@ -45,6 +51,7 @@ class Desk:
         self.answering.mark_keystroke()
         held = self.answering.held_letter
         if not self.listening:
+            self.answering.mark_typing()
             self.prompt = "" if key == "\n" else self.prompt + key
         elif held is None and key in LETTERS:
             self.answering.hold_letter(key)
@@ -95,9 +102,25 @@ def test_first_letter_after_a_pause_is_not_an_answer():
 def test_single_letter_answers_once():
     desk = Desk()
     desk.ask()
+    desk.pass_time(SEEN_SECONDS + 0.1)
+    desk.press("a")
+    desk.pass_time(HOLD_SECONDS + 0.1)
+    assert desk.answers == ["a"]
+
+
+def test_letter_waits_longer_for_another_key_before_the_user_looked_at_the_screen():
+    desk = Desk()
+    desk.ask()
     desk.pass_time(QUIET_SECONDS + 0.1)
     desk.press("a")
     desk.pass_time(HOLD_SECONDS + 0.1)
+    assert desk.answers == []
+    desk.press("d")
+    assert desk.prompt == "ad"
+    desk.prompt = ""
+    desk.pass_time(QUIET_SECONDS + 0.1)
+    desk.press("a")
+    desk.pass_time(UNSEEN_HOLD_SECONDS + 0.1)
     assert desk.answers == ["a"]
 
 

@@ -9,11 +9,14 @@ from textual.app import App
 from tests.tui.fakes import FakeSession, TakeMessages, turn, turn_start
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from tests.tui.test_chat import app_of
+from yourtool.agent.commands.base import Choice, Choose, CommandResults
 from yourtool.events.sessions import SessionModelSelected
 from yourtool.events.turns import TurnCompleted
 from yourtool.messages.blocks import TextBlock
 from yourtool.tui.drafts import Draft
 from yourtool.tui.message_queue import MessageQueue, QueuedMessage
+from yourtool.tui.screens.command_results import show_result
+from yourtool.tui.screens.picker import Picker
 from yourtool.tui.widgets.queue import QueueList
 
 KEYS = "Up edits, Ctrl+X more"
@@ -274,3 +277,31 @@ async def test_change_of_the_model_behind_a_message_applies_after_it(busy):
         kinds = [type(fact) for fact in busy.session.state.facts]
         changes = [kind for kind in kinds if kind in (TurnCompleted, SessionModelSelected)]
         assert changes == [TurnCompleted, TurnCompleted, SessionModelSelected, TurnCompleted]
+
+
+@pytest.mark.parametrize("is_late", [True, False])
+async def test_list_that_opens_by_itself_leaves_the_text_to_the_prompt(tmp_path, is_late):
+    chosen: list[str] = []
+
+    async def choose(value: str) -> CommandResults:
+        chosen.append(value)
+        return
+        yield
+
+    app, _ = app_of(tmp_path, FakeSession(turn("hello", "Hello."), workspace=tmp_path))
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        app.chat.runner.is_command_late = is_late
+        rows = (Choice("a", "add"), Choice("b", "be"))
+        shown = app.run_worker(show_result(app.chat, Choose("Words", rows, choose)))
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await settle(pilot)
+        if is_late:
+            await press(pilot, "enter")
+        await press(pilot, *"be")
+        assert app.chat.prompt.text == ("be" if is_late else "")
+        assert isinstance(app.screen, Picker) is not is_late
+        if not is_late:
+            await press(pilot, "enter")
+        await shown.wait()
+        assert chosen == ([] if is_late else ["b"])

@@ -85,6 +85,20 @@ async def test_recalled_prompt_is_sent_unchanged(app, session):
         assert app.chat.prompt.text == "x"
 
 
+async def test_up_passes_a_recalled_command_instead_of_its_suggestions(app, session):
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        for text in ("one", "/model"):
+            app.chat.input.add_to_history(Draft(text))
+        await burst(pilot, "up")
+        assert app.chat.prompt.text == "/model"
+        await burst(pilot, "up")
+        assert app.chat.prompt.text == "one"
+        await burst(pilot, "enter")
+        await all_sent(pilot)
+        assert session.sent == ["one"]
+
+
 async def test_command_finishes_before_later_keys(app, session):
     async with app.run_test() as pilot:
         await settle(pilot)

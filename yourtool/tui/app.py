@@ -31,6 +31,7 @@ from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import choose_first_session, run_command, show_result
 from yourtool.tui.screens.draft_editing import DraftEditing
 from yourtool.tui.screens.key_inspector import KeyInspector
+from yourtool.tui.screens.picker import Picker
 from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.session_status import TitleChanged
 from yourtool.tui.screens.sessions import (
@@ -208,7 +209,7 @@ class YourtoolApp(FirstScreenApp):
             if isinstance(self.screen, KeyInspector) and isinstance(event, events.Key):
                 self.screen.show_key(event)
                 return
-            if isinstance(self.screen, ReportScreen) and self._starts_text(event):
+            if isinstance(self.screen, ReportScreen | Picker) and self._starts_text(event):
                 self.screen.dismiss()
                 self._type(event)
                 return
@@ -239,7 +240,9 @@ class YourtoolApp(FirstScreenApp):
         self._type(event)
 
     def _starts_text(self, event: events.Key | events.Paste) -> bool:
-        """Whether a key in a report is text for the prompt."""
+        """Whether a key in a report, or in a list that opened by itself, is text for the prompt."""
+        if isinstance(self.screen, Picker) and not self.screen.is_unexpected:
+            return False
         if isinstance(event, events.Paste):
             return True
         return event.is_printable and event.key not in self.screen.active_bindings

@@ -3,14 +3,28 @@
 Three rules apply when an approval prompt appears while the user types. It accepts no letters while
 the prompt contains text. Letters count only after it is drawn and after half a second without a
 key. A letter counts only if no other key follows immediately, so that the first letter of a
-sentence goes to the prompt.
+sentence goes to the prompt. Before the user had a second to look at the screen, such as between two
+messages, a letter has to wait longer for another key.
 """
 
 from collections.abc import Callable
 from math import inf
 
+from textual import events
+
 QUIET_SECONDS = 0.5
+SEEN_SECONDS = 1.0
+"""Time without typing after which the user has seen what is on the screen."""
 HOLD_SECONDS = 0.4
+UNSEEN_HOLD_SECONDS = 0.8
+"""Time between two keys of a slow typist."""
+
+
+def is_text(event: events.Key | events.Paste) -> bool:
+    """Whether a key or a paste is part of typing a text."""
+    if isinstance(event, events.Paste):
+        return True
+    return event.is_printable or event.key in ("enter", "backspace")
 
 
 class KeystrokeGuard:
@@ -19,9 +33,11 @@ class KeystrokeGuard:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._drawn_at = inf
-        self._last_key_at = -inf
+        self._last_key_at = self._typed_at = -inf
         self._held: str | None = None
-        self._held_at = inf
+        self._accept_at = inf
+        self.was_seen = False
+        """Whether the approval prompt was seen before the last key."""
 
     def reset(self) -> None:
         """Start over for another approval prompt that is not drawn yet."""
@@ -33,7 +49,13 @@ class KeystrokeGuard:
 
     def mark_keystroke(self) -> None:
         """Record a key press or paste, whichever widget received it."""
-        self._last_key_at = self._clock()
+        now = self._clock()
+        self.was_seen = now >= max(self._drawn_at, self._typed_at) + SEEN_SECONDS
+        self._last_key_at = now
+
+    def mark_typing(self) -> None:
+        """Record that the last key was text for the prompt."""
+        self._typed_at = self._last_key_at
 
     @property
     def seconds_until_ready(self) -> float:
@@ -47,7 +69,8 @@ class KeystrokeGuard:
 
     def hold_letter(self, letter: str) -> None:
         """Delay a letter, which is the answer unless another key follows immediately."""
-        self._held, self._held_at = letter, self._clock()
+        seconds = HOLD_SECONDS if self.was_seen else UNSEEN_HOLD_SECONDS
+        self._held, self._accept_at = letter, self._clock() + seconds
 
     @property
     def held_letter(self) -> str | None:
@@ -61,7 +84,7 @@ class KeystrokeGuard:
 
     def accept_letter(self) -> str | None:
         """Return and clear the delayed letter once its delay has passed."""
-        if self._held is None or self._clock() < self._held_at + HOLD_SECONDS:
+        if self._held is None or self._clock() < self._accept_at:
             return None
         letter, self._held = self._held, None
         return letter

@@ -95,6 +95,8 @@ class TurnRunner:
         self.is_running = False
         self.is_stopping = False
         """Whether the user stopped the running turn."""
+        self.is_command_late = False
+        """Whether the running command waited, so that the user may be typing something else."""
         self._display = display
         self._attachments = attachments
         self._command_running = self._closes = False
@@ -181,7 +183,7 @@ class TurnRunner:
         draft = self.queue.pop()
         assert draft is not None, "the queue has a message"
         if isinstance(parsed, Invocation):
-            self._start_command(parsed, draft)
+            self._start_command(parsed, draft, is_late=True)
         else:
             self._send(draft)
         self._display.refresh_status()
@@ -315,8 +317,10 @@ class TurnRunner:
 
     # ── commands ────────────────────────────────────────────────────────────────────────────────
 
-    def _start_command(self, invocation: Invocation, draft: Draft) -> None:
-        self._command_running = True
+    def _start_command(
+        self, invocation: Invocation, draft: Draft, *, is_late: bool = False
+    ) -> None:
+        self._command_running, self.is_command_late = True, is_late
         work = partial(self._run_command, invocation, draft)
         self._display.run_worker(work, group="command")
 

@@ -130,6 +130,7 @@ async def _show_picker(chat: ChatScreen, wanted: Choose) -> None:
         columns=wanted.columns,
         actions=wanted.actions,
     )
+    picker.is_unexpected = chat.runner.is_command_late
     if wanted.preview is not None:
         picker.add_preview(wanted.preview)
     _load_completions(chat)

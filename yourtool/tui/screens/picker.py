@@ -16,6 +16,7 @@ from yourtool.text import printable
 from yourtool.tui.active_keys import bindings, build_hint, join_hints
 from yourtool.tui.choice_filter import ChoiceFilter
 from yourtool.tui.choice_rows import Row, RowFormat, group_choices
+from yourtool.tui.keystroke_guard import SEEN_SECONDS
 from yourtool.tui.screens.dialog import Dialog
 from yourtool.tui.widgets.choice_preview import ChoicePreview
 
@@ -108,6 +109,8 @@ class Picker(Dialog[str | None]):
         """`current` is the value of the row that is highlighted first."""
         super().__init__()
         self.chosen_action: ChoiceAction | None = None
+        self.is_unexpected = False
+        """Whether it opened by itself, and the user has not seen it yet."""
         """The action whose key closed the list; None: the row was chosen."""
         self._actions = actions
         for index, action in enumerate(actions):
@@ -160,7 +163,12 @@ class Picker(Dialog[str | None]):
         keys = join_hints(preview, *labels, self._hint)
         window.border_subtitle = Content(keys or default)
         self.filter.focus()
+        if self.is_unexpected:
+            self.set_timer(SEEN_SECONDS, self._mark_seen)
         self._refresh_options()  # before the width is known, for keys that are typed already
+
+    def _mark_seen(self) -> None:
+        self.is_unexpected = False
 
     def on_resize(self, event: events.Resize) -> None:
         """Truncate the rows to the new width, and let the list fill the height."""
@@ -188,7 +196,7 @@ class Picker(Dialog[str | None]):
     @on(Input.Submitted)
     def choose_highlighted(self) -> None:
         """Return the highlighted choice."""
-        if (choice := self.highlighted) is not None:
+        if (choice := self.highlighted) is not None and not self.is_unexpected:
             self.dismiss(choice.value)
 
     @on(OptionList.OptionSelected)

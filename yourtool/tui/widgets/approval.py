@@ -4,7 +4,8 @@ It does not block the screen: the transcript scrolls, the prompt accepts text an
 stopped. The prompt keeps the focus, and only the letters of the answers reach the approval prompt,
 when `KeystrokeGuard` permits it; with a setting, also Enter and `y`, which allow the call. From an
 empty prompt, Tab moves the focus here, where arrows and Enter work too. A call can be allowed only
-after its last row was on the screen. The letter of a denial with a note opens its field at once.
+after its last row was on the screen. The letter of a denial with a note opens its field at once if
+the request was seen.
 """
 
 import asyncio
@@ -17,11 +18,7 @@ from textual.content import Content
 from textual.widgets import Input
 
 from yourtool.effects import Confirmation, Decision, Verdict
-from yourtool.tui.active_keys import (
-    bindings,
-    get_keys,
-    is_chat_key,
-)
+from yourtool.tui.active_keys import bindings, get_keys, is_chat_key
 from yourtool.tui.approval_hints import WIDE_COLUMNS, Feedback, HintState, explain_key
 from yourtool.tui.approval_text import (
     DENY,
@@ -31,7 +28,7 @@ from yourtool.tui.approval_text import (
     approval_title,
     build_edit,
 )
-from yourtool.tui.keystroke_guard import HOLD_SECONDS, QUIET_SECONDS, KeystrokeGuard
+from yourtool.tui.keystroke_guard import HOLD_SECONDS, QUIET_SECONDS, KeystrokeGuard, is_text
 from yourtool.tui.question_list import QuestionList
 from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.widgets.approval_field import ApprovalField, RuleExamples
@@ -122,8 +119,16 @@ class ApprovalPrompt(Vertical):
         """
         is_ready = self.guard.seconds_until_ready == 0
         self.guard.mark_keystroke()
-        is_covered = self.app.screen is not self.screen or self.has_class("-noting")
-        if self.confirmation is None or is_covered:
+        if self.has_class("-noting"):
+            return False
+        is_consumed = self._handle_key(event, is_ready=is_ready)
+        if not is_consumed and (is_text(event) or self._prompt.text):
+            self.guard.mark_typing()
+        return is_consumed
+
+    def _handle_key(self, event: events.Key | events.Paste, *, is_ready: bool) -> bool:
+        """Handle a key; `is_ready`: whether the last key before it was long enough ago."""
+        if self.confirmation is None or self.app.screen is not self.screen:
             return False
         self._explain(event, is_ready=is_ready)
         is_here = self.screen.focused is self  # `has_focus` is set later
@@ -158,11 +163,11 @@ class ApprovalPrompt(Vertical):
     def focus_when_safe(self) -> None:
         """Move the focus here, for arrows and Enter, unless the prompt contains text to send.
 
-        After a Tab pressed before the request was visible, it moves after a pause without keys.
+        After a Tab pressed before the request was seen, it moves after a pause without keys.
         """
         if self.confirmation is None or self._prompt.text:
             return
-        if not self.guard.is_new:
+        if self.guard.was_seen:
             self._take_focus()
         elif (wait := self.guard.seconds_until_ready) < 60:
             self.set_timer(wait, lambda: self.guard.seconds_until_ready > 0 or self._take_focus())
@@ -218,7 +223,7 @@ class ApprovalPrompt(Vertical):
         """Answer with a typed character, or with Enter, unless another key follows immediately."""
         if not self.options.accepts_letters or (option := self._find_option(typed)) is None:
             return
-        if option.entry is not None and option.entry.opens_at_once:
+        if option.entry is not None and option.entry.opens_at_once and self.guard.was_seen:
             self._choose(option)
             return
         self.guard.hold_letter(typed)
@@ -239,10 +244,7 @@ class ApprovalPrompt(Vertical):
     # ── inside ──────────────────────────────────────────────────────────────────────────────────
 
     async def _mount_children(self) -> None:
-        """Mount the preview and the answers with the first request.
-
-        The first paint does not need them and should not wait for them.
-        """
+        """Mount the preview and the answers with the first request, later than the first paint."""
         field = ApprovalField(examples := RuleExamples())
         await self.mount(PreviewPane(), RemainingRows(), ApprovalOptions(), field, examples)
 
@@ -305,6 +307,7 @@ class ApprovalPrompt(Vertical):
     def _answer(self, decision: Decision) -> None:
         self._questions.answer(decision)
         self._disarm()
+        self.field.take_note()
 
     def _take_focus(self) -> None:
         if self._prompt.text:
@@ -335,10 +338,7 @@ class ApprovalPrompt(Vertical):
             self.screen.set_focus(self._prompt)
 
     def _explain(self, event: events.Key | events.Paste, *, is_ready: bool) -> None:
-        """Explain a key that looks like an answer and answers nothing, until the next key.
-
-        `is_ready`: whether the last key before it was long enough ago.
-        """
+        """Explain a key that looks like an answer and answers nothing, until the next key."""
         self._feedback = None
         if isinstance(event, events.Key) and not self._prompt.text:
             typed = ENTER if event.key == "enter" else event.character or ""
@@ -351,7 +351,8 @@ class ApprovalPrompt(Vertical):
         self._disarm()
         self.guard.reset()
         self._feedback = None
-        self.field.forget_note()
+        if (note := self.field.take_note()) and not self._prompt.text:  # for a withdrawn request
+            self._prompt.insert_text(note)
         self.remove_class("-expanded")
         self.set_class(self.confirmation is not None, "-open")
         if (question := self.confirmation) is None:
@@ -379,8 +380,7 @@ class ApprovalPrompt(Vertical):
 
     def _update_hints(self) -> None:
         """Update the key hints and the count of hidden lines."""
-        roomy, prompt_text = self.size.width >= WIDE_COLUMNS, self._prompt.text
-        feedback = ""
+        roomy, prompt_text, feedback = self.size.width >= WIDE_COLUMNS, self._prompt.text, ""
         if self._feedback is not None and len(prompt_text) <= 1:
             feedback = self._feedback.text(roomy=roomy, is_in_prompt=bool(prompt_text))
         hints = HintState(

@@ -73,9 +73,10 @@ class ApprovalField(TextArea):
         self._note = ""
         """The note that was left without an answer; the next key replaces it."""
 
-    def forget_note(self) -> None:
-        """Start over for another request."""
-        self._note = ""
+    def take_note(self) -> str:
+        """Return the note that was left, and start over for another request."""
+        note, self._note = self._note, ""
+        return complete_note(get_answer_label("n"), note) if note.strip() else ""
 
     def open(self, entry: Entry, question: Confirmation) -> None:
         """Show the field with the command, or with the note that was left."""

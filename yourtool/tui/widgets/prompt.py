@@ -175,6 +175,7 @@ class Prompt(TextArea):
         self.vim.reset(draft.text)
         self.load_text(draft.text)
         self.move_cursor(self.document.end)
+        self._completed_for = self._text_before_cursor()  # no list, in which Up would move
         if selected:
             self.select_all()
         self._completion.open(None)

@@ -12,7 +12,7 @@ from textual import events
 from textual.content import Content
 
 from yourtool.text import printable
-from yourtool.tui.keystroke_guard import HOLD_SECONDS, KeystrokeGuard
+from yourtool.tui.keystroke_guard import HOLD_SECONDS, KeystrokeGuard, is_text
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
@@ -79,6 +79,12 @@ class TrustQuestion(WrappedWidget):
         """Handle a key or paste before it is dispatched; True if it was consumed."""
         is_ready = self.guard.seconds_until_ready == 0 and not self._prompt.text
         self.guard.mark_keystroke()  # also before the question
+        is_consumed = self._handle_key(event, is_ready=is_ready)
+        if is_text(event) and not is_consumed:
+            self.guard.mark_typing()
+        return is_consumed
+
+    def _handle_key(self, event: events.Key | events.Paste, *, is_ready: bool) -> bool:
         if self._answer is None or self.app.screen is not self.screen:
             return False
         if self._release_letter() or not is_ready or not isinstance(event, events.Key):
