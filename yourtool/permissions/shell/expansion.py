@@ -96,7 +96,8 @@ def unquote(pattern: str) -> str:
 
 def has_wildcard(pattern: str) -> bool:
     """Whether a pattern stands for the names of files."""
-    return re.search(r"[*?\[]", re.sub(r"\\.", "", pattern, flags=re.DOTALL)) is not None
+    unescaped = re.sub(r"\\.", "", pattern, flags=re.DOTALL)
+    return any(each in unescaped for each in "*?[")
 
 
 def _read(node: Node, variables: Variables) -> str | None:
