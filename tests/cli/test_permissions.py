@@ -101,3 +101,11 @@ def test_invalid_rule_is_a_usage_error(line):
     assert line("permissions", "check", "-")[0] == 2
     assert line("permissions", "check", "--allow", "shel(ls)", "ls")[0] == 2
     assert line("permissions")[0] == 2
+
+
+@pytest.mark.req("R-CONF-04")
+def test_json_line_is_about_a_trusted_folder_only_if_it_says_so(line):
+    lines = [{"command": "ls"}, {"command": "ls", "trusted": True}]
+    line.type("".join(json.dumps(each) + "\n" for each in lines))
+    _, out, _ = line("permissions", "check", "-")
+    assert [json.loads(each)["decision"] for each in out.splitlines()] == ["ask", "allow"]

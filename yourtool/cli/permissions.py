@@ -45,6 +45,8 @@ class _CommandLine(Struct):
     allow_rules: tuple[str, ...] = ()
     deny_rules: tuple[str, ...] = ()
     cwd: str = ""
+    trusted: bool = False
+    """Whether to decide as in a folder that the user trusts."""
 
 
 def run(paths: Paths, arguments: Arguments) -> int:
@@ -88,7 +90,7 @@ def _check_lines(workspace: Path) -> int:
             allow=parse_rules("allow_rules", _complete(given.allow_rules), _KINDS),
             deny=parse_rules("deny_rules", _complete(given.deny_rules), _KINDS),
         )
-        gate = Gate(rules, Mode.ASK)
+        gate = Gate(rules, Mode.ASK, is_trusted=given.trusted)
         print_json(_decide(gate, given.command, workspace / given.cwd))
         sys.stdout.flush()
     return ExitCode.ANSWERED

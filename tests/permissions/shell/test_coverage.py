@@ -19,6 +19,7 @@ def place(tmp_path):
     for name in ("README.md", "src/main.py", "docs/a.md", ".env", ".env.example", "-weird"):
         (workspace / name).write_text("x\n")
     (root / "outside/secret.txt").write_text("x\n")
+    (workspace / "sub/HEAD").write_text("ref: refs/heads/main\n")
     (workspace / "link_out").symlink_to("../outside")
     (workspace / "link_file").symlink_to("../outside/secret.txt")
     return Place(workspace, workspace)
@@ -36,6 +37,12 @@ def covers(place, line, *specs):
         (["make test*"], "make test 2>&1"),
         (["make test*", "tail*"], "make test 2>&1 | tail -5"),
         (["make test"], "CI=1 make test >/dev/null"),
+        (["make test"], "TZ=Europe/Paris LANG=C.UTF-8 make test"),
+        (["FOO=1 make test"], "FOO=1 make test"),
+        (["FOO=1 make test"], "cd src && CI=1 FOO=1 timeout 60 make test"),
+        (["A=1 B='x y' make*"], "A=1 B='x y' make lint"),
+        (["git log*"], "git --no-pager log --oneline"),
+        (["git status*"], "cd src && git status"),
         (["ls*", "cat*"], "ls src && cat README.md || ls; cat docs/*.md"),
         (["grep*", "head*"], "grep -rn x . | head"),
         (["git log*"], "git log --oneline -5 -- src"),
@@ -87,6 +94,20 @@ def test_list_is_covered_if_rules_cover_each_command(place, specs, line):
         ("ls*", "ls & rm x"), ("ls*", "(ls)"), ("ls*", "ls |& cat"), ("ls*", "! ls"),
         ("cat*", "cat < README.md"), ("ls*", "l\u0455"), ("ls*", "ls\r"), ("date*", "date -s x"),
         ("tree*", "tree -o x"), ("du*", "du --files0-from=x"), ("uniq*", "uniq a b"),
+        ("make test", "FOO=1 make test"),
+        ("FOO=1 make test", "make test"), ("FOO=1 make test", "FOO=2 make test"),
+        ("FOO=1 make test", "FOO=1 BAR=1 make test"), ("A=1 B=2 make", "B=2 A=1 make"),
+        ("CI=1 make test", "make test"), ("make*", "LD_PRELOAD=./x.so make"),
+        ("make*", "LANG=/tmp/x make"), ("make*", "TZ=/etc/passwd make"), ("make*", "TZ=:x make"),
+        ("ls*", "HOME=src cd docs && ls"), ("ls*", "CDPATH=/ cd src && ls"),
+        ("ruff*", "PYTHONPATH=src python -m ruff check"), ("printf*", "printf %n PATH"),
+        ("printf*", "printf 'x%-3n' HOME"), ("strings*", "strings @README.md"),
+        ("awk*", "awk 'BEGIN{SYMTAB[\"AR\" \"GV\"][1]=0}' x"), ("file*", "file -z README.md"),
+        ("ls*", "ls -LR ."), ("du*", "du -aL ."), ("jq*", "jq -n env"),
+        ("jq*", "jq -n '$ENV.HOME'"), ("git -c*", "git -c a.b=c push"),
+        ("jq*", "jq -n 'import \"a\" as a; 1'"), ("jq*", "jq -f README.md"),
+        ("jq*", "jq . ../outside/secret.txt"), ("git reflog*", "git reflog expire --all"),
+        ("rg --files*", "rg --files ../outside"), ("git --no-pager*", "git --no-pager push"),
         ("file*", "file -C -m x"), ("diff*", "diff --from-file=x y"), ("date*", "date 01010000"),
     ],
 )  # fmt: skip
@@ -100,7 +121,7 @@ def test_command_that_may_do_more_than_its_rule_says_is_not_covered(place, spec,
     [
         "[core]\n\tfsmonitor = ./x\n", "[diff]\nexternal=./x\n", '[diff "a"]\n\ttextconv = ./x\n',
         '[filter "a"]\n\tclean = ./x\n', "[alias]\n\tstatus = !./x\n", "[include]\npath = ../x\n",
-        '[remote "x"]\n\tpromisor = true\n', "[extensions]\n\tworktreeConfig = true\n",
+        '[remote "x"]\n\tpromisor = true\n',
         '[includeIf "gitdir:."]\npath=x\n', "[core]\n\tpager = ./x\n", "[gpg]\nprogram = ./x\n",
         "[core]hooksPath = x\n", "[CORE]\nFSMONITOR=x\n", "x" * 2**19,
     ],
@@ -124,7 +145,7 @@ def test_git_is_not_covered_in_a_bare_or_linked_repository(place):
     assert not covers(place, "git log", "git log*")
 
 
-@pytest.mark.parametrize("name", ["commondir", "config.worktree", "hooks/post-index-change"])
+@pytest.mark.parametrize("name", ["commondir", "hooks/post-index-change"])
 def test_git_is_not_covered_with_other_configuration_or_a_hook(place, name):
     (place.root / ".git/hooks").mkdir(parents=True)
     (place.root / ".git/config").write_text("")

@@ -32,6 +32,9 @@ def proposed(place, line, *specs, is_trusted=False):
         ("python -m pytest -q", ("pytest -q",)),
         ("cd src && timeout 60 python3 -m pytest -q | tail", ("pytest -q", "tail")),
         ("echo '*'", ("echo '*'",)),
+        ("git --no-pager log -3", ("git log -3",)),
+        ("sed -n 1,5p x | wc -l", ("sed -n 1,5p x", "wc -l")),
+        ("CI=1 FOO=1 make test", ("FOO=1 make test",)),
     ],
 )
 @pytest.mark.req("R-CONF-04")
@@ -75,11 +78,26 @@ def test_a_line_without_a_rule_has_a_reason(place, line, note):
     assert proposal.note
 
 
-def test_another_variable_is_asked_about_each_time(place):
-    assert proposed(place, "FOO=1 make test").specs == ("make test",)
-    assert proposed(place, "FOO=1 make test").note == "`FOO=1` is asked about each time"
-    covered = cover_line([parse_spec("make test")], "FOO=1 make test", place)
-    assert not covered.is_complete
+def test_rule_names_the_variables_that_are_not_harmless(place):
+    line = "CI=1 FOO='a b' make test"
+    assert proposed(place, line).specs == ("FOO='a b' make test",)
+    assert not cover_line([parse_spec("make test")], line, place).is_complete
+    assert cover_line([parse_spec("FOO='a b' make test")], line, place).is_complete
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "PATH", "GIT_PAGER", "NODE_OPTIONS", "BASH_ENV"])
+def test_no_rule_is_proposed_with_a_variable_that_makes_programs_run_others(place, name):
+    proposal = proposed(place, f"{name}=x make test")
+    assert proposal.specs == ()
+    assert proposal.note == f"`{name}` can make programs run others, so no rule covers it"
+
+
+def test_reason_names_the_setting_and_the_file_that_let_git_run_programs(place):
+    (place.root / ".git").mkdir()
+    (place.root / ".git/config").write_text("[core]\n\tfsmonitor = ./x\n")
+    assert proposed(place, "git status").note == (
+        "`core.fsmonitor` in `.git/config` lets git run other programs, so no rule covers it"
+    )
 
 
 def test_module_of_the_workspace_is_not_the_program_of_its_name(place):

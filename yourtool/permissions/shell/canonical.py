@@ -22,10 +22,19 @@ _BUILTINS = frozenset({"[", "cd", "echo", "false", "printf", "pwd", "test", "tru
 _GIT_OPTIONS = (
     "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c",
     "core.hooksPath=/dev/null", "-c", "diff.external=", "-c", "log.showSignature=false", "-c",
-    "gpg.program=false", "-c", "safe.bareRepository=explicit",
+    "gpg.program=false", "-c", "gpg.ssh.program=false", "-c", "gpg.x509.program=false", "-c",
+    "diff.submodule=short", "-c", "status.submoduleSummary=false", "-c",
+    "safe.bareRepository=explicit",
 )  # fmt: skip
 _NO_HELPERS = ("--no-ext-diff", "--no-textconv")
-_SHOW_CHANGES = frozenset({"diff", "log", "show"})
+_OPTIONS_OF_COMMANDS = {
+    "blame": ("--no-textconv",),
+    "diff": (*_NO_HELPERS, "--ignore-submodules=dirty"),
+    "log": _NO_HELPERS,
+    "show": _NO_HELPERS,
+    "status": ("--ignore-submodules=dirty",),
+}
+"""git would obey the settings of a submodule to find out what changed in it."""
 
 
 class UnsafeProgramError(Exception):
@@ -40,28 +49,32 @@ class SearchPath(Struct, frozen=True):
     virtual_environment: str = ""
     """The directory of programs of the active one, which may be in the workspace."""
 
-    def find(self, name: str) -> str:
-        """Return the path of a program; its name if there is none, or if the name is a path.
+    def find(self, words: Sequence[str]) -> str:
+        """Return the path of a command's program; its name if there is none, or if it is a path.
 
         Raises:
             UnsafeProgramError: it is in the workspace, or everyone can write to it.
         """
-        if "/" in name:
+        if "/" in (name := words[0]):
             return name
         for directory in self.directories:
             path = Path(directory, name)
             if path.is_file() and os.access(path, os.X_OK):
-                self._check(name, path)
+                self._check(words, path)
                 return str(path)
         return name
 
-    def _check(self, name: str, path: Path) -> None:
-        row, _ = find_row([name])
-        if directory_is(path, self.virtual_environment) and (row is None or row.needs):
-            return  # the user activated it; only programs that just read are never in it
-        for each in (path, Path(os.path.realpath(path))):
+    def _check(self, words: Sequence[str], path: Path) -> None:
+        real = Path(os.path.realpath(path))
+        checked = (path, real)
+        if directory_is(path, self.virtual_environment):
+            row, rest = find_row(words)
+            if row is None or row.loads_code or not row.is_free(rest):
+                return  # the user activated it, and a rule covers the command
+            checked = (real,)  # a tool can change a file there, but not a link
+        for each in checked:
             if each.is_relative_to(self.workspace):
-                raise UnsafeProgramError(f"`{name}` is a program in the workspace")
+                raise UnsafeProgramError(f"`{words[0]}` is a program in the workspace")
             for part in (each, each.parent):
                 if part.stat().st_mode & stat.S_IWOTH:
                     raise UnsafeProgramError(f"everyone can write to `{part}`")
@@ -99,20 +112,21 @@ def build_canonical_line(commands: Sequence[PlainCommand], search_path: SearchPa
 
 
 def _resolve_words(words: Sequence[Word], search_path: SearchPath) -> Sequence[Word]:
-    name = words[0].text
+    if [word.text for word in words[:2]] == ["git", "--no-pager"]:
+        words = [words[0], *words[2:]]
+    name, texts = words[0].text, [word.text for word in words]
     if name in _BUILTINS:
         return words
-    program = Word(search_path.find(name))
-    row, _ = find_row([word.text for word in words])
+    program = Word(search_path.find(texts))
+    row, _ = find_row(texts)
     if name == "git" and row is not None:  # a rule for another command means its hooks too
         return [program, *map(Word, _GIT_OPTIONS), *_without_helpers(words[1:])]
-    start = find_inner_start([word.text for word in words])
+    start = find_inner_start(texts)
     if start is None or start >= len(words):
         return [program, *words[1:]]
     return [program, *words[1:start], *_resolve_words(words[start:], search_path)]
 
 
 def _without_helpers(words: Sequence[Word]) -> Sequence[Word]:
-    if words[0].text in _SHOW_CHANGES:
-        return [words[0], *map(Word, _NO_HELPERS), *words[1:]]
-    return words
+    command, *rest = words
+    return [command, *map(Word, _OPTIONS_OF_COMMANDS.get(command.text, ())), *rest]

@@ -10,12 +10,11 @@ from msgspec import Struct
 from yourtool.permissions.shell.place import Place
 from yourtool.permissions.shell.plain import PlainCommand, parse_plain
 from yourtool.permissions.shell.programs import find_row, only_reads
-from yourtool.permissions.shell.specs import CommandSpec
+from yourtool.permissions.shell.specs import CommandSpec, find_strong
 from yourtool.permissions.shell.wrapped import unwrap
 
 _READ_TREES = frozenset({"grep", "egrep", "fgrep", "rg", "diff"})
 """Programs that can print the contents of all files below a directory."""
-_HARMLESS_VARIABLES = frozenset({"CI", "FORCE_COLOR", "LANG", "LC_ALL", "NO_COLOR", "TZ"})
 
 
 class Coverage(Struct, frozen=True):
@@ -27,13 +26,11 @@ class Coverage(Struct, frozen=True):
     """The commands that no rule covers."""
     problem: str = ""
     """Why no rule can cover the line; a clause."""
-    variables: tuple[str, ...] = ()
-    """Assignments that need an approval each time, for the same reason."""
 
     @property
     def is_complete(self) -> bool:
         """Whether the line needs no approval."""
-        return bool(self.commands) and not (self.uncovered or self.problem or self.variables)
+        return bool(self.commands) and not (self.uncovered or self.problem)
 
 
 def cover_line(
@@ -56,18 +53,14 @@ def cover_line(
             inside = None if command.words[1].is_glob else place.enter(words[1])
             if inside is None:
                 return Coverage(commands, problem=f"`{words[1]}` may lead out of the workspace")
+            if find_strong(command.variables):
+                return Coverage(commands, problem="a variable before `cd` may change where it goes")
             place, moved = inside, words[1]
-        elif not (is_trusted and _is_free(command, place)) and not any(
-            _covers(spec, command, place) for spec in specs
-        ):
+        elif not (
+            is_trusted and any(is_reading(each, place) for each in iter_meanings(command, place))
+        ) and not any(_covers(spec, command, place) for spec in specs):
             uncovered.append(command)
-    variables = (
-        f"{name}={value}"
-        for command in commands
-        for name, value in command.variables
-        if name not in _HARMLESS_VARIABLES
-    )
-    return Coverage(commands, tuple(uncovered), variables=tuple(variables))
+    return Coverage(commands, tuple(uncovered))
 
 
 def covers_line(specs: Sequence[CommandSpec], line: str, place: Place) -> bool:
@@ -77,12 +70,12 @@ def covers_line(specs: Sequence[CommandSpec], line: str, place: Place) -> bool:
 
 def _covers(spec: CommandSpec, command: PlainCommand, place: Place) -> bool:
     return any(
-        spec.matches(each.texts) and _is_safe(spec, each, place)
-        for each in _iter_meanings(command, place)
+        spec.matches(each.texts) and spec.permits(each.variables) and _is_safe(spec, each, place)
+        for each in iter_meanings(command, place)
     )
 
 
-def _iter_meanings(command: PlainCommand, place: Place) -> Iterator[PlainCommand]:
+def iter_meanings(command: PlainCommand, place: Place) -> Iterator[PlainCommand]:
     """Yield a command, and the one that it runs if it is a wrapper."""
     yield command
     if (inner := unwrap(command, place)) is not None:
@@ -93,22 +86,27 @@ def _is_safe(spec: CommandSpec, command: PlainCommand, place: Place) -> bool:
     """Whether the arguments that the spec leaves open only do what its program is known for."""
     words = command.texts
     row, rest = find_row(words)
-    if words[0] == "git" and (place.has_git_helpers() or (row is None and len(spec.words) == 1)):
-        return False
+    if words[0] == "git":
+        names_command = spec.words[1:] and not spec.words[1].startswith("-")
+        if spec.is_open and row is None and not names_command:
+            return False
+        if place.find_git_helper() is not None:
+            return False
     if not spec.is_open or row is None or row.needs:
         return True
     return only_reads(row, rest, _globs(command), place.is_readable)
 
 
-def _is_free(command: PlainCommand, place: Place) -> bool:
+def is_reading(command: PlainCommand, place: Place) -> bool:
     """Whether a command only reads files of the workspace that are not credential files."""
     words = command.texts
     row, rest = find_row(words)
-    if row is None or not row.is_free(rest):
+    if row is None or not row.is_free(rest) or find_strong(command.variables):
         return False
-    if words[0] == "git" and place.has_git_helpers():
+    if words[0] == "git" and place.find_git_helper() is not None:
         return False
-    if words[0] in _READ_TREES and not place.is_free_of_credentials():
+    reads_tree = words[0] in _READ_TREES or words[:2] == ("git", "grep")
+    if reads_tree and not place.is_free_of_credentials():
         return False
     return only_reads(row, rest, _globs(command), place.is_readable)
 

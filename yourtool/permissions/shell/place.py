@@ -8,21 +8,11 @@ from msgspec import Struct
 
 from yourtool.permissions.credential_files import is_credential_file
 from yourtool.permissions.globs import matches_glob
+from yourtool.permissions.shell.git_config import GitHelper, find_git_helper
 
 _GLOB = re.compile(r"[*?\[]")
 _MAX_FILES = 20_000
 """Files of a directory that are searched for credentials."""
-_MAX_GIT_CONFIG = 2**18
-_MAX_MODULES = 100
-_GIT_FILES = ("commondir", "config.worktree", "hooks/post-index-change")
-"""Other configuration, and the only hook that reading commands run."""
-_GIT_HELPER = re.compile(
-    r"\[ *+(?:alias|filter|include|includeif|gpg|credential)\b"
-    r"|\b(?:command|external|textconv|driver|pager|editor|hookspath|sshcommand"
-    r"|program|fsmonitor|uploadpack|promisor|partialclone|worktreeconfig)\b",
-    re.IGNORECASE,
-)
-"""Settings of a repository that name programs, or other files of settings."""
 
 
 class Place(Struct, frozen=True):
@@ -82,35 +72,6 @@ class Place(Struct, frozen=True):
         """Whether Python would find a module in the working directory."""
         return any((self.directory / each).exists() for each in (name, f"{name}.py"))
 
-    def has_git_helpers(self) -> bool:
-        """Whether git may run a program that the repository names."""
-        if self.directory != self.root or (self.root / "HEAD").exists():
-            return True  # another repository, or a bare one
-        for directory in (self.root, *self.root.parents):
-            if (config := directory / ".git").exists():
-                return not config.is_dir() or _names_programs(config)
-        return False
-
-
-def _names_programs(directory: Path) -> bool:
-    """Whether a repository or one of its submodules names programs."""
-    if any((directory / name).exists() for name in _GIT_FILES):
-        return True
-    configs = [directory / "config"]
-    for folder, folders, names in os.walk(directory / "modules"):
-        if "config" in names:
-            configs.append(Path(folder, "config"))
-        folders[:] = [each for each in folders if each not in ("objects", "refs", "logs")]
-        if len(configs) > _MAX_MODULES or any(name in names for name in _GIT_FILES):
-            return True
-    return any(map(_has_helper, configs))
-
-
-def _has_helper(config: Path) -> bool:
-    try:
-        with config.open("rb") as file:
-            text = file.read(_MAX_GIT_CONFIG + 1)
-    except OSError:
-        return True
-    is_long = len(text) > _MAX_GIT_CONFIG
-    return is_long or _GIT_HELPER.search(text.decode("utf-8", "replace")) is not None
+    def find_git_helper(self) -> GitHelper | None:
+        """Return what lets git run a program here, such as a setting of the repository."""
+        return find_git_helper(self.directory, self.root)

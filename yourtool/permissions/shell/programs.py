@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 Arguments: TypeAlias = Literal[
-    "awk", "date", "find", "none", "npm", "paths", "pattern", "printf", "revisions", "sed",
+    "awk", "date", "find", "jq", "none", "npm", "paths", "pattern", "printf", "revisions", "sed",
     "targets", "test", "text",
 ]  # fmt: skip
 IsReadable: TypeAlias = Callable[[str], bool]
@@ -24,7 +24,13 @@ _SED_COMMAND = re.compile(
 )
 """https://www.gnu.org/software/sed/manual/sed.html, without what runs, reads or writes files."""
 _AWK_PROGRAM = re.compile(r"""[\w\s${},;()+*/%.:"'=!~&?\[\]^\\#-]*""")
-_AWK_ACTIONS = re.compile(r"\b(?:system|getline|close|fflush|extension|ENVIRON|PROCINFO|ARGV)\b")
+_AWK_ACTIONS = re.compile(
+    r"\b(?:system|getline|close|fflush|extension|ENVIRON|PROCINFO|ARGV|SYMTAB|FUNCTAB)\b"
+)
+_JQ_ACTIONS = re.compile(r"(?<![.\w])(?:env|ENV|import|include|modulemeta)\b")
+"""What reads the environment or other files: https://jqlang.github.io/jq/manual/."""
+_STORING_CONVERSION = re.compile(r"%[^%A-Za-z]*[hjlLqtz]*n")
+"""bash's `printf %n` sets a variable."""
 _TARGET = re.compile(r"\w[\w./:-]*")
 _TEST_WORD = re.compile(r"[\w./=!<>-]*|\(|\)")
 _TEST_OPERATORS = frozenset({"-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
@@ -43,16 +49,24 @@ class ProgramRow(Struct, forbid_unknown_fields=True):
     options: tuple[str, ...] = ()
     option_values: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
+    separate: tuple[str, ...] = ()
+    """Those of `option_values` whose value may be the next word, as they always have one."""
     numbers: bool = False
+    response_files: bool = False
+    """Whether an argument `@FILE` stands for the words in a file."""
+    loads_code: bool = False
+    """Whether it runs code of the workspace even with the option that it needs."""
     runs_code: bool = False
     """Whether the program runs code of the workspace, and so never runs without a rule."""
-    needs: str = ""
-    """A long option without which the program runs code of the workspace. Rules do not use the
+    needs: tuple[str, ...] = ()
+    """Options; without each of them the program runs code of the workspace. Rules do not use the
     row, as they are about the program with any option."""
 
     def is_free(self, words: Sequence[str]) -> bool:
         """Whether these arguments need no rule in a trusted workspace, if they only read."""
-        return not self.runs_code and (not self.needs or f"--{self.needs}" in words)
+        return not self.runs_code and (
+            not self.needs or any(option in words for option in self.needs)
+        )
 
 
 @functools.cache
@@ -66,8 +80,9 @@ def load_programs() -> Mapping[str, ProgramRow]:
 def find_row(words: Sequence[str]) -> tuple[ProgramRow | None, Sequence[str]]:
     """Return the row of a command, if there is one, and its words after the name."""
     rows = load_programs()
-    if (row := rows.get(" ".join(words[:2]))) is not None:
-        return row, words[2:]
+    for size in (3, 2):
+        if (row := rows.get(" ".join(words[:size]))) is not None:
+            return row, words[size:]
     return rows.get(words[0]), words[1:]
 
 
@@ -98,6 +113,8 @@ def only_reads(
             return False
         elif option[0] in ("e", "regexp", "expression"):
             patterns.append(option[1])
+    if row.response_files and any(word.startswith("@") for word in words):
+        return False
     if not globs <= {*operands[0 if patterns or row.arguments == "paths" else 1 :], *rest}:
         return False  # names of files would be something else than paths
     return _are_harmless(row.arguments, operands, rest, patterns, is_readable)
@@ -109,6 +126,9 @@ def _read_option(row: ProgramRow, word: str, following: Iterator[str]) -> tuple[
         name, equals, value = word[2:].partition("=")
         if equals:  # without it, the next word may be a value or an argument
             return (name, value) if name in row.option_values else None
+        if name in row.separate:
+            value = next(following, None)
+            return None if value is None else (name, value)
         return (name, "") if name in row.options else None
     if row.numbers and word[1:].isdecimal():
         return "", ""
@@ -142,9 +162,9 @@ def _are_harmless(
             return all(word.startswith("+") for word in every)
         case "revisions":
             return all(is_readable(part) for word in every for part in {word, *word.split(":")})
-        case "sed" | "awk" | "pattern":
+        case "sed" | "awk" | "jq" | "pattern":
             scripts, paths = (patterns, every) if patterns else (every[:1], every[1:])
-            is_harmless = {"sed": _is_reading_sed, "awk": _is_reading_awk}.get(kind, bool)
+            is_harmless = _SCRIPTS.get(kind, bool)
             if kind == "pattern":
                 return bool(scripts) and all(map(is_readable, paths))
             return bool(scripts) and all(map(is_harmless, scripts)) and all(map(is_readable, paths))
@@ -165,6 +185,18 @@ def _is_reading_awk(program: str) -> bool:
     return _AWK_PROGRAM.fullmatch(program) is not None and _AWK_ACTIONS.search(program) is None
 
 
+def _is_reading_jq(script: str) -> bool:
+    return _JQ_ACTIONS.search(script) is None
+
+
+_SCRIPTS: Mapping[Arguments, Callable[[str], bool]] = {
+    "awk": _is_reading_awk,
+    "jq": _is_reading_jq,
+    "sed": _is_reading_sed,
+}
+"""Whether a script only reads the files in the arguments."""
+
+
 def _is_reading_find(row: ProgramRow, words: Sequence[str], is_readable: IsReadable) -> bool:
     starts = list(takewhile(lambda word: not word.startswith(("-", "(", "!")), words))
     return all(map(is_readable, starts)) and all(
@@ -175,7 +207,8 @@ def _is_reading_find(row: ProgramRow, words: Sequence[str], is_readable: IsReada
 
 def _is_harmless_builtin(kind: Arguments, words: Sequence[str]) -> bool:
     if kind == "printf":
-        return next(dropwhile(lambda word: word == "--", words), "-")[:1] != "-"
+        template = next(dropwhile(lambda word: word == "--", words), "-")
+        return template[:1] != "-" and _STORING_CONVERSION.search(template) is None
     return _TEST_OPERATORS.isdisjoint(words) and all(map(_TEST_WORD.fullmatch, words))
 
 
@@ -193,6 +226,7 @@ def _with_inherited(row: ProgramRow, rows: Mapping[str, ProgramRow]) -> ProgramR
             options=base.options + row.options,
             option_values=base.option_values + row.option_values,
             tests=base.tests + row.tests,
+            separate=base.separate + row.separate,
             numbers=base.numbers or row.numbers,
             runs_code=base.runs_code or row.runs_code,
             needs=base.needs or row.needs,

@@ -4,11 +4,17 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from yourtool.permissions.shell.coverage import cover_line
+from yourtool.permissions.shell.coverage import cover_line, is_reading
 from yourtool.permissions.shell.place import Place
 from yourtool.permissions.shell.plain import PlainCommand, quote_plain
-from yourtool.permissions.shell.specs import CommandSpec, parse_spec, runs_others
-from yourtool.permissions.shell.syntax import iter_nodes, parse, text_of
+from yourtool.permissions.shell.specs import (
+    CommandSpec,
+    build_spec,
+    loads_programs,
+    parse_spec,
+    runs_others,
+)
+from yourtool.permissions.shell.syntax import Word, iter_nodes, parse, text_of
 from yourtool.permissions.shell.wrapped import unwrap
 
 _MAX_EXCERPT = 40
@@ -59,27 +65,31 @@ def propose_specs(
         return Proposal(note=coverage.problem)
     proposed: list[str] = []
     for command in coverage.uncovered:
-        proposal = _propose_spec(unwrap(command, place) or command)
+        proposal = _propose_spec(unwrap(command, place) or command, place)
         if not proposal.specs:
             return proposal
         proposed += proposal.specs
-    named = ", ".join(f"`{each}`" for each in coverage.variables)
-    return Proposal(
-        tuple(dict.fromkeys(proposed)), f"{named} is asked about each time" * bool(named)
-    )
+    return Proposal(tuple(dict.fromkeys(proposed)))
 
 
-def _propose_spec(command: PlainCommand) -> Proposal:
+def _propose_spec(command: PlainCommand, place: Place) -> Proposal:
     name = command.texts[0]
-    if runs_others(name):
+    if name == "git" and (helper := place.find_git_helper()) is not None:
+        return Proposal(note=f"{helper} lets git run other programs, so no rule covers it")
+    if runs_others(name) and not is_reading(command, place):
         return Proposal(note=f"`{name}` runs other programs or code, so no rule covers it")
     if name == "cd":
         return Proposal(note="`cd` leads out of the workspace, or nowhere")
     for word in command.words:
         if word.is_glob:
             return Proposal(note=f"`{word.text}` means other files when there are others")
-    spec = quote_plain(command.words)
-    if parse_spec(spec) != CommandSpec(command.texts, is_open=False):
+    wanted = build_spec(command)
+    for name, _ in wanted.variables:
+        if loads_programs(name):
+            return Proposal(note=f"`{name}` can make programs run others, so no rule covers it")
+    variables = (f"{name}={quote_plain([Word(value)])} " for name, value in wanted.variables)
+    spec = "".join(variables) + quote_plain(command.words)
+    if parse_spec(spec) != wanted:
         return Proposal(note=f"no rule can name `{spec[:_MAX_EXCERPT]}`")
     return Proposal((spec,))
 

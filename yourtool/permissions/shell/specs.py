@@ -1,11 +1,15 @@
-"""Commands in rules: `make test` is one command, `git log*` all with these first words."""
+"""Commands in rules: `make test` is one command, `git log*` all with these first words.
+
+`FOO=1 make test` is the command with that assignment. Harmless assignments need no rule.
+"""
 
 import functools
+import re
 from collections.abc import Sequence
 
 from msgspec import Struct
 
-from yourtool.permissions.shell.plain import parse_plain
+from yourtool.permissions.shell.plain import PlainCommand, parse_plain
 
 _RUNS_OTHERS = frozenset(
     {
@@ -19,6 +23,28 @@ _RUNS_OTHERS = frozenset(
 """Interpreters, wrappers, package runners, and git, which a repository can make run programs."""
 
 
+_HARMLESS_VARIABLES = frozenset(
+    {
+        "CARGO_TERM_COLOR", "CI", "CLICOLOR", "CLICOLOR_FORCE", "CMAKE_BUILD_PARALLEL_LEVEL",
+        "COLUMNS", "CTEST_OUTPUT_ON_FAILURE", "CTEST_PARALLEL_LEVEL", "FORCE_COLOR", "GOMAXPROCS",
+        "LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "NO_COLOR", "OMP_NUM_THREADS", "PY_COLORS",
+        "RUST_BACKTRACE", "RUST_TEST_THREADS", "TZ",
+    }
+)  # fmt: skip
+"""They change colours, languages and numbers of threads, in every program that reads them."""
+_HARMLESS_VALUE = re.compile(r"[\w.@+-]*")
+"""No path: a language, for example, can be the path of a file."""
+_TIME_ZONE = re.compile(r"\w+(?:/[\w+-]+)*")
+_VARIABLE_OF_LOADERS = re.compile(
+    r"(?:LD|DYLD|GIT|GCONV|GLIBC|BASH|NPM_CONFIG|RUSTC|CARGO|JDK|PERL|RUBY|LUA|LESS)_?\w*"
+    r"|NODE_(?:OPTIONS|PATH)|_?JAVA_\w+|PATH|HOME|XDG_\w+|TMPDIR|SHELL\w*|ENV|IFS|PS\d|PROMPT_COMMAND|CDPATH|PAGER|EDITOR"
+    r"|VISUAL|BROWSER"
+    r"|MAKEFLAGS|MAKEFILES|PYTHON(?:HOME|STARTUP|INSPECT|BREAKPOINT|PLATLIBDIR|USERBASE)",
+    re.IGNORECASE,
+)
+"""Variables that make many programs load or run what they name; no rule with one is offered."""
+
+
 class CommandSpec(Struct, frozen=True):
     """The first words of the commands that a rule is about."""
 
@@ -26,22 +52,49 @@ class CommandSpec(Struct, frozen=True):
     """Without quotes; at least one."""
     is_open: bool
     """Whether further arguments can follow."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """The assignments before the command. Only rules that allow compare them."""
 
     def matches(self, words: Sequence[str]) -> bool:
         """Return whether these are the first words of a command, or all of them."""
         first = tuple(words[: len(self.words)])
         return first == self.words and (self.is_open or len(words) == len(self.words))
 
+    def permits(self, variables: Sequence[tuple[str, str]]) -> bool:
+        """Whether a command sets just the variables of the spec, and perhaps harmless ones."""
+        set_as_written = all(each in variables for each in self.variables)
+        return set_as_written and find_strong(variables) == find_strong(self.variables)
+
+
+def find_strong(variables: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return the assignments that may change what a command does, in their order."""
+    return tuple((name, value) for name, value in variables if not _is_harmless(name, value))
+
+
+def _is_harmless(name: str, value: str) -> bool:
+    pattern = _TIME_ZONE if name == "TZ" else _HARMLESS_VALUE
+    return name in _HARMLESS_VARIABLES and pattern.fullmatch(value) is not None
+
+
+def loads_programs(variable: str) -> bool:
+    """Whether a variable makes programs run or load others, so that no rule is offered."""
+    return _VARIABLE_OF_LOADERS.fullmatch(variable) is not None
+
 
 @functools.lru_cache(maxsize=1_000)
 def parse_spec(spec: str) -> CommandSpec | None:
     """Return the parsed spec; None if it is not a command of plain words."""
     commands = parse_plain(spec.removesuffix("*"))
-    if len(commands) != 1 or commands[0].variables or commands[0].redirections:
+    if len(commands) != 1 or commands[0].redirections:
         return None
     if any(word.is_glob for word in commands[0].words):
         return None
-    return CommandSpec(commands[0].texts, is_open=spec.endswith("*"))
+    return CommandSpec(commands[0].texts, spec.endswith("*"), commands[0].variables)
+
+
+def build_spec(command: PlainCommand) -> CommandSpec:
+    """Return the narrowest spec for a command."""
+    return CommandSpec(command.texts, is_open=False, variables=find_strong(command.variables))
 
 
 def runs_others(program: str) -> bool:

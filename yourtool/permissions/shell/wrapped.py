@@ -25,8 +25,12 @@ def unwrap(command: PlainCommand, place: Place) -> PlainCommand | None:
     """Return the command that a wrapper runs as its own program would; None if there is none."""
     words = command.words
     start = find_inner_start(command.texts)
+    if list(command.texts[:2]) == ["git", "--no-pager"]:
+        return replace(command, words=(words[0], *words[2:]))
     if words[0].text in ("python", "python3") and len(words) > 2 and words[1].text == "-m":
         name = words[2].text
+        if any(variable.startswith("PYTHON") for variable, _ in command.variables):
+            return None
         if name not in MODULES or words[2].is_glob or place.has_module(name):
             return None
         return replace(command, words=(Word(name), *words[3:]))

@@ -13,6 +13,7 @@ from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.protected_places import is_protected
 from yourtool.permissions.shell.denials import SHELLS, WRAPPERS
 from yourtool.permissions.shell.syntax import Node, iter_nodes, parse, text_of, word_of
+from yourtool.permissions.shell.wrapped import find_inner_start
 
 _WRITERS = frozenset(
     {
@@ -95,6 +96,9 @@ def _iter_written(words: Sequence[str], directories: list[Path]) -> Iterator[str
     name = _name(words[0])
     if name in ("cd", "pushd") and len(words) > 1:
         directories.append(directories[-1] / words[-1])
+    if (inner := find_inner_start(words)) is not None:
+        yield from _iter_written(words[inner:], directories)
+        return
     starts = range(len(words)) if name in WRAPPERS else (0,)
     for at in starts:
         yield from _iter_written_by(_name(words[at]), words[at + 1 :])
