@@ -47,6 +47,11 @@ def test_quoted_words_are_read_as_the_same_words(words):
         assert parse_plain(quote_plain(commands[0].words))[0].texts == commands[0].texts
 
 
+@pytest.mark.parametrize("line", ["]\\:", "ls ]\\:", "cat a[0]b\\ c", "echo a#b{c"])
+def test_word_that_the_grammar_may_split_is_one_word_or_not_understood(line):
+    assert [list(each.texts) for each in parse_plain(line)] in ([], [shlex.split(line)])
+
+
 def test_line_that_is_too_long_is_not_parsed():
     assert parse("a" * MAX_LENGTH) is not None
     assert parse("a" * (MAX_LENGTH + 1)) is None

@@ -7,6 +7,7 @@ write nothing. Each byte of the line belongs to a known part of the syntax tree.
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -118,6 +119,8 @@ def _iter_commands(node: Node, operator: str = "") -> Iterator[PlainCommand]:
 def _build_command(node: Node, operator: str) -> PlainCommand:
     words: list[Word] = []
     variables: list[tuple[str, str]] = []
+    if any(first.end_byte == second.start_byte for first, second in pairwise(node.children)):
+        raise _NotPlainError  # the grammar splits `]\:`, which is one word of the shell
     for child in node.children:
         if child.type == "variable_assignment":
             name, _, *value = child.children
