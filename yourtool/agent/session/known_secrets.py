@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from yourtool.config import load_report
+from yourtool.config import config_file, load_report
 from yourtool.credentials import Credentials
 from yourtool.environment import is_secret, is_secret_name
 from yourtool.masking import Mask
@@ -19,8 +19,29 @@ _PROVIDER_KEY = re.compile(r"(API_KEY|AUTH_TOKEN)$")
 def find_known_secrets(paths: Paths, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Return the keys in the settings, the environment and the credential file, longest first.
 
-    They are read on every call, because the user can enter a key at any time.
+    The files are read on every call, because the user can enter a key at any time.
     """
+    try:
+        settings = config_file(paths).read_bytes()
+    except OSError:
+        settings = b""
+    keys = _find_configured_secrets(paths, settings, tuple(environ.items()))
+    keys |= Credentials(paths, environ).stored_keys()
+    return tuple(
+        sorted((key for key in keys if len(key) >= _MIN_KEY_LENGTH), key=len, reverse=True)
+    )
+
+
+@lru_cache(maxsize=2)
+def _find_configured_secrets(
+    paths: Paths, settings: bytes, variables: tuple[tuple[str, str], ...]
+) -> frozenset[str]:
+    """Return the keys in the settings and the environment.
+
+    `settings`: the content of their file, which is parsed again when it differs.
+    """
+    del settings
+    environ = dict(variables)
     providers = load_report(paths, environ).config.providers
     named = {row.key_env for row in providers.values()}
     keys = {
@@ -30,10 +51,7 @@ def find_known_secrets(paths: Paths, environ: Mapping[str, str]) -> tuple[str, .
     }
     for row in providers.values():
         keys.update(_find_header_secrets(row.headers))
-    keys |= Credentials(paths, environ).stored_keys()
-    return tuple(
-        sorted((key for key in keys if len(key) >= _MIN_KEY_LENGTH), key=len, reverse=True)
-    )
+    return frozenset(keys)
 
 
 def build_mask(paths: Paths, environ: Mapping[str, str]) -> Mask:
