@@ -237,6 +237,39 @@ def test_a_stopped_program_restores_the_terminal_and_continues(terminal, number)
     screen.until(b"<ended 9>")
 
 
+CONTINUED_LAST = """
+import fcntl, os, signal, subprocess, sys, termios, time
+def child(pid):
+    return int(open(f"/proc/{{pid}}/task/{{pid}}/children").read())
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+job = subprocess.Popen([sys.executable, "-c", {program!r}], process_group=0)
+os.tcsetpgrp(0, job.pid)
+os.waitpid(job.pid, os.WUNTRACED)
+os.kill(child(child(job.pid)), signal.SIGCONT)
+while termios.tcgetattr(0)[3] & termios.ISIG:
+    time.sleep(0.001)
+os.kill(job.pid, signal.SIGCONT)
+os.waitpid(job.pid, 0)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="finds processes in /proc")
+def test_settings_of_a_program_that_took_the_terminal_back_stay_if_the_parent_continues_later(
+    terminal,
+):
+    life = (
+        "continued = []; signal.signal(signal.SIGCONT, lambda *_: continued.append(1));"
+        "raw = termios.tcgetattr(0); released = termios.tcgetattr(0); released[3] |= termios.ISIG;"
+        "termios.tcsetattr(0, termios.TCSANOW, released); os.kill(os.getpid(), signal.SIGSTOP);"
+        "termios.tcsetattr(0, termios.TCSANOW, raw);"
+        "exec('while len(continued) < 2: time.sleep(0.001)');"
+        "os.write(1, b'<same %d>' % (termios.tcgetattr(0) == raw)); os._exit(0)"
+    )
+    screen = terminal(CONTINUED_LAST.format(program=full_screen(life, lead=False)))
+    assert screen.until(rb"<same (\d)>")[1] == b"1"
+
+
 INTERFACE = """
 import fcntl, struct, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)

@@ -34,6 +34,7 @@ from yourtool.terminal_modes import (
     Settings,
     get_settings,
     is_in_foreground,
+    reads_ctrl_c,
     restore,
     set_settings,
 )
@@ -94,19 +95,21 @@ def run_supervised(run: Callable[[], int], early_prompt: EarlyPrompt | None = No
 
 
 def _stop_with_program(saved: Settings, early_prompt: EarlyPrompt | None) -> None:
-    """Restore the shell's terminal settings while the program is stopped."""
-    if early_prompt is not None:
-        early_prompt.hide()
+    """Restore the shell's terminal settings while the program is stopped.
+
+    A program that released the terminal before it stopped takes it back itself; its settings would
+    be undone here.
+    """
+    is_starting = early_prompt is not None and early_prompt.hide()
     program_settings = get_settings()
-    if program_settings is None or program_settings == saved:
-        stop()
-    else:
+    if program_settings is not None and program_settings != saved:
         set_settings(saved, termios.TCSADRAIN)
-        stop()
-        if is_in_foreground():
+    stop()
+    if is_in_foreground():
+        if program_settings is not None and (is_starting or reads_ctrl_c(program_settings)):
             set_settings(program_settings, termios.TCSADRAIN)
-    if early_prompt is not None and is_in_foreground():
-        early_prompt.show_again()
+        if early_prompt is not None:
+            early_prompt.show_again()
 
 
 def _restore_as_guardian(saved: Settings, group: int, code: int) -> None:

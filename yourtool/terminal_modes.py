@@ -33,6 +33,13 @@ def set_settings(settings: Settings, when: int = termios.TCSANOW) -> None:
         termios.tcsetattr(0, when, settings)
 
 
+def reads_ctrl_c(settings: Settings) -> bool:
+    """Return whether Ctrl+C is a key for the program and sends no signal, as in the interface."""
+    flags = settings[3]
+    assert isinstance(flags, int), "the fourth value has the local modes"
+    return not flags & termios.ISIG
+
+
 def restore(saved: Settings) -> None:
     """Reset all modes, and restore saved settings."""
     try:

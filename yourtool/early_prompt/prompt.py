@@ -96,12 +96,16 @@ class EarlyPrompt:
                 self._write(_ENTER + PASTES_ON)
                 self._paint()
 
-    def hide(self) -> None:
-        """Leave the screen, because the program and this process are stopped."""
+    def hide(self) -> bool:
+        """Leave the screen, because the program and this process are stopped.
+
+        Return whether the prompt was shown.
+        """
         with self._lock:
-            if self._is_shown:
-                self._is_shown = False
+            was_shown, self._is_shown = self._is_shown, False
+            if was_shown:
                 self._write(RESET)
+            return was_shown
 
     def end(self) -> None:
         """Wait until nothing is painted any more; the program has ended."""

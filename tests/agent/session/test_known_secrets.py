@@ -1,6 +1,5 @@
 """Keys are found in the present settings, environment and credential file."""
 
-import msgspec
 import pytest
 
 from yourtool.agent.session.known_secrets import build_mask, find_known_secrets
