@@ -62,7 +62,11 @@ def test_the_kernel_shows_no_possible_key_and_the_program_still_has_all_variable
         ("npm_config_authToken", "x"),
         ("WHATEVER", "sk-ant-api03-abc"),
         ("WHATEVER", "ghp_abc"),
+        ("access-key", "x"),
+        ("MYTOKEN", "x"),
+        ("AUTH_MODE", "x"),
         ("DATABASE_URL", "postgres://me:pass@host/db"),
+        ("DATABASE_URL", "postgres://me:pass@host"),
     ],
 )
 def test_a_variable_with_the_name_or_the_form_of_a_key_is_secret(name, value):
@@ -78,6 +82,9 @@ def test_a_variable_with_the_name_or_the_form_of_a_key_is_secret(name, value):
         ("KEYBOARD", "us"),
         ("MONKEYS", "12"),
         ("HTTP_PROXY", "http://proxy:8080"),
+        ("HTTP_PROXY", "http://me@proxy:8080"),
+        ("PAGE", "http://host/?mail=me:x@host"),
+        ("MAIL", "me:x@host"),
         ("EDITOR", "vim"),
     ],
 )

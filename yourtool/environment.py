@@ -2,13 +2,12 @@
 
 The kernel shows the initial environment of a process to every process of the same user (`ps e`,
 `/proc/PID/environ`), so values that might be keys are overwritten there. `os.environ` is the
-interpreter's own copy and still contains them. Import only small modules here: every start imports
-this module.
+interpreter's own copy and still contains them. Import only small modules here, not even `re`: every
+start imports this module before it paints.
 """
 
 import ctypes
 import os
-import re
 from collections.abc import Iterator, Mapping
 from itertools import count
 
@@ -28,17 +27,19 @@ CALL = "YOURTOOL_CALL"
 """Set for all processes of a tool call, so that they can be found."""
 
 _VISIBLE = PUBLIC | {"PATH", "TERM", "SHELL", "PWD", CALL}
-_SECRET_NAME = re.compile(
-    r"(?:^|[_-])(?:keys?|tokens?|secrets?|passwords?|passwd|passphrase|pwd|pat|credentials?|auth"
-    r"|authorization|cookie)(?:[_-]|$)|(?:key|token|secret|password|passwd)$",
-    re.IGNORECASE,
-)
-_SECRET_VALUE = re.compile(
-    r"sk-|sk_|pk_|rk_|ghp_|gho_|ghs_|ghu_|github_pat_|glpat-|xox[abp]-|xai-|gsk_|hf_|r8_|pplx-"
-    r"|nvapi-|fw_|tgp_|csk-|AIza|AKIA|ASIA|ya29\.|eyJ"
-    r"|[a-z][a-z0-9+.-]{1,20}://[^/\s:@]{0,200}:[^/\s@]{1,500}@"
-)
-"""Prefixes of the keys of well-known services, and a URL with a password."""
+_SECRET_WORDS = frozenset(
+    {
+        "key", "keys", "token", "tokens", "secret", "secrets", "password", "passwords", "passwd",
+        "passphrase", "pwd", "pat", "credential", "credentials", "auth", "authorization", "cookie",
+    }
+)  # fmt: skip
+_SECRET_ENDINGS = ("key", "token", "secret", "password", "passwd")
+_SECRET_BEGINNINGS = (
+    "sk-", "sk_", "pk_", "rk_", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxa-",
+    "xoxb-", "xoxp-", "xai-", "gsk_", "hf_", "r8_", "pplx-", "nvapi-", "fw_", "tgp_", "csk-",
+    "AIza", "AKIA", "ASIA", "ya29.", "eyJ",
+)  # fmt: skip
+"""Prefixes of the keys of well-known services."""
 _NOT_SECRET = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK"})
 
 
@@ -68,12 +69,23 @@ def find_command_path(outer: Mapping[str, str], workspace: str) -> list[str]:
 
 def is_secret_name(name: str) -> bool:
     """Return whether a variable or header of this name usually contains a secret."""
-    return name not in _NOT_SECRET and _SECRET_NAME.search(name) is not None
+    if name in _NOT_SECRET:
+        return False
+    folded = name.casefold()
+    words = folded.replace("-", "_").split("_")
+    return folded.endswith(_SECRET_ENDINGS) or not _SECRET_WORDS.isdisjoint(words)
 
 
 def is_secret(name: str, value: str) -> bool:
     """Return whether a variable probably contains a key or a password."""
-    return is_secret_name(name) or _SECRET_VALUE.match(value) is not None
+    return is_secret_name(name) or value.startswith(_SECRET_BEGINNINGS) or _has_password(value)
+
+
+def _has_password(value: str) -> bool:
+    """Return whether a value is a URL with a password."""
+    _, _, rest = value.partition("://")
+    user, at, _ = rest.partition("/")[0].partition("@")
+    return bool(at and user.partition(":")[2])
 
 
 def hide(environ: Mapping[str, str] = os.environ) -> None:

@@ -4,7 +4,6 @@ It supports the keys that people press within the first second. Any other key fr
 stays as it is, and the interface, which gets all the keys, shows what they do.
 """
 
-import re
 from codecs import getincrementaldecoder
 from unicodedata import category, east_asian_width
 
@@ -13,8 +12,6 @@ MAX_PASTED_LINES = 10
 """A longer paste is folded by the interface."""
 
 _PASTE_START, _PASTE_END = "\x1b[200~", "\x1b[201~"
-_KEY = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O[ -~]|[^\[O])|[^\x1b]", re.DOTALL)
-"""A key: https://invisible-island.net/xterm/ctlseqs/ctlseqs.html#h2-PC-Style-Function-Keys"""
 _LEFT, _RIGHT = ("\x1b[D", "\x1bOD"), ("\x1b[C", "\x1bOC")
 _HOME = ("\x1b[H", "\x1bOH", "\x1b[1~", "\x01")
 _END = ("\x1b[F", "\x1bOF", "\x1b[4~", "\x05")
@@ -66,9 +63,9 @@ class LineEditor:
                     break
                 self._paste(rest[at + len(_PASTE_START) : end])
                 at = end + len(_PASTE_END)
-            elif (key := _KEY.match(rest, at)) is not None:
-                self._press(key[0])
-                at = key.end()
+            elif end := _find_key_end(rest, at):
+                self._press(rest[at:end])
+                at = end
             else:
                 break
         self._rest = self._shorten(rest[at:])
@@ -176,3 +173,25 @@ def cell_width(character: str) -> int | None:
     if east_asian_width(character) in "WF":
         return 2
     return 1 if kind.startswith(_KNOWN_WIDTH) and not any(number in r for r in _JAMO) else None
+
+
+def _find_key_end(text: str, at: int) -> int:
+    """Return where the key that starts at a place ends; 0 if it is not complete.
+
+    See https://invisible-island.net/xterm/ctlseqs/ctlseqs.html#h2-PC-Style-Function-Keys. A regular
+    expression is shorter, but importing `re` takes a tenth of the time until the first paint.
+    """
+    if text[at] != "\x1b":
+        return at + 1
+    end = at + 2
+    match text[at + 1 : end]:
+        case "[":
+            while "0" <= text[end : end + 1] <= "?":
+                end += 1
+            while " " <= text[end : end + 1] <= "/":
+                end += 1
+            return end + 1 if "@" <= text[end : end + 1] <= "~" else 0
+        case "O":
+            return end + 1 if " " <= text[end : end + 1] <= "~" else 0
+        case second:
+            return end if second else 0
