@@ -29,6 +29,7 @@ SHORT = {
     "yourtool/__init__.py": "the version",
     "yourtool/cli/output.py": "the output of every command",
     "yourtool/files.py": "the only way to replace a file",
+    "yourtool/late_modules.py": "how some modules are imported",
     "yourtool/prctl.py": "one system call",
     "yourtool/tools/builtin.py": "the list of the tools",
     "yourtool/tools/plan.py": "a tool",
@@ -44,6 +45,7 @@ LATE_IMPORTERS = {
     "yourtool/cli/__init__.py",  # the chosen front end or command
     "yourtool/providers/registry.py",  # the requested adapter
     "yourtool/permissions/shell/syntax.py",  # the parser of commands
+    "yourtool/late_modules.py",  # the modules that packages name
 }
 SDKS = {"anthropic", "openai"}
 READS_MARKUP = {"Static", "Label", "OptionList", "notify"}
@@ -96,9 +98,10 @@ def find_large_parts(path: Path) -> Iterator[str]:
 
 
 def is_short(path: Path) -> bool:
-    """Return whether it has few lines, and is neither a package's docstring nor a port's part."""
-    lines = len(path.read_text("utf-8").splitlines())
-    marks_package = path.name == "__init__.py" and lines == 1
+    """Return whether it has few lines, and neither only marks a package nor implements a port."""
+    text = path.read_text("utf-8")
+    lines = len(text.splitlines())
+    marks_package = path.name == "__init__.py" and (lines == 1 or "late_modules(" in text)
     implements_port = path.match("dialects/*/*.py") and path.stem in ("spec", "dialect")
     return lines < LEAST_LINES and not marks_package and not implements_port
 
@@ -177,8 +180,25 @@ def test_the_interface_paints_before_it_loads_what_a_turn_needs():
     assert not late & loaded_by("yourtool.cli, yourtool.tui.app")
 
 
+@pytest.mark.parametrize(
+    "start", ["yourtool.cli, yourtool.tui.app, yourtool.agent.runtime", "yourtool.headless"]
+)
+def test_no_start_imports_a_late_module_or_what_only_late_modules_use(start):
+    late = {each for path in SOURCES if path.name == "__init__.py" for each in late_names(path)}
+    assert len(late) > 20
+    assert not {*late, "httpx", "html_to_markdown", "pygments"} & loaded_by(start)
+
+
+def late_names(path: Path) -> Iterator[str]:
+    """Yield the late modules of a package."""
+    package = ".".join(path.parent.relative_to(ROOT).parts)
+    for call in (node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)):
+        if ast.unparse(call.func) == "late_modules":
+            yield from (f"{package}.{ast.literal_eval(each)}" for each in call.args[1:])
+
+
 def test_the_supervisor_imports_only_small_modules():
-    slow = {"asyncio", "logging", "msgspec", "pathlib", "subprocess", "typing"}
+    slow = {"asyncio", "logging", "msgspec", "pathlib", "re", "subprocess", "typing"}
     assert not slow & loaded_by("yourtool.__main__")
 
 

@@ -107,6 +107,9 @@ class OneAdapter:
         del model
         return self.only
 
+    def prepare(self, model: Model) -> None:
+        del model
+
     def configuration_problem(self, provider: str) -> str | None:
         return "no key for `nokey`" if provider == "nokey" else None
 

@@ -6,10 +6,27 @@ import pytest
 
 from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
 
+NEEDED_LATER = {
+    "httpx",
+    "pygments",
+    "tree_sitter_bash",
+    "yourtool.agent.commands.table",
+    "yourtool.agent.turn.loop",
+    "yourtool.permissions.shell.syntax",
+    "yourtool.providers.wire",
+    "yourtool.store.exports",
+    "yourtool.tools.sandbox.sandbox",
+    "yourtool.tui.diff.rows",
+    "yourtool.tui.markdown.stream",
+    "yourtool.tui.screens.picker",
+}
 WATCH = """
 import sys
 
 def _watch(event, arguments):
+    if event == "import":
+        with open({imported!r}, "a") as log:
+            log.write(arguments[0] + "\\n")
     if event in ("socket.connect", "socket.getaddrinfo", "socket.sendto", "socket.bind"):
         if event == "socket.getaddrinfo" or isinstance(arguments[1], tuple):
             with open({log!r}, "a") as log:
@@ -23,10 +40,11 @@ sys.addaudithook(_watch)
 @pytest.mark.req("R-QLT-01")
 def test_prompt_is_usable_without_the_network(home, tmp_path):
     hook, log, work = tmp_path / "hook", tmp_path / "calls", tmp_path / "work"
+    imported = tmp_path / "imported"
     hook.mkdir()
     work.mkdir()
     (work / "a.txt").write_text("x")
-    (hook / "sitecustomize.py").write_text(WATCH.format(log=str(log)))
+    (hook / "sitecustomize.py").write_text(WATCH.format(log=str(log), imported=str(imported)))
     settings = Path(home["YOURTOOL_HOME"], "config.toml")
     settings.parent.mkdir(mode=0o700)
     settings.write_text("[limits]\nmax_retries = 0\n")
@@ -34,8 +52,9 @@ def test_prompt_is_usable_without_the_network(home, tmp_path):
     env = {**home, **keys, "PYTHONPATH": f"{hook}:{ROOT}"}
     with Terminal(YOURTOOL, cwd=work, env=env) as terminal:
         terminal.wait("anthropic:")
+        assert not NEEDED_LATER & {*imported.read_text().split()}
         terminal.send("a draft that is not sent")
-        terminal.wait("a draft that is not sent")
+        terminal.wait("a draft that is not sent", lambda _: "httpx" in imported.read_text().split())
         terminal.send("\x03")
         terminal.wait(lambda screen: "a draft that" not in screen)
         assert not log.exists(), log.read_text()

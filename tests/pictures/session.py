@@ -94,7 +94,7 @@ def build_app(project: Path) -> YourtoolApp:
     options = RunOptions(workspace=project, interactive=True)
     app = YourtoolApp(
         lambda: Runtime.open(paths, options),
-        load_highlight=lambda: get_highlighter,
+        highlight=get_highlighter,
         theme=config.theme,
     )
     app.apply_settings(config.ui)

@@ -12,7 +12,7 @@ import pytest
 from tests.tools.contexts import answer, get_refusal
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.masking import Mask
-from yourtool.tools import web
+from yourtool.tools import page_fetching
 from yourtool.tools.charsets import codec_for_label, decode_text
 from yourtool.tools.files import read_file
 from yourtool.tools.html import html_to_markdown
@@ -85,7 +85,7 @@ async def test_page_that_exhausts_the_converter_is_returned_as_plain_text(site, 
 
 
 async def test_text_of_a_page_is_limited(site, fetch, context, monkeypatch):
-    monkeypatch.setattr(web, "MAX_TEXT_LENGTH", 1000)
+    monkeypatch.setattr(page_fetching, "MAX_TEXT_LENGTH", 1000)
     site.page("/wide", b"<table><tr>" + b"<td colspan=1000>x" * 100, kind="text/html")
     said = await answer(fetch, context, url=f"{site.url}/wide")
     assert "truncated to the first 1,000 characters of text" in said
@@ -163,14 +163,14 @@ async def test_decoding_a_page_does_not_block_the_loop(charset, site, fetch, con
 async def test_long_page_is_stored_completely_in_a_file(site, fetch, context):
     site.page("/long", b"word\n" * 20_000)
     said = await answer(fetch, context, url=f"{site.url}/long")
-    assert len(said) < web.MAX_RESULT_LENGTH + 500
+    assert len(said) < page_fetching.MAX_RESULT_LENGTH + 500
     [path] = context.spill.iterdir()
     assert str(path) in said
     assert "20000\tword" in await answer(read_file, context, path=str(path), offset=20_000)
 
 
 async def test_page_is_limited_after_decompression(site, fetch, context, monkeypatch):
-    monkeypatch.setattr(web, "MAX_PAGE_BYTES", 1000)
+    monkeypatch.setattr(page_fetching, "MAX_PAGE_BYTES", 1000)
     site.page("/bomb", gzip.compress(b"x" * 1_000_000), Content_Encoding="gzip")
     said = await answer(fetch, context, url=f"{site.url}/bomb")
     assert "only the first 1,000 bytes were read" in said
@@ -211,7 +211,7 @@ async def test_redirect_to_another_host_is_returned_to_the_model(site, fetch, co
     ],
 )
 def test_only_a_redirect_to_the_same_host_and_port_is_followed(url, location, followed):
-    assert web.has_same_approval(httpx.URL(url), httpx.URL(location)) is followed
+    assert page_fetching.has_same_approval(httpx.URL(url), httpx.URL(location)) is followed
 
 
 async def test_number_of_redirects_is_limited(site, fetch, context):

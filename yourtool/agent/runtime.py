@@ -48,13 +48,13 @@ from yourtool.providers.registry import Registry
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing.availability import Availability
 from yourtool.run_result import NoModelError
+from yourtool.store import exports
 from yourtool.store.base import Lease, SessionStore
-from yourtool.store.exports import export_format_of, export_lines, write_export
 from yourtool.store.forks import workspace_hash
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 from yourtool.tools.builtin import default_toolbox
-from yourtool.tools.sandbox.sandbox import Sandboxes
+from yourtool.tools.sandbox import sandbox
 from yourtool.tools.toolset import Toolset, ToolSnapshot
 from yourtool.tools.workspace import Workspace
 
@@ -74,7 +74,8 @@ class Runtime:
         self.registry = Registry(config, self.credentials, interactive=options.interactive)
         self.availability = Availability()
         self.store = store
-        self.sandboxes = Sandboxes(config.sandbox, own_directories(paths))
+        own, used = own_directories(paths), config.sandbox.is_used
+        self._sandboxes = sandbox.Sandboxes(config.sandbox, own) if used else None
         self._warnings = discovery_cache.restore_discoveries(
             self._discovery_file, self.registry, self.catalogue
         )
@@ -220,8 +221,8 @@ class Runtime:
         """
         facts = await self.store.read(session_id)
         mask = (await asyncio.to_thread(self._build_mask)).text
-        lines = export_lines(facts, export_format_of(file), mask, self.paths.blobs)
-        await asyncio.to_thread(write_export, file, lines, overwrite=overwrite)
+        lines = exports.export_lines(facts, exports.export_format_of(file), mask, self.paths.blobs)
+        await asyncio.to_thread(exports.write_export, file, lines, overwrite=overwrite)
 
     def mask_keys(self, text: str) -> str:
         """Return `text` with every known key masked; blocks on the file system."""
@@ -374,7 +375,7 @@ class Runtime:
             estimates=estimates,
             tools=snapshot,
             gate=await asyncio.to_thread(self._build_gate, workspace.root, kinds, session_id),
-            sandbox=self.sandboxes.build(workspace.root, workspace.readable),
+            sandbox=self._sandboxes and self._sandboxes.build(workspace.root, workspace.readable),
             confirm=confirm,
             spill=self.paths.spill_directory(session_id),
             blobs=self.paths.blobs,

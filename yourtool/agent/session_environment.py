@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.routes import Routes
@@ -20,10 +20,12 @@ from yourtool.providers.encoded_history import EncodedHistory
 from yourtool.providers.registry import Registry
 from yourtool.providers.requests.request_view import RequestView
 from yourtool.providers.tool_ids import ToolIdMap
-from yourtool.tools.sandbox.sandbox import Sandbox
 from yourtool.tools.toolset import ToolSnapshot
 from yourtool.tools.workspace import Workspace
 from yourtool.tools.workspace_watch import WorkspaceWatch
+
+if TYPE_CHECKING:
+    from yourtool.tools.sandbox.sandbox import Sandbox
 
 
 @dataclass(kw_only=True)
@@ -43,7 +45,7 @@ class SessionEnvironment:
     estimates: RequestEstimates
     tools: ToolSnapshot
     gate: Gate
-    sandbox: Sandbox | None = None
+    sandbox: "Sandbox | None" = None
     """Encloses the commands of the model; None: they run without a sandbox."""
     confirm: Confirm
     steering: Steering = no_steering

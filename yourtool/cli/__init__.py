@@ -145,7 +145,7 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
     with keys_for_interface(handover) as (take_keys, shell_settings):
         app = _import_interface().YourtoolApp(
             _runtime_opener(arguments, paths),
-            load_highlight=lambda: import_module("yourtool.tui.highlight").get_highlighter,
+            highlight=_get_highlighter,
             theme=config.theme,
             resume=arguments.resume,
             continue_last=arguments.continue_last,
@@ -186,6 +186,11 @@ def _print_last_words(text: str) -> None:
     """Print the text that stays in the terminal, which may be closed."""
     with suppress(OSError), os.fdopen(1, "w", encoding="utf-8", closefd=False) as terminal:
         terminal.write(text)
+
+
+def _get_highlighter(language: str) -> Any:
+    """Return the highlighter of a language; the first block of code imports the library."""
+    return import_module("yourtool.tui.highlight").get_highlighter(language)
 
 
 def _import_interface() -> Any:

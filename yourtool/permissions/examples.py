@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from yourtool.effects import Subject, SubjectKind
 from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict
-from yourtool.permissions.shell.specs import parse_spec
+from yourtool.permissions.shell import specs
 
 _MAX_EXAMPLES = 3
 _NOWHERE = "/dev/null/workspace"
@@ -66,7 +66,7 @@ def _first(texts: Iterable[str]) -> tuple[str, ...]:
 def _command_candidates(spec: str | None) -> _Candidates:
     if spec is None:
         return _ANY_COMMAND, ()
-    if (parsed := parse_spec(spec)) is None:
+    if (parsed := specs.parse_spec(spec)) is None:
         return (), ()
     command = shlex.join(parsed.words)
     covered = (

@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec import Struct
@@ -25,16 +25,11 @@ from yourtool.permissions.rules import (
     get_place,
     propose_rules,
 )
-from yourtool.permissions.shell.canonical import (
-    UnsafeProgramError,
-    build_canonical_line,
-    build_search_path,
-)
-from yourtool.permissions.shell.coverage import cover_line
-from yourtool.permissions.shell.plain import parse_plain
-from yourtool.permissions.shell.specs import CommandSpec
-from yourtool.permissions.shell.writes import find_protected_write
+from yourtool.permissions.shell import canonical, coverage, plain, writes
 from yourtool.tables import get_closest
+
+if TYPE_CHECKING:
+    from yourtool.permissions.shell.specs import CommandSpec
 
 
 class GateDecision(Struct, frozen=True):
@@ -213,17 +208,17 @@ def _build_allowed(subjects: CallSubjects, rules: tuple[Rule, ...] = ()) -> Gate
     commands = [each for each in subjects.items if each.kind == "command"]
     if len(commands) != 1 or any(rule.spec is None for rule in rules):
         return GateDecision("allow", rules=rules)
-    search_path = build_search_path(os.environ, Path(commands[0].directory))
+    search_path = canonical.build_search_path(os.environ, Path(commands[0].directory))
     try:
-        line = build_canonical_line(parse_plain(commands[0].text), search_path)
-    except UnsafeProgramError as error:
+        line = canonical.build_canonical_line(plain.parse_plain(commands[0].text), search_path)
+    except canonical.UnsafeProgramError as error:
         return GateDecision("ask", str(error))
     return GateDecision("allow", rules=rules, command=line)
 
 
 def _find_protected_write(subjects: CallSubjects) -> str | None:
     commands = (each for each in subjects.items if each.kind == "command")
-    found = (find_protected_write(each.text, Path(each.directory)) for each in commands)
+    found = (writes.find_protected_write(each.text, Path(each.directory)) for each in commands)
     return next((place for place in found if place is not None), None)
 
 
@@ -240,11 +235,13 @@ def build_judged_call(
     )
 
 
-def _only_reads(policy: Policy, subjects: CallSubjects, specs: Sequence[CommandSpec] = ()) -> bool:
+def _only_reads(
+    policy: Policy, subjects: CallSubjects, specs: "Sequence[CommandSpec]" = ()
+) -> bool:
     """Whether each command is covered by a spec or only reads a workspace that is trusted."""
     return policy.is_trusted and all(
         each.kind == "command"
-        and cover_line(specs, each.text, get_place(each), is_trusted=True).is_complete
+        and coverage.cover_line(specs, each.text, get_place(each), is_trusted=True).is_complete
         for each in subjects.items
     )
 

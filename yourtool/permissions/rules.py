@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -16,12 +17,13 @@ from yourtool.effects import Subject, SubjectKind
 from yourtool.errors import UsageError
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.hosts import allows_host, denies_host, is_host_spec
-from yourtool.permissions.shell.coverage import covers_line
-from yourtool.permissions.shell.denials import Denial, find_denial
-from yourtool.permissions.shell.place import Place
-from yourtool.permissions.shell.plain import parse_plain
-from yourtool.permissions.shell.proposals import propose_specs
-from yourtool.permissions.shell.specs import CommandSpec, parse_spec
+from yourtool.permissions.shell import coverage, denials, place, plain, proposals
+from yourtool.permissions.shell import specs as command_specs
+
+if TYPE_CHECKING:
+    from yourtool.permissions.shell.denials import Denial
+    from yourtool.permissions.shell.place import Place
+    from yourtool.permissions.shell.specs import CommandSpec
 
 EVERY_TOOL = "*"
 """The tool of a rule that stands for one that cannot be read; no text is parsed as it."""
@@ -113,7 +115,7 @@ class RuleSet(Struct, frozen=True):
     def __or__(self, other: "RuleSet") -> "RuleSet":
         return RuleSet(self.allow + other.allow, self.ask + other.ask, self.deny + other.deny)
 
-    def get_specs(self, tool: str) -> Sequence[CommandSpec]:
+    def get_specs(self, tool: str) -> "Sequence[CommandSpec]":
         """Return what the rules allow of a tool for commands."""
         return _get_specs(self.allow, tool)
 
@@ -124,12 +126,12 @@ class RuleSet(Struct, frozen=True):
     def judge(self, tool: str, subject: Subject) -> Judgement:
         """Return the verdict on a call: deny, then unclear, then ask, then allow."""
         is_denied, denying = _find_denial(_of_tool(self.deny, tool), subject)
-        if is_denied is Denial.DENIED:
+        if is_denied is denials.Denial.DENIED:
             return Judgement(RuleVerdict.DENY, denying)
         is_asked, asking = _find_denial(_of_tool(self.ask, tool), subject)
-        if Denial.UNCLEAR in (is_denied, is_asked):
+        if denials.Denial.UNCLEAR in (is_denied, is_asked):
             return Judgement(RuleVerdict.UNCLEAR)
-        if is_asked is Denial.DENIED:
+        if is_asked is denials.Denial.DENIED:
             return Judgement(RuleVerdict.ASK, asking)
         if allowing := _find_allowing(_of_tool(self.allow, tool), subject):
             return Judgement(RuleVerdict.ALLOW, allowing)
@@ -156,7 +158,7 @@ def propose_rules(
     if subject.kind == "opaque":
         return Proposal((Rule(tool),))
     if subject.kind == "command":
-        proposed = propose_specs(
+        proposed = proposals.propose_specs(
             subject.text, _get_specs(allow, tool), get_place(subject), is_trusted=is_trusted
         )
         return Proposal(tuple(Rule(tool, spec) for spec in proposed.specs), proposed.note)
@@ -168,7 +170,7 @@ def propose_rules(
 def _allows(specs: Sequence[str], subject: Subject) -> bool:
     match subject.kind:
         case "command":
-            return covers_line(_parse_specs(specs), subject.text, get_place(subject))
+            return coverage.covers_line(_parse_specs(specs), subject.text, get_place(subject))
         case "host":
             return any(allows_host(spec, subject.text) for spec in specs)
         case "path":
@@ -191,34 +193,36 @@ def _find_allowing(rules: Sequence[Rule], subject: Subject) -> tuple[Rule, ...]:
         return ()
     if subject.kind != "command":
         return (next(rule for rule in rules if rule.spec and _allows([rule.spec], subject)),)
-    parsed = [(rule, parse_spec(rule.spec)) for rule in rules if rule.spec is not None]
-    commands = [each.texts for each in parse_plain(subject.text)]
+    parsed = [
+        (rule, command_specs.parse_spec(rule.spec)) for rule in rules if rule.spec is not None
+    ]
+    commands = [each.texts for each in plain.parse_plain(subject.text)]
     used = [rule for rule, spec in parsed if spec and any(map(spec.matches, commands))]
     return tuple(dict.fromkeys(used))
 
 
-def _find_denial(rules: Sequence[Rule], subject: Subject) -> tuple[Denial, tuple[Rule, ...]]:
+def _find_denial(rules: Sequence[Rule], subject: Subject) -> "tuple[Denial, tuple[Rule, ...]]":
     """Return whether a rule that denies or asks covers the subject, and the first that does."""
     for rule in rules:
         if rule.spec is None:
-            return Denial.DENIED, (rule,)
+            return denials.Denial.DENIED, (rule,)
     specs = [rule.spec for rule in rules if rule.spec is not None]
-    if (outcome := _match_denials(specs, subject)) is not Denial.DENIED:
+    if (outcome := _match_denials(specs, subject)) is not denials.Denial.DENIED:
         return outcome, ()
     if len(rules) == 1:
         return outcome, (rules[0],)
-    denied = Denial.DENIED
+    denied = denials.Denial.DENIED
     matching = (
         (rule,) for rule in rules if rule.spec and _match_denials([rule.spec], subject) is denied
     )
     return outcome, next(matching, ())
 
 
-def _match_denials(specs: Sequence[str], subject: Subject) -> Denial:
+def _match_denials(specs: Sequence[str], subject: Subject) -> "Denial":
     """Return whether a spec covers the subject; it matches more broadly than an allow rule."""
     match subject.kind:
         case "command":
-            return find_denial(_parse_specs(specs), subject.text)
+            return denials.find_denial(_parse_specs(specs), subject.text)
         case "host":
             is_denied = any(denies_host(spec, subject.text) for spec in specs)
         case "path":
@@ -226,26 +230,26 @@ def _match_denials(specs: Sequence[str], subject: Subject) -> Denial:
             is_denied = any(matches_glob(spec.casefold(), path) for spec in specs)
         case "opaque":
             is_denied = False
-    return Denial.DENIED if is_denied else Denial.NONE
+    return denials.Denial.DENIED if is_denied else denials.Denial.NONE
 
 
-def _get_specs(rules: Sequence[Rule], tool: str) -> Sequence[CommandSpec]:
+def _get_specs(rules: Sequence[Rule], tool: str) -> "Sequence[CommandSpec]":
     return _parse_specs([rule.spec for rule in _of_tool(rules, tool) if rule.spec is not None])
 
 
-def get_place(subject: Subject) -> Place:
+def get_place(subject: Subject) -> "Place":
     """Return where a command starts."""
-    return Place(Path(subject.directory), Path(subject.directory))
+    return place.Place(Path(subject.directory), Path(subject.directory))
 
 
-def _parse_specs(specs: Sequence[str]) -> list[CommandSpec]:
+def _parse_specs(specs: Sequence[str]) -> "list[CommandSpec]":
     """Return the valid specs; an invalid one was reported when its rule was read."""
-    return [parsed for parsed in map(parse_spec, specs) if parsed is not None]
+    return [parsed for parsed in map(command_specs.parse_spec, specs) if parsed is not None]
 
 
 def _spec_problem(kind: SubjectKind, tool: str, spec: str) -> str | None:
     match kind:
-        case "command" if parse_spec(spec) is None:
+        case "command" if command_specs.parse_spec(spec) is None:
             return (
                 f"a {tool} rule consists of plain words, with `*` only at the end, for example"
                 f" `{tool}(git log*)`"

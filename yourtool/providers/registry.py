@@ -114,6 +114,7 @@ class Registry:
             load_dialect(row)
         import_module("yourtool.providers.wire")
         import_module("yourtool.providers.retry")
+        import_module("httpcore")  # which httpx imports with its first client
         import_module("yourtool.providers.transports.http").ssl_context(row.base_url)
 
     def default_model(self) -> str:

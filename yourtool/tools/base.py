@@ -11,7 +11,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import Struct, field
@@ -31,8 +31,10 @@ from yourtool.masking import Mask
 from yourtool.messages.blocks import ImageBlock, TextBlock
 from yourtool.text import storable, storable_json
 from yourtool.tools import schema
-from yourtool.tools.sandbox.sandbox import Sandbox
 from yourtool.tools.workspace import FileReads, Workspace
+
+if TYPE_CHECKING:
+    from yourtool.tools.sandbox.sandbox import Sandbox
 
 A = TypeVar("A", bound="Args")
 P = ParamSpec("P")
@@ -129,7 +131,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """The preview that the user approved; the tool does exactly that or fails."""
     command: str | None = None
     """What a tool for commands runs in place of its argument: the same, as it was understood."""
-    sandbox: Sandbox | None = None
+    sandbox: "Sandbox | None" = None
     """Encloses commands; None: they run without a sandbox."""
     image_limit: int = 0
     """Maximum image size in bytes for the current model; 0: the model accepts no images."""

@@ -1,7 +1,4 @@
-"""The tools that ship with the program.
-
-Importing this module imports an HTTP client; load it after the first paint.
-"""
+"""The tools that ship with the program."""
 
 from yourtool.tools.edit import edit_file, write_file
 from yourtool.tools.files import list_dir, read_file

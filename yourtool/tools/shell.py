@@ -16,7 +16,7 @@ from yourtool.messages.blocks import TextBlock
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.output import CommandOutput
 from yourtool.tools.process import LiveText, ProcessExit, ShellCommand, run_process
-from yourtool.tools.sandbox.blocks import find_block
+from yourtool.tools.sandbox import blocks
 from yourtool.tools.workspace import Workspace
 
 MAX_TIMEOUT_SECONDS = 590
@@ -76,7 +76,7 @@ async def shell(args: Shell, context: ToolContext) -> ToolOutput:
     if context.sandbox is None or exited.code == 0:
         return result
     blocked = await context.run_in_thread(
-        find_block, context.sandbox, result.content, refused_hosts
+        blocks.find_block, context.sandbox, result.content, refused_hosts
     )
     return result if blocked is None else replace(result, blocked=blocked)
 

@@ -16,7 +16,7 @@ from textual.actions import SkipAction
 from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
 
-from yourtool.agent.commands.models import swap_alternatives
+from yourtool.agent.commands import models
 from yourtool.errors import YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.paths import resolve_paths
@@ -26,17 +26,16 @@ from yourtool.tui.clipboard import Clipboard, get_copied_part
 from yourtool.tui.display_filters import AsciiFilter, NoColorFilter
 from yourtool.tui.first_screen_app import FirstScreenApp
 from yourtool.tui.output_filter import SanitizeFilter
+from yourtool.tui.screens import key_inspector, picker, report
 from yourtool.tui.screens.attachments import attach_from_options, attach_pasted
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import choose_first_session, run_command, show_result
 from yourtool.tui.screens.draft_editing import DraftEditing
-from yourtool.tui.screens.key_inspector import KeyInspector
-from yourtool.tui.screens.picker import Picker
-from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.session_status import TitleChanged
 from yourtool.tui.screens.sessions import (
     build_last_words,
     open_earlier_session,
+    prepare_requests,
     queue_first_prompt,
     require_session,
     restore_first_prompt,
@@ -86,18 +85,18 @@ class YourtoolApp(FirstScreenApp):
         self,
         open_runtime: "Callable[[], Awaitable[Runtime]]",
         *,
-        load_highlight: Callable[[], HighlighterFactory] | None = None,
+        highlight: HighlighterFactory = lambda language: None,
         theme: str = "dark",
         resume: str | None = None,
         continue_last: bool = False,
     ) -> None:
-        """`open_runtime` is called after the first paint, then `load_highlight` in a thread.
+        """`open_runtime` is called after the first paint; `highlight` colours code.
 
         `resume` is the id of the first session; empty: the user picks one.
         """
         super().__init__(driver_class=OutputDriver)
         self._open_runtime = open_runtime
-        self._load_highlight = load_highlight
+        self._highlight = highlight
         self.chat = ChatScreen(run_command)
         self.theme_choice = ThemeChoice(self, os.environ)
         self.theme_choice.choose(theme)
@@ -181,8 +180,12 @@ class YourtoolApp(FirstScreenApp):
     @on(TitleChanged)
     def show_title(self, changed: TitleChanged) -> None:
         """Show the title of the session in the window title."""
-        sequence = set_title_sequence(changed.title, Path.cwd().name, os.environ)
-        self._write_to_terminal(sequence)
+        self._write_to_terminal(set_title_sequence(changed.title, Path.cwd().name, os.environ))
+
+    @on(Prompt.TypingPaused)
+    def prepare_requests(self) -> None:
+        """Import what requests need while the user writes; a request reports what is missing."""
+        self.run_worker(prepare_requests(self.chat), group="prepare", exit_on_error=False)
 
     @on(Prompt.Pasted)
     def attach_pasted(self, pasted: Prompt.Pasted) -> None:
@@ -206,11 +209,12 @@ class YourtoolApp(FirstScreenApp):
             if is_chat or self.focused is self.chat.prompt:
                 await self._handle_chat_key(event)
                 return
-            if isinstance(self.screen, KeyInspector) and isinstance(event, events.Key):
-                self.screen.show_key(event)
+            shown = self.screen
+            if isinstance(shown, key_inspector.KeyInspector) and isinstance(event, events.Key):
+                shown.show_key(event)
                 return
-            if isinstance(self.screen, ReportScreen | Picker) and self._starts_text(event):
-                self.screen.dismiss()
+            if isinstance(shown, report.ReportScreen | picker.Picker) and self._starts_text(event):
+                shown.dismiss()
                 self._type(event)
                 return
         await super().on_event(event)
@@ -241,11 +245,10 @@ class YourtoolApp(FirstScreenApp):
 
     def _starts_text(self, event: events.Key | events.Paste) -> bool:
         """Whether a key in a report, or in a list that opened by itself, is text for the prompt."""
-        if isinstance(self.screen, Picker) and not self.screen.is_unexpected:
+        if isinstance(self.screen, picker.Picker) and not self.screen.is_unexpected:
             return False
-        if isinstance(event, events.Paste):
-            return True
-        return event.is_printable and event.key not in self.screen.active_bindings
+        bound = self.screen.active_bindings
+        return isinstance(event, events.Paste) or (event.is_printable and event.key not in bound)
 
     def _type(self, event: events.Key | events.Paste) -> None:
         """Insert text into the prompt, which gets the focus."""
@@ -324,8 +327,7 @@ class YourtoolApp(FirstScreenApp):
     def _fatal_error(self) -> None:
         """Exit without a traceback on the screen; the log contains it."""
         _log.critical("the interface failed", exc_info=self._exception)
-        where = resolve_paths().log_file
-        reason = SHORTAGE if is_shortage(self._exception) else f"see {where}"
+        reason = SHORTAGE if is_shortage(self._exception) else f"see {resolve_paths().log_file}"
         self._exit_renderables.append(Text(f"The program failed: {reason}."))
         self.failed = True
         self._close_messages_no_wait()
@@ -364,18 +366,16 @@ class YourtoolApp(FirstScreenApp):
         themes = await asyncio.to_thread(load_themes, theme_directories())
         self.theme_choice.add(themes.values())
         self._offer_themes()
-        if self._load_highlight is not None:
-            self.chat.set_highlight(await asyncio.to_thread(self._load_highlight))
+        self.chat.set_highlight(self._highlight)
         await attach_from_options(self.chat, runtime)
         queue_first_prompt(self.chat, runtime, session, self.first_prompt, may_send=is_as_requested)
         await show_session(self.chat, runtime, session)
         self._show_warnings(runtime.take_warnings())
         update_demo_banner(self.chat)
-        await asyncio.to_thread(runtime.registry.prepare, session.model)
         await suggest_local_servers(self.chat)
         if refused is not None and refused.media:
             _, session = require_session(self.chat)  # the user may have opened another one
-            await show_result(self.chat, swap_alternatives(session, runtime, refused))
+            await show_result(self.chat, models.swap_alternatives(session, runtime, refused))
 
     def _show_warnings(self, warnings: Iterable[str]) -> None:
         for warning in warnings:

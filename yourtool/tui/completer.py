@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from yourtool.agent.commands import table
 from yourtool.agent.commands.modes import MODE_DESCRIPTIONS
-from yourtool.agent.commands.table import COMMANDS, find_commands
 from yourtool.config import Mode
 from yourtool.models import EFFORTS
 from yourtool.tui.slices import Slices
@@ -137,12 +137,12 @@ class Completer:
             Candidate(
                 f"/{each.name} " if each.argument else f"/{each.name}", each.usage, each.summary
             )
-            for each in find_commands(prefix)
+            for each in table.find_commands(prefix)
         )
         return Suggestions(0, candidates) if candidates else None
 
     def _arguments(self, name: str, query: str) -> Suggestions | None:
-        command = next((each for each in COMMANDS if each.name == name), None)
+        command = next((each for each in table.COMMANDS if each.name == name), None)
         if command is None or query in dict(command.keywords):
             return None
         described = dict(self.values.get(command.argument_kind or "", ()))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec.structs import replace
 
+from yourtool.agent.commands import table
 from yourtool.agent.commands.base import Invocation
 from yourtool.agent.commands.parser import ShellLine, parse_input
-from yourtool.agent.commands.table import STEER
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import ShellStarted, TextDelta, ThinkingDelta, ToolUseStart
@@ -128,7 +128,7 @@ class TurnRunner:
         self._display.scroll_to_end()
         parsed = parse_input(draft.text)
         if isinstance(parsed, Invocation) and self._runs_at_once(parsed):
-            if parsed.command is STEER:
+            if parsed.command is table.STEER:
                 self.steer(replace(draft, text=parsed.argument))
             else:
                 self._start_command(parsed, draft)

@@ -1,1 +1,10 @@
 """Slash commands: their table and handlers, which every front end shares."""
+
+from yourtool.late_modules import late_modules
+
+__getattr__ = late_modules(  # until a command
+    __name__,
+    "models",
+    "session_list",
+    "table",
+)

@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from yourtool.agent.commands import table
 from yourtool.agent.commands.base import Invocation
-from yourtool.agent.commands.table import COMMANDS_BY_NAME
 
 _EQUIVALENTS: Mapping[str, str] = {
     "add": "attach",
@@ -80,7 +80,7 @@ def parse_input(text: str) -> ParsedInput | None:
         return None
     word, argument = (*text[1:].split(maxsplit=1), "", "")[:2]
     argument = argument.strip()
-    if (command := COMMANDS_BY_NAME.get(word)) is None:
+    if (command := table.COMMANDS_BY_NAME.get(word)) is None:
         return _unknown_command(word)
     if argument and not command.argument:
         return InvalidCommand(
@@ -115,6 +115,6 @@ def _suggest_command(word: str) -> str | None:
     if equivalent := _EQUIVALENTS.get(word):
         return equivalent
     near = get_close_matches(
-        word, [*COMMANDS_BY_NAME, *_EQUIVALENTS], n=1, cutoff=_SIMILARITY_CUTOFF
+        word, [*table.COMMANDS_BY_NAME, *_EQUIVALENTS], n=1, cutoff=_SIMILARITY_CUTOFF
     )
     return _EQUIVALENTS.get(near[0], near[0]) if near else None

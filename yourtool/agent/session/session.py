@@ -16,16 +16,16 @@ from pathlib import Path
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
+from yourtool.agent.input import user_shell
 from yourtool.agent.input.mentioned_files import MentionedFiles
 from yourtool.agent.input.mentions import AddressedPrompt, parse_address
-from yourtool.agent.input.user_shell import UserShell
 from yourtool.agent.routes import to_routing_record
 from yourtool.agent.session.file_restoring import FileRestoring
 from yourtool.agent.session.model_selection import ModelSelection
 from yourtool.agent.session.project_files import ProjectTrust
 from yourtool.agent.session.system_prompt import system_messages
 from yourtool.agent.session_environment import SessionEnvironment
-from yourtool.agent.turn.loop import run_turn
+from yourtool.agent.turn import loop
 from yourtool.agent.turn.turn import Turn, empty_turn_completed
 from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.blobs import has_bytes, store_media
@@ -55,12 +55,7 @@ class Session:
     """One conversation; runs one turn at a time."""
 
     def __init__(
-        self,
-        session_id: str,
-        state: State,
-        record: Recorder,
-        lease: Lease,
-        env: SessionEnvironment,
+        self, session_id: str, state: State, record: Recorder, lease: Lease, env: SessionEnvironment
     ) -> None:
         self.id = session_id
         self.state = state
@@ -241,7 +236,7 @@ class Session:
         try:
             async for fact in close_open_turn(self.state, self._record, self.id):
                 yield fact
-            shell = UserShell(self.id, self._env, self._record, interrupt)
+            shell = user_shell.UserShell(self.id, self._env, self._record, interrupt)
             async with aclosing(shell.run(command, shared=shared)) as events:
                 async for event in events:
                     if isinstance(event, ShellRan):
@@ -337,13 +332,13 @@ class Session:
                     yield Notice(level="error", text=line)
                 yield await record(empty_turn_completed(), parent=route.id)
             else:
-                turn = self._build_turn(interrupt, started, route)
+                turn = await self._build_turn(interrupt, started, route)
                 adjusted = describe_effort_change(turn.model, turn.effort)
                 for notice in self._env.new_notices(
                     adjusted, routes.missing_tools_notice(turn.model)
                 ):
                     yield notice
-                async with aclosing(run_turn(turn)) as events:
+                async with aclosing(loop.run_turn(turn)) as events:
                     async for event in events:
                         if isinstance(event, TurnCompleted | TurnCancelled):
                             self._release_turn(interrupt)
@@ -377,10 +372,13 @@ class Session:
             message=message,
         )
 
-    def _build_turn(self, interrupt: Interrupt, started: TurnStarted, route: RouteDecided) -> Turn:
+    async def _build_turn(
+        self, interrupt: Interrupt, started: TurnStarted, route: RouteDecided
+    ) -> Turn:
         env = self._env
         assert route.chosen_model is not None, "only a routed turn is run"
         model = self._routes.catalogue.get(route.chosen_model)
+        await asyncio.to_thread(env.registry.prepare, model)
         return Turn(
             session_id=self.id,
             state=self.state,

@@ -48,7 +48,7 @@ from yourtool.permissions.gate import (
     judge,
 )
 from yourtool.permissions.rules import Rule
-from yourtool.tools.expanded_targets import find_consequences
+from yourtool.tools import expanded_targets
 from yourtool.tools.toolset import Tool, resolve_subjects
 
 _log = logging.getLogger(__name__)
@@ -198,7 +198,7 @@ async def _build_confirmation(
     subject = subjects.items[0] if len(subjects.items) == 1 else None
     consequences = Consequences()
     if subject is not None and subject.kind == "command" and turn.env.interactive:
-        finding = find_consequences(subject.text, Path(subject.directory))
+        finding = expanded_targets.find_consequences(subject.text, Path(subject.directory))
         consequences = await turn.interrupt.guard(finding)
     return Confirmation(
         id=new_id(),

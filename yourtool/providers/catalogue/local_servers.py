@@ -26,10 +26,9 @@ from yourtool.providers.model_lists import (
 )
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import load_dialect_spec
-from yourtool.providers.transports.http import HttpxTransport, Timeouts
+from yourtool.providers.transports import http
 
 _OLLAMA = "http://127.0.0.1:11434"
-_TIMEOUTS = Timeouts(connect=0.3, read=2, get=2)
 _PROBE_TIMEOUT = 5
 """Seconds for all requests to one server."""
 
@@ -91,7 +90,8 @@ async def _probe(row: ProviderSpec) -> LocalServer | None:
 
 @asynccontextmanager
 async def _open_transport(url: str) -> AsyncGenerator[Transport, None]:
-    transport = HttpxTransport(url, {"user-agent": "yourtool"}, _TIMEOUTS)
+    timeouts = http.Timeouts(connect=0.3, read=2, get=2)
+    transport = http.HttpxTransport(url, {"user-agent": "yourtool"}, timeouts)
     try:
         yield transport
     finally:

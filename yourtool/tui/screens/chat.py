@@ -27,9 +27,8 @@ from yourtool.tui.message_queue import QueuedMessage
 from yourtool.tui.pending_attachments import PendingAttachments
 from yourtool.tui.prompt_history import history_choices
 from yourtool.tui.prompt_input import PromptInput
+from yourtool.tui.screens import picker, report
 from yourtool.tui.screens.mention_preview import MentionPreview
-from yourtool.tui.screens.picker import Picker
-from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.session_status import SessionStatus, go_back_hint, quit_hint
 from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.transcript.timeline import Timeline
@@ -328,7 +327,7 @@ class ChatScreen(Screen[None]):
         """`?` in an empty prompt: show the keys."""
         if self.prompt.text:
             raise SkipAction
-        self.app.push_screen(ReportScreen("Keys", describe_keys()))
+        self.app.push_screen(report.ReportScreen("Keys", describe_keys()))
 
     def action_interrupt(self) -> None:
         """Ctrl+C: copy the selection, else clear the prompt, else stop the turn; twice: quit."""
@@ -387,7 +386,7 @@ class ChatScreen(Screen[None]):
         """Ctrl+R: search earlier prompts; in Vim's normal mode, redo."""
         if self.prompt.vim.redo() or (entries := self.input.entries) is None:
             return
-        picked = await self.app.push_screen_wait(Picker("Prompts", history_choices(entries)))
+        picked = await self.app.push_screen_wait(picker.Picker("Prompts", history_choices(entries)))
         if picked is not None:
             self.prompt.load(entries[int(picked)])
 

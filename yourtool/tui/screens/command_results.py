@@ -3,6 +3,7 @@
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+from yourtool.agent.commands import session_list
 from yourtool.agent.commands.base import (
     Choose,
     CommandResult,
@@ -19,17 +20,14 @@ from yourtool.agent.commands.base import (
     StartSession,
     StartTurn,
 )
-from yourtool.agent.commands.session_list import SessionList
 from yourtool.errors import YourtoolError
 from yourtool.events.deltas import Notice
 from yourtool.events.sessions import SessionRenamed
 from yourtool.tui.drafts import fold_text
+from yourtool.tui.screens import changes as changes_screen
+from yourtool.tui.screens import dialog, picker, report
 from yourtool.tui.screens.attachments import warn_unsupported
-from yourtool.tui.screens.changes import ChangesScreen
 from yourtool.tui.screens.chat import ChatScreen
-from yourtool.tui.screens.dialog import TextEntry
-from yourtool.tui.screens.picker import Picker
-from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.screens.screen_commands import SCREEN_COMMANDS
 from yourtool.tui.screens.session_status import TitleChanged
 from yourtool.tui.screens.sessions import (
@@ -68,9 +66,9 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
         case Notice(level=level, text=text):
             chat.note(level, text)
         case Report(title=title, sections=sections):
-            await chat.app.push_screen(ReportScreen(title, sections))
+            await chat.app.push_screen(report.ReportScreen(title, sections))
         case ShowChanges(title=title, changes=changes):
-            await chat.app.push_screen(ChangesScreen(title, changes, chat.highlight))
+            await chat.app.push_screen(changes_screen.ChangesScreen(title, changes, chat.highlight))
         case CopyText(text=text):
             chat.app.copy_to_clipboard(text)
         case SettingChanged(setting="mode"):
@@ -93,7 +91,7 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
         case Choose():
             await _show_picker(chat, result)
         case EnterText(title=title, explanation=explanation, hidden=hidden):
-            entry = TextEntry(title, explanation, hidden=hidden)
+            entry = dialog.TextEntry(title, explanation, hidden=hidden)
             text = await chat.app.push_screen_wait(entry)
             await show_results(chat, result.then(text or ""))
         case Invocation():
@@ -115,14 +113,16 @@ async def choose_first_session(chat: ChatScreen, runtime: "Runtime") -> str | No
         yield
 
     try:
-        await show_results(chat, SessionList(None, runtime, open_session=choose).show())
+        await show_results(
+            chat, session_list.SessionList(None, runtime, open_session=choose).show()
+        )
     except YourtoolError as error:
         chat.note("error", f"{error}\nStarted a new session.")
     return chosen[0] if chosen else None
 
 
 async def _show_picker(chat: ChatScreen, wanted: Choose) -> None:
-    picker = Picker(
+    shown = picker.Picker(
         wanted.title,
         wanted.choices,
         wanted.hint,
@@ -130,22 +130,22 @@ async def _show_picker(chat: ChatScreen, wanted: Choose) -> None:
         columns=wanted.columns,
         actions=wanted.actions,
     )
-    picker.is_unexpected = chat.runner.is_command_late
+    shown.is_unexpected = chat.runner.is_command_late
     if wanted.preview is not None:
-        picker.add_preview(wanted.preview)
+        shown.add_preview(wanted.preview)
     _load_completions(chat)
     if (update := wanted.update) is not None:
-        update.add_done_callback(lambda _: _update_picker(chat, picker, wanted))
-    picked = await chat.app.push_screen_wait(picker)
+        update.add_done_callback(lambda _: _update_picker(chat, shown, wanted))
+    picked = await chat.app.push_screen_wait(shown)
     if picked is not None:
-        action = picker.chosen_action
+        action = shown.chosen_action
         await show_results(chat, (wanted.then if action is None else action.then)(picked))
 
 
-def _update_picker(chat: ChatScreen, picker: Picker, wanted: Choose) -> None:
+def _update_picker(chat: ChatScreen, shown: "picker.Picker", wanted: Choose) -> None:
     update = wanted.update
     if update is not None and not update.cancelled() and update.exception() is None:
-        picker.set_choices(update.result())
+        shown.set_choices(update.result())
         _load_completions(chat)
 
 

@@ -4,18 +4,16 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
+from yourtool.agent.commands import table
 from yourtool.agent.commands.base import Choice, Section
-from yourtool.agent.commands.table import describe_commands
 from yourtool.errors import UsageError
 from yourtool.paths import resolve_paths
 from yourtool.saved_settings import save_setting, split_save_option
 from yourtool.tui.active_keys import describe_keys
 from yourtool.tui.drafts import Draft
+from yourtool.tui.screens import key_inspector, picker, report
 from yourtool.tui.screens.attachments import attach_file, paste_clipboard
 from yourtool.tui.screens.chat import ChatScreen
-from yourtool.tui.screens.key_inspector import KeyInspector
-from yourtool.tui.screens.picker import Picker
-from yourtool.tui.screens.report import ReportScreen
 from yourtool.tui.theme_choice import ThemeChosen
 
 ScreenCommand: TypeAlias = Callable[[ChatScreen, str], Awaitable[None]]
@@ -23,12 +21,12 @@ ScreenCommand: TypeAlias = Callable[[ChatScreen, str], Awaitable[None]]
 
 async def show_help(chat: ChatScreen, _argument: str) -> None:
     """`/help`: show commands and keys."""
-    await chat.app.push_screen(ReportScreen("Help", help_report()))
+    await chat.app.push_screen(report.ReportScreen("Help", help_report()))
 
 
 async def inspect_keys(chat: ChatScreen, _argument: str) -> None:
     """`/keys`: name the keys that are pressed, and their actions."""
-    await chat.app.push_screen(KeyInspector())
+    await chat.app.push_screen(key_inspector.KeyInspector())
 
 
 async def clear_screen(chat: ChatScreen, _argument: str) -> None:
@@ -45,7 +43,7 @@ async def choose_theme(chat: ChatScreen, argument: str) -> None:
         argument
         or (chat.app.theme if saves else "")
         or await chat.app.push_screen_wait(
-            Picker(
+            picker.Picker(
                 "Theme", [Choice(name, name, about[name]) for name in names], current=chat.app.theme
             )
         )
@@ -71,7 +69,7 @@ async def quit_app(chat: ChatScreen, _argument: str) -> None:
 
 def help_report() -> tuple[Section, ...]:
     """Return all commands and keys, from the tables that define them."""
-    return *describe_commands(), *describe_keys()
+    return *table.describe_commands(), *describe_keys()
 
 
 SCREEN_COMMANDS: Mapping[str, ScreenCommand] = {

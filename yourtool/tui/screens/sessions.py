@@ -151,6 +151,12 @@ def update_demo_banner(chat: ChatScreen) -> None:
     chat.banner.set_notice(DEMO, DEMO_NOTICE if is_first_chapter else None)
 
 
+async def prepare_requests(chat: ChatScreen) -> None:
+    """Import the modules for requests to the model, if there is a text to send."""
+    if chat.runtime is not None and chat.session is not None and chat.prompt.text:
+        await asyncio.to_thread(chat.runtime.registry.prepare, chat.session.model)
+
+
 async def suggest_local_servers(chat: ChatScreen) -> None:
     """Suggest models of local servers if the session uses the demo script."""
     runtime, session = require_session(chat)

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from typing import Protocol
 
-from yourtool.tui.markdown.stream import MarkdownStream
+from yourtool.tui.markdown import stream
 from yourtool.tui.styled_lines import HighlighterFactory, StyledLine
 from yourtool.tui.transcript.excerpts import add_fold_hint, fold_note
 from yourtool.tui.transcript.items import Item, first_difference
@@ -199,7 +199,7 @@ class ReplyItem(TextItem):
         self.invalidate()
 
     def _new_stream(self, width: int) -> _RowStream:
-        return VerbatimStream(width) if self.raw else MarkdownStream(width, self.highlight)
+        return VerbatimStream(width) if self.raw else stream.MarkdownStream(width, self.highlight)
 
     def _foot_rows(self) -> list[StyledLine]:
         return [StyledLine((("(cancelled)", "muted"),))] if self._is_cancelled else []

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from yourtool.amounts import format_duration
 from yourtool.effects import SideEffects, ToolHints
 from yourtool.text import printable
-from yourtool.tui.diff.rows import Diff
+from yourtool.tui.diff import rows
 from yourtool.tui.styled_lines import (
     BLANK,
     HighlighterFactory,
@@ -268,7 +268,7 @@ class ToolCard(Item):
         if self._details.get("timed_out") is True:
             parts.append("timed out")
         if self._diff:
-            self._diff_size = self._diff_size or str(Diff(self._diff).size)
+            self._diff_size = self._diff_size or str(rows.Diff(self._diff).size)
             parts.append(self._diff_size)
         if self.status == "ok" and self._is_read_only and self._output and not self._plan:
             count = self._line_breaks + (not self._output.endswith("\n"))
@@ -323,7 +323,7 @@ class ToolCard(Item):
         return []
 
     def _diff_rows(self, diff: str, width: int) -> list[StyledLine]:
-        return list(Diff(diff, highlight=self.highlight).rows(width))
+        return list(rows.Diff(diff, highlight=self.highlight).rows(width))
 
     def _last_output_rows(self, rows: int, width: int) -> list[StyledLine]:
         part, omitted = excerpt(self._output, end=True, line_breaks=self._line_breaks)

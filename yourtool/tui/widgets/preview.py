@@ -17,7 +17,7 @@ from yourtool.tui.approval_text import (
     approval_pieces,
     argument_lines,
 )
-from yourtool.tui.diff.rows import Diff
+from yourtool.tui.diff import rows
 from yourtool.tui.styled_lines import (
     HighlighterFactory,
     Span,
@@ -122,7 +122,7 @@ def preview_rows(
     """Yield the rows of the preview of a request; `highlight` has the colours of code."""
     room, preview = max(8, width - len(_BAR)), question.preview
     if preview is not None and preview.kind == "diff":
-        diff = Diff(preview.body, show=approval_pieces, highlight=highlight)
+        diff = rows.Diff(preview.body, show=approval_pieces, highlight=highlight)
         if len(preview.paths) == 1:
             yield from _head_rows(preview.paths[0], diff, width)
         for line in diff.rows(room):
@@ -138,7 +138,7 @@ def preview_rows(
         yield from (StyledLine(((row, "muted"),)) for row in _wrap_indented(line, width))
 
 
-def _head_rows(path: str, diff: Diff, width: int) -> Iterator[StyledLine]:
+def _head_rows(path: str, diff: "rows.Diff", width: int) -> Iterator[StyledLine]:
     """Yield the rows of a path and the numbers of changed lines."""
     *rows, last = _wrap_indented(path, width)
     yield from (StyledLine(((row, "diff.file"),)) for row in rows)

@@ -1,0 +1,37 @@
+"""Modules that are imported when something in them is used for the first time.
+
+The `__init__` of a package names its late modules. Other modules import them as modules, with
+`from package import module`, and use what is in them through the module. Annotations with their
+classes are quoted.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+
+class _LateModule(ModuleType):
+    """Stands for a module; the first look-up of a name in it imports the module."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_module(self.__name__), name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        setattr(import_module(self.__name__), name, value)
+
+
+def late_modules(package: str, *names: str) -> Callable[[str], ModuleType]:
+    """Return the `__getattr__` of a package, which Python calls for modules not yet imported.
+
+    See https://peps.python.org/pep-0562/. Once a late module was imported by anyone, `from package
+    import module` returns the module itself.
+    """
+    late = {name: _LateModule(f"{package}.{name}") for name in names}
+
+    def get_late_module(name: str) -> ModuleType:
+        if name in late:
+            return late[name]
+        raise AttributeError(f"module `{package}` has no attribute `{name}`")
+
+    return get_late_module
