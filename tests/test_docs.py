@@ -78,7 +78,13 @@ def test_every_slash_command_on_a_page_exists():
 def test_every_option_and_subcommand_on_a_page_exists():
     sources = [*(ROOT / "yourtool/cli").glob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
     text = "\n".join(source.read_text() for source in sources)
-    options = {"--help", *OPTIONS_OF_INSTALLERS, *re.findall(r'"(--[a-z-]+)"', text)}
+    options = {
+        "--help",
+        "--hard",
+        "--mirror",
+        *OPTIONS_OF_INSTALLERS,
+        *re.findall(r'"(--[a-z-]+)"', text),
+    }
     options.update(re.findall(r"--[a-z-]+", " ".join(each.usage for each in COMMANDS)))
     assert find_on_pages(r"(?<![\w-])(--[a-z][a-z-]+)") <= options
     subcommands = set(re.findall(r'commands\.add_parser\("([a-z]+)"', text)) | {"sessions"}

@@ -109,6 +109,10 @@ class Consequences(Struct, frozen=True):
     lines: tuple[str, ...] = ()
     """The number of files, the first names, and what git has no copy of."""
 
+    def join(self, other: "Consequences") -> "Consequences":
+        """Return both."""
+        return Consequences(self.cautions + other.cautions, self.lines + other.lines)
+
 
 class RuleDescription(Struct, frozen=True, kw_only=True):
     """What a rule would allow, shown before it is stored."""

@@ -182,6 +182,7 @@ def _to_judged_call(call: DecidedCall) -> JudgedCall:
         subjects,
         is_protected=judgement.is_protected,
         is_contained=judgement.is_contained,
+        loses_work=judgement.loses_work,
     )
 
 

@@ -45,5 +45,7 @@ class CallJudgement(Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_protected: bool = False
     is_contained: bool = False
     """Whether a sandbox contains it, so that it needs no approval."""
+    loses_work: bool = False
+    """Whether it would have discarded work of the user that was not committed."""
     rules: tuple[str, ...] = ()
     """The rules that decided."""

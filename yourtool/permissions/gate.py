@@ -69,6 +69,8 @@ class JudgedCall(Struct, frozen=True):
     """Whether it needs an approval despite rules and modes."""
     is_contained: bool = False
     """Whether it runs without an approval, because a sandbox contains it."""
+    loses_work: bool = False
+    """Whether it discards work of the user that is not committed."""
 
 
 class Policy(Struct, frozen=True):
@@ -110,6 +112,8 @@ def judge(policy: Policy, call: JudgedCall) -> GateDecision:
         )
     if call.is_protected:
         return GateDecision("ask")
+    if call.loses_work:
+        return GateDecision("ask", "it discards uncommitted work: every mode needs an approval")
     if (place := _find_protected_write(subjects)) is not None:
         return GateDecision("ask", f"it writes to `{place}`, a protected place")
     if RuleVerdict.UNCLEAR in verdicts:
@@ -223,15 +227,20 @@ def _find_protected_write(subjects: CallSubjects) -> str | None:
 
 
 def build_judged_call(
-    tool: ToolDefinition, subjects: CallSubjects, preview: Preview | None
+    tool: ToolDefinition,
+    subjects: CallSubjects,
+    preview: Preview | None,
+    *,
+    loses_work: bool = False,
 ) -> JudgedCall:
-    """Return what the decision about a call depends on."""
+    """Return what the decision about a call depends on; `loses_work`: as in `JudgedCall`."""
     return JudgedCall(
         tool.name,
         tool.side_effects,
         subjects,
         is_protected=preview is not None and preview.protected,
         is_contained=preview is not None and preview.is_contained,
+        loses_work=loses_work,
     )
 
 

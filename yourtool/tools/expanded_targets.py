@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from yourtool.amounts import format_size
 from yourtool.effects import Consequences
-from yourtool.permissions.shell.destruction import Destruction, Operand, find_destructions
+from yourtool.permissions.shell.destruction import Destruction, find_destructions
+from yourtool.permissions.shell.expanded_commands import Operand
 from yourtool.permissions.shell.expansion import unquote
 from yourtool.tools.git_changes import GitChange, read_changes
 from yourtool.tools.git_program import GitError, GitRunner, find_repository

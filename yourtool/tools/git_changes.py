@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -55,17 +56,18 @@ def read_changes(
     *,
     is_literal: bool = False,
     includes_ignored: bool = False,
+    directory: Path | None = None,
 ) -> Sequence[GitChange]:
     """Return what differs from the last commit.
 
-    `pathspecs`: relative to the root of the work tree; empty: everything.
+    `pathspecs`: relative to `directory`, by default the root of the work tree; empty: everything.
 
     Raises:
         GitError: git failed, or took too long.
     """
     ignored = ("--ignored=matching",) if includes_ignored else ()
     literal = ("--literal-pathspecs",) if is_literal else ()
-    output = runner.run(*literal, *_STATUS, *ignored, "--", *pathspecs)
+    output = runner.run(*literal, *_STATUS, *ignored, "--", *pathspecs, directory=directory)
     return list(_parse_status(os.fsdecode(output)))
 
 

@@ -54,6 +54,12 @@ class GitIndex(Struct, frozen=True):
     entries: Mapping[str, IndexEntry] = field(default_factory=dict[str, IndexEntry])
     """By path relative to the workspace."""
 
+    def join(self, other: "GitIndex | None") -> "GitIndex":
+        """Return the files of both; those of the other one replace the same paths."""
+        if other is None:
+            return self
+        return GitIndex(other.directory, {**self.entries, **other.entries})
+
     def read_objects(self, object_ids: Sequence[str], limit: int) -> dict[str, bytes]:
         """Return the content of objects of at most `limit` bytes; missing ones are omitted."""
         program = find_git()

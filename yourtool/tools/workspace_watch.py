@@ -111,14 +111,14 @@ class WorkspaceWatch:
         self._touched: dict[str, None] = {}
         """Paths that calls changed, which are watched also if git ignores them."""
 
-    def begin(self) -> None:
-        """Prepare for a command."""
+    def begin(self, copy: GitIndex | None = None) -> None:
+        """Prepare for a command; `copy` has the content of files that git does not track."""
         with self._lock:
             self._running += 1
             if self._running > 1:
                 return
             try:
-                self._scan = self._scan_files(read_index(self._workspace.root))
+                self._scan = self._scan_files(read_index(self._workspace.root).join(copy))
                 self._copy_unknown_files(self._scan)
             except (OSError, ToolError) as error:
                 _log.warning("changes of commands cannot be undone: %s", error)

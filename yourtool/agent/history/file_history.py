@@ -105,6 +105,15 @@ class FileHistory:
             sum(change.removed for change in changes),
         )
 
+    def find_states(self, path: str) -> tuple[FileImage, FileImage] | None:
+        """Return the first and the last state of a file in the unbroken end of its changes."""
+        if not (steps := self._steps.get(path)):
+            return None
+        start = len(steps) - 1
+        while start > 0 and steps[start - 1].after.is_same(steps[start].before):
+            start -= 1
+        return steps[start].before, steps[-1].after
+
     def plan_undo(self) -> RestorePlan | None:
         """Return how to take back the last turn that has changes; None if there is none."""
         turns = [turn for turn in self._changed if turn not in self._undone]

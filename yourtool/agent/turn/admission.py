@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from yourtool.agent.turn.judgements import build_judgement, build_snapshot
 from yourtool.agent.turn.tool_call import BUG_MESSAGE, ToolCall
 from yourtool.agent.turn.turn import Turn
+from yourtool.agent.turn.uncommitted_work import find_discarded, is_work_of_user
 from yourtool.effects import (
     Confirmation,
     Consequences,
@@ -116,6 +117,26 @@ async def offer_retry(call: ToolCall, blocked: str, turn: Turn) -> AsyncGenerato
     call.is_outside_sandbox = True
 
 
+async def offer_without_copy(
+    call: ToolCall, problem: str, turn: Turn
+) -> AsyncGenerator[Event, None]:
+    """Ask whether a call may run although no safety copy of what it discards could be made.
+
+    Raises:
+        ToolError: the user declined, or the request timed out.
+        Interrupted: the turn was stopped before the user answered.
+    """
+    subjects = await asyncio.to_thread(_parse, call, call.tool, turn) if call.tool else None
+    reason = f"no safety copy of what it discards could be made: {problem}"
+    decision = GateDecision("ask", reason)
+    confirmation = await _build_confirmation(call, turn, decision, subjects or CallSubjects(()))
+    async with aclosing(_request_approval(confirmation, call, turn)) as events:
+        async for event in events:
+            yield event
+    if call.answer is None or call.answer.verdict is not Verdict.ALLOW:
+        raise ToolError("The user declined to run it without a copy.", ToolFailure.USER_DENIED)
+
+
 async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[Event, None]:
     """Return normally if the call may run; a call that the user changed is shown again.
 
@@ -125,7 +146,9 @@ async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[Even
     while True:
         subjects = await _parse_and_preview(call, tool, turn)
         policy = turn.env.gate.policy
-        judged = build_judged_call(tool.definition, subjects, call.preview)
+        call.lost_work = await find_discarded(subjects, turn)
+        loses_work = turn.env.interactive and await is_work_of_user(call.lost_work, turn)
+        judged = build_judged_call(tool.definition, subjects, call.preview, loses_work=loses_work)
         mask = await call.load_mask(turn)
         decision, judgement = await turn.interrupt.guard(
             asyncio.to_thread(_judge, policy, judged, mask)
@@ -200,6 +223,8 @@ async def _build_confirmation(
     if subject is not None and subject.kind == "command" and turn.env.interactive:
         finding = expanded_targets.find_consequences(subject.text, Path(subject.directory))
         consequences = await turn.interrupt.guard(finding)
+        if call.lost_work is not None:
+            consequences = call.lost_work.describe().join(consequences)
     return Confirmation(
         id=new_id(),
         kind="tool",

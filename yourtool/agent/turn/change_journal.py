@@ -20,6 +20,7 @@ from yourtool.events.catalog import AnyFact
 from yourtool.events.files import FileChangeFailed, FilesChanged
 from yourtool.file_images import FileImage, FileState, Hunk, RecordedChange, find_hunks
 from yourtool.tools.file_states import MAX_STORED_BYTES
+from yourtool.tools.safety_copies import SafetyCopy
 from yourtool.tools.workspace_watch import CommandChanges
 
 T = TypeVar("T")
@@ -76,10 +77,13 @@ class CallJournal:
             raise
 
     @asynccontextmanager
-    async def watching(self) -> AsyncGenerator[None, None]:
-        """Record the files that change in the context, by a command."""
+    async def watching(self, copy: SafetyCopy | None = None) -> AsyncGenerator[None, None]:
+        """Record the files that change in the context, by a command.
+
+        `copy`: the safety copy that was made just before.
+        """
         watch = self._turn.env.watch
-        await _finish(asyncio.to_thread(watch.begin))
+        await _finish(asyncio.to_thread(watch.begin, copy.index if copy else None))
         try:
             yield
         finally:

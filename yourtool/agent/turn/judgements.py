@@ -34,6 +34,7 @@ def build_judgement(
         credential_files=() if is_hidden else call.subjects.credential_files,
         is_protected=call.is_protected,
         is_contained=call.is_contained,
+        loses_work=call.loses_work,
         rules=tuple(map(str, decision.rules)),
     )
 

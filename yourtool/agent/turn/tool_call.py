@@ -29,6 +29,8 @@ from yourtool.messages.message import ResultMessage, now
 from yourtool.messages.metadata import ResultMetadata
 from yourtool.text import storable
 from yourtool.tools.base import ChangeJournal, NoJournal, ToolContext, ToolOutput
+from yourtool.tools.lost_work import LostWork
+from yourtool.tools.safety_copies import SafetyCopy
 from yourtool.tools.toolset import Tool
 
 BUG_MESSAGE = "`{}` failed with an internal error (see the log). Use another tool."
@@ -58,6 +60,10 @@ class ToolCall:
     """The decision on it, until a fact has it."""
     refusal: ToolError | None = None
     """Why the call must not run."""
+    lost_work: LostWork | None = None
+    """The uncommitted work that it would discard, until there is a safety copy."""
+    copy: SafetyCopy | None = None
+    """The safety copy that was made before it ran."""
     is_outside_sandbox: bool = False
     """Whether the user allowed this call outside the sandbox, after it failed in it."""
     notes: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ from msgspec import UNSET
 from yourtool.agent.turn.admission import admit, offer_retry
 from yourtool.agent.turn.change_journal import CallJournal
 from yourtool.agent.turn.limits import count_repetition, repetition_notice
+from yourtool.agent.turn.safety_copy import make_safety_copy
 from yourtool.agent.turn.tool_call import (
     BUG_MESSAGE,
     ToolCall,
@@ -145,11 +146,21 @@ class ToolRunner:
                 while self._admitted and len(running) < at_once:
                     turn.interrupt.check()
                     call = self._admitted[0]
+                    async with aclosing(make_safety_copy(call, turn)) as events:
+                        async for event in events:
+                            yield event
+                    if (refusal := call.refusal) is not None:
+                        self._admitted.popleft()
+                        for fact in await self._fail(call, refusal.failure, str(refusal)):
+                            yield fact
+                        continue
                     shown = await self._record_start(call)
                     self._admitted.popleft()
                     running[asyncio.create_task(self._run_tool(call))] = call
                     for fact in shown:
                         yield fact
+                if not running:
+                    break  # the last of them was refused
                 update = await turn.interrupt.guard(self._wait_for_update())
                 if update is None:
                     for fact in await turn.record.flush():
@@ -237,7 +248,7 @@ class ToolRunner:
             context = await call.build_context(self._turn, emit, journal)
             async with AsyncExitStack() as stack:
                 if _changes_files_unrecorded(tool):
-                    await stack.enter_async_context(journal.watching())
+                    await stack.enter_async_context(journal.watching(call.copy))
                 async with asyncio.timeout(tool.timeout_seconds):
                     output = await tool.run(call.args, context)
             outcome = ToolOutcome(call, output)

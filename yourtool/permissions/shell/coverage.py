@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from yourtool.permissions.shell.git_losses import find_git_loss
 from yourtool.permissions.shell.place import Place
 from yourtool.permissions.shell.plain import PlainCommand, parse_plain
 from yourtool.permissions.shell.programs import find_row, only_reads
@@ -86,6 +87,9 @@ def _is_safe(spec: CommandSpec, command: PlainCommand, place: Place) -> bool:
     """Whether the arguments that the spec leaves open only do what its program is known for."""
     words = command.texts
     row, rest = find_row(words)
+    loss = find_git_loss(words)
+    if loss is not None and loss.removed and loss.mark not in spec.words:
+        return False
     if words[0] == "git":
         names_command = spec.words[1:] and not spec.words[1].startswith("-")
         if spec.is_open and row is None and not names_command:

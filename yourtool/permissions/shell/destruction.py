@@ -11,14 +11,11 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.permissions.shell.denials import SHELLS, WRAPPERS
-from yourtool.permissions.shell.expansion import Variables, expand_word, has_wildcard, unquote
-from yourtool.permissions.shell.syntax import Node, parse, text_of
+from yourtool.permissions.shell.denials import WRAPPERS
+from yourtool.permissions.shell.expanded_commands import Operand, get_name, iter_expanded
 
 Action: TypeAlias = Literal["deletes", "moves", "overwrites", "changes"]
 
-_MAX_DEPTH = 4
-"""Lines in arguments of lines, as in `bash -c "bash -c …"`."""
 _ACTIONS: Mapping[str, Action] = {
     "rm": "deletes",
     "grm": "deletes",
@@ -41,25 +38,6 @@ _VALUE_OPTIONS: Mapping[str, frozenset[str]] = {
 """Options with a value in the next word."""
 _FIND_GLOBAL = frozenset({"-H", "-L", "-P", "-depth", "-mount", "-xdev"})
 _FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-_SCOPES = ("subshell", "command_substitution", "process_substitution", "pipeline")
-"""Parts of a line in which `cd` has no effect on the rest."""
-_NO_WORDS = ("variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect")
-
-
-class Operand(Struct, frozen=True):
-    """An argument that names files."""
-
-    text: str
-    """As it is written in the line."""
-    patterns: tuple[str, ...] | None
-    """What it becomes, as in `expansion`; None: not known before the command runs."""
-
-    @property
-    def plain(self) -> str | None:
-        """The word, if it is one and stands for itself."""
-        if self.patterns is None or len(self.patterns) != 1 or has_wildcard(self.patterns[0]):
-            return None
-        return unquote(self.patterns[0])
 
 
 class Search(Struct, frozen=True):
@@ -95,63 +73,18 @@ def find_destructions(line: str, environment: Mapping[str, str]) -> tuple[Destru
 
     `environment`: that of the shell which runs the line.
     """
-    return tuple(_iter_line(line, environment, "", 0))
-
-
-def _iter_line(
-    line: str, environment: Mapping[str, str], directory: str | None, depth: int
-) -> Iterator[Destruction]:
-    if depth > _MAX_DEPTH or (root := parse(line)) is None:
-        return
-    variables = Variables(environment, root)
-    waiting: list[Node | str | None] = [root]
-    while waiting:
-        node = waiting.pop()
-        if node is None or isinstance(node, str):
-            directory = node  # the end of a scope
-            continue
-        if node.type in _SCOPES:
-            waiting.append(directory)
-        waiting += reversed(node.children)
-        if node.type != "command":
-            continue
-        words = [
-            Operand(text_of(each), expand_word(each, variables))
-            for each in node.children
-            if each.type not in _NO_WORDS and each.is_named
-        ]
-        if not words:
-            continue
-        if words[0].plain in ("cd", "pushd", "popd"):
-            directory = _enter(directory, words)
-        for found in _iter_command(words):
-            yield replace(found, directory=directory)
-        for code in _iter_code(words):
-            yield from _iter_line(code, environment, directory, depth + 1)
-
-
-def _enter(directory: str | None, words: Sequence[Operand]) -> str | None:
-    """Return the directory after `cd`."""
-    if words[0].plain == "popd" or len(words) > 2 or directory is None:
-        return None
-    name = words[1].plain if len(words) == 2 else "~"
-    if name is None or name.startswith(("-", "~")):
-        return None
-    return name if name.startswith("/") else f"{directory}{name}/"
-
-
-def _iter_code(words: Sequence[Operand]) -> Iterator[str]:
-    """Yield the arguments that are command lines for a shell."""
-    names = [_name(word) for word in words]
-    if names[0] == "eval" or not SHELLS.isdisjoint(names):
-        yield from (word.plain for word in words[1:] if word.plain and re.search(r"\s", word.plain))
+    return tuple(
+        replace(found, directory=command.directory)
+        for command in iter_expanded(line, environment)
+        for found in _iter_command(command.words)
+    )
 
 
 def _iter_command(words: Sequence[Operand]) -> Iterator[Destruction]:
     """Yield what a command does, behind wrappers such as `sudo`."""
     is_fed = False
     for at, word in enumerate(words):
-        name = _name(word)
+        name = get_name(word)
         rest = words[at + 1 :]
         if name == "find":
             yield from _iter_found(rest)
@@ -254,7 +187,7 @@ def _find_action(tests: Sequence[Operand]) -> tuple[Action | None, bool]:
             return "deletes", False
         if test.plain in _FIND_ACTIONS:
             for number, word in enumerate(tests[at + 1 :], at + 1):
-                if (name := _name(word)) in _ACTIONS:
+                if (name := get_name(word)) in _ACTIONS:
                     return _ACTIONS[name], _build(name, tests[number + 1 :]).is_recursive
     return None, False
 
@@ -285,7 +218,3 @@ def _read_search(tests: Sequence[Operand]) -> Search:
         else:
             return replace(found, is_exact=False)
     return found
-
-
-def _name(word: Operand) -> str:
-    return (word.plain or "").rpartition("/")[2]

@@ -1,0 +1,154 @@
+"""Destructive git commands over uncommitted work: the question, the copy and the way back."""
+
+import shutil
+
+import pytest
+
+from tests.agent.harness import ALLOW, DENY, Checked, User, play
+from tests.tools.test_safety_copies import build_repository, content, git, make_dirty
+from yourtool.config import Mode
+from yourtool.events.deltas import Notice
+from yourtool.events.tools import ToolConfirmationRequested
+from yourtool.permissions.rules import Rule, RuleSet
+from yourtool.providers.scripted import Scripted, calls, says
+
+COPIES = "refs/yourtool/copies/"
+EVERY_COMMAND = RuleSet(allow=(Rule("shell"),))
+
+
+@pytest.fixture
+def work(bench):
+    return build_repository(bench.workspace)
+
+
+async def run(bench, *lines, answers=(ALLOW,), **options):
+    """Play calls, one in each reply; return the session, the user and the events."""
+    user = User(*answers)
+    script = Checked(Scripted([*lines, says("done")]))
+    session = await bench.session(script, confirm=user, **options)
+    events = await play(session.send("go"))
+    return session, user, events
+
+
+def find_copies(work):
+    return git(work, "for-each-ref", "--format=%(refname)", COPIES).split()
+
+
+def result(session):
+    last = [message for message in session.state.messages if message.role == "tool"][-1]
+    return "".join(block.text for block in last.content[-1].content)
+
+
+def command(line):
+    return calls("shell", command=line)
+
+
+@pytest.mark.req("T29", "R-CONF-02")
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"mode": Mode.AUTO}, {"mode": Mode.ACCEPT_EDITS}, {"rules": EVERY_COMMAND}],
+)
+async def test_loss_of_work_of_the_user_is_asked_about_in_every_mode(bench, work, options):
+    make_dirty(work)
+    before = content(work)
+    session, user, events = await run(
+        bench, command("git reset --hard"), answers=(DENY,), **options
+    )
+    (question,) = user.asked
+    assert "discards the uncommitted changes of 2 files: a.txt" in question.consequences.cautions[0]
+    assert question.reason == "it discards uncommitted work: every mode needs an approval"
+    assert question.rules == ()
+    (requested,) = [e for e in events if isinstance(e, ToolConfirmationRequested)]
+    assert requested.judgement.loses_work
+    assert content(work) == before
+    assert find_copies(work) == [], "nothing is written before the approval"
+    await session.close()
+
+
+@pytest.mark.req("T29", "R-UNDO-01")
+async def test_copy_is_made_first_and_undo_and_git_bring_the_work_back(bench, work):
+    make_dirty(work)
+    before = content(work)
+    line = command("git reset -q --hard && git clean -qfdx")
+    session, _, events = await run(bench, line)
+    (ref,) = find_copies(work)
+    assert "new é.txt" not in content(work)
+    notices = [e.text for e in events if isinstance(e, Notice)]
+    assert any(ref in text and "git restore --source=" in text for text in notices)
+    assert ref in result(session)
+    await play(session.files.undo())
+    assert content(work) == before
+    await session.close()
+
+
+@pytest.mark.req("T29", "R-UNDO-02")
+async def test_undo_restores_files_beyond_the_limits_of_the_journal(bench, work):
+    large = b"x" * (5 * 2**20)
+    (work / "a.txt").write_bytes(large)
+    session, _, _ = await run(bench, command("git checkout -q -- a.txt"))
+    assert (work / "a.txt").read_bytes() != large
+    await play(session.files.undo())
+    assert (work / "a.txt").read_bytes() == large
+    await session.close()
+
+
+@pytest.mark.req("T29")
+async def test_loss_of_what_the_agent_wrote_is_not_asked_about_in_auto(bench, work):
+    edit = calls("write_file", path="a.txt", content="by the agent\n")
+    create = calls("write_file", path="own.txt", content="by the agent\n")
+    lose = command("git checkout -- . && git clean -fd")
+    session, user, _ = await run(bench, edit, create, lose, mode=Mode.AUTO)
+    assert user.asked == []
+    assert "own.txt" not in content(work)
+    assert len(find_copies(work)) == 1
+    await session.close()
+
+
+@pytest.mark.req("T29")
+async def test_edit_of_the_agent_over_work_of_the_user_is_work_of_the_user(bench, work):
+    (work / "a.txt").write_text("by the user\n")
+    read = calls("read_file", path="a.txt")
+    edit = calls("edit_file", path="a.txt", old_text="user", new_text="agent")
+    lose = command("git checkout -- .")
+    session, user, _ = await run(bench, read, edit, lose, mode=Mode.AUTO)
+    assert len(user.asked) == 1
+    await session.close()
+
+
+@pytest.mark.req("T29")
+async def test_what_is_allowed_runs_where_nobody_can_answer_with_a_copy(bench, work):
+    make_dirty(work)
+    options = {"mode": Mode.AUTO, "interactive": False}
+    session, user, _ = await run(bench, command("git reset -q --hard"), **options)
+    assert user.asked == []
+    assert (work / "a.txt").read_text() == "a.txt as committed\n"
+    assert find_copies(work)[0] in result(session)
+    await session.close()
+
+
+@pytest.mark.req("T29")
+@pytest.mark.parametrize("answer", [ALLOW, DENY])
+async def test_copy_that_fails_is_asked_about_again(bench, work, answer):
+    make_dirty(work)
+    objects = work / ".git/objects"
+
+    def allow_and_break(question):
+        del question
+        shutil.move(objects, work / ".git/elsewhere")
+        objects.write_text("not a directory")
+        return ALLOW
+
+    line = command("cp a.txt saved.txt; git reset --hard")
+    session, user, _ = await run(bench, line, answers=(allow_and_break, answer))
+    assert user.asked[1].reason.startswith("no safety copy of what it discards could be made")
+    assert (work / "saved.txt").exists() == (answer is ALLOW)
+    assert "No safety copy of the uncommitted work was made" in result(session)
+    await session.close()
+
+
+@pytest.mark.req("T29")
+async def test_clean_tree_needs_no_question_of_its_own_and_no_copy(bench, work):
+    session, user, _ = await run(bench, command("git reset --hard"), mode=Mode.AUTO)
+    assert user.asked == []
+    assert find_copies(work) == []
+    await session.close()

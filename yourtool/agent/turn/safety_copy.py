@@ -1,0 +1,55 @@
+"""The safety copy of the uncommitted work that a call would discard."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from yourtool.agent.turn.admission import offer_without_copy
+from yourtool.agent.turn.tool_call import ToolCall
+from yourtool.agent.turn.turn import Turn
+from yourtool.errors import ToolError
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import Notice
+from yourtool.permissions.credential_files import is_credential_file
+from yourtool.tools.git_program import GitError
+from yourtool.tools.safety_copies import copy_work, describe_copy
+
+
+async def make_safety_copy(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
+    """Copy what a call would discard; sets its `refusal` if it must not run.
+
+    Raises:
+        Interrupted: the turn was stopped.
+    """
+    if (lost := call.lost_work) is None or not lost.has_copy:
+        return
+    workspace = turn.env.workspace
+
+    def is_secret(path: str) -> bool:
+        try:
+            is_outside = path.startswith("../")
+            return is_credential_file(path) if is_outside else workspace.is_credential_file(path)
+        except ToolError:  # a link that leads out of the workspace; only its target is copied
+            return is_credential_file(path)
+
+    try:
+        copying = asyncio.to_thread(copy_work, lost, workspace.root, is_secret)
+        call.copy = await turn.interrupt.guard(copying)
+    except GitError as error:
+        if turn.env.interactive:
+            try:
+                async with aclosing(offer_without_copy(call, str(error), turn)) as events:
+                    async for event in events:
+                        yield event
+            except ToolError as refusal:
+                call.refusal = refusal
+        call.notes += (f"[No safety copy of the uncommitted work was made: {error}.]",)
+        return
+    call.lost_work = None
+    if call.copy is None:
+        return
+    text = (
+        f"Made a safety copy of uncommitted work in `{call.copy.ref}`: {describe_copy(call.copy)}."
+    )
+    call.notes += (f"[{text}]",)
+    yield Notice(level="info", text=text)

@@ -1,0 +1,101 @@
+"""The commands of a line with their words as the shell expands them, as far as that is known."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+from yourtool.permissions.shell.denials import SHELLS
+from yourtool.permissions.shell.expansion import Variables, expand_word, has_wildcard, unquote
+from yourtool.permissions.shell.syntax import Node, parse, text_of
+
+_MAX_DEPTH = 4
+"""Lines in arguments of lines, as in `bash -c "bash -c …"`."""
+_SCOPES = ("subshell", "command_substitution", "process_substitution", "pipeline")
+"""Parts of a line in which `cd` has no effect on the rest."""
+_NO_WORDS = ("variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect")
+
+
+class Operand(Struct, frozen=True):
+    """An argument that names files."""
+
+    text: str
+    """As it is written in the line."""
+    patterns: tuple[str, ...] | None
+    """What it becomes, as in `expansion`; None: not known before the command runs."""
+
+    @property
+    def plain(self) -> str | None:
+        """The word, if it is one and stands for itself."""
+        if self.patterns is None or len(self.patterns) != 1 or has_wildcard(self.patterns[0]):
+            return None
+        return unquote(self.patterns[0])
+
+
+class ExpandedCommand(Struct, frozen=True):
+    """One command of a line."""
+
+    words: tuple[Operand, ...]
+    directory: str | None = ""
+    """Where it runs, relative to the directory of the line; None: not known before it runs."""
+
+
+def iter_expanded(line: str, environment: Mapping[str, str]) -> Iterator[ExpandedCommand]:
+    """Yield the commands of a line, also of those in arguments of shells.
+
+    `environment`: that of the shell which runs the line.
+    """
+    yield from _iter_line(line, environment, "", 0)
+
+
+def _iter_line(
+    line: str, environment: Mapping[str, str], directory: str | None, depth: int
+) -> Iterator[ExpandedCommand]:
+    if depth > _MAX_DEPTH or (root := parse(line)) is None:
+        return
+    variables = Variables(environment, root)
+    waiting: list[Node | str | None] = [root]
+    while waiting:
+        node = waiting.pop()
+        if node is None or isinstance(node, str):
+            directory = node  # the end of a scope
+            continue
+        if node.type in _SCOPES:
+            waiting.append(directory)
+        waiting += reversed(node.children)
+        if node.type != "command":
+            continue
+        words = tuple(
+            Operand(text_of(each), expand_word(each, variables))
+            for each in node.children
+            if each.type not in _NO_WORDS and each.is_named
+        )
+        if not words:
+            continue
+        if words[0].plain in ("cd", "pushd", "popd"):
+            directory = _enter(directory, words)
+        yield ExpandedCommand(words, directory)
+        for code in _iter_code(words):
+            yield from _iter_line(code, environment, directory, depth + 1)
+
+
+def _enter(directory: str | None, words: Sequence[Operand]) -> str | None:
+    """Return the directory after `cd`."""
+    if words[0].plain == "popd" or len(words) > 2 or directory is None:
+        return None
+    name = words[1].plain if len(words) == 2 else "~"
+    if name is None or name.startswith(("-", "~")):
+        return None
+    return name if name.startswith("/") else f"{directory}{name}/"
+
+
+def _iter_code(words: Sequence[Operand]) -> Iterator[str]:
+    """Yield the arguments that are command lines for a shell."""
+    names = [get_name(word) for word in words]
+    if names[0] == "eval" or not SHELLS.isdisjoint(names):
+        yield from (word.plain for word in words[1:] if word.plain and re.search(r"\s", word.plain))
+
+
+def get_name(word: Operand) -> str:
+    """Return the name of the program that a word names; empty if it is not known."""
+    return (word.plain or "").rpartition("/")[2]
