@@ -125,6 +125,19 @@ class RuleDescription(Struct, frozen=True, kw_only=True):
     """Examples of what it does not allow."""
 
 
+class TrustOffer(Struct, frozen=True, kw_only=True):
+    """A folder in which a call would need no approval if the user trusted it."""
+
+    folder: str
+    files: tuple[str, ...]
+    """The files that would configure the program from then on, with their size and purpose."""
+    accept: Callable[[], bool]
+    """Stores the trust in these contents; returns False if they have changed since.
+
+    Blocks on the file system; raises `ConfigError`.
+    """
+
+
 class Confirmation(Struct, frozen=True, kw_only=True):
     """A request for the user's approval."""
 
@@ -148,6 +161,8 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     """Why the approval is needed in every mode, if it is."""
     describe_rule: Callable[[str], RuleDescription] | None = None
     """Describes a rule that the user changed; None: the rules cannot be changed."""
+    trust: TrustOffer | None = None
+    """The folder that can be trusted, if the call would need no approval then."""
     is_edited: bool = False
     """Whether the user changed the call; the session keeps it as the model made it."""
     following: int = 0
@@ -186,6 +201,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     """With `EDIT`, the arguments in place of those of the model."""
     denies_rest: bool = False
     """Whether the later calls of the same reply that need an approval are denied, too."""
+    trusts_folder: bool = False
+    """Whether the folder that the request offers is trusted from now on."""
 
 
 Confirm: TypeAlias = Callable[[Confirmation], Awaitable[Decision]]

@@ -39,6 +39,17 @@ def test_reading_command_is_free_in_a_trusted_workspace(root, mode, line):
 
 
 @pytest.mark.parametrize(
+    ("line", "is_free"),
+    [("ls -la src", True), ("cd src && ls | cat", True), ("make test", False), ("ls > x", False),
+     ("ls; make", False), ("cat .env", False)],
+)  # fmt: skip
+@pytest.mark.req("R-CONF-04", "R-CONF-05")
+def test_decision_says_whether_trust_in_the_folder_would_make_a_command_free(root, line, is_free):
+    assert decide(root, line, is_trusted=False).is_free_if_trusted is is_free
+    assert not decide(root, line).is_free_if_trusted
+
+
+@pytest.mark.parametrize(
     "line", ["make test", "ls > x", "ls; make", "cat /etc/passwd", "cat ~/x", "ls $x", "rm src", ""]
 )
 @pytest.mark.req("R-CONF-04", "R-CONF-09")

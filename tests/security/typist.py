@@ -4,9 +4,9 @@ The person types in bursts, pauses, corrects, recalls, searches, pastes, and ans
 key answers deliberately only if the person looked at the screen, saw the question for a while and
 decided. Every other answer is unintended. All that the person types as text has to arrive.
 
-A message that begins with `n` a second after the last key, at a question that was there before, is
-a note by the rules of the interface; a person who has seen the question does not type one by the
-way.
+A message with the first letter `n`, a second after the last key and at a question that was there
+before, is a note by the rules of the interface. A person who has seen the question types none by
+the way.
 
 The person is modelled after studies of typing: 4 to 15 keys a second with lognormal intervals
 (Dhakal et al., "Observations on Typing from 136 Million Keystrokes", CHI 2018). During a pause of
@@ -257,7 +257,7 @@ class Typist:
     async def write(self) -> None:
         """Write a message; send it, mostly."""
         text = self.compose()
-        if self._has_seen_question():  # and knows that `n` opens a note
+        if self._has_seen_question():  # `n` would open a note
             text = text.lstrip("n ") or "ok"
         await self.type(text)
         if self.dice.random() < 0.85:

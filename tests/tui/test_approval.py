@@ -1,5 +1,6 @@
 import asyncio
 import random
+import re
 
 import pytest
 from msgspec.structs import replace
@@ -26,6 +27,7 @@ from yourtool.effects import (
     RuleDescription,
     Scope,
     SideEffects,
+    TrustOffer,
     Verdict,
 )
 from yourtool.tui.app import YourtoolApp
@@ -1179,3 +1181,37 @@ async def test_note_of_a_question_that_ends_is_in_the_prompt(home, clock, typed,
         await settle(pilot)
         assert app.chat.prompt.text == left
         assert app.focused is app.chat.prompt
+
+
+TRUST_OFFER = TrustOffer(folder="/home/me/a\u202eb", files=("AGENTS.md (3 bytes)",), accept=bool)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 24), (120, 40)])
+@pytest.mark.req("R-CONF-05", "T20")
+async def test_folder_is_offered_in_a_line_and_trusted_by_a_letter(home, clock, size):
+    asked = Ask(replace(approval_request("ls"), trust=TRUST_OFFER))
+    app = asking(home, clock, asked)
+    async with app.run_test(size=size) as pilot:
+        await ask(pilot, clock, quiet=False)
+        await press(pilot, "f")
+        await wait(pilot, clock, 1)
+        assert app.chat.prompt.text == "f", "typed too early"
+        await press(pilot, "backspace")
+        await wait(pilot, clock, 2)
+        shown = re.sub(r"[\s│]", "", screen_text(app))
+        assert "needsnoapprovalinatrustedfolder;ftrusts" in shown
+        assert "\\u{202e}" in shown
+        await press(pilot, "f")
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.verdict is Verdict.ALLOW and asked.decision.trusts_folder
+
+
+async def test_letter_of_trust_is_text_if_no_folder_is_offered(home, clock):
+    asked = Ask(approval_request())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await press(pilot, "f")
+        await wait(pilot, clock, 1)
+        assert (asked.decision, app.chat.prompt.text) == (None, "f")

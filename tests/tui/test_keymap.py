@@ -120,7 +120,7 @@ def test_answers_can_be_other_characters():
         'approval.once = "y"\napproval.session = "1"\napproval.deny = "n"\napproval.note = "g"'
     )
     assert keymap.problems == ()
-    changed = {"y": "a", "1": "s", "w": "w", "n": "d", "g": "n"}
+    changed = {"y": "a", "1": "s", "w": "w", "f": "f", "n": "d", "g": "n"}
     assert keymap.answers == {**changed, "m": "m", "e": "e", "x": "x"}
 
 

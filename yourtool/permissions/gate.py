@@ -46,6 +46,8 @@ class GateDecision(Struct, frozen=True):
     """The rules that decided; empty if the mode or the effect of the tool did."""
     command: str | None = None
     """For a command that needs no approval because it is understood, what runs in its place."""
+    is_free_if_trusted: bool = False
+    """For `ask`, whether it would need no approval in a folder that the user trusts."""
 
 
 class CallSubjects(Struct, frozen=True):
@@ -103,7 +105,8 @@ def judge(policy: Policy, call: JudgedCall) -> GateDecision:
             rules=_deciding(judgements, RuleVerdict.DENY),
         )
     if policy.mode is Mode.PLAN and effects in (SideEffects.WRITE, SideEffects.EXECUTE):
-        if verdicts <= {RuleVerdict.ALLOW, RuleVerdict.NONE} and _only_reads(policy, subjects):
+        may_read = policy.is_trusted and verdicts <= {RuleVerdict.ALLOW, RuleVerdict.NONE}
+        if may_read and _only_reads(subjects):
             return _build_allowed(subjects)
         return GateDecision(
             "deny",
@@ -130,7 +133,8 @@ def judge(policy: Policy, call: JudgedCall) -> GateDecision:
         call.is_contained or not effects.needs_approval or _is_allowed_by_mode(policy.mode, effects)
     ):
         return GateDecision("allow")
-    if _only_reads(policy, subjects, policy.rules.get_specs(call.tool)):
+    only_reads = _only_reads(subjects, policy.rules.get_specs(call.tool))
+    if only_reads and policy.is_trusted:
         return _build_allowed(subjects)
     named = ", ".join(f"`{path}`" for path in subjects.credential_files)
     reason = f"{named} may contain credentials; approval is required unless a rule allows it"
@@ -140,7 +144,11 @@ def judge(policy: Policy, call: JudgedCall) -> GateDecision:
         call.tool, subjects.items[0], policy.rules.allow, is_trusted=policy.is_trusted
     )
     return GateDecision(
-        "ask", reason if named else "", tuple(map(str, proposal.rules)), proposal.reason
+        "ask",
+        reason if named else "",
+        tuple(map(str, proposal.rules)),
+        proposal.reason,
+        is_free_if_trusted=only_reads and _build_allowed(subjects).verdict == "allow",
     )
 
 
@@ -244,11 +252,9 @@ def build_judged_call(
     )
 
 
-def _only_reads(
-    policy: Policy, subjects: CallSubjects, specs: "Sequence[CommandSpec]" = ()
-) -> bool:
-    """Whether each command is covered by a spec or only reads a workspace that is trusted."""
-    return policy.is_trusted and all(
+def _only_reads(subjects: CallSubjects, specs: "Sequence[CommandSpec]" = ()) -> bool:
+    """Whether each command is covered by a spec or only reads the workspace."""
+    return all(
         each.kind == "command"
         and coverage.cover_line(specs, each.text, get_place(each), is_trusted=True).is_complete
         for each in subjects.items

@@ -244,7 +244,7 @@ class YourtoolApp(FirstScreenApp):
         self._type(event)
 
     def _starts_text(self, event: events.Key | events.Paste) -> bool:
-        """Whether a key in a report, or in a list that opened by itself, is text for the prompt."""
+        """Whether a key in a report, or in a list that opened late, is text for the prompt."""
         if isinstance(self.screen, picker.Picker) and not self.screen.is_unexpected:
             return False
         bound = self.screen.active_bindings

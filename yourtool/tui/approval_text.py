@@ -10,6 +10,7 @@ from textual.content import Content
 from yourtool.effects import Confirmation, Decision, Editable, Scope, Verdict
 from yourtool.messages.blocks import canonical_json
 from yourtool.text import escape_line, escape_line_pieces, escape_pieces
+from yourtool.tui.active_keys import get_answer_label
 from yourtool.tui.styled_lines import TAB
 
 ALLOW, DENY = Decision(verdict=Verdict.ALLOW), Decision(verdict=Verdict.DENY)
@@ -54,6 +55,7 @@ _COMMENT = Entry("A note for the model", "allows it once", ALLOW)
 ALWAYS = replace(ALLOW, scope=Scope.ALWAYS)
 _RULES = Entry("The rules, one on each line", "allows it always", ALWAYS)
 _COMMAND = Entry("The command", "shows the changed command", EDIT)
+_TRUST = Option("f", "trust folder", "trust", replace(ALLOW, trusts_folder=True))
 
 
 def approval_options(confirmation: Confirmation, *, waiting: int = 0) -> tuple[Option, ...]:
@@ -74,6 +76,7 @@ def approval_options(confirmation: Confirmation, *, waiting: int = 0) -> tuple[O
     return (
         Option("a", "allow once", "once", ALLOW),
         *(lasting if confirmation.rules else ()),
+        *((_TRUST,) if confirmation.trust is not None else ()),
         Option("m", "allow with note", "note", ALLOW, _COMMENT),
         *((change,) if preview is not None and preview.editable is not None else ()),
         Option("d", "deny", "deny", DENY),
@@ -167,11 +170,11 @@ def approval_cautions(confirmation: Confirmation) -> list[str]:
     return [f"warning: {each}" for each in confirmation.consequences.cautions]
 
 
-def approval_details(confirmation: Confirmation) -> list[str]:
+def approval_details(confirmation: Confirmation, *, by_key: bool = True) -> list[str]:
     """Return unescaped lines with the tool, the paths, their protection, the reason and the rules.
 
     The tool has a separate line if neither the question nor the rule names it. The path of a change
-    to one file is above the change.
+    to one file is above the change. `by_key`: whether keys answer.
     """
     lines: list[str] = []
     if not confirmation.rules and _specific_question(confirmation):
@@ -190,6 +193,10 @@ def approval_details(confirmation: Confirmation) -> list[str]:
     if confirmation.reason:
         lines.append(confirmation.reason)
     lines += [f"s, w allow: {rule}" for rule in confirmation.rules]
+    if (offer := confirmation.trust) is not None:
+        use = f" and uses {', '.join(offer.files)}" if offer.files else ""
+        way = f"{get_answer_label('f')} trusts" if by_key else f"“{_TRUST.label}” trusts"
+        lines.append(f"needs no approval in a trusted folder; {way} {offer.folder}{use}")
     if confirmation.no_rule_reason:
         lines.append(f"no rule for it: {confirmation.no_rule_reason}")
     return lines

@@ -6,7 +6,6 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 KeyPlace: TypeAlias = Literal["chat", "prompt", "queue", "transcript", "approval", "list", "report"]
-
 PLACE_TITLES: Mapping[KeyPlace, str] = {
     "prompt": "In the prompt",
     "chat": "Anywhere",
@@ -33,8 +32,7 @@ class KeyBinding(Struct, frozen=True, kw_only=True):
     action: str
     """Textual's action; empty if the keys cannot be changed."""
     description: str
-    hint: str = ""
-    """A word for the line of hints; keys without one are not listed there."""
+    hint: str = ""  # a word for the line of hints; keys without one are not listed there
 
 
 KEYS: tuple[KeyBinding, ...] = (
@@ -52,8 +50,7 @@ KEYS: tuple[KeyBinding, ...] = (
         keys="ctrl+enter",
         label="Ctrl+Enter",
         action="send(True)",
-        description="send to the running turn, after its next tool call; so does `/steer TEXT`,"
-        " also in terminals that send Ctrl+Enter as Enter",
+        description="send to the running turn, after its next tool call, as does `/steer TEXT`",
     ),
     KeyBinding(
         id="prompt.newline",
@@ -93,8 +90,7 @@ KEYS: tuple[KeyBinding, ...] = (
         keys="ctrl+s",
         label="Ctrl+S",
         action="stash",
-        description="stash the prompt until the next message is sent; in an empty prompt, bring it"
-        " back",
+        description="stash the prompt until the next message; in an empty prompt, bring it back",
     ),
     KeyBinding(
         id="prompt.editor",
@@ -126,8 +122,7 @@ KEYS: tuple[KeyBinding, ...] = (
         keys="escape",
         label="Esc",
         action="stop",
-        description="close a list, deny a tool call, or stop the turn; twice in an empty prompt:"
-        " go back to an earlier prompt",
+        description="close a list, deny a call, or stop the turn; twice: go back to a prompt",
     ),
     KeyBinding(
         id="chat.interrupt",
@@ -473,6 +468,14 @@ KEYS: tuple[KeyBinding, ...] = (
         label="w",
         action="answer('w')",
         description="allow the shown rule always, in this workspace",
+    ),
+    KeyBinding(
+        id="approval.trust",
+        place="approval",
+        keys="f",
+        label="f",
+        action="answer('f')",
+        description="allow once and trust the folder, where reading needs no approval",
     ),
     KeyBinding(
         id="approval.deny",

@@ -180,11 +180,9 @@ class TurnRunner:
         if opens_list and self._display.has_text():  # which the list would get
             self.queue.pause(_PROMPT_IN_USE)
             return
-        draft = self.queue.pop()
-        assert draft is not None, "the queue has a message"
-        if isinstance(parsed, Invocation):
+        if (draft := self.queue.pop()) is not None and isinstance(parsed, Invocation):
             self._start_command(parsed, draft, is_late=True)
-        else:
+        elif draft is not None:
             self._send(draft)
         self._display.refresh_status()
 
@@ -317,12 +315,9 @@ class TurnRunner:
 
     # ── commands ────────────────────────────────────────────────────────────────────────────────
 
-    def _start_command(
-        self, invocation: Invocation, draft: Draft, *, is_late: bool = False
-    ) -> None:
+    def _start_command(self, invocation: Invocation, draft: Draft, is_late: bool = False) -> None:
         self._command_running, self.is_command_late = True, is_late
-        work = partial(self._run_command, invocation, draft)
-        self._display.run_worker(work, group="command")
+        self._display.run_worker(partial(self._run_command, invocation, draft), group="command")
 
     async def _run_command(self, invocation: Invocation, draft: Draft) -> None:
         """Run a slash command; if it fails, restore its text and pause the queue."""

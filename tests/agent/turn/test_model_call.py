@@ -40,6 +40,7 @@ def turn_of(session):
         system=(),
         reads=FileReads(),
         effort=None,
+        find_trust_offer=session.trust.find_offer,
         root=last,
         parent=last,
     )

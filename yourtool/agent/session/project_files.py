@@ -2,11 +2,13 @@
 
 import hashlib
 import os
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 
 from yourtool.amounts import format_size
+from yourtool.effects import TrustOffer
 from yourtool.errors import ConfigError, ToolError
 from yourtool.paths import Paths, own_directories, resolve_paths
 from yourtool.permissions.trust import (
@@ -146,6 +148,20 @@ class ProjectTrust:
         why = "changed since you were asked" if found.is_changed else "the folder is not trusted"
         way = "`/trust`" if is_interactive else "`yourtool trust`"
         return f"{names} not used: {found.problem or f'{why}; {way} trusts it'}."
+
+    def find_offer(self) -> TrustOffer | None:
+        """Return what trusting the folder now would mean; None if the user has declined it."""
+        found = self.examine()
+        if not self.asks or found.problem or found.status not in (Trust.UNKNOWN, Trust.CHANGED):
+            return None
+        files = tuple(f"{each.name} ({found.describe(each)})" for each in found.files_by_importance)
+        return TrustOffer(
+            folder=str(found.folder), files=files, accept=partial(self._accept_offer, found)
+        )
+
+    def _accept_offer(self, shown: FolderTrust) -> bool:
+        self.answer(shown, trusted=True)
+        return self.examine().status is Trust.TRUSTED
 
     def answer(self, shown: FolderTrust, *, trusted: bool) -> Path:
         """Store the answer about the contents in `shown`; return the folder.

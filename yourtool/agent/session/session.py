@@ -392,6 +392,7 @@ class Session:
             system=system_messages(self.workspace, self.id),
             reads=self._reads,
             effort=env.effort,
+            find_trust_offer=self.trust.find_offer,
             root=started.id,
             parent=started.id,
         )

@@ -23,6 +23,7 @@ from yourtool.effects import (
     RuleDescription,
     Scope,
     ToolDefinition,
+    TrustOffer,
     Verdict,
 )
 from yourtool.errors import ConfigError, ToolError, ToolFailure, UsageError
@@ -163,6 +164,9 @@ async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[Even
             return
         call.command = None  # what the user allows runs as it was shown
         confirmation = await _build_confirmation(call, turn, decision, subjects)
+        if decision.is_free_if_trusted and turn.env.interactive:
+            offer = await asyncio.to_thread(turn.find_trust_offer)
+            confirmation = replace(confirmation, trust=offer)
         async with aclosing(_request_approval(confirmation, call, turn)) as events:
             async for event in events:
                 yield event
@@ -301,8 +305,21 @@ async def _request_approval(
             await asyncio.to_thread(turn.env.gate.grant, rules, always=always)
         except ConfigError as error:
             yield Notice(level="warning", text=f"Allowed for this session only: {error}")
+    if decision.trusts_folder and confirmation.trust is not None:
+        yield await _trust_folder(confirmation.trust, turn)
     if decision.note:
         call.notes += (f"Note from the user: {decision.note}",)
+
+
+async def _trust_folder(offer: TrustOffer, turn: Turn) -> Notice:
+    """Trust a folder from now on, and return the message for the user."""
+    try:
+        turn.env.gate.is_trusted = await asyncio.to_thread(offer.accept)
+    except ConfigError as error:
+        return Notice(level="warning", text=f"Allowed once; the trust is not stored: {error}")
+    if not turn.env.gate.is_trusted:
+        return Notice(level="warning", text="Allowed once; the files of the folder have changed.")
+    return Notice(level="info", text=f"Trusted {offer.folder}.")
 
 
 async def _wait_for_decision(confirmation: Confirmation, turn: Turn) -> Decision:

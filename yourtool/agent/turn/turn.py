@@ -1,13 +1,14 @@
 """The state of one turn, which its model calls and tool calls share."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.agent.session_environment import SessionEnvironment
+from yourtool.effects import TrustOffer
 from yourtool.events.turns import (
     ProviderRecovered,
     ProviderUnavailable,
@@ -39,6 +40,8 @@ class Turn:
     system: Sequence[Message]
     reads: FileReads
     effort: Effort | None
+    find_trust_offer: Callable[[], TrustOffer | None]
+    """Returns the folder that the user could trust; blocks on the file system."""
     root: str
     """Event id of `turn.started`."""
 

@@ -18,7 +18,7 @@ from yourtool.tui.approval_text import (
 from yourtool.tui.linear.lines import Lines
 from yourtool.tui.linear.speaker import Speaker
 
-_ANSWERS = "aswdn"
+_ANSWERS = "aswfdn"
 """The answers that one line gives; calls are changed on the screen only."""
 _MAX_LINES = 2_000
 """A question with more lines can only be denied."""
@@ -76,7 +76,7 @@ def _describe(confirmation: Confirmation) -> list[str]:
     """Return the lines of an approval prompt, escaped as on the screen."""
     about = (*approval_cautions(confirmation), *confirmation.consequences.lines)
     shown = [escape_line(line) for line in about]
-    shown += map(escape_line, approval_details(replace(confirmation, rules=())))
+    shown += map(escape_line, approval_details(replace(confirmation, rules=()), by_key=False))
     preview = confirmation.preview
     if preview is None:
         shown += map(escape_line, argument_lines(confirmation))

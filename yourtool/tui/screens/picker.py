@@ -110,7 +110,7 @@ class Picker(Dialog[str | None]):
         super().__init__()
         self.chosen_action: ChoiceAction | None = None
         self.is_unexpected = False
-        """Whether it opened by itself, and the user has not seen it yet."""
+        """Whether it opened late, and the user has not seen it yet."""
         """The action whose key closed the list; None: the row was chosen."""
         self._actions = actions
         for index, action in enumerate(actions):
