@@ -110,6 +110,27 @@ async def test_folded_output_is_opened_for_its_match_and_folded_again(session):
     assert search.item is layout.items[0] and not card.expanded
 
 
+async def test_output_opened_for_the_start_of_a_query_is_folded_again_for_the_rest(session):
+    output = "".join(f"line {number}\n" for number in range(40))
+    stage = Stage()
+    async with stage.run_test(size=(80, 24)) as pilot:
+        view = stage.transcript
+        calls = session.tool_start(SHELL), session.tool_result(SHELL, output)
+        view.set_timeline(await view.build_timeline([session.turn_start("go"), *calls]))
+        view.focus()
+        await press(pilot, "slash")
+        entry, card = stage.screen.query_one(SearchBar).entry, view.items[1]
+        entry.value = "line 3"
+        await until(pilot, lambda: card.expanded and "line 3" in stage.shown())
+        entry.value = "line 39"
+        await until(pilot, lambda: not card.expanded and "1 of 1" in screen_text(stage))
+        assert "more lines" in stage.shown()
+        entry.value = "line 3"
+        await until(pilot, lambda: card.expanded)
+        entry.value = ""
+        await until(pilot, lambda: not card.expanded and "more lines" in stage.shown())
+
+
 async def test_item_is_painted_while_its_matches_are_located(session):
     long = "word\n\n" + "\n\n".join(f"line {number}" for number in range(5_000))
     layout = layout_of(*session.turn(prompt="word word word", reply=long))

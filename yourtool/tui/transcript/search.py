@@ -108,13 +108,18 @@ class Search:
             del self._hits[self._at]  # only the source matches, for example an address
             self._at = self._at - 1 if step > 0 else min(self._at, max(0, len(self._hits) - 1))
 
-    async def _locate(self, layout: ItemLayout, hit: Hit) -> list[RowSpans]:
-        """Lay out an item completely, unfolded if some matches are hidden; return its matches."""
-        item = hit.item
-        if self._opened is not None and self._opened is not item:
+    def fold(self, layout: ItemLayout) -> None:
+        """Fold the item again that was unfolded for its matches, if there is one."""
+        if self._opened is not None:
             self._opened.expand(False)
             self._lay_out(layout, self._opened)
             self._opened = None
+
+    async def _locate(self, layout: ItemLayout, hit: Hit) -> list[RowSpans]:
+        """Lay out an item completely, unfolded if some matches are hidden; return its matches."""
+        item = hit.item
+        if self._opened is not item:
+            self.fold(layout)
         self._lay_out(layout, item)
         shown = find_in_rows(item.rows, self._in_rows)
         if item.foldable and not item.expanded and len(shown) < hit.count:

@@ -49,6 +49,7 @@ class SearchBar(Horizontal):
         super().__init__()
         self.search: Search | None = None
         """The matches, as soon as they are found."""
+        self._latest = Search("")  # perhaps without its matches yet
         self._steps: list[int] = []  # the first one is being taken
         self._layout = layout
         self._first_row = first_row
@@ -99,9 +100,10 @@ class SearchBar(Horizontal):
         self.search = None
         self._steps.clear()
         self._show("")
+        self._latest.fold(self._layout)
         self._show_match(None)
         if query.strip():
-            search = Search(query)
+            search = self._latest = Search(query)
             await search.find(self._layout, self._first_row())
             self.search = search
             await self._go(search, 0)

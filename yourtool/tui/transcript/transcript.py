@@ -291,7 +291,7 @@ class Transcript(ScrollView, can_focus=True):
             y, top = layout.top(at) + layout.gap(at) + search.first_row, round(self.scroll_y)
             if not top <= y < top + self.size.height - 1:
                 self.scroll_to(y=max(0, y - self.size.height // 3))
-            self._lay_out_visible()
+        self._lay_out_visible()
         self._repaint()
 
     def action_toggle_item(self) -> None:
