@@ -79,7 +79,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         UsageError: an argument is invalid.
     """
     rest, word = split_prompt(argv)
-    options = vars(build_parser().parse_args(rest))
+    options = vars(build_parser(rest).parse_args(rest))
     headless = options["prompt"]
     if word is not None and options.get("command"):
         raise UsageError(f"`{options['command']}` takes no prompt; quote a prompt of several words")

@@ -3,7 +3,7 @@
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,7 +14,6 @@ from yourtool.config import Mode
 from yourtool.errors import UsageError
 from yourtool.models import EFFORTS
 
-COMMANDS = ("sessions", "models", "route", "permissions", "trust", "auth", "config", "doctor")
 _UNIMPLEMENTED = {
     "yourtool sessions check": "",
     "yourtool cost": "; `/cost` in the interface and `yourtool sessions list` show costs",
@@ -95,8 +94,11 @@ def _reject_mistyped_command(word: str) -> None:
         )
 
 
-def build_parser() -> Parser:
-    """Return the parser of all arguments but the prompt."""
+def build_parser(argv: Sequence[str]) -> Parser:
+    """Return the parser of all arguments but the prompt.
+
+    Only the commands that `argv` names have arguments: to build all takes a hundredth of a start.
+    """
     parser = Parser(
         prog="yourtool",
         usage="yourtool [OPTIONS] [PROMPT]\n       yourtool [OPTIONS] COMMAND …",
@@ -111,48 +113,10 @@ def build_parser() -> Parser:
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", title="commands", prog="yourtool"
     )
-    _add_sessions_actions(
-        commands.add_parser("sessions", help="list, show, search and export sessions")
-    )
-    models = commands.add_parser("models", help="list models, prices and missing keys")
-    models.add_argument(
-        "--probe",
-        action="store_true",
-        help="query the providers and look for local model servers",
-    )
-    _add_command_options(models)
-    route = commands.add_parser("route", help="show which model a prompt would use, and why")
-    route.add_argument(
-        "route_prompt", metavar="PROMPT", help="`-` reads JSON lines from standard input"
-    )
-    _add_command_options(route)
-    trust = commands.add_parser("trust", help="trust a folder: its files may configure yourtool")
-    trust.add_argument(
-        "words",
-        nargs="*",
-        metavar="DIR | list | remove DIR",
-        help="trust a folder (default: the current one), list all, or forget one",
-    )
-    _add_command_options(trust)
-    auth = commands.add_parser("auth", help="list, store, remove and test API keys")
-    auth.add_argument("action", choices=("list", "set", "remove", "test"), metavar=AUTH_ACTIONS)
-    auth.add_argument("words", nargs="*", metavar="PROVIDER", help="such as `anthropic`")
-    auth.add_argument(
-        "--keychain",
-        dest="in_keychain",
-        action="store_true",
-        help="with `set`: store the key in the system's keychain, not in a file",
-    )
-    _add_command_options(auth)
-    _add_permissions_actions(
-        commands.add_parser("permissions", help="list, check, edit and remove rules for tool calls")
-    )
-    config = commands.add_parser("config", help="show and check settings and their sources")
-    config.add_argument("action", choices=("show", "path", "check"), metavar="show|path|check")
-    _add_command_options(config)
-    _add_command_options(
-        commands.add_parser("doctor", help="check settings, keys, terminal and store")
-    )
+    for name, (summary, add_arguments) in COMMANDS.items():
+        command = commands.add_parser(name, help=summary)
+        if name in argv:
+            add_arguments(command)
     return parser
 
 
@@ -235,6 +199,49 @@ def _add_permissions_actions(permissions: argparse.ArgumentParser) -> None:
     check.add_argument(
         "query", metavar="COMMAND", nargs=1, help="`-` reads JSON lines from standard input"
     )
+
+
+def _add_models_arguments(models: argparse.ArgumentParser) -> None:
+    models.add_argument(
+        "--probe",
+        action="store_true",
+        help="query the providers and look for local model servers",
+    )
+    _add_command_options(models)
+
+
+def _add_route_arguments(route: argparse.ArgumentParser) -> None:
+    route.add_argument(
+        "route_prompt", metavar="PROMPT", help="`-` reads JSON lines from standard input"
+    )
+    _add_command_options(route)
+
+
+def _add_trust_arguments(trust: argparse.ArgumentParser) -> None:
+    trust.add_argument(
+        "words",
+        nargs="*",
+        metavar="DIR | list | remove DIR",
+        help="trust a folder (default: the current one), list all, or forget one",
+    )
+    _add_command_options(trust)
+
+
+def _add_auth_arguments(auth: argparse.ArgumentParser) -> None:
+    auth.add_argument("action", choices=("list", "set", "remove", "test"), metavar=AUTH_ACTIONS)
+    auth.add_argument("words", nargs="*", metavar="PROVIDER", help="such as `anthropic`")
+    auth.add_argument(
+        "--keychain",
+        dest="in_keychain",
+        action="store_true",
+        help="with `set`: store the key in the system's keychain, not in a file",
+    )
+    _add_command_options(auth)
+
+
+def _add_config_arguments(config: argparse.ArgumentParser) -> None:
+    config.add_argument("action", choices=("show", "path", "check"), metavar="show|path|check")
+    _add_command_options(config)
 
 
 def _add_global_options(parser: argparse.ArgumentParser) -> None:
@@ -358,3 +365,16 @@ def _parse_dollars(text: str) -> Decimal:
     if not amount.is_finite() or amount < 0:
         raise argparse.ArgumentTypeError(f"`{text}` is not an amount in dollars such as `0.50`")
     return amount
+
+
+COMMANDS: Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
+    "sessions": ("list, show, search and export sessions", _add_sessions_actions),
+    "models": ("list models, prices and missing keys", _add_models_arguments),
+    "route": ("show which model a prompt would use, and why", _add_route_arguments),
+    "trust": ("trust a folder: its files may configure yourtool", _add_trust_arguments),
+    "auth": ("list, store, remove and test API keys", _add_auth_arguments),
+    "permissions": ("list, check, edit and remove rules for tool calls", _add_permissions_actions),
+    "config": ("show and check settings and their sources", _add_config_arguments),
+    "doctor": ("check settings, keys, terminal and store", _add_command_options),
+}
+"""The commands with their summaries and arguments."""

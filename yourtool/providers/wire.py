@@ -37,8 +37,8 @@ from yourtool.providers.chunk_gathering import gather_chunks
 from yourtool.providers.dialects.base import Dialect, ResponseParser, WireRequest
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.idle_timer import IdleTimer, StreamTimeouts
+from yourtool.providers.replies import error_mapping
 from yourtool.providers.replies.body_decoder import BodyDecoder, SseEvent
-from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.replies.joined_text import join_text
 from yourtool.providers.replies.reply import Reply
 
@@ -130,7 +130,9 @@ class WireAdapter:
             response = await timer.run(stack.enter_async_context(post))
             if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
                 body = await timer.run(response.read())
-                raise error_from_response(self._provider, response.status, body, response.headers)
+                raise error_mapping.error_from_response(
+                    self._provider, response.status, body, response.headers
+                )
             parser.reply.headers = response.headers
             async with (
                 aclosing(_read_chunks(response, parser, timer)) as chunks,
@@ -168,7 +170,7 @@ class WireAdapter:
             return self._dialect.to_wire(request)
 
     def _web_page_error(self, page: bytes) -> AdapterError:
-        message = error_from_response(self._provider, HTTPStatus.OK, page).message
+        message = error_mapping.error_from_response(self._provider, HTTPStatus.OK, page).message
         return OtherAdapterError(
             f"{message}; that is a web page, so look at its `base_url`", status=200
         )

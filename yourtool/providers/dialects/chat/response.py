@@ -16,11 +16,11 @@ from yourtool.providers.dialects.chat.request import (
     REASONING_FIELDS,
 )
 from yourtool.providers.json_access import DONE, count, decode_frame, mapping, objects, text
+from yourtool.providers.replies import error_mapping
 from yourtool.providers.replies.arguments import arguments_as_text, arguments_to_json
 from yourtool.providers.replies.block_builders import ToolCallBuilder
 from yourtool.providers.replies.body_decoder import SseEvent
 from yourtool.providers.replies.endings import parse_stop_reason
-from yourtool.providers.replies.error_mapping import error_from_payload, error_from_response
 from yourtool.providers.replies.openai_usage import OpenAIUsageParser
 from yourtool.providers.replies.reply import ABRUPT_STOPS, Reply
 
@@ -80,7 +80,9 @@ class ChatParser:
             return self._close_calls()
         chunk = decode_frame(frame.data)
         if chunk.get("error") or frame.event == "error" or chunk.get("object") == "error":
-            self.reply.error = error_from_response(self.reply.provider, 200, frame.data)
+            self.reply.error = error_mapping.error_from_response(
+                self.reply.provider, 200, frame.data
+            )
         return self._parse_chunk(chunk)
 
     def parse_document(self, document: bytes) -> Iterable[StreamEvent]:
@@ -91,7 +93,7 @@ class ChatParser:
         """
         chunk = decode_frame(document)
         if chunk.get("error") or not objects(chunk.get("choices")):
-            self.reply.error = error_from_response(self.reply.provider, 200, document)
+            self.reply.error = error_mapping.error_from_response(self.reply.provider, 200, document)
         yield from self._parse_chunk(chunk, is_whole=True)
         yield from self._close_calls()
         self.reply.is_done = True
@@ -113,7 +115,7 @@ class ChatParser:
                 continue
             yield from self._parse_delta(_find_delta(choice, is_whole=is_whole))
             if error := choice.get("error"):
-                self.reply.error = self.reply.error or error_from_payload(
+                self.reply.error = self.reply.error or error_mapping.error_from_payload(
                     self.reply.provider, {"error": error}
                 )
             if choice.get("finish_reason"):
@@ -142,7 +144,9 @@ class ChatParser:
             and self.reply.error is None
         ):
             failure = {"type": "server_error", "message": f"the reply ended with `{word}` at once"}
-            self.reply.error = error_from_payload(self.reply.provider, {"error": failure})
+            self.reply.error = error_mapping.error_from_payload(
+                self.reply.provider, {"error": failure}
+            )
         return self._close_calls()
 
     def _update_usage(self, holder: dict[str, Any]) -> Iterable[StreamEvent]:

@@ -13,10 +13,10 @@ from yourtool.events.deltas import StreamEvent, TokenUsage
 from yourtool.messages.metadata import StopReason
 from yourtool.providers.dialects.generate_content.request import SIGNATURE
 from yourtool.providers.json_access import count, decode, decode_frame, mapping, objects, text
+from yourtool.providers.replies import error_mapping
 from yourtool.providers.replies.arguments import arguments_to_json
 from yourtool.providers.replies.body_decoder import SseEvent
 from yourtool.providers.replies.endings import parse_stop_reason
-from yourtool.providers.replies.error_mapping import error_from_payload, error_from_response
 from yourtool.providers.replies.reply import Reply
 
 _STOP_REASONS = {
@@ -68,7 +68,9 @@ class GenerateContentParser:
         """
         chunk = decode_frame(frame.data)
         if chunk.get("error"):
-            self.reply.error = error_from_response(self.reply.provider, 200, frame.data)
+            self.reply.error = error_mapping.error_from_response(
+                self.reply.provider, 200, frame.data
+            )
         return self._parse_chunk(chunk)
 
     def parse_document(self, document: bytes) -> Iterable[StreamEvent]:
@@ -83,14 +85,14 @@ class GenerateContentParser:
             raise NetworkError("the reply is not JSON") from error
         for chunk in objects(value) or [mapping(value)]:
             if chunk.get("error"):
-                self.reply.error = error_from_payload(self.reply.provider, chunk)
+                self.reply.error = error_mapping.error_from_payload(self.reply.provider, chunk)
             yield from self._parse_chunk(chunk)
         if (
             self.reply.stop_detail is None
             and self.reply.error is None
             and not isinstance(value, list)
         ):
-            self.reply.error = error_from_response(self.reply.provider, 200, document)
+            self.reply.error = error_mapping.error_from_response(self.reply.provider, 200, document)
 
     @property
     def is_complete(self) -> bool:

@@ -12,10 +12,10 @@ from typing import Any
 from yourtool.events.deltas import StreamEvent, TokenUsage
 from yourtool.messages.metadata import StopReason
 from yourtool.providers.json_access import count, decode_frame, mapping, objects, text
+from yourtool.providers.replies import error_mapping
 from yourtool.providers.replies.arguments import arguments_as_text, arguments_to_json
 from yourtool.providers.replies.body_decoder import SseEvent
 from yourtool.providers.replies.endings import parse_stop_reason
-from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.replies.reply import Reply
 
 _STOP_REASONS = {
@@ -68,9 +68,13 @@ class MessagesParser:
             case "message_stop":
                 self.reply.is_done = True
             case "error":
-                self.reply.error = error_from_response(self.reply.provider, 200, frame.data)
+                self.reply.error = error_mapping.error_from_response(
+                    self.reply.provider, 200, frame.data
+                )
             case None if chunk.get("error"):
-                self.reply.error = error_from_response(self.reply.provider, 200, frame.data)
+                self.reply.error = error_mapping.error_from_response(
+                    self.reply.provider, 200, frame.data
+                )
             case _:
                 pass
         return ()
@@ -83,7 +87,7 @@ class MessagesParser:
         """
         message = decode_frame(document)
         if not isinstance(message.get("content"), list):
-            self.reply.error = error_from_response(self.reply.provider, 200, document)
+            self.reply.error = error_mapping.error_from_response(self.reply.provider, 200, document)
             return
         self.reply.response_id = text(message.get("id"))
         for index, block in enumerate(objects(message["content"])):

@@ -6,10 +6,10 @@ from typing import Any
 from yourtool.events.deltas import StreamEvent, TokenUsage
 from yourtool.messages.metadata import StopReason
 from yourtool.providers.json_access import count, decode_frame, mapping, objects, text
+from yourtool.providers.replies import error_mapping
 from yourtool.providers.replies.arguments import arguments_as_text
 from yourtool.providers.replies.body_decoder import SseEvent
 from yourtool.providers.replies.endings import parse_stop_reason
-from yourtool.providers.replies.error_mapping import error_from_response
 from yourtool.providers.replies.reply import Reply
 
 _STOP_REASONS = {
@@ -35,7 +35,9 @@ class OllamaParser:
         """
         chunk = decode_frame(frame.data)
         if chunk.get("error"):
-            self.reply.error = error_from_response(self.reply.provider, 200, frame.data)
+            self.reply.error = error_mapping.error_from_response(
+                self.reply.provider, 200, frame.data
+            )
             return
         message = mapping(chunk.get("message"))
         yield from self.reply.add_thinking(text(message.get("thinking")))

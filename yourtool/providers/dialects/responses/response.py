@@ -12,10 +12,10 @@ from typing import Any
 from yourtool.events.deltas import StreamEvent
 from yourtool.messages.metadata import StopReason
 from yourtool.providers.json_access import count, decode_frame, mapping, objects, text
+from yourtool.providers.replies import error_mapping
 from yourtool.providers.replies.arguments import arguments_as_text
 from yourtool.providers.replies.body_decoder import SseEvent
 from yourtool.providers.replies.endings import parse_stop_reason
-from yourtool.providers.replies.error_mapping import error_from_payload, error_from_response
 from yourtool.providers.replies.openai_usage import OpenAIUsageParser
 from yourtool.providers.replies.reply import Reply
 
@@ -58,7 +58,7 @@ class ResponsesParser:
         chunk = decode_frame(frame.data)
         kind = text(chunk.get("type")) or frame.event
         if kind == "error" or (not kind and chunk.get("error")):
-            self.reply.error = self.reply.error or error_from_response(
+            self.reply.error = self.reply.error or error_mapping.error_from_response(
                 self.reply.provider, 200, frame.data
             )
             return ()
@@ -79,7 +79,7 @@ class ResponsesParser:
         """
         response = decode_frame(document)
         if not isinstance(response.get("output"), list):
-            self.reply.error = error_from_response(self.reply.provider, 200, document)
+            self.reply.error = error_mapping.error_from_response(self.reply.provider, 200, document)
             return ()
         return self._parse_response(response, ends=True)
 
@@ -98,7 +98,9 @@ class ResponsesParser:
             return
         if status == "failed" or response.get("error"):
             report = {"error": response.get("error") or response}
-            self.reply.error = self.reply.error or error_from_payload(self.reply.provider, report)
+            self.reply.error = self.reply.error or error_mapping.error_from_payload(
+                self.reply.provider, report
+            )
         output, started = objects(response.get("output")), self._started_count
         if started in (0, len(output)):
             for place, item in enumerate(output):
