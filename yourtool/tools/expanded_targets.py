@@ -160,7 +160,7 @@ class TargetSurvey:
     # ── files ───────────────────────────────────────────────────────────────────────────────────
 
     def _expand(self, command: Destruction, base: str) -> tuple[Sequence[NamedFile], Sequence[str]]:
-        """Return the targets of operands, and the words that match nothing."""
+        """Return the targets of operands, directories first, and the words that match nothing."""
         targets, missing = dict[str, NamedFile](), list[str]()
         for operand in command.operands:
             for pattern in operand.patterns or ():
@@ -170,7 +170,7 @@ class TargetSurvey:
                 targets |= {each.path: each for each in found}
                 if not found and pattern:
                     missing.append(unquote(pattern))
-        return list(targets.values()), missing
+        return sorted(targets.values(), key=lambda each: not each.is_directory), missing
 
     def _count(
         self, targets: Sequence[NamedFile], command: Destruction

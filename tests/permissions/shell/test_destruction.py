@@ -65,3 +65,8 @@ def test_conditions_of_find_are_known_or_marked_as_not_checked():
 )
 def test_lines_that_are_made_to_be_slow_are_read_quickly(line):
     find_destructions(line, HOME)
+
+
+def test_lines_of_a_long_script_are_read_one_by_one():
+    script = f"cat > x <<'E'\n{'text ' * 1_000}\nE\nrm -rf build/*\n"
+    assert patterns(script) == [("rm", "deletes", "", [("build/*",)])]

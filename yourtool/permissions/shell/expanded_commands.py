@@ -7,10 +7,11 @@ from msgspec import Struct
 
 from yourtool.permissions.shell.denials import SHELLS
 from yourtool.permissions.shell.expansion import Variables, expand_word, has_wildcard, unquote
-from yourtool.permissions.shell.syntax import Node, parse, text_of
+from yourtool.permissions.shell.syntax import MAX_LENGTH, Node, parse, text_of
 
 _MAX_DEPTH = 4
 """Lines in arguments of lines, as in `bash -c "bash -c …"`."""
+_MAX_LINES = 500
 _SCOPES = ("subshell", "command_substitution", "process_substitution", "pipeline")
 """Parts of a line in which `cd` has no effect on the rest."""
 _NO_WORDS = ("variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect")
@@ -45,7 +46,11 @@ def iter_expanded(line: str, environment: Mapping[str, str]) -> Iterator[Expande
 
     `environment`: that of the shell which runs the line.
     """
-    yield from _iter_line(line, environment, "", 0)
+    if len(line) <= MAX_LENGTH:
+        yield from _iter_line(line, environment, "", 0)
+        return
+    for each in line.splitlines()[:_MAX_LINES]:  # too long to be parsed as a whole
+        yield from _iter_line(each, environment, "", 0)
 
 
 def _iter_line(
