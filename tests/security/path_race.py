@@ -54,6 +54,8 @@ def attack(root: Path) -> None:
     work = os.fsencode(root / "work")
     renameat2 = getattr(ctypes.CDLL(None), "renameat2", None)
     pairs = [tuple(os.path.join(work, os.fsencode(each)) for each in pair) for pair in _PAIRS]  # noqa: PTH118
+    sys.stdout.write("started\n")
+    sys.stdout.flush()
     while True:
         for first, second in pairs:
             if renameat2 and not renameat2(_AT_FDCWD, first, _AT_FDCWD, second, _EXCHANGE):

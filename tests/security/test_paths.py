@@ -107,6 +107,7 @@ def race(top, opener, count, workers):
             lay_out(root)
             attacker = stack.enter_context(start("attack", root))
             stack.callback(attacker.kill)
+            assert attacker.stdout.readline() == "started\n"
             operators.append(start("operate", root, opener, count // workers, number))
         for each in operators:
             report = json.loads(stack.enter_context(each).communicate()[0])

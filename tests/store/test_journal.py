@@ -1,17 +1,19 @@
 """Which changes of files are found by file, lines, call, prompt and session."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from tests.agent.harness import Bench, play
 from tests.store.memory import MemoryStore
 from yourtool.config import Mode
 from yourtool.events.files import FileChangeFailed
-from yourtool.file_images import find_hunks
+from yourtool.file_images import FileImage, Hunk, RecordedChange, find_hunks
 from yourtool.paths import Paths
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.store.edits import delete_session
 from yourtool.store.forks import fork
-from yourtool.store.journal import ChangeFilter, changes_of_lines
+from yourtool.store.journal import ChangeFilter, StoredChange, changes_of_lines
 
 pytestmark = pytest.mark.req("R-UNDO-01")
 
@@ -123,3 +125,74 @@ def test_hunks_are_the_changed_lines():
     many = b"".join(b"%d\n" % number for number in range(5_000))
     [hunk] = find_hunks(b"x\n", many)
     assert (hunk.old_count, hunk.new_count) == (1, 5_000)
+
+
+def change(before, after, *hunks):
+    images = (
+        FileImage("absent" if each is None else "file", str(each), 0o600)
+        for each in (before, after)
+    )
+    return StoredChange(
+        event_id=f"e{after}", session_id="s", prompt_id="p", tool_use_id="t",
+        timestamp=datetime(2026, 1, 1, tzinfo=UTC), is_copy=False,
+        change=RecordedChange(
+            path="a", before=next(images), after=next(images),
+            hunks=tuple(Hunk(*each) for each in hunks),
+        ),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("hunk", "first", "last", "found"),
+    [
+        ((3, 1, 3, 2), 1, 2, False),
+        ((3, 1, 3, 2), 2, 3, True),
+        ((3, 1, 3, 2), 4, 9, True),
+        ((3, 1, 3, 2), 5, 9, False),
+        # lines removed before line 3
+        ((3, 2, 3, 0), 2, 3, True),
+        ((3, 2, 3, 0), 3, 4, False),
+        ((3, 2, 3, 0), 1, 2, False),
+        ((3, 2, 3, 0), 3, 3, False),
+    ],
+)
+def test_a_change_touched_the_lines_of_its_hunks(hunk, first, last, found):
+    only = change(1, 2, hunk)
+    assert changes_of_lines((only,), first, last) == ((only,) if found else ())
+
+
+@pytest.mark.parametrize(
+    ("hunk", "line", "earlier"),
+    [
+        ((3, 1, 3, 3), 2, 2),
+        ((3, 1, 3, 3), 6, 4),
+        ((3, 4, 3, 1), 4, 7),
+        ((3, 2, 3, 0), 3, 5),
+        ((3, 0, 3, 2), 5, 3),
+    ],
+)
+def test_lines_around_a_hunk_are_followed_to_their_earlier_numbers(hunk, line, earlier):
+    second = change(2, 3, hunk)
+    for number in range(1, 12):
+        first = change(1, 2, (number, 1, number, 1))
+        expected = (first,) if number == earlier else ()
+        assert changes_of_lines((first, second), line, line) == expected
+
+
+def test_lines_in_a_hunk_are_followed_to_all_lines_that_it_replaced():
+    second = change(2, 3, (3, 3, 3, 2))
+    for number in range(1, 9):
+        first = change(1, 2, (number, 1, number, 1))
+        expected = (second, first) if 3 <= number <= 5 else (second,)
+        assert changes_of_lines((first, second), 4, 4) == expected
+
+
+def test_lines_that_a_change_added_are_not_followed_further():
+    changes = (change(1, 2, (2, 1, 2, 1)), change(2, 3, (2, 0, 2, 1)))
+    assert changes_of_lines(changes, 2, 2) == changes[1:]
+
+
+def test_lines_are_followed_to_the_creation_of_the_file_and_no_further():
+    old, new = change(1, 2, (1, 1, 1, 1)), change(None, 2, (1, 0, 1, 1))
+    assert changes_of_lines((old, new), 1, 1) == (new,)
+    assert changes_of_lines((), 1, 1) == ()

@@ -1,6 +1,8 @@
+import ctypes
 import errno
 import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -156,3 +158,17 @@ def test_opened_directories_need_not_be_readable(at, root):
         os.close(system_opener()("a/b", at))
     finally:
         (root / "a").chmod(0o700)
+
+
+def test_components_are_opened_on_other_systems(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert system_opener.__wrapped__() is open_by_components
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others never ask for the library")
+def test_components_are_opened_without_a_library_of_system_calls(monkeypatch):
+    def refuse(*arguments, **options):
+        raise OSError
+
+    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    assert system_opener.__wrapped__() is open_by_components

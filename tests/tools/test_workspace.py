@@ -298,3 +298,96 @@ def test_directory_that_leaves_the_workspace_during_a_call_is_walked_again(root,
     workspace = Workspace(root, opener=open_and_move)
     with pytest.raises(ToolError, match="`a/b/file` does not exist"):
         workspace.read("a/b/file", limit=9)
+
+
+@pytest.mark.req("R-TOOL-06")
+def test_own_file_that_takes_the_place_of_another_one_is_not_read(root, tmp_path):
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "keys").write_bytes(b"secret")
+    (own / "same").hardlink_to(own / "keys")
+    (root / "file").write_bytes(b"x")
+
+    class Racing(Workspace):
+        def own_files(self):
+            found = super().own_files()
+            if (own / "keys").exists():
+                (own / "keys").rename(root / "file")
+                (own / "same").unlink()
+                (own / "same").hardlink_to(root / "file")
+            return found
+
+    with pytest.raises(ToolError, match="of `yourtool` itself"):
+        Racing(root, (), (own,)).read("file", limit=99)
+
+
+@pytest.mark.req("R-TOOL-06")
+def test_parent_of_an_own_file_or_directory_is_not_opened_for_it(root):
+    workspace = Workspace(root, (), (root / "own",))
+    with pytest.raises(ToolError, match="`own` is in a directory of `yourtool` itself"):
+        workspace.open_parent("own").__enter__()
+    (root / "own").mkdir()
+    (root / "own/keys").touch()
+    (root / "same").hardlink_to(root / "own/keys")
+    for path in ("same", "own", "own/keys"):
+        with pytest.raises(ToolError, match="of `yourtool` itself"):
+            workspace.open_parent(path).__enter__()
+    with workspace.open_parent("other") as parent:
+        assert parent is not None
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+@pytest.mark.req("R-TOOL-06")
+def test_parent_is_opened_for_names_only(workspace, root, name):
+    (root / "d").mkdir()
+    with pytest.raises(ToolError, match="goes through a link"):
+        workspace.open_parent(f"d/{name}").__enter__()
+
+
+def test_entry_that_is_deleted_meanwhile_is_omitted(workspace, root, monkeypatch):
+    (root / "file").touch()
+    listdir = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda at: [*listdir(at), "deleted"])
+    assert [entry.name for entry in workspace.entries(".")] == ["file"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.req("R-TOOL-08")
+def test_special_bits_are_not_kept_for_another_owner(workspace, root, monkeypatch):
+    (root / "file").write_bytes(b"x")
+    os.chown(root / "file", 12345, 23456)
+    (root / "file").chmod(0o4755)
+
+    def refuse(descriptor, user, group):
+        raise PermissionError
+
+    monkeypatch.setattr(os, "fchown", refuse)
+    workspace.write("file", b"new", expected=digest(b"x"))
+    assert stat.S_IMODE((root / "file").stat().st_mode) == 0o755
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the attributes are Linux's")
+@pytest.mark.req("R-TOOL-08")
+def test_write_preserves_attributes_as_far_as_they_can_be_copied(workspace, root, monkeypatch):
+    (root / "file").write_bytes(b"x")
+    try:
+        os.setxattr(root / "file", "user.note", b"kept")
+    except OSError:
+        pytest.skip("this file system has no attributes of users")
+    workspace.write("file", b"y", expected=digest(b"x"))
+    assert os.getxattr(root / "file", "user.note") == b"kept"
+
+    def refuse(*arguments):
+        raise OSError
+
+    monkeypatch.setattr(os, "setxattr", refuse)
+    workspace.write("file", b"z", expected=digest(b"y"))
+    assert (root / "file").read_bytes() == b"z"
+
+
+@pytest.mark.req("R-TOOL-08")
+def test_write_works_on_systems_without_attributes(workspace, root, monkeypatch):
+    (root / "file").write_bytes(b"x")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    workspace.write("file", b"y", expected=digest(b"x"))
+    assert (root / "file").read_bytes() == b"y"

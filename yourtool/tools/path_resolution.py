@@ -96,9 +96,11 @@ def walk(
         ToolError: it leaves its root, or is not a valid path.
     """
     root, parts = _find_root(path, roots)
-    with ExitStack() as opened, translate_os_errors(path, "reached"):
-        place = _open_direct(root, parts, open_directory, opened)
-        yield place or _Walk(path, root, open_directory, opened).resolve(parts)
+    with ExitStack() as opened:
+        with translate_os_errors(path, "reached"):
+            place = _open_direct(root, parts, open_directory, opened)
+            place = place or _Walk(path, root, open_directory, opened).resolve(parts)
+        yield place
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """`/undo`, `/redo` and files of `/rewind`, over real files."""
 
+import asyncio
 import os
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -8,10 +10,13 @@ import pytest
 from tests.agent.harness import ALLOW, Bench, User, play
 from yourtool.agent.commands.base import OpenSession
 from yourtool.agent.commands.undo import rewind_session
+from yourtool.agent.session import file_restoring
+from yourtool.agent.session.file_restoring import describe_left
 from yourtool.config import Mode
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
 from yourtool.events.files import FileChangeFailed, FilesChanged, FilesRestored, FilesRestoring
+from yourtool.file_images import LeftFile
 from yourtool.providers.scripted import Scripted, calls, says
 
 pytestmark = pytest.mark.req("R-UNDO-01", "R-TOOL-15")
@@ -312,6 +317,65 @@ async def test_undo_works_after_a_resume_and_in_a_fork(bench):
     again = await talk(bench, resume=session.id)
     await play(again.files.undo())
     assert tree(bench.workspace) == {}
+
+
+async def test_a_file_whose_old_content_is_gone_is_left(bench):
+    work = bench.workspace
+    (work / "a").write_text("user\n")
+    session = await talk(bench, run("echo agent > a; echo new > b"))
+    await play(session.send("one"))
+    for each in (bench.root / "blobs" / "files").iterdir():
+        each.unlink()
+    *_, restored = await play(session.files.undo())
+    assert restored.paths == ("b",)
+    assert [each.path for each in restored.left] == ["a"]
+    assert (work / "a").read_text() == "agent\n"
+    assert not (work / "b").exists()
+
+
+async def test_an_undo_that_is_stopped_is_finished_by_the_next_one(bench, monkeypatch):
+    session = await talk(bench, write("a", "1\n"))
+    await play(session.send("one"))
+    entered, allowed, restore = threading.Event(), threading.Event(), file_restoring.restore_file
+
+    def restore_slowly(workspace, item, content):
+        entered.set()
+        allowed.wait(20)
+        restore(workspace, item, content)
+
+    monkeypatch.setattr(file_restoring, "restore_file", restore_slowly)
+    undoing = asyncio.create_task(play(session.files.undo()))
+    while not entered.is_set():
+        await asyncio.sleep(0.001)
+    undoing.cancel()
+    allowed.set()
+    with pytest.raises(asyncio.CancelledError):
+        await undoing
+    assert tree(bench.workspace) == {}, "no file is restored after the call has ended"
+    notice, restored = await play(session.files.undo())
+    assert "Finishing" in notice.text
+    assert restored.paths == ("a",)
+
+
+@pytest.mark.parametrize(("count", "more"), [(100, ""), (102, " and 2 more")])
+async def test_the_model_is_told_the_first_names_of_many(bench, count, more):
+    session = await talk(bench, run(f"for i in $(seq 100 {99 + count}); do echo > f$i; done"))
+    await play(session.send("one"))
+    *_, restored = await play(session.files.undo())
+    assert len(restored.paths) == count
+    assert f"`f199`{more}. Read them again" in restored.message.text
+    assert "`f200`" not in restored.message.text
+    *_, restored = await play(session.files.redo())
+    assert "made your changes to these files again" in restored.message.text
+
+
+def test_a_sentence_names_some_of_the_files_that_were_left():
+    left = [LeftFile(f"f{number}", "was changed since") for number in range(7)]
+    assert describe_left([]) == ""
+    assert describe_left(left[:1]) == " Left as they are: f0 (was changed since)."
+    assert describe_left(left[:5]).endswith("f4 (was changed since).")
+    assert describe_left(left).endswith("f4 (was changed since), and 2 more.")
+    assert describe_left(left, limit=7).endswith("f6 (was changed since).")
 
 
 @pytest.fixture

@@ -83,8 +83,8 @@ class CallJournal:
         `copy`: the safety copy that was made just before.
         """
         watch = self._turn.env.watch
-        await _finish(asyncio.to_thread(watch.begin, copy.index if copy else None))
         try:
+            await _finish(asyncio.to_thread(watch.begin, copy.index if copy else None))
             yield
         finally:
             found = await _finish(asyncio.to_thread(watch.end))
@@ -146,9 +146,7 @@ async def _finish(work: Awaitable[T]) -> T:
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.wait([task])
-        if not task.cancelled():
-            task.exception()  # mark as retrieved; the caller gets the cancellation
+        await asyncio.gather(task, return_exceptions=True)
         raise
 
 

@@ -1,0 +1,74 @@
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from yourtool.tools.directory_walk import iter_files, open_tree
+from yourtool.tools.workspace import Workspace
+
+
+@pytest.fixture
+def workspace(root):
+    for path in ("a/b/file", "a/other", "c/file"):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).touch()
+    return Workspace(root)
+
+
+def find(workspace, path="."):
+    return list(iter_files(workspace, path, threading.Event()))
+
+
+def count_descriptors():
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+def test_files_below_any_directory_have_their_paths_in_the_workspace(workspace):
+    assert find(workspace) == ["a/other", "a/b/file", "c/file"]
+    assert find(workspace, "a/b") == ["a/b/file"]
+    assert find(workspace, "a") == ["a/other", "a/b/file"]
+
+
+def test_pipes_and_links_are_no_files(workspace, root):
+    os.mkfifo(root / "c/pipe")
+    (root / "c/link").symlink_to("file")
+    (root / "d").symlink_to("a")
+    assert find(workspace, "c") == ["c/file"]
+    with open_tree(workspace, "c", threading.Event()) as tree:
+        [folder] = tree.folders
+    assert folder.links == ["link"]
+    assert "d/other" not in find(workspace)
+
+
+def test_rules_of_the_directories_above_apply(workspace, root):
+    (root / "a/.gitignore").write_text("file\n")
+    assert find(workspace, "a/b") == []
+    assert find(workspace, "c") == ["c/file"]
+    (root / "a/.gitignore").write_text("b\n")
+    assert find(workspace, "a/b") == ["a/b/file"], "a directory that is named is walked"
+    assert find(workspace, "a") == ["a/.gitignore", "a/other"]
+
+
+def test_ignore_file_that_is_no_regular_file_has_no_rules(workspace, root):
+    os.mkfifo(root / "a/.gitignore")
+    (root / "c/.gitignore").symlink_to("../rules")
+    (root / "rules").write_text("*\n")
+    assert find(workspace, "a/b") == ["a/b/file"]
+    assert find(workspace, "c") == ["c/file"]
+
+
+def test_walk_stops_when_it_is_cancelled(workspace):
+    cancelled = threading.Event()
+    with open_tree(workspace, ".", cancelled) as tree:
+        assert next(tree.folders).path == ""
+        cancelled.set()
+        assert list(tree.folders) == []
+
+
+def test_walk_closes_every_directory(workspace):
+    before = count_descriptors()
+    with open_tree(workspace, ".", threading.Event()) as tree:
+        next(tree.folders)
+        next(tree.folders)
+    assert count_descriptors() == before
