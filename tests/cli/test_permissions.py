@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from tests.security.adversarial import ADVERSARIAL, FILES, LINKS, NEEDLESS
 from tests.security.commands import COMMANDS
 from tests.security.corpora import load_recorded
 from yourtool.paths import resolve_paths
@@ -109,3 +110,46 @@ def test_json_line_is_about_a_trusted_folder_only_if_it_says_so(line):
     line.type("".join(json.dumps(each) + "\n" for each in lines))
     _, out, _ = line("permissions", "check", "-")
     assert [json.loads(each)["decision"] for each in out.splitlines()] == ["ask", "allow"]
+
+
+@pytest.fixture
+def hostile_line(line):
+    """The command line in the workspace of the adversarial corpus."""
+    for name, text in FILES.items():
+        (line.workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (line.workspace / name).write_text(text)
+    for name, target in LINKS.items():
+        (line.workspace / name).symlink_to(target)
+    return line
+
+
+@pytest.mark.security
+@pytest.mark.req("R-CONF-04")
+def test_figures_of_the_adversarial_corpus(hostile_line, figures):
+    decided = check_all(hostile_line, ADVERSARIAL)
+    pairs = [(case, found["decision"]) for case, found in zip(ADVERSARIAL, decided, strict=True)]
+    wrong = sum(case["expect"] != "allow" == found for case, found in pairs)
+    missed = sum(case["expect"] == "deny" != found for case, found in pairs)
+    harmless = [found for case, found in pairs if case["expect"] == "allow"]
+    needless = len(harmless) - harmless.count("allow")
+    figures("larger corpus", f"{wrong}, {missed}, {needless} of {len(harmless)}")
+    assert (wrong, missed) == (0, 0)
+    assert needless <= 3
+
+
+@pytest.mark.req("R-CONF-04")
+def test_adversarial_commands_are_decided_as_expected(hostile_line):
+    found = {
+        case["command"]: (decided["decision"], decided["reason"])
+        for case, decided in zip(ADVERSARIAL, check_all(hostile_line, ADVERSARIAL), strict=True)
+        if decided["decision"] != case["expect"]
+    }
+    assert sorted(found) == sorted(NEEDLESS), found
+
+
+def test_corpora_are_disjoint():
+    others = {case["command"] for case in (*COMMANDS, *load_recorded("shell_commands"))}
+    own = [case["command"] for case in ADVERSARIAL]
+    assert len(own) == len(set(own))
+    assert others.isdisjoint(own)
+    assert sum(case["expect"] == "allow" for case in ADVERSARIAL) >= 118

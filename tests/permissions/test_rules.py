@@ -357,3 +357,11 @@ def test_deny_beats_unclear_beats_ask_beats_allow_in_any_order(allow, ask, deny,
         assert verdict is RuleVerdict.ALLOW
     shuffled = [tuple(order.sample(each, len(each))) for each in (allow, ask, deny)]
     assert RuleSet(*shuffled).verdict("tool", subject) is verdict
+
+
+@pytest.mark.parametrize("line", ["timeout 60 make test", "cd src && timeout 5 make test"])
+def test_rule_that_allows_what_a_wrapper_runs_is_named(tmp_path, line):
+    (tmp_path / "src").mkdir()
+    rules = RuleSet((Rule.parse("shell(ls*)"), Rule.parse("shell(make test)")))
+    judged = rules.judge("shell", Subject("command", line, str(tmp_path.resolve())))
+    assert (judged.verdict, judged.rules) == (RuleVerdict.ALLOW, rules.allow[1:])

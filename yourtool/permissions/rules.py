@@ -196,9 +196,13 @@ def _find_allowing(rules: Sequence[Rule], subject: Subject) -> tuple[Rule, ...]:
     parsed = [
         (rule, command_specs.parse_spec(rule.spec)) for rule in rules if rule.spec is not None
     ]
-    commands = [each.texts for each in plain.parse_plain(subject.text)]
-    used = [rule for rule, spec in parsed if spec and any(map(spec.matches, commands))]
-    return tuple(dict.fromkeys(used))
+    meanings = [
+        meaning.texts
+        for command in plain.parse_plain(subject.text)
+        for meaning in coverage.iter_meanings(command, get_place(subject))
+    ]
+    used = [rule for rule, spec in parsed if spec and any(map(spec.matches, meanings))]
+    return tuple(dict.fromkeys(used or rules))
 
 
 def _find_denial(rules: Sequence[Rule], subject: Subject) -> "tuple[Denial, tuple[Rule, ...]]":

@@ -111,11 +111,14 @@ def build_canonical_line(commands: Sequence[PlainCommand], search_path: SearchPa
     return " ".join(parts)
 
 
-def _resolve_words(words: Sequence[Word], search_path: SearchPath) -> Sequence[Word]:
+def _resolve_words(
+    words: Sequence[Word], search_path: SearchPath, *, is_inner: bool = False
+) -> Sequence[Word]:
+    """Return words with the paths of programs; `is_inner`: another program runs them."""
     if [word.text for word in words[:2]] == ["git", "--no-pager"]:
         words = [words[0], *words[2:]]
     name, texts = words[0].text, [word.text for word in words]
-    if name in _BUILTINS:
+    if name in _BUILTINS and not is_inner:
         return words
     program = Word(search_path.find(texts))
     row, _ = find_row(texts)
@@ -124,7 +127,7 @@ def _resolve_words(words: Sequence[Word], search_path: SearchPath) -> Sequence[W
     start = find_inner_start(texts)
     if start is None or start >= len(words):
         return [program, *words[1:]]
-    return [program, *words[1:start], *_resolve_words(words[start:], search_path)]
+    return [program, *words[1:start], *_resolve_words(words[start:], search_path, is_inner=True)]
 
 
 def _without_helpers(words: Sequence[Word]) -> Sequence[Word]:

@@ -41,6 +41,8 @@ _RESERVED = frozenset(
 )  # fmt: skip
 """https://www.gnu.org/software/bash/manual/html_node/Reserved-Words.html"""
 _GLOB = re.compile(r"[A-Za-z0-9_@%+=:,./^*?\[\]-]*")
+_OPTION_WITH_PATTERN = re.compile(r"--[a-z-]+=[\w.*?\[\]-]*")
+"""Such as `--include=*.py`: the pattern is meant for the program."""
 _BARE = re.compile(r"[A-Za-z0-9_@%+=:,./^~#*?\[\]\\;() -]*")
 
 
@@ -130,6 +132,8 @@ def _build_command(node: Node, operator: str) -> PlainCommand:
             variables.append((text_of(name), word.text))
         elif (word := word_of(child)) is not None and _is_literal_or_local(word, child):
             words.append(word)
+        elif word is not None and _OPTION_WITH_PATTERN.fullmatch(text_of(child)):
+            words.append(Word(word.text))
         else:
             raise _NotPlainError
     if not words or words[0].is_glob or not _is_program_name(words[0].text):

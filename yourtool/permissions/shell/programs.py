@@ -29,7 +29,7 @@ _AWK_ACTIONS = re.compile(
 )
 _JQ_ACTIONS = re.compile(r"(?<![.\w])(?:env|ENV|import|include|modulemeta)\b")
 """What reads the environment or other files: https://jqlang.github.io/jq/manual/."""
-_STORING_CONVERSION = re.compile(r"%[^%A-Za-z]*[hjlLqtz]*n")
+_STORING_CONVERSION = re.compile(r"%[-+ #'0-9.*]*[hjlLqtz]*n")
 """bash's `printf %n` sets a variable."""
 _TARGET = re.compile(r"\w[\w./:-]*")
 _TEST_WORD = re.compile(r"[\w./=!<>-]*|\(|\)")
@@ -208,7 +208,9 @@ def _is_reading_find(row: ProgramRow, words: Sequence[str], is_readable: IsReada
 def _is_harmless_builtin(kind: Arguments, words: Sequence[str]) -> bool:
     if kind == "printf":
         template = next(dropwhile(lambda word: word == "--", words), "-")
-        return template[:1] != "-" and _STORING_CONVERSION.search(template) is None
+        return (
+            template[:1] != "-" and _STORING_CONVERSION.search(template.replace("%%", "")) is None
+        )
     return _TEST_OPERATORS.isdisjoint(words) and all(map(_TEST_WORD.fullmatch, words))
 
 
