@@ -9,6 +9,7 @@ from pathlib import Path
 
 from yourtool.agent.session.known_secrets import find_known_secrets, mask_secrets
 from yourtool.paths import Paths
+from yourtool.text import printable
 
 MAX_LOG_BYTES = 1_000_000
 """Size at which the log is renamed to `yourtool.log.1` and a new file is started."""
@@ -56,5 +57,6 @@ class RedactingFormatter(logging.Formatter):
         self._environ = environ
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record and its traceback with keys masked."""
-        return mask_secrets(super().format(record), find_known_secrets(self._paths, self._environ))
+        """Return the record and its traceback with keys masked, harmless for a terminal."""
+        known = find_known_secrets(self._paths, self._environ)
+        return printable(mask_secrets(super().format(record), known))
