@@ -6,7 +6,16 @@ import pytest
 from msgspec.structs import replace
 
 from yourtool.agent.commands.base import Choice
-from yourtool.effects import Confirmation, Consequences, Preview, SideEffects, Verdict
+from yourtool.effects import (
+    Confirmation,
+    Consequences,
+    Editable,
+    Preview,
+    RuleDescription,
+    Scope,
+    SideEffects,
+    Verdict,
+)
 from yourtool.tui.linear.questions import Questions
 from yourtool.tui.linear.speaker import Speaker
 
@@ -73,10 +82,10 @@ async def test_what_a_command_would_delete_is_read_before_the_command():
 
 
 async def test_note_of_a_denial_reaches_the_model():
-    questions, _, written = ask("5", "use make", "x")
+    questions, _, written = ask("6", "use make", "x")
     decision = await questions.confirm(command())
     assert (decision.verdict, decision.note) == (Verdict.DENY, "use make")
-    assert "5. deny with" in "".join(written)
+    assert "6. deny with" in "".join(written)
 
 
 async def test_call_that_is_too_long_to_be_read_can_only_be_denied():
@@ -93,3 +102,43 @@ async def test_list_can_be_left_and_its_rows_have_numbers():
     assert "1. First, one\n2. Second\n" in "".join(written)
     questions, *_ = ask("0")
     assert await questions.choose("Model", rows) is None
+
+
+def editable_command(body="git push", rules=("shell(git push)",)):
+    editable = Editable(text=body, build_input=lambda text: {"command": text})
+    found = command(body, rules)
+    return replace(found, preview=replace(found.preview, editable=editable))
+
+
+def number_of(written, label):
+    return next(row for row in "".join(written).splitlines() if row.endswith(f". {label}"))[0]
+
+
+@pytest.mark.req("R-CONF-03", "R-TUI-23")
+async def test_command_is_typed_again_before_it_runs():
+    _, _, written = shown = ask("1")
+    await shown[0].confirm(editable_command())
+    edit = number_of(written, "edit first")
+    questions, _, written = ask(edit, "", edit, "git push", edit, "git push -n")
+    decision = await questions.confirm(editable_command())
+    assert (decision.verdict, decision.edited_input) == (Verdict.EDIT, {"command": "git push -n"})
+    assert "".join(written).count("Nothing is changed.") == 2
+
+
+@pytest.mark.req("R-CONF-03", "R-TUI-23")
+async def test_rules_are_shown_with_examples_and_changed_before_they_are_stored():
+    def describe(rule):
+        if rule == "shell(git push)":
+            return RuleDescription(covered=("git push",), others=("git push\u202e -f",))
+        return RuleDescription(problem="" if rule == "shell(git log*)" else "no rule")
+
+    question = replace(command(), describe_rule=describe)
+    _, _, written = shown = ask("1")
+    await shown[0].confirm(question)
+    always = number_of(written, "always")
+    questions, _, written = ask(always, "1", always, "2", "x", "3", "2", "shell(git log*)", "3")
+    decision = await questions.confirm(question)
+    assert (decision.scope, decision.rules) == (Scope.ALWAYS, ("shell(git log*)",))
+    text = "".join(written)
+    assert "allows git push\n" in text and "does not allow git push\\u{202e} -f" in text
+    assert "no rule\n" in text

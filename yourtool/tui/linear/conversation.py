@@ -216,6 +216,8 @@ class Conversation:
         elif command.name == "help":
             for section in describe_commands():
                 self._show_rows(section.title, section.rows)
+        elif command.name == "keys":
+            self.note("info", f"The terminal handles the keys of the line that you type. {_HELP}")
         elif command.run is None:
             self.note("info", f"`/{command.name}` has no effect without a screen.")
         elif self.runner.session is not None:

@@ -5,21 +5,25 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from yourtool.agent.commands.base import Choice
-from yourtool.effects import Confirmation, Decision, Verdict
+from yourtool.effects import Confirmation, Decision, Scope, Verdict
 from yourtool.text import escape_line
 from yourtool.tui.approval_text import (
+    Entry,
+    Option,
     approval_cautions,
     approval_details,
     approval_line,
     approval_options,
     approval_title,
     argument_lines,
+    build_decision,
+    build_edit,
+    describe_rules,
 )
 from yourtool.tui.linear.lines import Lines
 from yourtool.tui.linear.speaker import Speaker
 
-_ANSWERS = "aswfdn"
-"""The answers that one line gives; calls are changed on the screen only."""
+_CONTINUES = "A backslash at the end of a line continues the text; an empty line changes nothing."
 _MAX_LINES = 2_000
 """A question with more lines can only be denied."""
 
@@ -34,19 +38,54 @@ class Questions:
     async def confirm(self, confirmation: Confirmation) -> Decision:
         """Return the answer to an approval prompt; only a number that was typed for it counts."""
         details = _describe(confirmation)
-        options = tuple(o for o in approval_options(confirmation) if o.letter in _ANSWERS)
+        options = approval_options(confirmation)
         if len(details) > _MAX_LINES:
             options = tuple(option for option in options if not option.allows)
             details = [*details[:_MAX_LINES], f"{len(details) - _MAX_LINES:,} more lines: too long"]
         self._speaker.say("Question", approval_title(confirmation).plain)
         for line in details:
             self._speaker.write(line)
-        chosen = await self._pick([option.label for option in options], is_safe=False)
-        option = options[chosen]
-        if option.entry is None or not option.entry.opens_at_once:
+        labels = [option.label for option in options]
+        while True:
+            option = options[await self._pick(labels, is_safe=False)]
+            if (decision := await self._complete(option, confirmation)) is not None:
+                return decision
+
+    async def _complete(self, option: Option, question: Confirmation) -> Decision | None:
+        """Return an answer with its text; None: the user went back to the answers."""
+        if option.decision.verdict is Verdict.EDIT:
+            return await self._change_call(question)
+        if option.entry is None:
             return option.decision
+        if option.decision.scope is Scope.ALWAYS:
+            return await self._change_rules(option.entry, question)
         self._speaker.say("Question", "Which note does the model get? One line.")
-        return Decision(verdict=Verdict.DENY, note=await self._lines.ask() or None)
+        return build_decision(question, option.entry, await self._lines.ask())
+
+    async def _change_call(self, question: Confirmation) -> Decision | None:
+        """Return the call as the user typed it; another question shows it."""
+        is_command = question.preview is not None and question.preview.kind == "command"
+        what = "command" if is_command else "content of the file"
+        self._speaker.say("Question", f"Type the whole {what} as it is to be. {_CONTINUES}")
+        text = await self._lines.ask()
+        decision = build_edit(question, text) if text.strip() else None
+        if decision is None:
+            self._speaker.say("Notice", "Nothing is changed.")
+        return decision
+
+    async def _change_rules(self, entry: Entry, question: Confirmation) -> Decision | None:
+        """Return the rules that are stored, with examples of what they allow."""
+        rules = "\n".join(question.rules)
+        while True:
+            lines, is_valid = describe_rules(question, rules)
+            self._speaker.say("Question", "Store these rules?")
+            for line in (*map(escape_line, rules.split("\n")), *lines):
+                self._speaker.write(line)
+            chosen = await self._pick(["back", "change them", *(("store",) if is_valid else ())])
+            if chosen != 1:
+                return build_decision(question, entry, rules) if chosen else None
+            self._speaker.say("Question", f"Type the rules, one on each line. {_CONTINUES}")
+            rules = (await self._lines.ask()).strip() or rules
 
     async def choose(self, title: str, choices: Sequence[Choice]) -> str | None:
         """Return the value of the chosen row; None if the user leaves the list."""
