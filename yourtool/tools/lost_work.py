@@ -20,7 +20,7 @@ from yourtool.tools.git_changes import GitChange, read_changes
 from yourtool.tools.git_program import GitError, GitRunner, Repository, find_repository
 from yourtool.tools.named_files import join_names, list_names, quote_name
 
-_SECONDS = 3.0
+_SECONDS = 6.0
 _MAX_COMMANDS = 8
 _WOULD_REMOVE = "Would remove "
 _NO_COPY = {

@@ -14,7 +14,7 @@ from yourtool.tools.lost_work import LostWork, find_lost_work
 from yourtool.tools.shell import command_environment
 
 _MAX_OWN_FILES = 200
-_SECONDS = 3.0
+_SECONDS = 6.0
 
 
 async def find_discarded(subjects: CallSubjects, turn: Turn) -> LostWork | None:
