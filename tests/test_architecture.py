@@ -33,6 +33,7 @@ SHORT = {
     "yourtool/prctl.py": "one system call",
     "yourtool/tools/builtin.py": "the list of the tools",
     "yourtool/tools/plan.py": "a tool",
+    "yourtool/tui/screens/urgent_painting.py": "a base of screens",
     "yourtool/tui/slices.py": "the time that long work may take",
     "yourtool/tui/widgets/wrapped_widget.py": "a base of widgets",
 }

@@ -253,7 +253,7 @@ class YourtoolApp(FirstScreenApp):
     def _type(self, event: events.Key | events.Paste) -> None:
         """Insert text into the prompt, which gets the focus."""
         if self.chat.prompt.insert_typed(event):
-            self.chat.set_focus(self.chat.prompt)
+            self.chat.type_into(self.chat.prompt)
 
     def copy_to_clipboard(self, text: str) -> None:
         """Copy a text in the background, and show where it was copied."""

@@ -10,7 +10,6 @@ from textual import events, on, work
 from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.message import Message
-from textual.screen import Screen
 from textual.widgets import TextArea
 
 from yourtool.agent.commands.base import Invocation
@@ -30,6 +29,7 @@ from yourtool.tui.prompt_input import PromptInput
 from yourtool.tui.screens import picker, report
 from yourtool.tui.screens.mention_preview import MentionPreview
 from yourtool.tui.screens.session_status import SessionStatus, go_back_hint, quit_hint
+from yourtool.tui.screens.urgent_painting import UrgentScreen
 from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.transcript.timeline import Timeline
 from yourtool.tui.transcript.transcript import Transcript
@@ -51,7 +51,7 @@ CommandRunner: TypeAlias = "Callable[[ChatScreen, Invocation], Awaitable[None]]"
 _log = logging.getLogger(__name__)
 
 
-class ChatScreen(Screen[None]):
+class ChatScreen(UrgentScreen):
     """Shows one session at a time, and passes what the user enters to a `TurnRunner`."""
 
     DEFAULT_CSS = """

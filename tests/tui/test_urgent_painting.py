@@ -1,0 +1,30 @@
+"""What the user types is painted without waiting for the next frame."""
+
+import asyncio
+
+from tests.tui.fakes import FakeSession
+from tests.tui.pilot_helpers import send_key, settle, until
+from tests.tui.test_chat import app_of
+
+
+async def test_typed_character_is_painted_between_the_ticks_of_the_frames(tmp_path, monkeypatch):
+    (tmp_path / "work").mkdir()
+    app, _ = app_of(tmp_path / "home", FakeSession([], workspace=tmp_path / "work"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await settle(pilot)
+        app.chat._update_timer.stop()
+        texts, display = [], app._display
+
+        def note_text(*arguments):
+            texts.append(app.chat.prompt.text)
+            display(*arguments)
+
+        monkeypatch.setattr(app, "_display", note_text)
+        for count, key in enumerate("ab", 1):
+            send_key(pilot, key)
+            for _ in range(1_000):
+                if len(texts) == count:
+                    break
+                await asyncio.sleep(0.01)
+        assert texts == ["a", "ab"]

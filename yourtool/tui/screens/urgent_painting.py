@@ -1,0 +1,25 @@
+"""A screen that paints what the user types without waiting for the next frame.
+
+Textual paints at the ticks of a timer, sixty a second, so a key would be visible up to 17 ms later.
+"""
+
+from textual import events
+from textual.screen import Screen
+from textual.widget import Widget
+
+
+class UrgentScreen(Screen[None]):
+    """Paints one widget as soon as it reports its change, with all other changes until then."""
+
+    _urgent: Widget | None = None
+
+    def type_into(self, widget: Widget) -> None:
+        """Give a widget the focus, and paint its next change at once."""
+        self.set_focus(widget)
+        self._urgent = widget
+
+    async def _on_idle(self, event: events.Idle) -> None:
+        await super()._on_idle(event)
+        if self._urgent in self._dirty_widgets and self.is_current:
+            self._urgent = None
+            self._on_timer_update()
