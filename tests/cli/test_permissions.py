@@ -153,3 +153,42 @@ def test_corpora_are_disjoint():
     assert len(own) == len(set(own))
     assert others.isdisjoint(own)
     assert sum(case["expect"] == "allow" for case in ADVERSARIAL) >= 118
+
+
+FORMER_FAILURES = (
+    *(
+        (command, [], ["git push*"], "deny")
+        for command in (
+            "git -C . push", "git -c a=b push", "git --no-pager push", "env -S 'git push'",
+        )
+    ),
+    *(
+        (command, [], ["rm*"], "deny")
+        for command in (
+            "if true; then rm x; fi", "while rm x; do :; done", "$'rm' x", "bash -c rm",
+            "coproc rm",
+            "busybox rm x", "su -c 'rm x'", "taskset 1 rm x", "unshare rm x", "setpriv rm x",
+            "script -c 'rm x'", "runuser -u a rm x",
+        )
+    ),
+    ("g=git; $g push", [], ["git push*"], "ask"),
+    ("find . -delete", ["find*"], [], "ask"),
+    ("git -c core.pager=x log", ["git*"], [], "ask"),
+    ("echo x > .git/hooks/pre-commit", ["shell"], [], "ask"),
+    ("cd docs && ls", ["ls"], [], "allow"),
+    ("grep -r x . | head", ["grep -r x .", "head"], [], "allow"),
+)  # fmt: skip
+
+
+@pytest.mark.security
+@pytest.mark.req("R-CONF-04")
+def test_figures_of_commands_that_were_judged_wrongly(hostile_line, figures):
+    cases = [dict(zip(NAMES, case, strict=False)) for case in FORMER_FAILURES]
+    decided = check_all(hostile_line, cases)
+    left = [
+        case
+        for case, found in zip(FORMER_FAILURES, decided, strict=True)
+        if found["decision"] != case[3]
+    ]
+    figures("former failures", f"{len(left)} of {len(cases)} left")
+    assert left == []

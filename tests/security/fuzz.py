@@ -32,20 +32,25 @@ _OPENED_SHARE = 8
 """One of so many lines that run in mode `auto` is executed, as each needs another shell."""
 _BUILTINS = ("[", "cd", "echo", "false", "printf", "pwd", "test", "true")
 _REAL = ("bash", "env", "sh", "timeout", "xargs")
-_FIRST = {command.split()[0] for command in (*READING, *GRANTED)}
+_FIRST = {
+    word
+    for command in (*READING, *GRANTED)
+    for part in re.split(r"[|&;]+", command)
+    for word in part.split()[:1]
+}
 _NAMES = sorted(
-    {"evil", "show", "git", "python", "uniq", *(name for name in _FIRST if name.isidentifier())}
+    {"evil", "show", "git", "python", *(name for name in _FIRST if name.isidentifier())}
     - {*_BUILTINS, *_REAL}
 )
 """The programs that only record how they are run. No other ones can be found."""
 _VARIABLES = ("FOO", "CI", "LD_PRELOAD", "PATH", "GIT_PAGER")
-_STUB = r"""#!/bin/sh
-{
-    printf '%s' "$0"
-    for word in "$@"; do printf '\037%s' "$word"; done
-    printf '\034%s\034%s\034%s\034%s\034%s\036' "$FOO" "$CI" "$LD_PRELOAD" "$PATH" "$GIT_PAGER"
-} >> "$RAN"
+_STUB = """#!/bin/sh
+record=$0
+for word in "$@"; do record="$record\x1f$word"; done
+printf '%s\x1c%s\x1c%s\x1c%s\x1c%s\x1c%s\x1e' \\
+    "$record" "$FOO" "$CI" "$LD_PRELOAD" "$PATH" "$GIT_PAGER" >> "$RAN"
 """
+"""Its record is written at once, so that those of a pipeline are never mixed."""
 _UNDERSTOOD = r"""while IFS= read -r -d '' line; do
     ( eval "$line" ) < /dev/null > /dev/null 2>&1
     printf '\035' >> "$RAN"
