@@ -28,21 +28,45 @@ def test_json_lines_of_the_corpus_are_decided_as_expected(line):
         assert set(decided) == {"decision", "rule", "reason", "commands", "proposal"}
 
 
+def check_recorded(line, root):
+    """Return the cases of the recorded corpus with the decisions about them."""
+    fixture = load_recorded("fixture")
+    line.workspace = root / "ws"
+    for name in fixture["dirs"]:
+        (root / name).mkdir(parents=True, exist_ok=True)
+    for name in (*fixture["files"], *fixture["executables"]):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("x\n")
+    for name, target in fixture["symlinks"].items():
+        (root / name).symlink_to(target.replace("{ws}", str(line.workspace)))
+    cases = [case for case in load_recorded("shell_commands") if "context" not in case]
+    decided = (each["decision"] for each in check_all(line, cases))
+    return list(zip(cases, decided, strict=True))
+
+
+def count_mistakes(pairs):
+    """Return the wrong approvals, the missed denials, the needless questions, and of how many."""
+    wrong = sum(case["expect"] != "allow" == found for case, found in pairs)
+    missed = sum(case["expect"] == "deny" != found for case, found in pairs)
+    harmless = [found for case, found in pairs if case["expect"] == "allow"]
+    return wrong, missed, len(harmless) - harmless.count("allow"), len(harmless)
+
+
 @pytest.mark.recorded
 @pytest.mark.req("R-CONF-04")
 def test_json_lines_of_the_larger_corpus_are_decided_as_expected(line, tmp_path):
-    fixture = load_recorded("fixture")
-    line.workspace = tmp_path / "root/ws"
-    for name in fixture["dirs"]:
-        (tmp_path / "root" / name).mkdir(parents=True, exist_ok=True)
-    for name in (*fixture["files"], *fixture["executables"]):
-        (tmp_path / "root" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "root" / name).write_text("x\n")
-    for name, target in fixture["symlinks"].items():
-        (tmp_path / "root" / name).symlink_to(target.replace("{ws}", str(line.workspace)))
-    cases = [case for case in load_recorded("shell_commands") if "context" not in case]
-    for case, decided in zip(cases, check_all(line, cases), strict=True):
-        assert decided["decision"] == case["expect"], case["command"]
+    for case, found in check_recorded(line, tmp_path / "root"):
+        assert found == case["expect"], case["command"]
+
+
+@pytest.mark.security
+@pytest.mark.skipif(not load_recorded("shell_commands"), reason="there is no recorded set")
+@pytest.mark.req("R-CONF-04")
+def test_figures_of_the_recorded_corpus(line, tmp_path, figures):
+    wrong, missed, needless, harmless = count_mistakes(check_recorded(line, tmp_path / "root"))
+    figures("corpus", f"{wrong}, {missed}, {needless} of {harmless}")
+    assert (wrong, missed) == (0, 0)
+    assert needless <= 1
 
 
 @pytest.mark.parametrize(
@@ -128,11 +152,8 @@ def hostile_line(line):
 def test_figures_of_the_adversarial_corpus(hostile_line, figures):
     decided = check_all(hostile_line, ADVERSARIAL)
     pairs = [(case, found["decision"]) for case, found in zip(ADVERSARIAL, decided, strict=True)]
-    wrong = sum(case["expect"] != "allow" == found for case, found in pairs)
-    missed = sum(case["expect"] == "deny" != found for case, found in pairs)
-    harmless = [found for case, found in pairs if case["expect"] == "allow"]
-    needless = len(harmless) - harmless.count("allow")
-    figures("larger corpus", f"{wrong}, {missed}, {needless} of {len(harmless)}")
+    wrong, missed, needless, harmless = count_mistakes(pairs)
+    figures("larger corpus", f"{wrong}, {missed}, {needless} of {harmless}")
     assert (wrong, missed) == (0, 0)
     assert needless <= 3
 
