@@ -172,3 +172,14 @@ def test_components_are_opened_without_a_library_of_system_calls(monkeypatch):
 
     monkeypatch.setattr(ctypes, "CDLL", refuse)
     assert system_opener.__wrapped__() is open_by_components
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="`/proc` is Linux's")
+@pytest.mark.parametrize("opener", OPENERS)
+@pytest.mark.req("R-TOOL-06")
+def test_directories_of_other_file_systems_are_opened(opener):
+    top = os.open("/", DIRECTORY)
+    try:
+        os.close(opener(f"proc/{os.getpid()}/fd", top))
+    finally:
+        os.close(top)

@@ -257,11 +257,14 @@ def test_more_changes_than_the_limit_are_counted(watch, root, monkeypatch):
 
 
 def test_file_whose_name_cannot_be_stored_is_counted(watch, root):
+    new, changed = (root / os.fsdecode(each) for each in (b"\xff", b"\xfe"))
+    write(changed, old=False)
     with watched(watch) as found:
-        write(root / os.fsdecode(b"\xff"), old=False)
+        write(new, old=False)
+        write(changed, b"after it", old=False)
         write(root / "a", old=False)
     assert set(found) == {"a", "omitted"}
-    assert found["omitted"] == 1
+    assert found["omitted"] == 2
 
 
 def test_content_beyond_the_total_limit_is_not_stored(watch, root, monkeypatch):
