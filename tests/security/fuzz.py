@@ -186,10 +186,10 @@ class Sandbox:
 
     def _iter_run(self, command: PlainCommand, directory: Path) -> Iterator[Run]:
         words = list(command.words)
-        if words[0].text == "timeout":
-            words = words[find_inner_start(command.texts) :]
-        elif words[0].text in _BUILTINS:
+        if words[0].text in _BUILTINS:
             return
+        while words[0].text == "timeout":
+            words = words[find_inner_start([word.text for word in words]) :]
         name = words[0].text
         if name not in (*_NAMES, *_BUILTINS):
             return
