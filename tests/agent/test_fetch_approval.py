@@ -45,7 +45,7 @@ async def fetched(bench, user, *urls, **options):
     return [event for event in events if isinstance(event, ToolCompleted | ToolFailed)]
 
 
-@pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.PLAN])
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS])
 async def test_fetching_a_page_needs_approval(bench, mode):
     async with site() as (port, requests):
         user = User(DENY, ALLOW)
@@ -75,13 +75,21 @@ async def test_auto_mode_needs_approval_for_a_url_with_a_key(bench):
     assert "it contains one of your API keys" in user.asked[0].preview.body
 
 
-@pytest.mark.parametrize("mode", [Mode.ASK, Mode.PLAN])
-async def test_grant_covers_every_page_of_its_host_and_no_other_host(bench, mode):
+@pytest.mark.req("R-LOOP-13")
+async def test_plan_mode_refuses_pages_also_with_a_rule(bench):
+    async with site() as (port, requests):
+        rules = RuleSet(allow=(Rule.parse(f"fetch_url(127.0.0.1:{port})"),))
+        user, url = User(ALLOW), f"http://127.0.0.1:{port}/"
+        [refused] = await fetched(bench, user, url, mode=Mode.PLAN, rules=rules)
+    assert (refused.error_class, user.asked, requests) == ("user_denied", [], [])
+
+
+async def test_grant_covers_every_page_of_its_host_and_no_other_host(bench):
     async with site() as (port, _):
         user = User(SESSION, DENY)
         base = f"http://127.0.0.1:{port}"
         other = f"http://localhost:{port}/"
-        *done, denied = await fetched(bench, user, f"{base}/a", f"{base}/b", other, mode=mode)
+        *done, denied = await fetched(bench, user, f"{base}/a", f"{base}/b", other)
     assert [event.success for event in done] == [True, True]
     assert denied.error_class == "user_denied"
     assert [question.rules for question in user.asked] == [

@@ -104,7 +104,7 @@ def judge(policy: Policy, call: JudgedCall) -> GateDecision:
             f"A rule forbids this call of `{call.tool}`. Do without it.",
             rules=_deciding(judgements, RuleVerdict.DENY),
         )
-    if policy.mode is Mode.PLAN and effects in (SideEffects.WRITE, SideEffects.EXECUTE):
+    if policy.mode is Mode.PLAN and effects.needs_approval:
         may_read = policy.is_trusted and verdicts <= {RuleVerdict.ALLOW, RuleVerdict.NONE}
         if may_read and _only_reads(subjects):
             return _build_allowed(subjects)

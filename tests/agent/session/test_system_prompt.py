@@ -1,14 +1,19 @@
 """The system prompt."""
 
 import os
+import re
 import subprocess
 
 import pytest
 
+from tests.agent.harness import Checked
 from tests.trusted_folders import trust
 from yourtool.agent.session.project_files import MAX_BYTES, read_project_files
 from yourtool.agent.session.system_prompt import system_messages
+from yourtool.config import Mode
+from yourtool.events.tools import ToolCompleted
 from yourtool.messages.invariants import validate_message
+from yourtool.providers.scripted import Scripted, calls, says
 
 
 def trusted_prompt(workspace):
@@ -21,6 +26,29 @@ def test_stable_part_has_the_same_bytes_in_every_turn(tmp_path):
     first, second = system_messages(tmp_path, "s"), system_messages(tmp_path, "s")
     assert first[0].content == second[0].content
     assert not [problem for message in first for problem in validate_message(message)]
+
+
+@pytest.mark.req("R-LOOP-13")
+def test_model_is_told_the_approval_mode_outside_the_stable_part(tmp_path):
+    prompts = [system_messages(tmp_path, "s", mode) for mode in Mode]
+    assert len({stable.content for stable, _ in prompts}) == 1
+    for mode, (_, situation) in zip(Mode, prompts, strict=True):
+        assert f"Approval mode: {mode.value.replace('-', ' ')}." in situation.text
+
+
+@pytest.mark.req("R-LOOP-13", "R-CONF-09")
+async def test_later_request_of_a_running_turn_has_the_mode_that_the_user_chose(bench):
+    adapter = Checked(Scripted([calls("list_dir"), calls("list_dir", path="."), says("done")]))
+    session = await bench.session(adapter, mode=Mode.PLAN)
+    async for event in session.send("go"):
+        if isinstance(event, ToolCompleted):
+            session.mode = Mode.ASK
+    modes = [
+        re.findall(r"Approval mode: (\w+)", "\n".join(each.text for each in request.messages))
+        for request in adapter.requests
+    ]
+    assert (modes[0], modes[-1]) == (["plan"], ["ask"])
+    await session.close()
 
 
 def test_project_instructions_are_included_nearest_last(tmp_path):

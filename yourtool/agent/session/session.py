@@ -23,7 +23,7 @@ from yourtool.agent.routes import to_routing_record
 from yourtool.agent.session.file_restoring import FileRestoring
 from yourtool.agent.session.model_selection import ModelSelection
 from yourtool.agent.session.project_files import ProjectTrust
-from yourtool.agent.session.system_prompt import system_messages
+from yourtool.agent.session.system_prompt import build_situation, build_stable_message
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn import loop
 from yourtool.agent.turn.turn import Turn, empty_turn_completed
@@ -389,7 +389,8 @@ class Session:
             model=model,
             adapter=env.registry.adapter(model),
             routing=to_routing_record(route),
-            system=system_messages(self.workspace, self.id),
+            system=(build_stable_message(self.workspace, self.id),),
+            build_situation=lambda: build_situation(self.id, self.mode),
             reads=self._reads,
             effort=env.effort,
             find_trust_offer=self.trust.find_offer,

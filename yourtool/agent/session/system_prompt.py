@@ -10,6 +10,7 @@ from yourtool.agent.session.project_files import (
     get_instructions,
     read_user_instructions,
 )
+from yourtool.config import Mode
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, PromptMessage, Role, now
 from yourtool.paths import resolve_paths
@@ -30,22 +31,48 @@ act through tools; the user sees every call and is asked before anything is writ
 - Be brief. Answer in Markdown. Name files by path and line, such as `src/app.py:42`."""
 
 
-def system_messages(workspace: Path, session_id: str) -> tuple[Message, ...]:
-    """Return the system messages of a turn: the stable one, then the date."""
+_MODES = {
+    Mode.ASK: "ask. The user approves each change, command and page before it happens.",
+    Mode.ACCEPT_EDITS: "accept edits. Edits of files in the working directory happen at once; the"
+    " user approves commands and pages.",
+    Mode.PLAN: "plan. Only reading is possible: every call that writes, runs a command that does"
+    " more than read, or uses the network is refused. Find out what is needed, change nothing, and"
+    " end with a plan: what you would change, where, and how it would be tested. The user decides"
+    " about it.",
+    Mode.AUTO: "auto. Calls run without a question, except in protected places.",
+}
+"""What a model gets about the approval mode."""
+
+
+def system_messages(
+    workspace: Path, session_id: str, mode: Mode = Mode.ASK
+) -> tuple[Message, Message]:
+    """Return the system prompt: a part that providers can cache, then what can change."""
+    return build_stable_message(workspace, session_id), build_situation(session_id, mode)
+
+
+def build_stable_message(workspace: Path, session_id: str) -> Message:
+    """Return the part that is the same in every turn, as long as no instruction file changes."""
     instructions = (
         f"Instructions of {source}:\n\n{text}" for source, text in _instructions(workspace)
     )
-    stable = "\n\n".join((_PERSONA, _describe_environment(workspace), *instructions))
-    volatile = f"Today is {now().date().isoformat()}."
-    return tuple(
-        PromptMessage(
-            id=f"system-{index}",
-            session_id=session_id,
-            role=Role.SYSTEM,
-            content=(TextBlock(storable(text)),),
-            created_at=now(),
-        )
-        for index, text in enumerate((stable, volatile))
+    text = "\n\n".join((_PERSONA, _describe_environment(workspace), *instructions))
+    return _build_message("system-0", session_id, text)
+
+
+def build_situation(session_id: str, mode: Mode) -> Message:
+    """Return the part about the moment of a request: the date and the approval mode."""
+    text = f"Today is {now().date().isoformat()}.\nApproval mode: {_MODES[mode]}"
+    return _build_message("system-1", session_id, text)
+
+
+def _build_message(message_id: str, session_id: str, text: str) -> Message:
+    return PromptMessage(
+        id=message_id,
+        session_id=session_id,
+        role=Role.SYSTEM,
+        content=(TextBlock(storable(text)),),
+        created_at=now(),
     )
 
 

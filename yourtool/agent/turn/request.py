@@ -63,7 +63,7 @@ def prepare_request(turn: Turn) -> PreparedRequest:
     history = turn.state.conversation_for(turn.model.id)
     request, notice = _build_request(
         turn,
-        (*turn.system, *_build_view(turn, env.request_view, history)),
+        (*turn.system, turn.build_situation(), *_build_view(turn, env.request_view, history)),
         turn.toolbox.definitions,
         tool_choice=env.tool_choice,
         output_schema=env.output_schema,

@@ -38,6 +38,9 @@ class Turn:
     adapter: Adapter
     routing: RoutingDecisionRecord
     system: Sequence[Message]
+    """The part of the system prompt that does not change during the turn."""
+    build_situation: Callable[[], Message]
+    """Returns the part about the moment, with the approval mode, which the user can change."""
     reads: FileReads
     effort: Effort | None
     find_trust_offer: Callable[[], TrustOffer | None]
