@@ -162,3 +162,11 @@ async def test_file_tools_cannot_access_the_home_of_the_program(tmp_path, monkey
     assert "No line matches" in text_of(grepped)
     assert files == ["hard.txt"]
     assert (home / "permissions.toml").read_text() == "schema_version = 1\n"
+
+
+async def test_names_of_credential_files_are_listed_like_any_others(bench, env):
+    user = User()
+    [listed] = await play_calls(bench, user, calls("list_dir", path="."))
+    assert ".env" in text_of(listed)
+    assert CANARY not in text_of(listed)
+    assert user.asked == []

@@ -165,3 +165,15 @@ async def test_masking_of_a_long_command_of_the_user_does_not_block_the_loop(ben
     session = await bench.session(Scripted([says("never")]), mask=MANY_KEYS)
     assert names(await play(session.run_shell(LONG_COMMAND, shared=True))) == ["shell.ran"]
     await session.close()
+
+
+@pytest.mark.req("R-CRD-04")
+def test_decision_about_a_command_with_a_key_is_stored_without_the_command(line):
+    commands = f"echo {KEY}", "echo plain"
+    line.script(
+        *([{"call": "shell", "input": {"command": each}}] for each in commands), [{"say": "done"}]
+    )
+    events = line.events("-p", "go", "--mode", "auto")
+    found = [event["judgement"] for event in events if event.get("judgement")]
+    texts = [[each["text"] for each in judgement.get("subjects", ())] for judgement in found]
+    assert texts == [[], ["echo plain"]]

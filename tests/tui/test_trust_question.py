@@ -106,6 +106,16 @@ async def test_changed_file_is_asked_about_again(opened, tmp_path):
         assert is_trusted(tmp_path / "work")
 
 
+async def test_folder_without_files_that_configure_is_not_asked_about(opened, tmp_path):
+    (tmp_path / "work" / "AGENTS.md").unlink()
+    app, session, _ = opened()
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is session)
+        await settle(pilot)
+        assert "Trust this folder?" not in screen_text(app)
+    assert not is_trusted(session.workspace)
+
+
 async def test_trusted_folder_is_opened_without_a_question(opened, tmp_path):
     trust(tmp_path / "work")
     app, *_ = opened()

@@ -419,3 +419,16 @@ async def test_rewind_restores_the_conversation_the_files_or_both(bench, what):
         assert not any("took back" in message.text for message in copy.state.messages)
         await play(copy.files.redo())
         assert tree(bench.workspace) == before
+
+
+async def test_undo_takes_back_no_commit_of_a_command(bench):
+    git = "git -c user.name=A -c user.email=a@example.org"
+    (bench.workspace / "a").write_text("1\n")
+    command = f"git init -q; echo 2 > a; git add a; {git} commit -qm two"
+    session = await talk(bench, run(command))
+    await play(session.send("go"))
+    await play(session.files.undo())
+    logged = (bench.workspace / ".git" / "logs" / "HEAD").read_text().splitlines()
+    assert [row.rpartition(": ")[2] for row in logged] == ["two"]
+    assert (bench.workspace / "a").read_text() == "1\n"
+    await session.close()

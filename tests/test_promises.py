@@ -1,0 +1,115 @@
+"""Each sentence about consent and privacy names the tests that show it, in `promises.toml`.
+
+The table of a page has a row for each promise: the first words of the sentence, and its tests.
+`facts` has the sentences that promise nothing, `open` those that no test shows yet.
+"""
+
+import ast
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from yourtool.agent.session import project_files
+from yourtool.permissions.shell import syntax
+from yourtool.tools import expanded_targets, file_states, safety_copies, web, workspace_watch
+
+ROOT = Path(__file__).parents[1]
+PAGES = tomllib.loads((ROOT / "tests/promises.toml").read_text())
+MIB = 2**20
+NUMBERS = {
+    "At most 32 KiB of a file count": project_files.MAX_BYTES == 32 * 2**10,
+    "or a command of more than 4,096 characters": syntax.MAX_LENGTH == 4_096,
+    "Its limits: 5,000 files, 64 MiB a file, 256 MiB, 20 seconds": (
+        safety_copies.MAX_FILES,
+        safety_copies.MAX_FILE_BYTES,
+        safety_copies.MAX_BYTES,
+        safety_copies.SECONDS,
+    )
+    == (5_000, 64 * MIB, 256 * MIB, 20),
+    "of which the last 20 stay": safety_copies.MAX_SAFETY_COPIES == 20,
+    "up to 16 MiB a file": file_states.MAX_STORED_BYTES == 16 * MIB,
+    "in files over 16 MiB": file_states.MAX_STORED_BYTES == 16 * MIB,
+    "Counting ends at 20,000 files": expanded_targets.MAX_COUNTED_FILES == 20_000,
+    "more than 512 bytes after the host": web.MAX_TARGET_BYTES == 512,
+    "the latest 2,000 of at most 4 MiB each and 32 MiB together": (
+        workspace_watch.MAX_COPIES,
+        workspace_watch.MAX_COPIED_BYTES,
+        workspace_watch.MAX_TOTAL_COPIED_BYTES,
+    )
+    == (2_000, 4 * MIB, 32 * MIB),
+    "Changes beyond 1,000 files of a command": workspace_watch.MAX_COMMAND_CHANGES == 1_000,
+    "more than 100,000 files": workspace_watch.MAX_WATCHED_FILES == 100_000,
+}
+"""The limits on the pages, and whether the program has them."""
+GENERATED = r"(?s)<!-- made by `make docs` -->.*?<!-- end -->"
+
+
+def find_section(text: str, heading: str) -> str:
+    """Return a section of a page with those below it; the whole page without a heading."""
+    if not heading:
+        return text
+    start = text.index(f"\n{heading}\n")
+    level = len(heading.split()[0])
+    end = re.compile(rf"^#{{1,{level}}} ", re.MULTILINE).search(text, start + len(heading) + 2)
+    return text[start : end.start() if end else None]
+
+
+def find_sentences(text: str) -> list[str]:
+    """Return the sentences of a page, and the rows of its tables without their headings."""
+    text = re.sub(r"(?s)```.*?```", "", re.sub(GENERATED, "", text))
+    text = re.sub(r"(?m)^.*\n\|[-|]+\|$", "", text)
+    blocks = re.split(r"\n\s*\n|\n(?=[-|#] ?)", text)
+    sentences: list[str] = []
+    for block in blocks:
+        words = " ".join(block.split()).removeprefix("- ")
+        if words and not words.startswith("#"):
+            sentences += [words] if words[0] == "|" else re.split(r"(?<=[.?!]) (?=[A-Z`])", words)
+    return sentences
+
+
+def get_rows(page: dict[str, dict[str, list[str]]]) -> list[str]:
+    return [*page["tests"], *page["facts"]["sentences"], *page["open"]["sentences"]]
+
+
+@cache
+def find_tests(path: Path) -> set[str]:
+    """Return the names of the tests of a module."""
+    tree = ast.parse(path.read_text())
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_sentence_has_one_row_and_every_row_a_sentence(name):
+    path, _, heading = name.partition("#")
+    heading = heading and f"#{heading}"
+    sentences = find_sentences(find_section((ROOT / path).read_text(), heading))
+    rows = get_rows(PAGES[name])
+    assert len(rows) == len(set(rows))
+    starts = {each: [row for row in rows if each.startswith(row)] for each in sentences}
+    assert not {each for each, found in starts.items() if len(found) != 1}, "add or mend the row"
+    assert not set(rows) - {found[0] for found in starts.values()}, "not on the page any more"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_promise_names_tests_that_exist(name):
+    rows = PAGES[name]["tests"]
+    assert not [row for row, tests in rows.items() if not tests]
+    nodes = {node for tests in rows.values() for node in tests}
+    missing = set[str]()
+    for node in nodes:
+        path, _, test = node.partition("::")
+        if not (ROOT / path).is_file() or test not in find_tests(ROOT / path):
+            missing.add(node)
+    assert not missing
+
+
+@pytest.mark.parametrize("text", NUMBERS)
+def test_limits_on_the_pages_are_those_of_the_program(text):
+    pages = {name.partition("#")[0] for name in PAGES}
+    words = " ".join(" ".join((ROOT / page).read_text() for page in pages).split())
+    assert text in words
+    assert NUMBERS[text]
