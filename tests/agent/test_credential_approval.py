@@ -53,6 +53,7 @@ def env(bench):
     ],
     ids=["read", "detour", "link", "grep", "hard link", "grep in a hard link"],
 )
+@pytest.mark.sample(3)
 async def test_credential_file_needs_approval_in_every_mode(bench, env, mode, line):
     (bench.workspace / "src").mkdir()
     (bench.workspace / "link.txt").symlink_to(".env")

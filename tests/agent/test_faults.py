@@ -227,6 +227,7 @@ async def test_a_change_of_a_file_that_cannot_be_recorded_is_not_made(tmp_path):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.sample(2)
 def test_session_of_a_process_killed_at_any_write_can_be_resumed(tmp_path, when):
     """R-PER-02, with real processes and SIGKILL."""
     command = [sys.executable, "-m", "tests.agent.killed_turns", str(tmp_path), when]

@@ -162,6 +162,7 @@ def sealed_in(name):
 
 
 @pytest.mark.parametrize("script", [pytest.param(OWN, id="own"), recorded(RECORDED, id="recorded")])
+@pytest.mark.remaining
 def test_each_provider_gets_only_its_own_encrypted_reasoning_back(script, work, home, tmp_path):
     """R-ADP-04, R-ADP-17: replies of six providers, a call that runs, and a resume."""
     with ProviderServer([new_discovery(script, name) for _, name in script.asked]) as server:

@@ -133,6 +133,7 @@ async def test_single_bytes_of_any_recording_give_the_same_events(name):
 
 
 @pytest.mark.parametrize("name", cases(DOCUMENTS))
+@pytest.mark.sample(3)
 async def test_truncated_document_is_an_error(name):
     body = body_of(name).rstrip()
     for end in range(0, len(body), max(1, len(body) // 12)):

@@ -48,6 +48,7 @@ def blocks(events, kind):
 
 @pytest.mark.parametrize("name", cases(NAMES))
 @pytest.mark.req("R-ADP-02", "R-CAN-07")
+@pytest.mark.sample(3)
 async def test_recorded_exchange_follows_the_stream_rules(name):
     _, events, _ = await play_exchange(name)
     assert broken_rules(events) == ([CONTRADICTION] if name in CONTRADICTORY else [])
@@ -63,6 +64,7 @@ async def test_each_of_several_responses_in_one_body_is_complete(at):
 
 
 @pytest.mark.parametrize("name", cases(NAMES))
+@pytest.mark.sample(3)
 async def test_recorded_exchange_fails_only_if_expected(name):
     right, (_, events, error) = expected(name), await play_exchange(name)
     if right["error"] is not None:
@@ -95,6 +97,7 @@ def _kind(block):
 
 
 @pytest.mark.parametrize("name", cases(WITH_TEXT))
+@pytest.mark.sample(3)
 async def test_recorded_exchange_has_the_recorded_text_and_reasoning(name):
     right, (_, events, error) = expected(name), await play_exchange(name)
     reply_text = "".join(block.text for block in blocks(events, TextBlock))
@@ -119,6 +122,7 @@ async def test_recorded_exchange_has_the_recorded_text_and_reasoning(name):
 
 
 @pytest.mark.parametrize("name", cases(WITH_TEXT))
+@pytest.mark.sample(3)
 async def test_recorded_exchange_has_the_recorded_calls_and_runs_no_incomplete_one(name):
     right, (outgoing, events, _) = expected(name), await play_exchange(name)
     open_calls = [{**one, "input": None} for one in right["unfinished_tool_calls"]]
@@ -135,6 +139,7 @@ async def test_recorded_exchange_has_the_recorded_calls_and_runs_no_incomplete_o
 
 @pytest.mark.parametrize("name", cases(WITH_TEXT))
 @pytest.mark.req("R-ADP-12", "R-ADP-13")
+@pytest.mark.sample(3)
 async def test_recorded_exchange_has_the_recorded_usage(name):
     right, (_, events, _) = expected(name)["usage"], await play_exchange(name)
     usage = complete(events).usage

@@ -122,6 +122,7 @@ async def wait(pilot, clock, seconds):
     ],
 )
 @pytest.mark.req("R-CONF-03")
+@pytest.mark.sample(2)
 async def test_letter_answers_after_a_pause_without_other_keys(home, clock, letter, verdict, scope):
     asked = Ask(approval_request())
     app = asking(home, clock, asked)
@@ -184,6 +185,7 @@ async def test_deny_with_a_note_sends_the_reason(home, clock):
     ],
 )
 @pytest.mark.req("R-CONF-03", "R-LOOP-12")
+@pytest.mark.sample(3)
 async def test_reason_typed_right_after_the_letter_is_the_note(home, clock, typed, note):
     asked = Ask(approval_request())
     app = asking(home, clock, asked)
@@ -197,6 +199,7 @@ async def test_reason_typed_right_after_the_letter_is_the_note(home, clock, type
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.1, 0.39, 0.41, 3.0])
+@pytest.mark.sample(2)
 async def test_reason_is_the_note_whatever_pause_is_before_it(home, clock, pause):
     asked = Ask(approval_request())
     app = asking(home, clock, asked)
@@ -476,6 +479,7 @@ async def test_space_and_y_do_not_answer(home, clock):
 
 
 @pytest.mark.parametrize("key", ["x", "y", "space", "1"])
+@pytest.mark.sample(2)
 async def test_key_that_is_no_answer_goes_from_the_focused_approval_to_the_prompt(home, clock, key):
     asked = Ask(approval_request())
     app = asking(home, clock, asked)
@@ -545,6 +549,7 @@ async def test_setting_lets_enter_and_y_allow_once(home, clock, key):
     [("yes", "yes"), (["y", "enter"], ""), (["enter", "x"], "x"), (["enter", "enter"], "")],
 )
 @pytest.mark.req("T20")
+@pytest.mark.sample(2)
 async def test_enter_and_y_answer_only_if_no_key_follows(home, clock, keys, left):
     asked = Ask(approval_request())
     app = approving(home, clock, asked)
@@ -618,6 +623,7 @@ async def test_text_that_starts_with_a_changed_letter_does_not_allow(home, clock
 
 @pytest.mark.parametrize("key", ["enter", "space", "tab", "ctrl+y"])
 @pytest.mark.req("T20")
+@pytest.mark.sample(2)
 async def test_key_that_is_no_character_never_becomes_an_answer(home, clock, key):
     asked = Ask(approval_request())
     app = with_keys(home, clock, asked, once=key)
@@ -1086,6 +1092,7 @@ async def test_waiting_approvals_are_denied_together(home, clock):
 
 
 @pytest.mark.parametrize("letter", ["e", "m", "n", "w"])
+@pytest.mark.sample(2)
 async def test_field_fits_on_a_small_screen(home, clock, letter):
     app = asking(home, clock, Ask(changeable("git push " + "origin " * 30, following=3)))
     async with app.run_test(size=(40, 12)) as pilot:

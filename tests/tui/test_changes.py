@@ -36,6 +36,7 @@ async def test_changes_have_their_path_and_counts_above_the_diff(size):
         assert not isinstance(app.screen, ChangesScreen)
 
 
+@pytest.mark.remaining
 async def test_change_of_ten_thousand_lines_does_not_block_the_loop():
     app = App[None]()
     async with app.run_test(size=(200, 50)) as pilot:

@@ -168,6 +168,7 @@ def typed(keys):
 
 
 @pytest.mark.parametrize("width", range(1, 7))
+@pytest.mark.sample(3)
 async def test_empty_prompt_is_drawn_on_a_very_narrow_terminal(app, session, width):
     async with app.run_test(size=(80, 10)) as pilot:
         await settle(pilot)

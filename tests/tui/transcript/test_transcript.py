@@ -174,6 +174,7 @@ async def test_resuming_lays_out_at_most_one_screen(session):
 
 
 @pytest.mark.req("R-TUI-08")
+@pytest.mark.remaining
 async def test_scrolling_back_moves_by_rows_and_drops_distant_items(session):
     facts = [
         e
