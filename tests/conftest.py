@@ -5,6 +5,7 @@ import gc
 import ipaddress
 import logging
 import os
+import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
@@ -61,6 +62,9 @@ def _is_local(host: Any) -> bool:
 
 
 sys.addaudithook(_stay_here)
+# A shell starts a job in the background with these signals ignored, and programs inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 asyncio.set_event_loop_policy(WatchedPolicy())
 
 
