@@ -14,7 +14,7 @@ from yourtool.terminal_modes import Settings
 from yourtool.text import printable
 from yourtool.tui.approval_text import get_editable
 from yourtool.tui.drafts import fold_unless_displayable
-from yourtool.tui.external_editor import TextFile, edit_text, find_editor
+from yourtool.tui.external_editor import EditedText, TextFile, edit_text, find_editor
 from yourtool.tui.screens.chat import ChatScreen
 
 
@@ -52,20 +52,12 @@ class DraftEditing:
 
 
 async def _edit_change(chat: ChatScreen, question: Confirmation, settings: Settings | None) -> None:
-    """Answer with the content as the editor left it; the question stays if it is the same."""
+    """Answer with the edited content; the question stays if it is unchanged."""
     if (editable := get_editable(question)) is None:
         return
-    try:
-        command = find_editor(os.environ)
-        directory = chat.session.workspace if chat.session is not None else Path()
-        with _released_terminal(chat, command) if settings is not None else nullcontext():
-            file = TextFile(editable.text, f"change{editable.suffix}")
-            edited = await edit_text(file, command, directory, settings)
-    except UsageError as error:
-        chat.warn(str(error))
+    file = TextFile(editable.text, f"change{editable.suffix}")
+    if (edited := await _edit(chat, file, settings)) is None:
         return
-    finally:
-        chat.approval_prompt.resume_after_page()
     if edited.problem:
         chat.warn(edited.problem)
     elif edited.text == editable.text:
@@ -75,20 +67,11 @@ async def _edit_change(chat: ChatScreen, question: Confirmation, settings: Setti
 
 
 async def _edit_draft(chat: ChatScreen, settings: Settings | None) -> None:
-    """Edit the draft; it does not change if the editor fails. Chips stand for their pastes."""
+    """Edit the draft, with pastes in full; it does not change if the editor fails."""
     before = chat.prompt.draft
     chat.save_draft()
-    try:
-        command = find_editor(os.environ)
-        directory = chat.session.workspace if chat.session is not None else Path()
-        with _released_terminal(chat, command) if settings is not None else nullcontext():
-            file = TextFile(before.text, "prompt.md")
-            edited = await edit_text(file, command, directory, settings)
-    except UsageError as error:
-        chat.warn(str(error))
+    if (edited := await _edit(chat, TextFile(before.text, "prompt.md"), settings)) is None:
         return
-    finally:
-        chat.approval_prompt.resume_after_page()
     if edited.problem:
         chat.warn(edited.problem)
         if not edited.text.strip():  # it ended while it wrote the file
@@ -98,6 +81,20 @@ async def _edit_draft(chat: ChatScreen, settings: Settings | None) -> None:
             chat.input.add_to_history(before)
         chat.prompt.rewrite(fold_unless_displayable(replace(before, text=edited.text)))
         chat.save_draft()
+
+
+async def _edit(chat: ChatScreen, file: TextFile, settings: Settings | None) -> EditedText | None:
+    """Open a file in the editor; warn and return None if the editor fails."""
+    try:
+        command = find_editor(os.environ)
+        directory = chat.session.workspace if chat.session is not None else Path()
+        with _released_terminal(chat, command) if settings is not None else nullcontext():
+            return await edit_text(file, command, directory, settings)
+    except UsageError as error:
+        chat.warn(str(error))
+        return None
+    finally:
+        chat.approval_prompt.resume_after_page()
 
 
 @contextmanager
