@@ -1,20 +1,13 @@
 import pytest
 
+from tests.clocks import SetClock
 from yourtool.errors import ErrorClass
 from yourtool.routing.availability import Availability
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return SetClock()
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 from textual import events
 
+from tests.clocks import SetClock
 from tests.security.corpora import payload_cases
 from tests.security.payloads import PAIR, PAYLOADS
 from tests.tui.fakes import (
@@ -44,14 +45,6 @@ LONG = " && ".join(f"step-{n:03}" for n in range(200))
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n same\n-old \u202e line\n+new line\n"
 
 
-class Clock:
-    def __init__(self):
-        self.now = 1_000.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
@@ -61,7 +54,7 @@ def home(tmp_path, monkeypatch):
 
 @pytest.fixture
 def clock():
-    return Clock()
+    return SetClock()
 
 
 def asking(home, clock, *asks):

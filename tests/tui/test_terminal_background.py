@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.clocks import SetClock
 from tests.tui.fakes import FakeRuntime, FakeSession
 from tests.tui.pilot_helpers import say, settle, until
 from yourtool.tui.app import YourtoolApp
@@ -22,17 +23,9 @@ LIGHT, DARK = "\x1b]11;rgb:fafa/fafa/f8f8\x07", "\x1b]11;rgb:1616/1818/1d1d\x1b\
 KEYS = st.text(st.sampled_from("ab]1;é\r\t"), max_size=12)
 
 
-class Clock:
-    def __init__(self):
-        self.now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return SetClock(100.0)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +54,7 @@ def test_environment_can_contain_the_background(value, is_dark):
 
 @given(KEYS, KEYS, st.sampled_from([LIGHT, DARK]), st.lists(st.integers(0, 60), max_size=4))
 def test_reply_in_pieces_between_keys_is_removed(before, after, reply, cuts):
-    clock = Clock()
+    clock = SetClock(100.0)
     reports = list[bool]()
     replies = BackgroundReplyFilter(reports.append, clock)
     text = before + reply + after

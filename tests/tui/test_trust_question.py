@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.clocks import SetClock
 from tests.trusted_folders import trust
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import press, screen_text, settle, until
@@ -11,14 +12,6 @@ from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import run_command
 
 SIZES = [(40, 12), (80, 24), (200, 50)]
-
-
-class Clock:
-    def __init__(self):
-        self.now = 1_000.0
-
-    def __call__(self):
-        return self.now
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +33,7 @@ def opened(home, tmp_path):
         async def opens():
             return runtime
 
-        app, clock = YourtoolApp(opens), Clock()
+        app, clock = YourtoolApp(opens), SetClock()
         app.chat = ChatScreen(run_command, clock)
         app.first_prompt = first_prompt
         return app, session, clock

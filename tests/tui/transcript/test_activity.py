@@ -6,6 +6,7 @@ from hypothesis import given
 from rich.cells import cell_len
 from textual.geometry import Region
 
+from tests.clocks import SetClock
 from tests.tui.events import EventBuilder
 from tests.tui.pilot_helpers import paint
 from tests.tui.transcript.test_transcript import Stage, play
@@ -31,16 +32,6 @@ ids = {"message_id": "m", "content_block_index": 0}
 session = EventBuilder()
 
 
-class Clock:
-    """A clock that a test sets."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def sent(provider="acme"):
     return LlmCallStarted(
         model=f"{provider}:x", provider=provider, estimated_input_tokens=1, request_id="r"
@@ -54,7 +45,7 @@ def retry(seconds):
 
 
 def story(*events, clock=None):
-    timeline = Timeline(clock=clock or Clock())
+    timeline = Timeline(clock=clock or SetClock(100.0))
     for event in events:
         timeline.apply(event)
     return timeline
@@ -62,7 +53,7 @@ def story(*events, clock=None):
 
 def line(timeline, *, clock=None, seconds=0, width=80, **flags):
     """The text of the line after a turn of some seconds."""
-    clock = clock or Clock()
+    clock = clock or SetClock(100.0)
     activity = ActivityLine(clock)
     activity.start()
     for name, value in flags.items():
@@ -173,7 +164,7 @@ class TimedStage(Stage):
 
     def __init__(self) -> None:
         super().__init__()
-        self.clock = Clock()
+        self.clock = SetClock(100.0)
 
     def compose(self):
         yield Transcript(self.clock)

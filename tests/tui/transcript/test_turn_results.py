@@ -1,6 +1,7 @@
 import pytest
 from msgspec.structs import replace
 
+from tests.clocks import SetClock
 from tests.tui.events import EventBuilder
 from yourtool.errors import ErrorClass
 from yourtool.events.model_calls import LlmCallFailed
@@ -13,13 +14,6 @@ from yourtool.tui.transcript.turn_results import (
     format_outage,
     format_recovery,
 )
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def failed(availability: Availability, error: ErrorClass, times: int) -> list[str]:
@@ -50,12 +44,12 @@ def failed(availability: Availability, error: ErrorClass, times: int) -> list[st
 )
 @pytest.mark.req("R-RTE-05")
 def test_model_outage_and_provider_outage_have_different_texts(error, times, said):
-    assert failed(Availability(Clock()), error, times) == [said]
+    assert failed(Availability(SetClock(0.0)), error, times) == [said]
 
 
 @pytest.mark.req("R-RTE-05")
 def test_outage_of_three_models_is_reported_as_a_provider_outage():
-    availability, said = Availability(Clock()), list[str]()
+    availability, said = Availability(SetClock(0.0)), list[str]()
     for model in ("a", "b", "c"):
         for _ in range(MAX_FAILURES):
             said += map(
@@ -68,7 +62,7 @@ def test_outage_of_three_models_is_reported_as_a_provider_outage():
 
 @pytest.mark.req("R-RTE-05")
 def test_recovery_names_the_available_model_or_provider():
-    availability = Availability(Clock())
+    availability = Availability(SetClock(0.0))
     failed(availability, ErrorClass.AUTH, MAX_FAILURES)
     said = [format_recovery(event) for event in availability.record_success("acme:m")]
     assert said == ["`acme:m` is available again", "All models of `acme` are available again"]
