@@ -51,7 +51,7 @@ Content: TypeAlias = Literal["image", "text"]
 
 
 class ClipboardTool(Struct, frozen=True, kw_only=True):
-    """A program, and its commands for what it can do."""
+    """A program that reads or writes the clipboard, with its commands."""
 
     variable: str
     """An environment variable that is set where the program works."""

@@ -98,7 +98,7 @@ class Preview(Struct, frozen=True, kw_only=True):
     guard: str | None = None
     """SHA-256 of the previewed content; the tool refuses to run on any other."""
     editable: Editable | None = None
-    """What the user can change; None if the call runs as it is or not at all."""
+    """What the user can change before the call runs; None: nothing."""
 
 
 class Consequences(Struct, frozen=True):
@@ -198,7 +198,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     rules: tuple[str, ...] = ()
     """With a lasting scope, the rules as the user changed them; none: as they were shown."""
     edited_input: dict[str, Any] | None = None
-    """With `EDIT`, the arguments in place of those of the model."""
+    """With `EDIT`, the arguments that replace the model's."""
     denies_rest: bool = False
     """Whether the later calls of the same reply that need an approval are denied, too."""
     trusts_folder: bool = False

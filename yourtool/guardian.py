@@ -47,7 +47,7 @@ class Signals:
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
     def next(self) -> signal.Signals | None:
-        """Wait for a signal; return None if the child has it too, or if it is SIGCHLD.
+        """Wait for a signal; return None for SIGCHLD and for a signal that the child received too.
 
         Signals of the terminal (Ctrl+C, hangup) reach the entire process group, so the child has
         them too. If the system does not report the sender, the child gets them twice.

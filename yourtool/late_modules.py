@@ -12,7 +12,7 @@ from typing import Any
 
 
 class _LateModule(ModuleType):
-    """Stands for a module; the first look-up of a name in it imports the module."""
+    """A module that is not imported yet; the first access to a name imports it."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(import_module(self.__name__), name)

@@ -24,7 +24,7 @@ _EXACT_CHARACTERS = 24
 """Characters of base64 that are compared exactly."""
 _HEX = re.compile("%[0-9A-F]{2}")
 _ESCAPED = ("", "+", "/", "+/=", "<>&", "<>&'", "<>&'=", "<>&'+`\"", string.punctuation)
-"""Characters that JSON encoders, such as those of Go, Gson and .NET, write as `\\uXXXX`."""
+"""Characters that some JSON encoders (Go, Gson, .NET) write as `\\uXXXX`."""
 _BREAK = b"(?:\r?\n)?"
 
 

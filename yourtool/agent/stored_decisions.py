@@ -61,7 +61,7 @@ class ReplayReport(Struct, frozen=True, kw_only=True):
     hidden: int
     """Decisions about calls with a key, which is not stored."""
     unrecorded: Mapping[str, int]
-    """Calls without a stored decision, by session: those of older versions."""
+    """Number of calls by session that an older version stored without a decision."""
 
 
 async def find_last_uses(store: SessionStore) -> Mapping[RuleUse, datetime]:

@@ -14,7 +14,7 @@ from yourtool.models import Effort
 
 
 class Arguments(Struct, frozen=True, kw_only=True):
-    """A parsed command line; the defaults are those of an empty one."""
+    """A parsed command line; the defaults apply to an empty command line."""
 
     command: str = ""
     """Empty for a run, in the interface or with `-p`."""

@@ -13,7 +13,7 @@ from yourtool import __version__
 from yourtool.early_prompt.line_editor import LineEditor, text_width
 
 _VARIABLES = ("TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "TEXTUAL_COLOR_SYSTEM")
-"""Variables that decide which colours are drawn; those of `yourtool` override its settings."""
+"""Variables that decide which colours are drawn; ours override the settings."""
 _PROGRAM_VARIABLES = "YOURTOOL_"
 _SEPARATOR = "\n"
 _MAX_BYTES = 1 << 20

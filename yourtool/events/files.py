@@ -63,4 +63,4 @@ class FilesRestored(Fact, frozen=True, kw_only=True, tag="files.restored"):
     paths: tuple[str, ...]
     left: tuple[LeftFile, ...] = ()
     message: PromptMessage | None = None
-    """Names the files for the model; None if the conversation has none of the changes."""
+    """Names the files for the model; None if no request contained the changes."""

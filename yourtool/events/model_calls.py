@@ -1,4 +1,4 @@
-"""Facts about requests to models; the one that ends a request has its usage."""
+"""Facts about requests to models; the last fact of a request has its usage."""
 
 from collections.abc import Mapping
 from decimal import Decimal

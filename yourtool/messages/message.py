@@ -67,7 +67,7 @@ class Message(Struct, frozen=True, kw_only=True, weakref=True):
 
     @property
     def text_without_files(self) -> str:
-        """The text blocks of a prompt without those of attached files, which follow the first."""
+        """The text blocks of a prompt without attached files, which follow the first block."""
         return "".join(
             block.text
             for at, block in enumerate(self.content)

@@ -70,7 +70,7 @@ class JudgedCall(Struct, frozen=True):
     is_protected: bool = False
     """Whether it needs an approval despite rules and modes."""
     is_contained: bool = False
-    """Whether it runs without an approval, because a sandbox contains it."""
+    """Whether a command runs without an approval because a sandbox contains it."""
     loses_work: bool = False
     """Whether it discards work of the user that is not committed."""
 

@@ -69,7 +69,7 @@ class RuleFile(Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...] = ()
     text: str = ""
     places: Mapping[RulePath, Span] | None = None
-    """Where the parts of the text are; None if it is not a valid document."""
+    """The position of each rule in the text; None if the text is not valid TOML."""
 
     def rules(self, workspace: str) -> RuleSet:
         """Return the rules for one workspace, a real path."""
@@ -102,7 +102,7 @@ def parse_rule_file(
     kinds: Mapping[str, SubjectKind],
     source: RuleSource = RuleSource.USER,
 ) -> RuleFile:
-    """Return the rules in the text of a file; the arguments are those of `read_rule_file`."""
+    """Parse the text of a rule file; takes the same arguments as `read_rule_file`."""
     try:
         document = parse_toml(text)
     except ValueError as error:

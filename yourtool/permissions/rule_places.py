@@ -64,7 +64,7 @@ def find_line(places: Mapping[RulePath, Span], path: RulePath) -> int | None:
 
 
 def _resolve(header: str, counts: dict[RulePath, int], *, is_list: bool) -> RulePath:
-    """Return the path of a table; names of lists stand for their last element."""
+    """Return the path of a table; the name of a list means its last element."""
     path, names = RulePath(), [_unquote(name) for name in re.findall(_NAME, header)]
     for at, name in enumerate(names):
         path = (*path, name)
@@ -91,7 +91,7 @@ def _iter_statements(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _iter_elements(text: str, start: int, line: int) -> Iterator[Span]:
-    """Yield the elements of the list at `start`, if there is one."""
+    """Yield the elements of the list at `start`; nothing if there is no list."""
     if not text.startswith("[", start):
         return
     depth, begin = 0, start + 1

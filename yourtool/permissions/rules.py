@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from yourtool.permissions.shell.specs import CommandSpec
 
 EVERY_TOOL = "*"
-"""The tool of a rule that stands for one that cannot be read; no text is parsed as it."""
+"""The tool of a rule that replaces an unreadable rule; a user cannot write it."""
 _RULE = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)(?:\((.+)\))?", re.DOTALL)
 
 
@@ -143,7 +143,7 @@ class Proposal(Struct, frozen=True):
 
     rules: tuple[Rule, ...] = ()
     reason: str = ""
-    """Why there are none, or what they do not cover."""
+    """Why no rule is proposed, or which part of the call the rules do not cover."""
 
 
 def propose_rules(
@@ -151,7 +151,7 @@ def propose_rules(
 ) -> Proposal:
     """Return the narrowest rules that cover this call; none if it always needs an approval.
 
-    `allow`: the rules that apply already. `is_trusted`: reading commands of lists need none.
+    `allow`: the rules in effect. `is_trusted`: commands that only read need no rule.
     The rule for an opaque subject covers every call of the tool. The caller does not propose rules
     for protected places.
     """

@@ -125,7 +125,7 @@ class TrustStore:
         return found.folder
 
     def find(self, workspace: Path) -> TrustAnswer | None:
-        """Return the answer that applies to a workspace: that of the nearest folder.
+        """Return the answer for the nearest folder that contains a workspace.
 
         Raises:
             ConfigError: as `load`.
@@ -169,7 +169,7 @@ class TrustStore:
         return folder
 
     def remove(self, directory: Path) -> Path | None:
-        """Forget the answer that applies to a directory; return its folder, if there is one.
+        """Forget the answer for a directory; return the folder that had it, or None.
 
         Raises:
             ConfigError: the file is invalid or cannot be written.

@@ -43,7 +43,7 @@ _SHORT_CAPITALS, _EXTRA_CAPITAL_COST = 3, 0.22
 """Cost of each further capital of a long run."""
 _PUNCTUATION, _PUNCTUATION_COST = re.compile(r"[!-/:-@\[-`{-~]+"), 0.6
 _SHORT_RUN, _RUN_COST, _LONG_RUN_COST = 4, 0.3, 0.15
-"""Cost of further characters of a run, and of those of a long run, mostly a drawn line."""
+"""Cost of each further character of a run, and of a long run, which mostly draws a line."""
 _SPACED_PUNCTUATION, _SPACED_PUNCTUATION_COST = re.compile(r" (?<=[!-/:-@\[-`{-~] )"), 0.65
 """Punctuation followed by a space is not one token with the next word."""
 _LINE, _LINE_COST, _INDENT_COST = re.compile(r"\n\s*"), 1.6, 0.85

@@ -88,7 +88,7 @@ class RouteDecision(Struct, frozen=True, kw_only=True):
     winner_index: int
     """Counted from 0; -1: no model is available."""
     chain: tuple[PolicyEvaluation, ...]
-    """The evaluated slots, up to the one that decided."""
+    """The evaluated slots, ending with the slot that decided."""
     explicit: bool
     """Whether the user named the model, chosen or rejected."""
 

@@ -172,7 +172,7 @@ class SessionStore(Protocol):
         ...
 
     async def unused_contents(self, digests: Iterable[str]) -> frozenset[str]:
-        """Return those of the digests of file contents that no change of a file refers to."""
+        """Return the digests, out of `digests`, that no change of a file refers to."""
         ...
 
     async def delete(self, session_id: str) -> None:

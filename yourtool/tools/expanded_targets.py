@@ -70,7 +70,7 @@ class TargetSurvey:
         cancelled: threading.Event,
         seconds: float = _SECONDS,
     ) -> None:
-        """`workspace`: the real path; `environment`: that of the command.
+        """`workspace`: a real path; `environment`: the variables of the command.
 
         `seconds`: the time for counting files, and again for git.
         """

@@ -55,7 +55,7 @@ class GitIndex(Struct, frozen=True):
     """By path relative to the workspace."""
 
     def join(self, other: "GitIndex | None") -> "GitIndex":
-        """Return the files of both; those of the other one replace the same paths."""
+        """Return the files of both; if a path is in both, `other` wins."""
         if other is None:
             return self
         return GitIndex(other.directory, {**self.entries, **other.entries})

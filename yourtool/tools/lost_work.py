@@ -83,9 +83,9 @@ class LostWork(Struct, frozen=True):
 def find_lost_work(
     line: str, workspace: Path, environment: Mapping[str, str], seconds: float = _SECONDS
 ) -> LostWork | None:
-    """Return what a line would discard now; None if it would discard nothing.
+    """Find the uncommitted work that a command line would discard.
 
-    `environment`: that of the shell which runs the line.
+    `environment`: the variables of the shell that runs the line.
     """
     if "git" not in line:
         return None

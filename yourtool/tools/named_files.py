@@ -64,7 +64,7 @@ def iter_matches(pattern: str, base: str, limit: ScanLimit) -> Iterator[NamedFil
 
 
 def _iter_part(part: str, directory: str, limit: ScanLimit) -> Iterator[str]:
-    """Yield the names that one part of a path stands for."""
+    """Yield the names in `directory` that match one part of a path."""
     if not has_wildcard(part):
         yield unquote(part)
         return

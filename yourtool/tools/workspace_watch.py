@@ -277,7 +277,7 @@ class WorkspaceWatch:
     def _earlier_state(
         self, path: str, signature: Signature | None, content: bytes | None
     ) -> FileState:
-        """Return the state of a file before the command; `content` is that of the git object."""
+        """Return the state of a file before the command; `content`: from the git object."""
         if signature is None:
             return FileState(ABSENT_FILE)
         known = self._known.get(path)

@@ -25,7 +25,7 @@ TOO_EARLY = Feedback("Typed too early", "press again")
 
 
 def explain_key(typed: str, answer: object, *, is_ready: bool) -> Feedback | None:
-    """Return why a key answers nothing; None if it answers, or is no answer anywhere.
+    """Explain why a key is no answer here; None if it is one, or never is an answer.
 
     `typed`: a character, or `enter`; `answer`: what it answers here, if anything.
     """

@@ -86,7 +86,7 @@ def approval_options(confirmation: Confirmation, *, waiting: int = 0) -> tuple[O
 
 
 def build_decision(question: Confirmation, entry: Entry, text: str) -> Decision | None:
-    """Return the answer with the text of its field; None if the text changes nothing."""
+    """Return the answer with the text from its field; None if the text is empty or unchanged."""
     if entry.decision.verdict is Verdict.EDIT:
         return build_edit(question, text) if text.strip() else None
     if entry.decision.scope is Scope.ALWAYS:
@@ -96,7 +96,7 @@ def build_decision(question: Confirmation, entry: Entry, text: str) -> Decision 
 
 
 def build_edit(question: Confirmation, text: str) -> Decision | None:
-    """Return the answer with a changed text; None if it is the same."""
+    """Return an answer with the edited text; None if the text is unchanged."""
     editable = get_editable(question)
     if editable is None or text == editable.text:
         return None

@@ -145,7 +145,7 @@ def _is_too_long(data: bytes) -> bool:
 
 
 def _get_tmux_options(environ: Mapping[str, str]) -> TmuxOptions:
-    """Return the options of the tmux server; without an answer, those of its defaults."""
+    """Return the options of the tmux server, or the defaults if it does not answer."""
     try:
         done = subprocess.run(
             _TMUX_OPTIONS,

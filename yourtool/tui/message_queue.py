@@ -103,7 +103,7 @@ class MessageQueue:
         self._update()
 
     def move(self, message: QueuedMessage, step: Literal[-1, 1]) -> None:
-        """Swap a message with the one before (-1) or after (1) in its list, if there is one."""
+        """Swap a message with its neighbour before (-1) or after (1) in its list."""
         messages = self._list_of(message)
         at = messages.index(message)
         if 0 <= at + step < len(messages):

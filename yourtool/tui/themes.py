@@ -105,7 +105,7 @@ class Colors(Struct, frozen=True, forbid_unknown_fields=True):
     function: str
     type: str
     added_word_background: str = ""
-    """Behind the words that differ; empty: that of the line."""
+    """Background of the words that differ; empty: the background of the line."""
     removed_word_background: str = ""
 
 
@@ -229,7 +229,7 @@ def theme_for_background(is_dark: bool) -> str:
 
 
 def theme_directories() -> list[Path]:
-    """Return the directories of the built-in themes and of those of the user."""
+    """Return the directories of the built-in themes and of the user's themes."""
     return [shipped_directory("themes"), resolve_paths().home / "themes"]
 
 

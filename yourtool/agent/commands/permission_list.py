@@ -69,7 +69,7 @@ class PermissionLister:
     def of_file(
         self, found: RuleFile, workspace: str, entries: Sequence[RuleEntry] | None = None
     ) -> Iterator[Permission]:
-        """Yield the rules of a file; `workspace`: where those of a project apply."""
+        """Yield the rules of a file; `workspace`: where the rules of a project apply."""
         for entry in found.entries if entries is None else entries:
             is_project = entry.rule.source is RuleSource.PROJECT
             where = workspace if is_project else entry.workspace

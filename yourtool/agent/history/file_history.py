@@ -64,7 +64,7 @@ class FileHistory:
         self.unfinished: FilesRestoring | None = None
         """Files that were being restored when the program died."""
         self._turns: dict[str, list[str]] = {}
-        """The turns of each prompt, with those of its retries."""
+        """The turns of each prompt, including retries."""
         self._steps: dict[str, list[_Step]] = {}
         self._changed: dict[str, list[FilesChanged]] = {}
         """By turn, in the order of their first changes."""
@@ -115,7 +115,7 @@ class FileHistory:
         return steps[start].before, steps[-1].after
 
     def plan_undo(self) -> RestorePlan | None:
-        """Return how to take back the last turn that has changes; None if there is none."""
+        """Plan how to undo the last turn that changed files; None if no turn did."""
         turns = [turn for turn in self._changed if turn not in self._undone]
         return self._plan("undo", turns[-1:]) if turns else None
 
@@ -124,7 +124,7 @@ class FileHistory:
         return self._redo[-1] if self._redo else None
 
     def plan_rewind(self, prompt_id: str) -> RestorePlan | None:
-        """Return how to take back the changes since a prompt; None if there are none."""
+        """Plan how to undo the changes since a prompt; None if there are no changes."""
         prompts = list(self._turns)
         since = prompts[prompts.index(prompt_id) :] if prompt_id in self._turns else []
         wanted = {turn for prompt in since for turn in self._turns[prompt]}

@@ -150,7 +150,7 @@ class ProjectTrust:
         return f"{names} not used: {found.problem or f'{why}; {way} trusts it'}."
 
     def find_offer(self) -> TrustOffer | None:
-        """Return what trusting the folder now would mean; None if the user has declined it."""
+        """Return what trusting the folder would allow; None if the user has declined it."""
         found = self.examine()
         if not self.asks or found.problem or found.status not in (Trust.UNKNOWN, Trust.CHANGED):
             return None

@@ -61,7 +61,7 @@ async def find_limit(turn: Turn) -> ReachedLimit | None:
 
 
 async def resolve_limit(turn: Turn, limit: ReachedLimit) -> str | None:
-    """Return None if another request may be sent despite a limit, else a message about it.
+    """Ask about a reached limit; return None to continue, or the reason to stop.
 
     At a soft limit the user is asked; an approval allows the same amount again.
 

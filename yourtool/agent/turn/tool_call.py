@@ -47,7 +47,7 @@ class ToolCall:
     following: int = 0
     """The number of later calls in the same reply."""
     edited_input: dict[str, Any] | None = None
-    """The arguments with which the user replaced those of the model."""
+    """The user's arguments, which replace the model's."""
     answer: Decision | None = None
     """The user's last answer."""
     tool: Tool | None = None

@@ -276,7 +276,7 @@ class ToolRunner:
             _log.warning("abandoned tool %s, which did not stop", self._running[task].block.name)
 
     async def _end_stopped(self) -> AsyncGenerator[Event, None]:
-        """Record the results of calls that finished before the stop, then those of the others."""
+        """Record the results of calls that finished before the stop, then of the other calls."""
         while not self._updates.empty():
             update = self._updates.get_nowait()
             if isinstance(update, ToolOutcome):

@@ -61,7 +61,7 @@ def _is_all_own(lost: LostWork, turn: Turn) -> bool:
 
 
 def _has_git_all(files: list[tuple[str, bytes]], runner: GitRunner) -> bool:
-    """Whether git has each content as that of the file in the last commit."""
+    """Whether each file has the same content as in the last commit."""
     names = "".join(f"HEAD:{path}\n" for path, _ in files)
     output = runner.run("cat-file", "--batch-check=%(objectname)", data=os.fsencode(names))
     ids = output.decode("ascii", "replace").splitlines()

@@ -47,10 +47,10 @@ class SearchPath(Struct, frozen=True):
     directories: Sequence[str]
     workspace: Path
     virtual_environment: str = ""
-    """The directory of programs of the active one, which may be in the workspace."""
+    """The directory of programs of the active environment, which may be in the workspace."""
 
     def find(self, words: Sequence[str]) -> str:
-        """Return the path of a command's program; its name if there is none, or if it is a path.
+        """Return the path of a command's program, or its name if it is not found or is a path.
 
         Raises:
             UnsafeProgramError: it is in the workspace, or everyone can write to it.

@@ -120,7 +120,7 @@ def _read_misplaced(redirections: Sequence[Node]) -> Iterator[str | None]:
 
 
 def _find_last_command(statement: Node) -> Node | None:
-    """Return the command to which the redirections of a statement belong, if there is one."""
+    """Return the command that the redirections of a statement belong to, or None."""
     body = statement
     while body.type in ("redirected_statement", "negated_command", "list", "pipeline"):
         body = body.children[0 if body.type == "redirected_statement" else -1]

@@ -77,7 +77,7 @@ def _covers(spec: CommandSpec, command: PlainCommand, place: Place) -> bool:
 
 
 def iter_meanings(command: PlainCommand, place: Place) -> Iterator[PlainCommand]:
-    """Yield a command, and the one that it runs if it is a wrapper."""
+    """Yield a command and, if it is a wrapper, the command that it runs."""
     yield command
     if (inner := unwrap(command, place)) is not None:
         yield inner

@@ -23,11 +23,11 @@ class Operand(Struct, frozen=True):
     text: str
     """As it is written in the line."""
     patterns: tuple[str, ...] | None
-    """What it becomes, as in `expansion`; None: not known before the command runs."""
+    """The patterns after expansion; None: not known before the command runs."""
 
     @property
     def plain(self) -> str | None:
-        """The word, if it is one and stands for itself."""
+        """The text of a word without wildcards; None for every other expansion."""
         if self.patterns is None or len(self.patterns) != 1 or has_wildcard(self.patterns[0]):
             return None
         return unquote(self.patterns[0])

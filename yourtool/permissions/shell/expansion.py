@@ -28,7 +28,7 @@ class Variables:
     """The variables that a line can use, as far as they are known before it runs."""
 
     def __init__(self, environment: Mapping[str, str], root: Node) -> None:
-        """`environment`: that of the shell, which has no other variables at its start."""
+        """`environment`: all variables with which the shell starts."""
         self._environment = environment
         self._own: dict[str, str | None] = {}
         self._are_known = True
@@ -36,7 +36,7 @@ class Variables:
             self._learn(node)
 
     def get(self, name: str) -> str | None:
-        """Return a value, empty if it is not set; None if it is not known."""
+        """Return the value of a variable, empty if it is unset; None if it is unknown."""
         if name in self._own:
             return self._own[name]
         if not self._are_known or _SET_BY_SHELL.fullmatch(name):
@@ -70,7 +70,7 @@ def _is_unconditional(assignment: Node) -> bool:
 
 
 def expand_word(node: Node, variables: Variables) -> tuple[str, ...] | None:
-    """Return the patterns that a word becomes; None if that is not known before it runs."""
+    """Return the patterns after the expansion of a word; None if they depend on the shell."""
     if (pattern := _read(node, variables)) is None:
         return None
     is_nothing = not pattern and node.type in ("simple_expansion", "expansion")
@@ -95,7 +95,7 @@ def unquote(pattern: str) -> str:
 
 
 def has_wildcard(pattern: str) -> bool:
-    """Whether a pattern stands for the names of files."""
+    """Whether the shell replaces a pattern by names of files."""
     unescaped = re.sub(r"\\.", "", pattern, flags=re.DOTALL)
     return any(each in unescaped for each in "*?[")
 

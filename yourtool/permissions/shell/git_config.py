@@ -53,7 +53,7 @@ class _Setting(Struct, frozen=True):
 
 
 def find_git_helper(directory: Path, root: Path) -> GitHelper | None:
-    """Return what lets git run a program in a directory of a workspace, if anything does."""
+    """Find a git setting that runs a program when git works in a directory of a workspace."""
     found = _find(directory, root)
     return None if found is None else GitHelper(found.key, found.file.removeprefix(f"{root}/"))
 

@@ -83,7 +83,7 @@ def _is_option(word: str, options: Sequence[str]) -> bool:
 
 
 def find_git_loss(words: Sequence[str]) -> GitLoss | None:
-    """Return what a command discards; None if it discards nothing, or is not git."""
+    """Return what a git command discards; None for every other command."""
     if not words or words[0].rpartition("/")[2] != "git":
         return None
     at, directory = 1, ""

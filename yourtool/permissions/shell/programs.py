@@ -50,12 +50,12 @@ class ProgramRow(Struct, forbid_unknown_fields=True):
     option_values: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
     separate: tuple[str, ...] = ()
-    """Those of `option_values` whose value may be the next word, as they always have one."""
+    """Options of `option_values` that always have a value, which may be the next word."""
     numbers: bool = False
     response_files: bool = False
-    """Whether an argument `@FILE` stands for the words in a file."""
+    """Whether the program replaces an argument `@FILE` by the words in the file."""
     loads_code: bool = False
-    """Whether it runs code of the workspace even with the option that it needs."""
+    """Whether it runs code of the workspace even with the options of this row."""
     runs_code: bool = False
     """Whether the program runs code of the workspace, and so never runs without a rule."""
     needs: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ def load_programs() -> Mapping[str, ProgramRow]:
 
 
 def find_row(words: Sequence[str]) -> tuple[ProgramRow | None, Sequence[str]]:
-    """Return the row of a command, if there is one, and its words after the name."""
+    """Return the row of a command, or None, and the words after the name."""
     rows = load_programs()
     for size in (3, 2):
         if (row := rows.get(" ".join(words[:size]))) is not None:

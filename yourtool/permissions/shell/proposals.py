@@ -1,4 +1,4 @@
-"""The narrowest rules for a line that needs an approval, and why there are none."""
+"""Proposes the narrowest rules for a command line that needs an approval."""
 
 from collections.abc import Sequence
 
@@ -51,7 +51,7 @@ class Proposal(Struct, frozen=True):
 
     specs: tuple[str, ...] = ()
     note: str = ""
-    """Why there are none, or what they do not cover; a clause."""
+    """Why no rule is proposed, or which command the rules do not cover; a clause."""
 
 
 def propose_specs(

@@ -83,7 +83,7 @@ def loads_programs(variable: str) -> bool:
 
 @functools.lru_cache(maxsize=1_000)
 def parse_spec(spec: str) -> CommandSpec | None:
-    """Return the parsed spec; None if it is not a command of plain words."""
+    """Parse a spec; None if it is not a single command of literal words."""
     commands = parse_plain(spec.removesuffix("*"))
     if len(commands) != 1 or commands[0].redirections:
         return None

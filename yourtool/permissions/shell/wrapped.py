@@ -22,7 +22,7 @@ _OPTIONS = frozenset({"--foreground", "--preserve-status", "--verbose", "-v"})
 
 
 def unwrap(command: PlainCommand, place: Place) -> PlainCommand | None:
-    """Return the command that a wrapper runs as its own program would; None if there is none."""
+    """Return the command that a wrapper such as `timeout` runs; None without a wrapper."""
     words = command.words
     start = find_inner_start(command.texts)
     if list(command.texts[:2]) == ["git", "--no-pager"]:

@@ -178,4 +178,4 @@ _READERS: Mapping[str, ModelReader] = {
     "lm-studio": _fetch_lm_studio_models,
     "vllm": _fetch_vllm_models,
 }
-"""Servers whose lists have more facts than those of their API; the others are read by their API."""
+"""Servers whose model lists have fields that their API does not define."""

@@ -177,7 +177,7 @@ class Catalogue:
             )
 
     def _declared_fields(self, model_id: str) -> Mapping[str, Any]:
-        """Return the fields of a model from the tables, or those of its provider."""
+        """Return the fields of a model, or of its provider if the tables have no such model."""
         row = self._rows.get(model_id)
         return self._shared.get(ModelId.parse(model_id).provider, {}) if row is None else row
 

@@ -190,7 +190,7 @@ def _sum_up(attachments: Iterable[_Attachment], can: AdapterCapabilities) -> _To
 
 
 def _find_excess(attachment: _Attachment, model: Model) -> str | None:
-    """Return why a single attachment is too large for the model; None if it is not."""
+    """Return why a single attachment is too large for the model; None if it fits."""
     kind, _, limit = media_support(attachment.block, model.capabilities)
     named = printable(attachment.block.name) if isinstance(attachment.block, DocumentBlock) else ""
     name = f"`{named}`" if named else "one"

@@ -92,7 +92,7 @@ def select_changes(connection: Connection, wanted: ChangeFilter) -> list[StoredC
 
 
 def unused_contents(connection: Connection, digests: Iterable[str]) -> set[str]:
-    """Return those of the digests that no stored change refers to."""
+    """Return the digests, out of `digests`, that no stored change refers to."""
     wanted = set(digests)
     rows = connection.execute(
         "SELECT value FROM json_each(?) WHERE value NOT IN"

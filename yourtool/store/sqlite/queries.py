@@ -174,7 +174,7 @@ def _recent_sessions(
     limit: int,
     after: SessionSummary | None = None,
 ) -> list[tuple[str, str, str | None, int, int]]:
-    """Return sessions with messages, last used first; without `workspaces`, those of all."""
+    """Return sessions with messages, last used first; without `workspaces`, from everywhere."""
     return connection.execute(
         "SELECT id, CAST(workspace_path AS TEXT), CAST(active_model AS TEXT),"
         " created_at, updated_at FROM sessions"
@@ -274,7 +274,7 @@ def search_messages(
 
 
 def _title(connection: Connection, session_id: str) -> str:
-    """Return the title that the user chose, else that of the first message."""
+    """Return the title that the user chose, or else the start of the first message."""
     return _chosen_title(connection, session_id) or _first_title(connection, session_id)
 
 

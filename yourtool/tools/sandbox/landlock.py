@@ -59,7 +59,7 @@ def build_policy(layout: Layout, system_calls: bytes) -> bytes:
 
 
 def _find_open(directory: Path, hidden: Collection[Path]) -> Iterator[Path]:
-    """Yield `directory` if nothing in it is hidden, else those of its entries that are not."""
+    """Yield `directory` if nothing in it is hidden, or else its entries that are not hidden."""
     closed = frozenset(map(str, hidden))
     above = {str(parent) for path in hidden for parent in path.parents}
     pending = [str(directory)]

@@ -48,7 +48,7 @@ class LevelMeter:
 
     @property
     def measured(self) -> Measurement | None:
-        """The result, if there is one already."""
+        """The measured level; None before the measurement."""
         return self._measured
 
     def measure(self) -> Measurement:

@@ -145,7 +145,7 @@ class _Line:
 
 
 class _Pair:
-    """A line and the one that replaces it."""
+    """A removed line and its replacement."""
 
     def __init__(self, old: str, new: str) -> None:
         self._old, self._new = old, new

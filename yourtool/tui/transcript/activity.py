@@ -26,7 +26,7 @@ _LEAST_CELLS = 24
 
 
 class TokenCount:
-    """The output tokens of a turn; those of the reply that streams are estimated."""
+    """The output tokens of a turn; an estimate while the reply streams."""
 
     def __init__(self) -> None:
         self.characters = 0

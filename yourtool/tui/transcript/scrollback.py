@@ -128,7 +128,7 @@ async def _last_rows(text: str, width: int, slices: Slices) -> Sequence[StyledLi
 
 @lru_cache(256)
 def _plain(style: Style) -> Style:
-    """Return a style without its background, which may not be that of the terminal."""
+    """Return a style without its background, which may differ from the terminal's."""
     return Style(
         color=style.color,
         bold=style.bold,

@@ -238,7 +238,7 @@ class ResponsesParser:
             }
 
     def _update_usage(self, counters: dict[str, Any]) -> Iterable[StreamEvent]:
-        """Update the counters, which have the meaning of those of Chat Completions."""
+        """Update the counters; they mean the same as in Chat Completions."""
         renamed = {
             "prompt_tokens": counters.get("input_tokens"),
             "prompt_tokens_details": counters.get("input_tokens_details"),
