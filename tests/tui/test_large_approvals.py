@@ -2,10 +2,11 @@
 
 import pytest
 
+from tests.clocks import SetClock
 from tests.doubling import LINEAR, growth
 from tests.tui.fakes import Ask
 from tests.tui.pilot_helpers import paint, press, screen_text, send_key, settle, until
-from tests.tui.test_approval import Clock, ask, asking, wait
+from tests.tui.test_approval import ask, asking, wait
 from yourtool.effects import Confirmation, Preview, SideEffects, Verdict
 from yourtool.text import escape_line
 from yourtool.tui.approval_text import approval_line
@@ -87,7 +88,7 @@ def test_line_is_escaped_in_linear_time(show, kind):
 )
 @pytest.mark.sample(3)
 async def test_approval_prompt_with_a_large_text_does_not_block_the_loop(home, kind):
-    clock = Clock()
+    clock = SetClock()
     asked = Ask(
         Confirmation(
             id="c1",
@@ -112,7 +113,7 @@ async def test_approval_prompt_with_a_large_text_does_not_block_the_loop(home, k
 
 
 async def test_large_text_is_allowed_only_after_its_end_was_shown(home):
-    clock = Clock()
+    clock = SetClock()
     lines = [f"line {n}" for n in range(4_000)]
     asked = Ask(
         Confirmation(
