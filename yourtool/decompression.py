@@ -26,8 +26,8 @@ async def decompress(
 ) -> AsyncGenerator[bytes, None]:
     """Yield the decompressed `body`, and stop after `limit` bytes.
 
-        Raises:
-    CompressionError: the body is damaged, or `encoding` is not supported.
+    Raises:
+        CompressionError: the body is damaged, or `encoding` is not supported.
     """
     steps = _get_decoder(encoding)
     size = unpaused = 0
