@@ -349,10 +349,12 @@ def test_deny_beats_unclear_beats_ask_beats_allow_in_any_order(allow, ask, deny,
     }
     if RuleVerdict.DENY in alone["deny"]:
         assert verdict is RuleVerdict.DENY
-    elif RuleVerdict.UNCLEAR in alone["deny"] | alone["ask"]:
+    elif RuleVerdict.UNCLEAR in alone["deny"]:
         assert verdict is RuleVerdict.UNCLEAR
     elif RuleVerdict.ASK in alone["ask"]:
         assert verdict is RuleVerdict.ASK
+    elif RuleVerdict.UNCLEAR in alone["ask"]:
+        assert verdict is RuleVerdict.UNCLEAR
     elif RuleVerdict.ALLOW in alone["allow"]:
         assert verdict is RuleVerdict.ALLOW
     shuffled = [tuple(order.sample(each, len(each))) for each in (allow, ask, deny)]

@@ -1,6 +1,7 @@
 """Trust in folders."""
 
 import os
+import resource
 import stat
 import threading
 
@@ -179,6 +180,36 @@ def test_path_that_is_not_utf8_cannot_be_trusted(store, tmp_path):
     with pytest.raises(ConfigError, match="not UTF-8"):
         store.answer(folder, {}, trusted=True)
     assert store.status(folder, {}) is Trust.UNKNOWN
+
+
+def test_store_that_cannot_be_read_or_written_trusts_nothing(store, tmp_path):
+    store.file.mkdir()
+    with pytest.raises(ConfigError, match="no folder is trusted"):
+        store.status(tmp_path, {})
+    inside = TrustStore(tmp_path / "file" / "trust.toml")
+    inside.file.parent.write_text("")
+    with pytest.raises(ConfigError, match="cannot be written"):
+        inside.answer(tmp_path, {}, trusted=True)
+
+
+def test_answer_that_cannot_be_stored_is_an_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match="cannot be written"):
+        TrustStore(tmp_path / "file" / "deep" / "trust.toml").answer(tmp_path, {}, trusted=True)
+
+
+def test_answer_that_does_not_fit_on_the_disk_is_an_error_and_keeps_the_others(store, tmp_path):
+    store.answer(tmp_path, {}, trusted=True)
+    before = store.file.read_bytes()
+    (tmp_path / "deep").mkdir()
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before), hard))
+    try:
+        with pytest.raises(ConfigError, match="cannot be written"):
+            store.answer(tmp_path / "deep", {tmp_path / "a.md": "x"}, trusted=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    assert store.file.read_bytes() == before
 
 
 def test_answers_of_several_processes_are_all_stored(store, tmp_path):

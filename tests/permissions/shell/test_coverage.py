@@ -108,7 +108,9 @@ def test_list_is_covered_if_rules_cover_each_command(place, specs, line):
         ("jq*", "jq -n 'import \"a\" as a; 1'"), ("jq*", "jq -f README.md"),
         ("jq*", "jq . ../outside/secret.txt"), ("git reflog*", "git reflog expire --all"),
         ("rg --files*", "rg --files ../outside"), ("git --no-pager*", "git --no-pager push"),
-        ("file*", "file -C -m x"), ("diff*", "diff --from-file=x y"), ("date*", "date 01010000"),
+        ("file*", "file -C -m x"), ("date*", "date src*"), ("strings*", "strings @*"),
+        ("sed*", "sed -n *p"), ("tar*", "cd s* && tar"), ("grep*", "grep x* src"),
+        ("diff*", "diff --from-file=x y"), ("date*", "date 01010000"),
     ],
 )  # fmt: skip
 @pytest.mark.req("R-CONF-04")

@@ -34,6 +34,18 @@ def patterns(line):
         ("bash -c 'cd a; rm b*'", [("rm", "deletes", "a/", [("b*",)])]),
         ("ls | xargs rm -f", [("rm", "deletes", "", [None])]),
         ("mv a b c", [("mv", "moves", "", [("a",), ("b",)])]),
+        ("mv --target-directory=c a b", [("mv", "moves", "", [("a",), ("b",)])]),
+        ("rm - a", [("rm", "deletes", "", [("-",), ("a",)])]),
+        ("rm -rf $NOT_SET", [("rm", "deletes", "", [()])]),
+        ('rm "a b" "$(x)"', [("rm", "deletes", "", [("a\\ b",), None])]),
+        ("dd of=$(x)", [("dd", "overwrites", "", [None])]),
+        ("popd && rm *", [("rm", "deletes", None, [("*",)])]),
+        ("cd && rm *", [("rm", "deletes", None, [("*",)])]),
+        ("cd /tmp && rm *", [("rm", "deletes", "/tmp/", [("*",)])]),
+        ("cd /tmp && cd x && rm *", [("rm", "deletes", "/tmp/x/", [("*",)])]),
+        ("find -L . -delete", [("find", "deletes", "", [(".",)])]),
+        ("find . -exec echo {} \\; -delete", [("find", "deletes", "", [(".",)])]),
+        ("find . -exec echo {} \\;", []),
         ("mv -t c a b", [("mv", "moves", "", [("a",), ("b",)])]),
         ("shred -n 3 -u key", [("shred", "overwrites", "", [("key",)])]),
         ("truncate -s 0 *.log", [("truncate", "overwrites", "", [("*.log",)])]),
@@ -56,6 +68,10 @@ def test_conditions_of_find_are_known_or_marked_as_not_checked():
     (found,) = find_destructions("find . -maxdepth 2 -type f -name '*.o' -delete", HOME)
     assert (found.search.names, found.search.kind, found.search.max_depth) == (("*.o",), "f", 2)
     assert found.search.is_exact
+    (found,) = find_destructions("find . -name *.o -delete", HOME)
+    assert (found.search.names, found.search.is_exact) == (("*.o",), True)
+    (found,) = find_destructions("find . -name a{b,c} -delete", HOME)
+    assert not found.search.is_exact
     (found,) = find_destructions("find . -mtime +3 -delete", HOME)
     assert not found.search.is_exact
 

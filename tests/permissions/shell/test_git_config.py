@@ -2,6 +2,7 @@ import subprocess
 
 import pytest
 
+from yourtool.permissions.shell import git_config
 from yourtool.permissions.shell.git_config import find_git_helper
 
 
@@ -40,6 +41,7 @@ def found(root, directory="."):
         ("# a comment \\\n[alias]\nx = y\n", "a line that cannot be read"),
         ("[core]\n\tx = y \\\n[alias]\nx = y\n", "a line that cannot be read"),
         ("[ core ]\n", "a line that cannot be read"),
+        ("[core]\n\tfsmonitor\x01 = x\n", "a line that cannot be read"),
         ("fsmonitor = x\n", "a line that cannot be read"),
         ('[core "\n', "a line that cannot be read"),
     ],
@@ -75,6 +77,20 @@ def test_settings_of_submodules_and_of_the_worktree_are_read(root):
     (root / ".git/modules/a/b/config").unlink()
     (root / ".git/config.worktree").write_text('[filter "x"]\nclean = y\n')
     assert found(root) == ("filter.x.clean", ".git/config.worktree")
+
+
+@pytest.mark.req("R-CONF-04", "T3")
+def test_module_that_names_another_directory_and_too_many_modules_are_not_read(root, monkeypatch):
+    for name in "abc":
+        (root / ".git/modules" / name).mkdir(parents=True)
+        (root / ".git/modules" / name / "config").write_text("")
+    monkeypatch.setattr(git_config, "_MAX_MODULES", 3)
+    assert found(root) is None
+    monkeypatch.setattr(git_config, "_MAX_MODULES", 2)
+    assert found(root)[0] == "modules"
+    monkeypatch.setattr(git_config, "_MAX_MODULES", 3)
+    (root / ".git/modules/a/commondir").write_text("../../../..\n")
+    assert found(root)[0] == "commondir"
 
 
 def test_settings_of_a_linked_worktree_are_those_of_its_repository(root):

@@ -26,6 +26,8 @@ def loss(line):
         ("git restore .", (".",), False),
         ("git restore --source HEAD~1 a", ("a",), True),
         ("git restore -SW a", ("a",), True),
+        ("git restore --pathspec-from-file=x", (), True),
+        ("git checkout --pathspec-from-file x", (), True),
         ("git reset --hard", (), True),
         ("git -C . reset --hard HEAD~2", (), True),
         ("git -c a.b=c reset --hard", (), True),

@@ -65,6 +65,23 @@ def test_line_that_is_too_long_is_not_parsed():
     assert parse_plain("a" * (MAX_LENGTH + 1)) == ()
 
 
-@pytest.mark.parametrize("spec", ["", "*", "a; b", "a > b", "A=$x b", "A=1", "a $x", "a*b*", "[a]"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "",
+        "*",
+        "a; b",
+        "a > b",
+        "A=$x b",
+        "A=1",
+        "a $x",
+        "A=*.c b",
+        "ls *.py",
+        "ls a[b]",
+        "ls 2>&1",
+        "a*b*",
+        "[a]",
+    ],
+)
 def test_spec_that_is_not_one_plain_command_is_refused(spec):
     assert parse_spec(spec) is None

@@ -67,6 +67,11 @@ def test_commands_that_are_covered_already_need_no_rule(place):
         ("make test &", "it runs something in the background"),
         ("cd src; make test", "the next command runs elsewhere if `src` cannot be entered"),
         ("cd .. && make test", "`..` may lead out of the workspace"),
+        ("cd ..", "`cd` leads out of the workspace, or nowhere"),
+        ("echo" + " \\;" * 1_300, "no rule can name `echo ';' ';' ';'"),
+        ("timeout -k x 5 ls", "`timeout` runs"),
+        ("timeout -s x 5 ls", "`timeout` runs"),
+        ("timeout -k", "`timeout` runs"),
         ("a" * 5_000, "it is too long to be checked"),
     ],
 )

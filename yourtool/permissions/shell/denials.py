@@ -90,9 +90,7 @@ class _Check:
 
     def _command(self, command: Command, depth: int) -> Denial:
         words = command.words
-        if not words:
-            return Denial.NONE
-        if (program := words[0]) is None:
+        if not words or (program := words[0]) is None:
             return Denial.UNCLEAR
         name = _program_name(program)
         outcomes = [self._at(words, 0), self._evaluated(name, words)]

@@ -68,11 +68,9 @@ def _iter_line(
         if node.type in _SCOPES:
             waiting.append(directory)
         waiting += reversed(node.children)
-        if node.type != "command":
-            continue
         words = tuple(
             Operand(text_of(each), expand_word(each, variables))
-            for each in node.children
+            for each in (node.children if node.type == "command" else ())
             if each.type not in _NO_WORDS and each.is_named
         )
         if not words:
@@ -91,7 +89,7 @@ def _enter(directory: str | None, words: Sequence[Operand]) -> str | None:
     name = words[1].plain if len(words) == 2 else "~"
     if name is None or name.startswith(("-", "~")):
         return None
-    return name if name.startswith("/") else f"{directory}{name}/"
+    return f"{name}/" if name.startswith("/") else f"{directory}{name}/"
 
 
 def _iter_code(words: Sequence[Operand]) -> Iterator[str]:

@@ -1,0 +1,117 @@
+"""The line that runs in place of an understood one."""
+
+import pytest
+
+from yourtool.permissions.shell.canonical import (
+    SearchPath,
+    UnsafeProgramError,
+    build_canonical_line,
+    build_search_path,
+)
+from yourtool.permissions.shell.plain import parse_plain
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path.resolve()
+    for folder in ("work/tools", "work/venv/bin", "bin", "open", "late"):
+        (root / folder).mkdir(parents=True)
+        (root / folder).chmod(0o755)
+    for name in ("bin/git", "bin/timeout", "bin/ls", "bin/cat", "late/ls", "late/make", "open/tar"):
+        add_program(root / name)
+    return root
+
+
+def add_program(path, mode=0o755):
+    path.write_text("#!/bin/sh\n")
+    path.chmod(mode)
+
+
+def search_path(root, *directories):
+    return SearchPath([str(root / each) for each in directories], root / "work")
+
+
+def canonical(root, line, *directories):
+    return build_canonical_line(
+        parse_plain(line), search_path(root, *(directories or ("bin", "late")))
+    )
+
+
+@pytest.mark.req("R-CONF-04", "T4")
+def test_first_program_of_its_name_that_can_run_is_meant(root):
+    assert canonical(root, "ls a") == f"{root}/bin/ls a"
+    (root / "bin/ls").chmod(0o644)
+    assert canonical(root, "ls a") == f"{root}/late/ls a"
+    (root / "bin/make").mkdir()
+    assert canonical(root, "make") == f"{root}/late/make"
+
+
+def test_path_and_unknown_name_are_left_as_they_are(root):
+    assert canonical(root, "./run.sh a; missing b") == "./run.sh a ; missing b"
+
+
+def test_commands_of_the_shell_are_no_programs_unless_another_program_runs_them(root):
+    add_program(root / "bin/echo")
+    assert canonical(root, "echo a") == "echo a"
+    assert canonical(root, "timeout 5 echo a") == f"{root}/bin/timeout 5 {root}/bin/echo a"
+    assert canonical(root, "timeout 5") == f"{root}/bin/timeout 5"
+
+
+def test_values_redirections_and_operators_stay(root):
+    line = "A='x y' B=1 ls 2>&1 | cat -n >/dev/null || true"
+    found = canonical(root, line)
+    assert found == (f"A='x y' B=1 {root}/bin/ls 2>&1 | {root}/bin/cat -n >/dev/null || true")
+
+
+@pytest.mark.req("T4")
+@pytest.mark.parametrize("link", [False, True])
+def test_program_in_the_workspace_is_refused_also_behind_a_link(root, link):
+    add_program(root / "work/tools/make")
+    if link:
+        (root / "late/make").unlink()
+        (root / "late/make").symlink_to(root / "work/tools/make")
+    with pytest.raises(UnsafeProgramError, match="`make` is a program in the workspace"):
+        canonical(root, "make", "late" if link else "work/tools")
+
+
+@pytest.mark.req("T4")
+@pytest.mark.parametrize("changed", ["open/tar", "open"])
+def test_program_that_everyone_can_replace_is_refused(root, changed):
+    (root / changed).chmod(0o757)
+    with pytest.raises(UnsafeProgramError, match=f"everyone can write to `{root}/{changed}`"):
+        canonical(root, "tar", "open")
+
+
+@pytest.mark.req("T4")
+def test_reading_program_of_a_virtual_environment_in_the_workspace_must_be_a_link(root):
+    binaries = root / "work/venv/bin"
+    add_program(binaries / "make")
+    (binaries / "cat").symlink_to(root / "bin/cat")
+    add_program(binaries / "ls")
+    found = SearchPath([str(binaries)], root / "work", str(binaries))
+    assert build_canonical_line(parse_plain("make"), found) == f"{binaries}/make"
+    assert build_canonical_line(parse_plain("cat a"), found) == f"{binaries}/cat a"
+    with pytest.raises(UnsafeProgramError, match="`ls` is a program in the workspace"):
+        build_canonical_line(parse_plain("ls"), found)
+    elsewhere = SearchPath([str(binaries)], root / "work")
+    with pytest.raises(UnsafeProgramError):
+        build_canonical_line(parse_plain("make"), elsewhere)
+
+
+@pytest.mark.req("T3")
+def test_git_runs_without_the_programs_of_a_repository(root):
+    found = canonical(root, "git --no-pager log -3 | cat")
+    program, _, rest = found.partition(" --no-pager ")
+    assert program == f"{root}/bin/git"
+    assert "core.fsmonitor=false" in rest
+    assert "core.hooksPath=/dev/null" in rest
+    assert rest.endswith(f"log --no-ext-diff --no-textconv -3 | {root}/bin/cat")
+    assert canonical(root, "git push") == f"{root}/bin/git push"
+    assert canonical(root, "git status").endswith("status --ignore-submodules=dirty")
+
+
+def test_programs_of_the_active_environment_are_found_first(root, monkeypatch):
+    own = root / "work/venv"
+    found = build_search_path({"PATH": f"{own}/bin:{root}/bin", "VIRTUAL_ENV": str(own)}, root)
+    assert found.virtual_environment == f"{own}/bin"
+    assert build_search_path({"PATH": f"{root}/bin"}, root).virtual_environment == ""

@@ -1,0 +1,69 @@
+"""Which paths of a command are inside the workspace."""
+
+import pytest
+
+from yourtool.permissions.shell import place as places
+from yourtool.permissions.shell.place import Place
+
+
+@pytest.fixture
+def place(tmp_path):
+    root = tmp_path.resolve() / "work"
+    (root / "src/deep").mkdir(parents=True)
+    for name in ("a.py", "b.py", "src/c.py", ".hidden.py"):
+        (root / name).write_text("x\n")
+    (root / "out.py").symlink_to("/etc/passwd")
+    return Place(root, root)
+
+
+@pytest.mark.parametrize("path", ["-", "/dev/null", "a.py", "src/", "*.txt", "src/*.py", "new.py"])
+def test_path_in_the_workspace_is_readable(place, path):
+    assert place.is_readable(path)
+
+
+@pytest.mark.parametrize(
+    "path", ["..", "/", "../x", ".env", "out.py", "*.py", "[ab].py", "sr?/c.py", "no/*.py", "../*"]
+)
+@pytest.mark.req("R-CONF-04")
+def test_path_that_may_lead_elsewhere_or_to_a_secret_is_not_readable(place, path):
+    assert not place.is_readable(path)
+
+
+def test_glob_reads_what_the_shell_expands_it_to(place):
+    (place.root / "out.py").unlink()
+    assert place.is_readable("*.py")
+    (place.root / ".env").write_text("x\n")
+    assert place.is_readable("*")
+    assert not place.is_readable(".*")
+    assert not place.is_readable("[.]env")
+
+
+def test_tree_is_free_of_credentials_if_no_file_at_any_depth_is_one(place, monkeypatch):
+    assert place.is_free_of_credentials()
+    monkeypatch.setattr(places, "_MAX_FILES", 7)
+    assert not place.is_free_of_credentials()
+    monkeypatch.setattr(places, "_MAX_FILES", 8)
+    assert place.is_free_of_credentials()
+    (place.root / "src/deep/.env").write_text("x\n")
+    assert not place.is_free_of_credentials()
+    assert Place(place.root, place.root / "src").is_free_of_credentials() is False
+
+
+@pytest.mark.parametrize("name", ["..", "/", "-", "-P", "a.py", "missing", "link", "link/deep"])
+def test_directory_outside_the_workspace_or_behind_a_link_is_not_entered(place, name):
+    (place.root / "link").symlink_to("src")
+    assert place.enter(name) is None
+
+
+def test_directory_of_the_workspace_is_entered_and_left(place):
+    inner = place.enter("src/deep")
+    assert inner is not None
+    assert inner.enter("..") == Place(place.root, place.root / "src")
+    assert inner.enter("../..") == place
+    assert inner.enter("../../..") is None
+
+
+def test_module_is_found_as_a_file_and_as_a_directory(place):
+    assert place.has_module("src")
+    assert place.has_module("a")
+    assert not place.has_module("c")
