@@ -25,6 +25,7 @@ from benchmarks import (
     imports,
     request_growth,
     routing_latency,
+    sandbox_overhead,
     search_growth,
     store_latency,
 )
@@ -40,6 +41,7 @@ SCREEN = (*BEFORE, *RUNNING)
 ALONE: dict[str, Callable[[bool], dict[str, Any]]] = {
     "imports": lambda quick: imports.measure(3 if quick else 5),
     "decisions": lambda quick: decision_replay.measure(10_000 if quick else 100_000),
+    "sandbox": lambda quick: sandbox_overhead.measure(5 if quick else 25),
     "store": lambda quick: store_latency.measure(100 if quick else 300, 1_000 if quick else 10_000),
     "routing": lambda _: routing_latency.measure(),
     "messages": lambda quick: request_growth.measure(request_growth.SIZES[: 3 if quick else 4]),

@@ -27,7 +27,8 @@ from yourtool.tools.output import CommandOutput
 
 _MAX_LIVE_CHARACTERS = 64_000
 _MAX_LATE_BYTES = 2**20
-_POLL_SECONDS = 0.02
+_FIRST_POLL_SECONDS = 0.001
+_MAX_POLL_SECONDS = 0.02
 
 
 class ShellCommand(Struct, frozen=True):
@@ -145,6 +146,7 @@ async def _finish(
     marker, grace = call.marker, call.grace
     deadline = time.monotonic() + grace
     terminated = set(call.spared)
+    pause = _FIRST_POLL_SECONDS
     try:
         while pids := await asyncio.to_thread(_find_processes, process.pid, marker):
             if time.monotonic() > deadline:
@@ -152,7 +154,8 @@ async def _finish(
             else:
                 _send_signal(set(pids) - terminated, signal.SIGTERM)
                 terminated.update(pids)
-            await asyncio.sleep(_POLL_SECONDS)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _MAX_POLL_SECONDS)
             if time.monotonic() > deadline + grace:
                 break  # no permission to kill it, or it is in an uninterruptible wait
         else:

@@ -176,3 +176,12 @@ async def test_sandboxed_command_reaches_only_the_hosts_of_the_settings(
     direct = f"import socket; socket.create_connection(('127.0.0.1', {server}), 2)"
     assert not (await call(shell, context, command=f'{sys.executable} -c "{direct}"')).success
     assert (await call(shell, context, command="exit 7")).details["exit_code"] == 7
+
+
+async def test_bridge_is_no_child_of_the_command_and_ends_with_it(root, contexts):
+    hosts = ("example.org",)
+    context = contexts(sandbox=build_sandbox(root, SandboxLevel.FULL, hosts=hosts))
+    for line in ("os.wait()", "os.kill(os.getpid(), 9)"):
+        output = await call(shell, context, command=f'{sys.executable} -c "import os; {line}"')
+        assert output.details["exit_code"] == (1 if "wait" in line else 137)
+        assert not output.details["timed_out"]

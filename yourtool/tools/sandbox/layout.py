@@ -130,29 +130,31 @@ def _git_parts(repository: Path) -> dict[Path, MountPoint]:
 
 def find_hidden(own: Iterable[Path]) -> tuple[Path, ...]:
     """Return the existing places that commands cannot read; `own`: the program's directories."""
-    found = {Path(os.path.realpath(path)) for path in (*own, *map(Path, _HIDDEN))}
+    places = [*map(str, own), *_HIDDEN]
     for home in _find_homes():
-        found |= {Path(os.path.realpath(path)) for path in _find_secrets(home)}
-    return tuple(sorted(path for path in found if _exists(path) and path != Path("/")))
+        places += _find_secrets(home)
+    # Most are missing, and following the links of a path takes many calls.
+    found = {os.path.realpath(path) for path in places if os.path.lexists(path)}
+    return tuple(Path(path) for path in sorted(found - {"/"}) if os.path.lexists(path))
 
 
-def _find_homes() -> set[Path]:
+def _find_homes() -> set[str]:
     """Return the home directories whose files this user could read."""
-    homes = {Path(os.path.expanduser("~"))}  # noqa: PTH111 - `Path.home` raises without a home
+    homes = {os.path.expanduser("~")}  # noqa: PTH111 - `Path.home` raises without a home
     with suppress(KeyError):
-        homes.add(Path(pwd.getpwuid(os.getuid()).pw_dir))
+        homes.add(pwd.getpwuid(os.getuid()).pw_dir)
     if os.getuid() == 0:
-        with suppress(OSError):
-            homes.update(Path("/home").iterdir())
-    return {home for home in homes if home != Path("/") and home.is_dir()}
+        with suppress(OSError), os.scandir("/home") as entries:
+            homes.update(entry.path for entry in entries)
+    return {home for home in homes if home.strip("/") and Path(home).is_dir()}
 
 
-def _find_secrets(home: Path) -> Iterator[Path]:
-    yield from (home / name for name in (*_HIDDEN_IN_HOME, *DIRECTORIES))
-    yield from (home / outer / inner for outer, inner in PAIRS)
-    with suppress(OSError):
-        names = [path.name for path in itertools.islice(home.iterdir(), _MAX_ENTRIES)]
-        yield from (home / name for name in credential_names(str(home), names))
+def _find_secrets(home: str) -> Iterator[str]:
+    names = (*_HIDDEN_IN_HOME, *DIRECTORIES, *(f"{outer}/{inner}" for outer, inner in PAIRS))
+    yield from (f"{home}/{name}" for name in names)
+    with suppress(OSError), os.scandir(home) as entries:
+        listed = [entry.name for entry in itertools.islice(entries, _MAX_ENTRIES)]
+        yield from (f"{home}/{name}" for name in credential_names(home, listed))
 
 
 def find_sockets(ignored: Iterable[Path]) -> tuple[Path, ...]:
@@ -167,14 +169,6 @@ def find_sockets(ignored: Iterable[Path]) -> tuple[Path, ...]:
             if name and len(found) < _MAX_SOCKETS and not any(map(path.is_relative_to, skipped)):
                 found.append(path)
     return tuple(dict.fromkeys(path for path in found if _is_socket(path)))
-
-
-def _exists(path: Path) -> bool:
-    try:
-        path.lstat()
-    except OSError:
-        return False
-    return True
 
 
 def _is_socket(path: Path) -> bool:

@@ -19,6 +19,7 @@ from yourtool.sandbox_config import SandboxConfig
 from yourtool.tools.process import ShellCommand
 from yourtool.tools.sandbox.confinement import (
     TEMPORARY_INSIDE,
+    Means,
     SandboxLevel,
     confine,
     find_interpreter,
@@ -124,8 +125,7 @@ class Sandbox:
             return
         async with AsyncExitStack() as stack:
             try:
-                layout = await asyncio.to_thread(self._build_layout)
-                means = await asyncio.to_thread(find_means)
+                layout, means = await asyncio.to_thread(self._look_around)
                 refused: Sequence[str] = ()
                 if level is SandboxLevel.FULL and self._config.hosts and means.bubblewrap:
                     proxy = Proxy(self._config.hosts)
@@ -142,6 +142,9 @@ class Sandbox:
                     " ask the user to correct this"
                 ) from error
             yield Enclosed(enclosed, refused)
+
+    def _look_around(self) -> tuple[Layout, Means]:
+        return self._build_layout(), find_means()
 
     def _build_layout(self) -> Layout:
         repositories, protected = find_protected(self._workspace)
