@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from yourtool.permissions.shell.syntax import (
     Node,
     Word,
+    confuses_grammar,
     is_gapless,
     iter_nodes,
     parse,
@@ -64,7 +65,7 @@ class PlainCommand(Struct, frozen=True):
 def parse_plain(line: str) -> tuple[PlainCommand, ...]:
     """Return the commands of a line; empty if it is not completely understood."""
     line = line.strip(" \n")
-    if not line.isprintable() or (root := parse(line)) is None:
+    if not line.isprintable() or confuses_grammar(line) or (root := parse(line)) is None:
         return ()
     if root.has_error or not all(_is_plain(node) for node in iter_nodes(root)):
         return ()

@@ -18,7 +18,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED_IN_DOUBLE_QUOTES = re.compile(r"\\(?:([$`\"\\])|\n)")
 _ANSI_ESCAPE = re.compile(
     r"\\(?:x(?P<hex>[0-9a-fA-F]{1,2})|u(?P<short>[0-9a-fA-F]{1,4})|U(?P<long>[0-9a-fA-F]{1,8})"
-    r"|(?P<octal>[0-7]{1,3})|c(?P<control>.)|(?P<letter>.))",
+    r"|(?P<octal>[0-7]{1,3})|(?P<letter>.))",
     re.DOTALL,
 )
 _ANSI_LETTERS = {
@@ -26,6 +26,11 @@ _ANSI_LETTERS = {
     "v": "\v",
 }  # fmt: skip
 """https://www.gnu.org/software/bash/manual/html_node/ANSI_002dC-Quoting.html"""
+
+
+_BEFORE_DIGIT_TEST = re.compile(r"((?:\{|\.\.)[-+0-9]*)([^\x00-\x7f])")
+"""Where the grammar looks for a range such as `{1..9}` with `isdigit` of C, which reads beyond its
+table for other characters, and crashes the program for those above U+FFFF."""
 
 
 class Node(Protocol):
@@ -58,10 +63,24 @@ class Word(Struct, frozen=True):
 
 
 def parse(line: str) -> Node | None:
-    """Return the syntax tree of a command line; None if it is too long."""
+    """Return the syntax tree of a command line; None if it is too long.
+
+    The text of its nodes differs from the line if the line `confuses_grammar`.
+    """
     if len(line) > MAX_LENGTH:
         return None
-    return _parser().parse(line.encode("utf-8", "surrogatepass")).root_node
+    safe = _BEFORE_DIGIT_TEST.sub(_to_ascii, line)
+    return _parser().parse(safe.encode("utf-8", "surrogatepass")).root_node
+
+
+def confuses_grammar(line: str) -> bool:
+    """Whether the grammar would crash on a character of the line."""
+    return _BEFORE_DIGIT_TEST.search(line) is not None
+
+
+def _to_ascii(match: re.Match[str]) -> str:
+    """Replace a character with as many letters as it has bytes."""
+    return match[1] + "x" * len(match[2].encode("utf-8", "surrogatepass"))
 
 
 def iter_nodes(root: Node) -> Iterator[Node]:
@@ -150,8 +169,6 @@ def _is_bare_brace(node: Node) -> bool:
 def _unescape(escape: re.Match[str]) -> str:
     if escape["octal"]:
         return chr(int(escape["octal"], 8) % 256)
-    if escape["control"]:
-        return chr(ord(escape["control"]) & 0x1F)
     if (code := escape["hex"] or escape["short"] or escape["long"]) is not None:
         return chr(min(int(code, 16), 0x10FFFF))
     return _ANSI_LETTERS.get(escape["letter"], escape["letter"])
