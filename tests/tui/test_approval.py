@@ -1137,6 +1137,34 @@ async def test_message_that_begins_before_the_question_was_seen_is_no_note(home,
         assert [draft.text for draft in app.chat.runner.queue.drafts] == [typed]
 
 
+@pytest.mark.parametrize("key", ["up", "down", "ctrl+p", "home", "left", "ctrl+u", "ctrl+s"])
+@pytest.mark.sample(2)
+@pytest.mark.req("T20")
+async def test_message_right_after_a_key_of_the_prompt_is_no_note(home, clock, key):
+    asked = Ask(approval_request())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await press(pilot, key)
+        app.chat.prompt.load(Draft(""))  # as if there was nothing to recall
+        await wait(pilot, clock, 0.6)
+        await burst(pilot, *"now", "enter")
+        await wait(pilot, clock, 1)
+        assert asked.decision is None
+        assert [draft.text for draft in app.chat.runner.queue.drafts] == ["now"]
+
+
+@pytest.mark.parametrize("key", ["pagedown", "ctrl+end", "tab"])
+async def test_note_opens_at_once_after_scrolling_the_question_that_was_seen(home, clock, key):
+    app = asking(home, clock, Ask(approval_request()))
+    async with app.run_test() as pilot:
+        panel = await ask(pilot, clock)
+        await press(pilot, key)
+        await wait(pilot, clock, 0.6)
+        await press(pilot, "n")
+        assert panel.has_class("-noting")
+
+
 @pytest.mark.req("T20")
 async def test_letter_after_a_short_pause_in_typing_waits_for_a_slow_second_key(home, clock):
     asked = Ask(approval_request())

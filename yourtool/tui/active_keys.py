@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from textual.binding import Binding
+from textual.events import Key, Paste
 
 from yourtool.agent.commands.base import Section
 from yourtool.tui.key_names import get_character, get_key_label
@@ -17,6 +18,13 @@ from yourtool.ui_config import UiConfig
 
 _NO_KEY = "no_key"
 """A key that no terminal sends, for actions without a key; Textual's bindings need one."""
+_READING_ACTIONS = (
+    "chat.page_up",
+    "chat.page_down",
+    "chat.top",
+    "chat.bottom",
+    "prompt.complete",
+)
 _HINT_GAP = " · "
 _DEFAULT = build_keymap()
 _active = _DEFAULT
@@ -81,6 +89,13 @@ def join_hints(*hints: str) -> str:
 def is_chat_key(key: str) -> bool:
     """Return whether a key has the same effect everywhere on the main screen."""
     return any(key in get_keys(each.id) for each in KEYS if each.place == "chat")
+
+
+def is_reading_key(event: Key | Paste) -> bool:
+    """Return whether a key scrolls, or moves the focus out of an empty prompt."""
+    if isinstance(event, Paste):
+        return False
+    return any(event.key in get_keys(action) for action in _READING_ACTIONS)
 
 
 def find_answer(character: str) -> str:

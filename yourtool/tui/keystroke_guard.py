@@ -10,21 +10,12 @@ messages, a letter has to wait longer for another key.
 from collections.abc import Callable
 from math import inf
 
-from textual import events
-
 QUIET_SECONDS = 0.5
 SEEN_SECONDS = 1.0
 """Time without typing after which the user has seen what is on the screen."""
 HOLD_SECONDS = 0.4
 UNSEEN_HOLD_SECONDS = 0.8
 """Time between two keys of a slow typist."""
-
-
-def is_text(event: events.Key | events.Paste) -> bool:
-    """Whether a key or a paste is part of typing a text."""
-    if isinstance(event, events.Paste):
-        return True
-    return event.is_printable or event.key in ("enter", "backspace")
 
 
 class KeystrokeGuard:
@@ -54,7 +45,7 @@ class KeystrokeGuard:
         self._last_key_at = now
 
     def mark_typing(self) -> None:
-        """Record that the last key was text for the prompt."""
+        """Record that the last key was for the prompt: text, recall, editing or any other key."""
         self._typed_at = self._last_key_at
 
     @property

@@ -18,7 +18,7 @@ from textual.content import Content
 from textual.widgets import Input
 
 from yourtool.effects import Confirmation, Decision, Verdict
-from yourtool.tui.active_keys import bindings, get_keys, is_chat_key
+from yourtool.tui.active_keys import bindings, get_keys, is_chat_key, is_reading_key
 from yourtool.tui.approval_hints import WIDE_COLUMNS, Feedback, HintState, explain_key
 from yourtool.tui.approval_text import (
     DENY,
@@ -28,7 +28,7 @@ from yourtool.tui.approval_text import (
     approval_title,
     build_edit,
 )
-from yourtool.tui.keystroke_guard import HOLD_SECONDS, QUIET_SECONDS, KeystrokeGuard, is_text
+from yourtool.tui.keystroke_guard import HOLD_SECONDS, QUIET_SECONDS, KeystrokeGuard
 from yourtool.tui.question_list import QuestionList
 from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.widgets.approval_field import ApprovalField, RuleExamples
@@ -105,12 +105,8 @@ class ApprovalPrompt(Vertical):
             return await answer
         finally:
             was_shown = self._questions.remove(answer)
-            if not self.is_running or not self.is_attached:
-                pass  # the screen is closing
-            elif was_shown:
-                self._show_current()
-            else:
-                self._show_options()
+            if self.is_running and self.is_attached:  # otherwise the screen is closing
+                self._show_current() if was_shown else self._show_options()
 
     def intercept(self, event: events.Key | events.Paste) -> bool:
         """Handle a key or paste before it is dispatched; True if it was consumed.
@@ -122,7 +118,8 @@ class ApprovalPrompt(Vertical):
         if self.has_class("-noting"):
             return False
         is_consumed = self._handle_key(event, is_ready=is_ready)
-        if not is_consumed and (is_text(event) or self._prompt.text):
+        is_reading = self.guard.was_seen and not self._prompt.text and is_reading_key(event)
+        if not is_consumed and not is_reading:
             self.guard.mark_typing()
         return is_consumed
 

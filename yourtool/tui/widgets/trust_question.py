@@ -12,7 +12,7 @@ from textual import events
 from textual.content import Content
 
 from yourtool.text import printable
-from yourtool.tui.keystroke_guard import HOLD_SECONDS, KeystrokeGuard, is_text
+from yourtool.tui.keystroke_guard import HOLD_SECONDS, KeystrokeGuard
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
@@ -80,7 +80,7 @@ class TrustQuestion(WrappedWidget):
         is_ready = self.guard.seconds_until_ready == 0 and not self._prompt.text
         self.guard.mark_keystroke()  # also before the question
         is_consumed = self._handle_key(event, is_ready=is_ready)
-        if is_text(event) and not is_consumed:
+        if not is_consumed:
             self.guard.mark_typing()
         return is_consumed
 
