@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run test test-remaining test-recorded requirements security soak coverage static check fix snapshots pictures docs bench pin
+.PHONY: help run test test-remaining test-recorded requirements security craft soak coverage static check fix snapshots pictures docs bench pin
 BIN := .venv/bin/
 PIP := $(BIN)python -m pip install --disable-pip-version-check
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
@@ -29,6 +29,9 @@ requirements: .venv/.dev  ## List the tests that cover each requirement
 
 security: .venv/.dev  ## Run the long tests of hostile input; print their figures
 	$(BIN)python -m pytest -q -p no:xdist -m security --timeout 1800 $(ARGS)
+
+craft: .venv/.dev  ## Run the long tests of what models meet; print their figures
+	$(BIN)python -m pytest -q -p no:xdist -m craft --timeout 1800 $(ARGS)
 
 coverage: .venv/.dev  ## List the branches of gate and sanitiser that no test takes
 	$(BIN)python -m coverage run -m pytest -q -p no:xdist tests/permissions tests/agent/turn \

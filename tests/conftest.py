@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests.figures import count_case, format_figures, record_figure
+from tests.figures import TABLES, count_case, format_figures, record_figure
 from tests.loop_watchdog import WatchedPolicy, fail_if_blocked, watchdog
 
 settings.register_profile("usual", deadline=None)  # no assertion on time
@@ -151,7 +151,7 @@ def home(monkeypatch: pytest.MonkeyPatch, directories: Iterator[Path]) -> Path:
 
 @pytest.fixture
 def figures() -> Callable[..., None]:
-    """Adds a value to the table that `make security` prints: `tests.figures.record_figure`."""
+    """Adds a value to a table of figures: `tests.figures.record_figure`."""
     return record_figure
 
 
@@ -170,9 +170,9 @@ def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """Print the figures of the run."""
-    if config.option.markexpr == "security":
+    if (table := config.option.markexpr) in TABLES:
         terminalreporter.section("figures")
-        for line in format_figures():
+        for line in format_figures(table):
             terminalreporter.write_line(line)
 
 

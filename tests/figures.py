@@ -1,6 +1,6 @@
-"""The table of figures that `make security` prints.
+"""The tables of figures that `make security` and `make craft` print.
 
-A test with the marker `security` measures a row: it asks for the fixture `figures`, calls
+A test with the marker of that name measures a row: it asks for the fixture `figures`, calls
 `figures("typist", "0 answers, 0 characters")` and asserts afterwards, so that a bad figure is
 printed, too. A row that several tests measure has a line for each `part`. For a test with a case
 per parameter, the marker `figure("payloads")` counts the cases that pass.
@@ -18,7 +18,7 @@ class Row(Struct, frozen=True):
     goal: str
 
 
-TABLE = {
+SECURITY = {
     "corpus": Row("commands of the corpus: wrong, missed denials, needless", "0, 0, ≤ 1"),
     "larger corpus": Row("commands of a disjoint corpus", "0, 0, ≤ 3 of 118"),
     "former failures": Row("commands that earlier versions judged wrongly", "0 left"),
@@ -40,9 +40,20 @@ TABLE = {
     "coverage": Row("branch coverage of gate, paths, sanitiser, journal", "100 %"),
     "mutants": Row("mutation score of gate, paths, sanitiser, journal", "≥ 90 %"),
 }
-"""The rows in the order in which they are printed."""
+CRAFT = {
+    "near misses": Row(
+        "near misses of edits: applied, at a wrong place or changed outside", "≥ 98 %, 0"
+    ),
+    "changed word": Row("a changed word in `old`: applied, region in the answer", "0, ≥ 95 %"),
+    "clumsy models": Row("40 tasks with scripted clumsy models", "all finished"),
+    "prompt": Row("prompt and tools: tokens, share read from the cache", "≤ 3,000, ≥ 95 %"),
+    "waiting": Row("programs that wait for input: return or ask", "≤ 5 s"),
+    "workers": Row("20 workers: parent finishes, costs add up, processes left", "yes, yes, 0"),
+}
+TABLES = {"security": SECURITY, "craft": CRAFT}
+"""Rows in the order in which they are printed, by the marker of the tests that measure them."""
 
-_measured: dict[str, dict[str, str]] = {name: {} for name in TABLE}
+_measured: dict[str, dict[str, str]] = {name: {} for table in TABLES.values() for name in table}
 _cases: Counter[tuple[str, str, bool]] = Counter()
 
 
@@ -58,10 +69,10 @@ def count_case(name: str, passed: bool, *, part: str = "") -> None:
     record_figure(name, f"{passes:,} of {passes + _cases[name, part, False]:,} pass", part=part)
 
 
-def format_figures() -> list[str]:
-    """Return the lines of the table."""
+def format_figures(table: str) -> list[str]:
+    """Return the lines of a table."""
     lines = [("measure", "goal", "measured")]
-    for name, row in TABLE.items():
+    for name, row in TABLES[table].items():
         for part, value in (_measured[name] or {"": "not measured in this run"}).items():
             lines.append((f"{row.measure}; {part}" if part else row.measure, row.goal, value))
     widths = [max(len(line[at]) for line in lines) for at in range(3)]

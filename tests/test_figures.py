@@ -1,27 +1,32 @@
-"""The table that `make security` prints."""
+"""The tables that `make security` and `make craft` print."""
 
 import pytest
 
 from tests import figures
-from tests.figures import TABLE, count_case, format_figures, record_figure
+from tests.figures import TABLES, count_case, format_figures, record_figure
 
 
 @pytest.fixture(autouse=True)
 def empty(monkeypatch):
-    monkeypatch.setattr(figures, "_measured", {name: {} for name in TABLE})
+    monkeypatch.setattr(
+        figures, "_measured", {name: {} for table in TABLES.values() for name in table}
+    )
     monkeypatch.setattr(figures, "_cases", figures.Counter())
 
 
-def test_every_row_is_printed_with_its_goal_in_order():
-    rows = format_figures()[1:]
-    assert [row.partition("  ")[0] for row in rows] == [each.measure for each in TABLE.values()]
+@pytest.mark.parametrize("table", TABLES)
+def test_every_row_is_printed_with_its_goal_in_order(table):
+    rows = format_figures(table)[1:]
+    assert [row.partition("  ")[0] for row in rows] == [
+        each.measure for each in TABLES[table].values()
+    ]
     assert all(row.endswith("not measured in this run") for row in rows)
 
 
 def test_measured_rows_have_a_line_for_each_part():
     record_figure("sandbox", "0 of 60", part="full, root")
     record_figure("sandbox", "1 of 60", part="full, user")
-    found = [row for row in format_figures() if row.startswith("sandbox probes")]
+    found = [row for row in format_figures("security") if row.startswith("sandbox probes")]
     assert [row.split("; ")[1].split()[0:2] for row in found] == [
         ["full,", "root"],
         ["full,", "user"],
@@ -32,7 +37,7 @@ def test_measured_rows_have_a_line_for_each_part():
 def test_cases_that_pass_are_counted():
     for passed in (True, True, False):
         count_case("payloads", passed)
-    assert any(row.endswith("2 of 3 pass") for row in format_figures())
+    assert any(row.endswith("2 of 3 pass") for row in format_figures("security"))
 
 
 def test_row_that_is_not_in_the_table_is_an_error():

@@ -11,8 +11,9 @@ from tests.doubling import LINEAR, growth
 from tests.tools.contexts import Contexts, answer, call, get_refusal
 from yourtool.effects import Preview
 from yourtool.errors import ToolFailure
-from yourtool.tools.edit import MAX_EDITABLE_BYTES, edit_file, write_file
+from yourtool.tools.edit import edit_file, write_file
 from yourtool.tools.encoding import detect_encoding
+from yourtool.tools.file_changes import MAX_EDITABLE_BYTES
 from yourtool.tools.files import read_file
 
 

@@ -14,8 +14,8 @@ from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.media_types import IMAGE_TYPES, dimensions, sniff
 from yourtool.providers.requests.media_parts import format_mib
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
-from yourtool.tools.edit import MAX_EDITABLE_BYTES
 from yourtool.tools.encoding import detect_encoding
+from yourtool.tools.file_changes import MAX_EDITABLE_BYTES
 from yourtool.tools.path_resolution import printable_name
 from yourtool.tools.replacing import digest
 from yourtool.tools.workspace import DirectoryEntry
