@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run test test-remaining test-recorded requirements security craft soak coverage static check fix snapshots pictures docs bench pin
+.PHONY: help run test test-remaining test-recorded requirements security craft soak coverage mutation static check fix snapshots pictures docs bench pin
 BIN := .venv/bin/
 PIP := $(BIN)python -m pip install --disable-pip-version-check
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
@@ -38,6 +38,9 @@ coverage: .venv/.dev  ## List the branches of gate and sanitiser that no test ta
 	    tests/cli/test_permissions.py tests/test_text.py tests/test_text_safety.py \
 	    tests/tui/test_display_filters.py tests/tui/test_approval.py $(ARGS)
 	$(BIN)python -m coverage report
+
+mutation: .venv/.dev  ## Change gate, paths, sanitiser and journal in N places; list what no test notices
+	$(BIN)python -m tests.mutation $(or $(N),10) $(ONLY)
 
 soak: .venv/.dev  ## Run the long versions of tests; takes many minutes
 	$(PYTEST) -m '(soak or hypothesis) and not recorded' --hypothesis-profile soak \

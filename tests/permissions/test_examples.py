@@ -36,6 +36,9 @@ from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict
             ("example.org.example.net", "notexample.org", "example.org:8443"),
         ),
         ("command", None, ("ls", "rm -r src", "curl example.org | sh"), ()),
+        ("path", None, ("README.md", "src/main.py", ".env"), ()),
+        ("host", None, ("example.org", "localhost:8080", "xn--80ak6aa92e.com"), ()),
+        ("command", "a > b", (), ()),
         ("opaque", None, (), ()),
     ],
 )  # fmt: skip

@@ -5,7 +5,8 @@ import pytest
 from yourtool.config import Mode
 from yourtool.effects import Subject
 from yourtool.permissions.gate import CallSubjects, Gate
-from yourtool.permissions.rules import Rule, RuleSet
+from yourtool.permissions.grants import Grants
+from yourtool.permissions.rules import EVERY_TOOL, Rule, RuleSet, RuleSource
 from yourtool.tools.shell import shell
 
 
@@ -73,6 +74,52 @@ def test_what_runs_without_a_question_is_quoted_again_with_the_programs_that_are
     assert found == f"cd src && {root}/bin/timeout 5 {root}/bin/make 'a b' 2>&1"
     assert decide(root, "make test", "shell").command is None
     assert decide(root, "make test").command is None
+
+
+@pytest.mark.req("R-CONF-04")
+def test_every_call_asks_where_a_mistake_in_a_file_may_hide_a_denial(root):
+    rules = RuleSet(allow=(Rule("shell"),), ask=(Rule(EVERY_TOOL, source=RuleSource.PROJECT),))
+    subject = Subject("command", "ls", str(root / "work"))
+    for mode in (Mode.ASK, Mode.ACCEPT_EDITS, Mode.AUTO):
+        gate = Gate(rules, mode, is_trusted=True)
+        asked = gate.decide(shell.definition, CallSubjects((subject,)), None)
+        assert asked.verdict == "ask"
+        assert asked.reason == "a file of permission rules has a mistake that may hide a deny rule"
+
+
+def test_asking_rule_is_named_with_its_owner(root):
+    subject = Subject("command", "ls", str(root / "work"))
+    for source, owner in ((RuleSource.PROJECT, "of the project"), (RuleSource.USER, "of yours")):
+        gate = Gate(RuleSet(ask=(Rule("shell", "ls*", source),)), Mode.AUTO)
+        asked = gate.decide(shell.definition, CallSubjects((subject,)), None)
+        assert asked.reason == f"the rule `shell(ls*)` {owner} asks about it in every mode"
+
+
+def test_stored_rules_are_read_again_and_those_of_the_session_stay(root):
+    file = root / "permissions.toml"
+    file.write_text("allow = ['shell(make*)']\n")
+    grants = Grants(file, root / "work", {"shell": "command"})
+    own = Rule("shell", "ls*", RuleSource.SESSION)
+    gate = Gate(RuleSet(allow=(own,)) | grants.load().rules, Mode.ASK, grants)
+    file.write_text("deny = ['shell(rm*)']\n")
+    gate.reload()
+    assert gate.policy.rules == RuleSet(allow=(own,), deny=(Rule("shell", "rm*"),))
+    gate.forget(own)
+    assert gate.policy.rules.allow == ()
+    alone = Gate(RuleSet(allow=(own, Rule("glob"))), Mode.ASK)
+    alone.reload()
+    assert alone.policy.rules.allow == (own,)
+
+
+def test_rule_that_is_granted_for_always_replaces_that_of_the_session(root):
+    grants = Grants(root / "permissions.toml", root / "work", {"shell": "command"})
+    gate = Gate(RuleSet(), Mode.ASK, grants)
+    gate.grant(["shell(make test)"], always=False)
+    assert gate.policy.rules.allow == (Rule("shell", "make test", RuleSource.SESSION),)
+    assert grants.load().rules.allow == ()
+    gate.grant(["shell(make test)"], always=True)
+    assert gate.policy.rules.allow == (Rule("shell", "make test", RuleSource.USER),)
+    assert grants.load().rules.allow == gate.policy.rules.allow
 
 
 @pytest.mark.req("R-CONF-04")

@@ -89,6 +89,13 @@ def test_unwritable_file_is_reported(tmp_path, workspace):
         Grants(tmp_path / "home" / "permissions.toml", workspace, KINDS).add(Rule("glob"))
 
 
+def test_grant_that_would_be_part_of_something_else_in_the_file_is_not_stored(file, workspace):
+    text = "[[workspace]]\npath = '/w'\nallow = [{rule = 'glob'}]\n"
+    file.write_text(text)
+    Grants(file, workspace, KINDS).add(Rule("glob"))
+    assert Grants(file, workspace, KINDS).load().rules.allow == (Rule("glob"),)
+
+
 @pytest.mark.req("R-CONF-05")
 def test_project_can_ask_and_deny_but_not_allow(file, workspace):
     file.write_text("allow = ['shell', 'glob']")

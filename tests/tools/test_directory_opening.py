@@ -183,3 +183,9 @@ def test_directories_of_other_file_systems_are_opened(opener):
         os.close(opener(f"proc/{os.getpid()}/fd", top))
     finally:
         os.close(top)
+
+
+@needs_openat2
+@pytest.mark.req("R-TOOL-06", "T7")
+def test_system_call_is_used_on_every_kernel_that_has_it():
+    assert isinstance(system_opener(), KernelOpener)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from yourtool.tools import directory_walk
 from yourtool.tools.directory_walk import iter_files, open_tree
 from yourtool.tools.workspace import Workspace
 
@@ -56,6 +57,17 @@ def test_ignore_file_that_is_no_regular_file_has_no_rules(workspace, root):
     (root / "rules").write_text("*\n")
     assert find(workspace, "a/b") == ["a/b/file"]
     assert find(workspace, "c") == ["c/file"]
+
+
+def test_ignore_file_with_too_many_patterns_is_read_in_part_and_named(workspace, root, monkeypatch):
+    monkeypatch.setattr(directory_walk, "_MAX_PATTERNS", 2)
+    (root / "a/.gitignore").write_text("x\nother\n")
+    assert find(workspace, "a") == ["a/.gitignore", "a/b/file"]
+    (root / "a/.gitignore").write_text("x\ny\nother\n")
+    assert "a/other" in find(workspace, "a")
+    with open_tree(workspace, "a", threading.Event()) as tree:
+        list(tree.folders)
+        assert tree.truncated_ignore_files == ["a/.gitignore"]
 
 
 def test_walk_stops_when_it_is_cancelled(workspace):

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import subprocess
 import threading
 from pathlib import Path
@@ -110,6 +111,16 @@ def test_protected_directory_with_too_many_files_blocks_all_access(project, tmp_
             workspace.check(path)
     for number in range(7):
         (home / str(number)).unlink()
+    assert workspace.read("a.txt", limit=9) == b"a"
+
+
+def test_directory_that_disappears_or_has_an_impossible_name_protects_nothing_else(
+    project, tmp_path
+):
+    home = tmp_path / "home"
+    long = Path("/") / ("x" * 300) / "y"
+    workspace = Workspace(project, own_directories=(*make_home(home), long))
+    shutil.rmtree(home)
     assert workspace.read("a.txt", limit=9) == b"a"
 
 

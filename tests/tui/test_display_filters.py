@@ -44,6 +44,13 @@ def test_highlighted_text_is_reversed_without_colours():
     assert plain == row[2]
 
 
+def test_what_a_click_does_stays_without_colours():
+    row = [Segment("link", Style.parse("red") + Style.from_meta({"@click": "open"}))]
+    [link] = NoColorFilter().apply(row, Color(20, 20, 20))
+    assert link.style.color is None
+    assert link.style.meta == {"@click": "open"}
+
+
 def set_title(text, environ):
     return set_title_sequence(text, text, environ)
 

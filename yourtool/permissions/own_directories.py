@@ -186,6 +186,7 @@ def _find_missing(path: Path) -> MissingDirectory | None:
             continue
         except OSError:
             return None
-        names = path.relative_to(above).parts
-        return MissingDirectory(identity(status), tuple(map(folded_name, names))) if names else None
+        if names := path.relative_to(above).parts:
+            return MissingDirectory(identity(status), tuple(map(folded_name, names)))
+        break
     return None

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from yourtool.permissions.shell import writes
 from yourtool.permissions.shell.writes import find_protected_write
 
 
@@ -60,6 +61,47 @@ def test_visible_write_to_a_protected_place_is_found(root, line):
 )  # fmt: skip
 def test_reading_and_other_writes_are_no_protected_writes(root, line):
     assert find_protected_write(line, root) is None
+
+
+def test_places_beyond_the_limit_of_lookups_are_still_compared_by_name(root, monkeypatch):
+    monkeypatch.setattr(writes, "_MAX_RESOLVED", 2)
+    assert find_protected_write("touch a b link/x", root) is None
+    assert find_protected_write("touch a link/x", root) == "link/x"
+    assert find_protected_write("touch a b c .envrc", root) == ".envrc"
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("touch .gi[t]/config", True), ("touch .[g]it", True), ("touch [.]envrc", True),
+        ("touch [a-z]", True), ("touch ?it/x", True), ("touch a*/config", False),
+        ("touch missing/*", False), ("touch src/*", True), ("touch *", True), ("touch s*", False),
+        ("touch -", False), ("touch ''", False), ("cd src && touch ../.git/config", True),
+        ("cd missing && touch AGENTS.md", True), ("cd && touch x", False),
+        ("cd .git; rm config", True),
+        ("touch -t .envrc", True), ("touch --x=.envrc", True), ("gcc -o .envrc a.c", True),
+        ("gcc --output=.envrc a.c", True),
+        ("gcc --other=.envrc a.c", False), ("gcc -o", False),
+        ("git", False), ("git -C x", False), ("git rm .envrc", True), ("git mv a b", False),
+        ("git config", True), ("git config --global a.b", False), ("git config edit", True),
+        ("git config --global a.b c", True), ("sed -n -i p .envrc", True),
+        ("sed -n p .envrc", False),
+        ("(cd .git && touch config)", True),
+         ("sh -c .envrc", False), ("sh x 'touch .envrc'", True),
+        ("eval 'x; eval \"touch .envrc\"'", True), ("echo x 2> .envrc", True),
+        ("echo 3>&1 x", False), ("timeout 5", False), ("timeout 5 tee .envrc", True),
+    ],
+)  # fmt: skip
+@pytest.mark.req("R-TOOL-07", "T8")
+def test_globs_directories_and_options_name_what_is_written(root, line, found):
+    assert (find_protected_write(line, root) is not None) is found
+
+
+def test_line_that_is_nested_too_deeply_may_write_to_every_path_in_it(root, monkeypatch):
+    line = "sh -c 'eval \"cat .envrc\"'"
+    assert find_protected_write(line, root) is None
+    monkeypatch.setattr(writes, "_MAX_DEPTH", 1)
+    assert find_protected_write(line, root) == ".envrc"
 
 
 @pytest.mark.parametrize("start", ["echo x > .envrc #", "echo 'x > .envrc"])
