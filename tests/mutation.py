@@ -129,6 +129,14 @@ class Module:
         found = find_mutants(self.tree)
         self.mutants = random.Random(self.name).sample(found, min(count, len(found)))
 
+    @property
+    def own_tests(self) -> list[str]:
+        """The file of its tests, if it has one."""
+        path = Path(self.file)
+        name = f"test_{path.name}"
+        found = ROOT / "tests" / path.relative_to(ROOT / "yourtool").with_name(name)
+        return [str(found)] if found.exists() else []
+
     def compile(self, tree: ast.Module) -> CodeType:
         return compile(tree, self.file, "exec")
 
@@ -189,7 +197,8 @@ class MutantTests:
         used = compute(lambda: find_used(session.items, [each.file for each in self._modules]))
         for module in self._modules:
             numbers = {at for (file, _), each in used.items() if file == module.file for at in each}
-            self.tests[module.name] = [session.items[at].nodeid for at in sorted(numbers)]
+            using = [session.items[at].nodeid for at in sorted(numbers)]
+            self.tests[module.name] = [*module.own_tests, *using]
             loaded = find_loaded(sys.modules[module.name], module.file)
             functions = {each.__code__.co_qualname: each for each in loaded}
             for mutant in module.mutants:

@@ -65,6 +65,27 @@ async def test_changed_command_is_shown_again_and_runs_while_the_stored_call_sta
     await session.close()
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("shell(make test)", ("make test", "make test 2>&1", "CI=1 make test")),
+        ("shell(a; b)", "`shell(a; b)` can never match"),
+        ("(", "`(` is not a valid rule"),
+        ("glob", "`glob` is not a rule for `shell`"),
+    ],
+)
+@pytest.mark.req("R-CONF-03")
+async def test_rule_that_the_user_changes_is_described_before_it_is_stored(bench, text, shown):
+    session, user, _ = await run(bench, calls("shell", command="touch a"), DENY)
+    found = user.asked[0].describe_rule(text)
+    if isinstance(shown, str):
+        assert found.problem.startswith(shown)
+    else:
+        assert (found.covered, found.problem) == (shown, "")
+        assert "make other" in found.others
+    await session.close()
+
+
 async def test_changed_command_can_still_be_denied_and_nothing_runs(bench):
     line = calls("shell", command="touch a")
     session, _, events = await run(bench, line, edited("touch b"), DENY)

@@ -7,6 +7,7 @@ import pytest
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
 from tests.tools.test_safety_copies import build_repository, content, git, make_dirty
 from yourtool.config import Mode
+from yourtool.effects import Decision, Verdict
 from yourtool.events.deltas import Notice
 from yourtool.events.tools import ToolConfirmationRequested
 from yourtool.permissions.rules import Rule, RuleSet
@@ -127,7 +128,9 @@ async def test_what_is_allowed_runs_where_nobody_can_answer_with_a_copy(bench, w
 
 
 @pytest.mark.req("T29")
-@pytest.mark.parametrize("answer", [ALLOW, DENY])
+@pytest.mark.parametrize(
+    "answer", [ALLOW, DENY, Decision(verdict=Verdict.EDIT, edited_input={"command": "touch x"})]
+)
 async def test_copy_that_fails_is_asked_about_again(bench, work, answer):
     make_dirty(work)
     objects = work / ".git/objects"
@@ -141,6 +144,7 @@ async def test_copy_that_fails_is_asked_about_again(bench, work, answer):
     line = command("cp a.txt saved.txt; git reset --hard")
     session, user, _ = await run(bench, line, answers=(allow_and_break, answer))
     assert user.asked[1].reason.startswith("no safety copy of what it discards could be made")
+    assert user.asked[1].preview.editable is None
     assert (work / "saved.txt").exists() == (answer is ALLOW)
     assert "No safety copy of the uncommitted work was made" in result(session)
     await session.close()

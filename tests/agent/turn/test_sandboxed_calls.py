@@ -58,6 +58,17 @@ async def test_blocked_command_runs_outside_only_after_a_new_question(bench, pro
     assert facts.count("tool.completed") == 1
 
 
+async def test_changed_command_is_no_answer_to_the_question_about_leaving_the_sandbox(
+    bench, protected
+):
+    changed = Decision(verdict=Verdict.EDIT, edited_input={"command": "rm AGENTS.md"})
+    user = User(ALLOW, changed)
+    said, _ = await run(bench, FULL, BLOCKED, user)
+    assert user.asked[1].preview.editable is None
+    assert protected.exists()
+    assert "The user declined to run it outside the sandbox." in said
+
+
 async def test_declined_command_stays_in_the_sandbox_and_the_note_reaches_the_model(
     bench, protected
 ):

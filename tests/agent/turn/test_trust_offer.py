@@ -83,7 +83,17 @@ async def test_nothing_is_offered_without_a_person(bench):
     assert status(bench) is Trust.UNKNOWN
 
 
-async def test_unwritable_answer_allows_once_and_says_so(bench, home):
+async def test_answer_that_cannot_be_stored_allows_once_and_trusts_nothing(bench, home):
+    def break_store(_):
+        (home / "trust.toml").write_text("damaged")
+        return TRUST
+
+    user, notices = await ask(bench, break_store, DENY, commands=("ls", "ls -l"))
+    assert any(each.startswith("Allowed once; the trust is not stored: ") for each in notices)
+    assert len(user.asked) == 2
+
+
+async def test_unreadable_answers_offer_nothing_and_says_so(bench, home):
     (home / "trust.toml").write_text("damaged")
     user, _ = await ask(bench, DENY)
     assert user.asked[0].trust is None

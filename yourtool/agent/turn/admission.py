@@ -127,6 +127,8 @@ async def offer_without_copy(
         ToolError: the user declined, or the request timed out.
         Interrupted: the turn was stopped before the user answered.
     """
+    assert call.preview is not None, "a command has a preview"
+    call.preview = replace(call.preview, editable=None)
     subjects = await asyncio.to_thread(_parse, call, call.tool, turn) if call.tool else None
     reason = f"no safety copy of what it discards could be made: {problem}"
     decision = GateDecision("ask", reason)
