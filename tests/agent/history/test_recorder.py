@@ -1,5 +1,7 @@
 """Deferred facts share a transaction with the next fact, and are shown when they are stored."""
 
+import asyncio
+
 import pytest
 from msgspec.structs import replace
 
@@ -21,8 +23,13 @@ class Log:
     def __init__(self) -> None:
         self.transactions = []
         self.is_full = False
+        self.is_storing = False
+        self.may_store = asyncio.Event()
+        self.may_store.set()
 
     async def append(self, *facts):
+        self.is_storing = True
+        await self.may_store.wait()
         if self.is_full:
             raise StoreError("the disk is full")
         self.transactions.append(facts)
@@ -90,3 +97,42 @@ async def test_invalid_fact_is_not_deferred(record, log, state):
         record.defer(replace(STARTED, estimated_input_tokens=-1))
     assert state.facts == []
     assert await record.flush() == ()
+
+
+async def until(condition):
+    async with asyncio.timeout(5):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+async def test_deferred_fact_is_stored_soon_if_no_other_fact_follows(record, log):
+    title = record.defer(TITLE)
+    await until(lambda: log.transactions)
+    assert log.transactions == [(title,)]
+    assert record.has_unshown
+    assert await record.flush() == (title,)
+    assert not record.has_unshown
+    assert log.transactions == [(title,)]
+
+
+async def test_fact_waits_for_a_late_write_that_still_runs(record, log, state):
+    log.may_store.clear()
+    title = record.defer(TITLE)
+    await until(lambda: log.is_storing)
+    storing = asyncio.create_task(record(MODEL))
+    flushing = asyncio.create_task(record.flush())
+    log.may_store.set()
+    model = await storing
+    assert log.transactions == [(title,), (model,)]
+    assert state.facts == [title, model]
+    assert await flushing == (title,)
+
+
+async def test_late_write_that_fails_is_repeated_with_the_next_fact(record, log):
+    log.is_full = True
+    title = record.defer(TITLE)
+    await until(lambda: log.is_storing)
+    log.is_full = False
+    model = await record(MODEL)
+    assert log.transactions == [(title, model)]
+    assert await record.flush() == (title,)

@@ -14,6 +14,9 @@ from yourtool.store.validation import require_valid_fact, require_valid_message
 
 F = TypeVar("F", bound=AnyFact)
 
+DEFERRED_SECONDS = 0.02
+"""Time after which a deferred fact is stored, if no other fact follows it."""
+
 
 class FactLog(Protocol):
     """A log that stores facts."""
@@ -27,7 +30,8 @@ class Recorder:
     """Records facts of one session; nothing else adds facts to it.
 
     Each transaction of the log waits for the disk. A fact that need not be stored at once is
-    deferred: it is stored in the transaction of the next one, and shown after that.
+    deferred: it is stored in the transaction of the next one, but at most 20 ms later, and shown
+    after that.
     """
 
     def __init__(self, log: FactLog, session_id: str, state: State) -> None:
@@ -35,8 +39,13 @@ class Recorder:
         self._session_id = session_id
         self._state = state
         self._deferred: tuple[AnyFact, ...] = ()
+        self._failed: tuple[AnyFact, ...] = ()
+        """Deferred facts that could not be stored; older than all others."""
         self._unshown: tuple[AnyFact, ...] = ()
         """Facts that were deferred and are stored now."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._late: asyncio.Task[None] | None = None
+        """Stores what was deferred when its time is over."""
         self.turn_id: str | None = None
         """Set on every fact of the running turn."""
 
@@ -53,7 +62,7 @@ class Recorder:
         return stamped
 
     def defer(self, fact: F, *, parent: str | None = None) -> F:
-        """Apply `fact`, store it with the next one, and return it as it will be stored.
+        """Apply `fact`, store it with the next one or soon, and return it as it will be stored.
 
         It is not shown before `flush` returns it. If it cannot be stored, it stays deferred.
 
@@ -66,12 +75,14 @@ class Recorder:
             require_valid_message(stamped, message, ())
         self._deferred += (stamped,)
         self._state.apply(stamped)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(DEFERRED_SECONDS, self._store_late)
         return stamped
 
     @property
-    def has_deferred(self) -> bool:
-        """Whether a fact waits for the next one."""
-        return bool(self._deferred)
+    def has_unshown(self) -> bool:
+        """Whether `flush` has to return a fact that was deferred."""
+        return bool(self._deferred or self._failed or self._unshown or self._late)
 
     async def flush(self) -> Sequence[AnyFact]:
         """Store what is deferred, and return what was deferred and stored since the last call.
@@ -79,7 +90,7 @@ class Recorder:
         Raises:
             StoreError: the facts could not be stored.
         """
-        if self._deferred:
+        if self._deferred or self._failed or self._late:
             await self._store()
         unshown, self._unshown = self._unshown, ()
         return unshown
@@ -94,9 +105,18 @@ class Recorder:
             parent_event_id=parent,
         )
 
+    def _store_late(self) -> None:
+        self._timer = None
+        self._late = self._start_writing()
+        self._late.add_done_callback(self._end_late)
+
+    def _end_late(self, late: asyncio.Task[None]) -> None:
+        self._late = None
+        if not late.cancelled():
+            late.exception()  # of no interest: the next fact is stored with them, or reports it
+
     async def _store(self, *facts: AnyFact) -> None:
-        deferred, self._deferred = self._deferred, ()
-        writing = asyncio.ensure_future(self._log.append(*deferred, *facts))
+        writing = self._start_writing(*facts)
         try:
             await asyncio.shield(writing)
         finally:
@@ -104,9 +124,30 @@ class Recorder:
             # that is stored.
             if not writing.done():
                 await asyncio.wait([writing])
-            if writing.exception() is None:
-                self._unshown += deferred
-                for fact in facts:
-                    self._state.apply(fact)
-            else:
-                self._deferred = deferred + self._deferred
+
+    def _start_writing(self, *facts: AnyFact) -> asyncio.Task[None]:
+        """Start to store what is deferred, then `facts`, after a late write that still runs."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        deferred, self._deferred = self._deferred, ()
+        return asyncio.create_task(self._write(self._late, deferred, facts))
+
+    async def _write(
+        self,
+        late: asyncio.Task[None] | None,
+        deferred: tuple[AnyFact, ...],
+        facts: tuple[AnyFact, ...],
+    ) -> None:
+        if late is not None:
+            await asyncio.wait([late])
+        deferred, self._failed = self._failed + deferred, ()
+        try:
+            if deferred or facts:
+                await self._log.append(*deferred, *facts)
+        except BaseException:
+            self._failed = deferred + self._failed
+            raise
+        self._unshown += deferred
+        for fact in facts:
+            self._state.apply(fact)

@@ -17,6 +17,7 @@ from contextlib import AsyncExitStack, aclosing
 
 from msgspec import UNSET
 
+from yourtool.agent.history.recorder import DEFERRED_SECONDS
 from yourtool.agent.turn.admission import admit, offer_retry
 from yourtool.agent.turn.change_journal import CallJournal
 from yourtool.agent.turn.limits import count_repetition, repetition_notice
@@ -51,8 +52,6 @@ BLOCKED_NOTE = (
     "[Probable cause: {}. Do without it, or ask the user to run it with `!`, which has no sandbox.]"
 )
 """Appended to the result of a command that the sandbox blocked."""
-_DEFERRED_SECONDS = 0.02
-"""Time after which the start of a tool is stored and shown, if the tool still runs."""
 _SHORT_CHARACTERS = 16_384
 """Outputs up to this length are masked without a thread, because a thread takes longer."""
 _MAX_PARTIAL_CHARACTERS = 4_000
@@ -197,11 +196,11 @@ class ToolRunner:
         return shown
 
     async def _wait_for_update(self) -> ToolOutputDelta | AnyFact | ToolOutcome | None:
-        """Return the next update; None if it does not come while facts may stay deferred."""
-        if not self._turn.record.has_deferred:
+        """Return the next update; None if it does not come while facts may stay unshown."""
+        if not self._turn.record.has_unshown:
             return await self._updates.get()
         try:
-            async with asyncio.timeout(_DEFERRED_SECONDS):
+            async with asyncio.timeout(DEFERRED_SECONDS):
                 return await self._updates.get()
         except TimeoutError:
             return None
