@@ -31,6 +31,7 @@ from yourtool.masking import Mask
 from yourtool.messages.blocks import ImageBlock, TextBlock
 from yourtool.text import storable, storable_json
 from yourtool.tools import schema
+from yourtool.tools.adjusted_arguments import AdjustedArguments, adjust_arguments
 from yourtool.tools.workspace import FileReads, Workspace
 
 if TYPE_CHECKING:
@@ -180,6 +181,10 @@ class StructTool:
         self._run = run
         self._previewer = previewer
         self._subject_text = subject_text
+
+    def adjust(self, arguments: dict[str, Any]) -> AdjustedArguments:
+        """Return the model's arguments in the form of the schema, where the meaning is clear."""
+        return adjust_arguments(self.definition.input_schema, arguments)
 
     def parse(self, arguments: dict[str, Any]) -> Args:
         """Validate the model's arguments and convert them to the tool's Struct.

@@ -7,6 +7,7 @@ their meaning in Draft 7 (https://json-schema.org/draft-07/json-schema-validatio
 annotation only.
 """
 
+import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, cast
@@ -151,7 +152,15 @@ def _object_problems(schema: Schema, value: dict[str, Any], path: str) -> Iterat
         if name in known:
             yield from _problems(known[name], item, f"{path}.{name}")
         elif schema.get("additionalProperties") is False:
-            yield f"{path}.{name}: unknown field; use one of {format_value(sorted(known))}"
+            yield f"{path}.{name}: unknown field; {_suggest_field(name, known)}"
+
+
+def _suggest_field(name: str, known: Mapping[str, Schema]) -> str:
+    plain = {re.sub(r"[-_]", "", each).lower(): each for each in known}
+    wanted = re.sub(r"[-_]", "", name[:100]).lower()
+    nearest = difflib.get_close_matches(wanted, plain, n=1)
+    names = f"use one of {format_value(sorted(known))}"
+    return f"did you mean `{plain[nearest[0]]}`? Otherwise {names}" if nearest else names
 
 
 def _bound_problems(schema: Schema, size: int, path: str, what: str) -> Iterator[str]:

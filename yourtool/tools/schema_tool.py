@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from yourtool.effects import Preview, Subject, ToolDefinition
 from yourtool.json_schema import resolve_schema
+from yourtool.tools.adjusted_arguments import AdjustedArguments
 from yourtool.tools.base import (
     MAX_PROBLEMS,
     ToolContext,
@@ -70,6 +71,10 @@ class SchemaTool:
         self._run = run
         self._schema = resolve_schema(definition.input_schema).schema
         self._size = _count_values(self._schema)
+
+    def adjust(self, arguments: dict[str, Any]) -> AdjustedArguments:
+        """Return the arguments unchanged: what a server accepts is not known."""
+        return AdjustedArguments(arguments)
 
     def parse(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Validate the model's arguments.

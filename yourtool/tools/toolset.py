@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from yourtool.effects import Preview, SideEffects, Subject, SubjectKind, ToolDefinition
 from yourtool.permissions.gate import CallSubjects
+from yourtool.tools.adjusted_arguments import AdjustedArguments
 from yourtool.tools.base import ToolContext, ToolOutput
 from yourtool.tools.workspace import Workspace
 
@@ -22,6 +23,13 @@ class Tool(Protocol):
 
     definition: ToolDefinition
     timeout_seconds: float
+
+    def adjust(self, arguments: dict[str, Any]) -> AdjustedArguments:
+        """Return the model's arguments in the form that `parse` accepts, if their meaning is clear.
+
+        Never raises; what is not clear is unchanged.
+        """
+        ...
 
     def parse(self, arguments: dict[str, Any]) -> Any:
         """Return the model's arguments in the form that the other methods take; can block.

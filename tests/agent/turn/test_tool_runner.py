@@ -51,6 +51,28 @@ async def test_unknown_tool_is_not_found_and_the_error_lists_the_tools(bench):
     assert "`read_file`" in failed.error_message
 
 
+@pytest.mark.parametrize("name", ["Bash", "SHELL", "run_terminal_cmd"])
+async def test_wrong_name_of_a_tool_is_answered_with_the_right_one_and_not_run(bench, name):
+    user = User(ALLOW)
+    between, [failed] = await outcome(bench, calls(name, command="touch ran"), confirm=user)
+    assert between == ["tool.failed"]
+    assert f"There is no tool `{name}`. Call `shell` with" in failed.error_message
+    assert user.asked == []
+    assert not (bench.workspace / "ran").exists()
+
+
+async def test_value_beyond_a_bound_is_reported_in_the_result(bench):
+    (bench.workspace / "a").write_text("one\ntwo\n")
+    line = calls("read_file", path="a", offset="2", limit=99_999)
+    session = await bench.session(Checked(Scripted([line, says("done")])))
+    await play(session.send("go"))
+    (result,) = (message for message in session.state.messages if message.role == "tool")
+    text, note = result.content[0].content
+    assert "two" in text.text and "one" not in text.text
+    assert note.text == "`limit` can be at most 2000, so 2000 was used."
+    await session.close()
+
+
 @pytest.mark.parametrize(
     ("able", "why"),
     [

@@ -51,6 +51,7 @@ from yourtool.permissions.gate import (
 )
 from yourtool.permissions.rules import Rule
 from yourtool.tools import expanded_targets
+from yourtool.tools.tool_names import find_tool_name
 from yourtool.tools.toolset import Tool, resolve_subjects
 
 _log = logging.getLogger(__name__)
@@ -213,7 +214,10 @@ async def _parse_and_preview(call: ToolCall, tool: Tool, turn: Turn) -> CallSubj
 
 def _parse(call: ToolCall, tool: Tool, turn: Turn) -> CallSubjects:
     """Set the arguments and the mask of a call, and return its subjects; runs in a thread."""
-    call.args = tool.parse(call.input)
+    adjusted = tool.adjust(call.input)
+    call.args = tool.parse(adjusted.values)
+    call.adjusted_input = adjusted.values
+    call.notes += tuple(note for note in adjusted.notes if note not in call.notes)
     subjects = resolve_subjects(tool, call.args, turn.env.workspace)
     call.mask = turn.env.mask()
     return subjects
@@ -238,7 +242,7 @@ async def _build_confirmation(
         tool_use_id=call.block.id,
         side_effects=call.tool.definition.side_effects,
         subject=subject,
-        input=call.input,
+        input=call.adjusted_input,
         describe_rule=partial(_describe_rule, call.tool.definition),
         is_edited=call.edited_input is not None,
         following=call.following,
@@ -265,9 +269,13 @@ def _describe_rule(tool: ToolDefinition, text: str) -> RuleDescription:
 
 def _find_tool(block: ToolUseBlock, turn: Turn) -> Tool:
     if (tool := turn.toolbox.get(block.name)) is None:
-        names = ", ".join(f"`{each.name}`" for each in turn.toolbox.definitions)
+        known = [each.name for each in turn.toolbox.definitions]
+        meant = find_tool_name(block.name, known)
+        advice = f" Call `{meant}` with its own arguments." if meant else ""
+        names = ", ".join(f"`{each}`" for each in known)
         raise ToolError(
-            f"There is no tool `{block.name}`. The tools are {names}.", ToolFailure.NOT_FOUND
+            f"There is no tool `{block.name}`.{advice} The tools are {names}.",
+            ToolFailure.NOT_FOUND,
         )
     return tool
 

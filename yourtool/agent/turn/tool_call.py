@@ -48,6 +48,8 @@ class ToolCall:
     """The number of later calls in the same reply."""
     edited_input: dict[str, Any] | None = None
     """The user's arguments, which replace the model's."""
+    adjusted_input: dict[str, Any] | None = None
+    """The arguments in the form of the tool's schema, after they were parsed."""
     answer: Decision | None = None
     """The user's last answer."""
     tool: Tool | None = None

@@ -1,0 +1,50 @@
+"""Names of other programs' tools, which models use from habit."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+_SEPARATORS = re.compile(r"[\s_.:/-]+")
+
+_SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    "read_file": (
+        "read", "view", "cat", "open", "open_file", "file_read", "view_file", "read_text_file",
+        "read_many_files", "get_file", "view_image",
+    ),
+    "write_file": ("write", "create", "create_file", "save_file", "file_write", "overwrite_file"),
+    "edit_file": (
+        "edit", "str_replace", "str_replace_editor", "str_replace_based_edit_tool", "multi_edit",
+        "search_replace", "replace", "replace_in_file", "patch", "patch_file", "update_file",
+        "apply_patch", "apply_diff", "insert", "text_editor", "modify_file",
+    ),
+    "apply_patch": (
+        "edit_file", "edit", "patch", "patch_file", "apply_diff", "str_replace", "multi_edit",
+    ),
+    "list_dir": ("ls", "list", "list_files", "list_directory", "dir", "tree"),
+    "glob": ("find", "find_files", "glob_files", "file_search", "search_files", "find_by_name"),
+    "grep": ("rg", "ripgrep", "search", "grep_search", "search_text", "codebase_search",
+             "grep_files", "search_file_content", "find_in_files"),
+    "shell": (
+        "bash", "sh", "run", "exec", "execute", "terminal", "command", "run_command", "run_shell",
+        "shell_command", "execute_command", "run_shell_command", "run_terminal_cmd", "local_shell",
+        "exec_command", "powershell", "run_in_terminal",
+    ),
+    "fetch_url": ("fetch", "web_fetch", "curl", "wget", "browse", "open_url", "http_get"),
+    "update_plan": ("todo", "todos", "todo_write", "plan", "write_todos", "update_todos"),
+}  # fmt: skip
+
+
+def find_tool_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the tool that a wrong name means, by its spelling or as a synonym; None if unknown."""
+    names = {_normalize(each): each for each in known}
+    wanted = _normalize(name)
+    for form in (wanted, wanted.removeprefix("functions"), wanted.removesuffix("tool")):
+        if form in names:
+            return names[form]
+        for key, synonyms in _SYNONYMS.items():
+            if _normalize(key) in names and form in map(_normalize, synonyms):
+                return names[_normalize(key)]
+    return None
+
+
+def _normalize(name: str) -> str:
+    return _SEPARATORS.sub("", name).lower()
