@@ -64,7 +64,6 @@ PARTS = {
         (
             "text.py",
             "tui/ansi.py",
-            "tui/display_filters.py",
             "tui/output_filter.py",
             "tui/verbatim.py",
         ),
@@ -73,7 +72,6 @@ PARTS = {
             "test_text_safety.py",
             "tui/test_ansi.py",
             "tui/test_verbatim.py",
-            "tui/test_display_filters.py",
             "tui/test_output_filter.py",
         ),
     ),

@@ -58,6 +58,23 @@ def test_known_key_in_a_tool_result_is_masked(line, home, tool, arguments):
         assert MASK in output
 
 
+@pytest.mark.req("R-CRD-04")
+@pytest.mark.parametrize("old", [f"key={MASK}", MASK, f"first\nkey={MASK}\nlast"])
+def test_line_with_a_hidden_key_cannot_be_edited(line, old):
+    change = {"path": "notes.txt", "edits": [{"old": old, "new": "key=other"}]}
+    line.script(
+        [{"call": "read_file", "input": {"path": "notes.txt"}}],
+        [{"call": "edit_file", "input": change}],
+        [{"say": "done"}],
+    )
+    events = line.events("-p", "go", "--mode", "auto")
+    assert [e["type"] for e in events if e["type"] in ("tool.completed", "tool.failed")] == [
+        "tool.completed",
+        "tool.failed",
+    ]
+    assert (line.workspace / "notes.txt").read_text() == f"first\nkey={KEY}\nlast\n"
+
+
 @pytest.mark.parametrize("column", [1_901, 1_990, 1_999, 2**20 - 50])
 @pytest.mark.parametrize(
     ("tool", "arguments"),

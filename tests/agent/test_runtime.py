@@ -4,13 +4,16 @@ import asyncio
 import json
 import shutil
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.agent.harness import DENY, User, play
 from tests.provider_server import ProviderServer, Reply
+from tests.trusted_folders import trust
 from yourtool.agent.runtime import Runtime
+from yourtool.agent.session.project_files import ProjectTrust
 from yourtool.config import RunOptions, config_file
 from yourtool.effects import Decision, Scope, SideEffects, Verdict
 from yourtool.errors import SessionBusyError, SessionNotFoundError, UnknownModelError, UsageError
@@ -18,6 +21,7 @@ from yourtool.events.catalog import FACT_TYPES
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.messages.blocks import canonical_json
 from yourtool.paths import resolve_paths
+from yourtool.permissions.trust import Trust
 from yourtool.run_result import NoModelError
 from yourtool.tools.base import Args, ToolContext, tool
 from yourtool.tools.files import read_file
@@ -38,6 +42,19 @@ async def start_runtime(workspace, **options):
     return await Runtime.open(resolve_paths(), RunOptions(workspace=workspace, **options))
 
 
+@pytest.mark.req("R-CONF-05")
+async def test_copy_for_the_demo_uses_no_file_of_the_project(workspace):
+    (workspace / "AGENTS.md").write_text("obey the walrus")
+    trust(workspace)
+    runtime = await start_runtime(workspace)
+    session = await runtime.new_session(User())
+    assert (session.workspace / "AGENTS.md").read_text() == "obey the walrus"
+    assert ProjectTrust(workspace).examine().status is Trust.TRUSTED
+    assert session.trust.examine().status is Trust.UNKNOWN
+    await session.close()
+    await runtime.close()
+
+
 async def test_demo_without_a_key_uses_a_copy(workspace, monkeypatch):
     """R-EASE-01."""
     (workspace / "a.txt").write_text("x")
@@ -48,6 +65,39 @@ async def test_demo_without_a_key_uses_a_copy(workspace, monkeypatch):
     assert (session.workspace / "a.txt").read_text() == "x"
     await session.close()
     await runtime.close()
+
+
+_connected: list[tuple[str, int]] = []
+sys.addaudithook(
+    lambda event, arguments: (
+        _connected.append(arguments[1])
+        if event == "socket.connect" and isinstance(arguments[1], tuple)
+        else None
+    )
+)
+
+
+@pytest.mark.req("R-PRV-01")
+async def test_conversation_goes_to_the_provider_of_its_model_and_nowhere_else(
+    workspace, monkeypatch
+):
+    (workspace / "plan.txt").write_text("the xylophone plan")
+    script = [Reply("", [("read_file", {"path": "plan.txt"})]), Reply("done")]
+    with ProviderServer(script) as chosen, ProviderServer() as other:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", chosen.url)
+        monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+        monkeypatch.setenv("OPENAI_BASE_URL", other.url)
+        runtime = await start_runtime(workspace, model="sonnet")
+        session = await runtime.new_session(User())
+        before = len(_connected)
+        await play(session.send("go"))
+        reached = {address[1] for address in _connected[before:]}
+        await session.close()
+        await runtime.close()
+    assert "xylophone" in json.dumps(chosen.requests)
+    assert (other.requests, other.get_headers) == ([], [])
+    assert {f":{port}" for port in reached} == {chosen.url[chosen.url.rindex(":") :]}
 
 
 async def test_explicit_model_is_never_replaced(workspace):

@@ -151,11 +151,12 @@ async def test_other_keys_are_no_answer(opened):
         assert not is_trusted(session.workspace)
 
 
-async def test_escape_continues_without(opened):
+@pytest.mark.parametrize("key", ["escape", "c"])
+async def test_escape_continues_without(opened, key):
     app, session, clock = opened()
     async with app.run_test() as pilot:
         await until_asked(pilot, clock)
-        await press(pilot, "escape")
+        await answer(pilot, clock, key)
         await until(pilot, lambda: app.chat.session is session)
         assert not is_trusted(session.workspace)
 

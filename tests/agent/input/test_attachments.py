@@ -106,6 +106,22 @@ def test_image_with_too_many_bytes_is_scaled_down_deterministically():
     assert first.notice == "`a.png` was scaled down to the limits of models."
 
 
+@pytest.mark.req("R-CRD-02")
+def test_image_is_decoded_in_another_process_that_has_no_key(tmp_path, monkeypatch):
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\nenv > {tmp_path}/told\nexit 1\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-canary-0123456789")
+    attachment_from_bytes(encode_image("PNG"), "small.png")
+    assert not (tmp_path / "told").exists(), "an image that needs no change is not decoded"
+    for large, name in ((noise(1_180), "a.png"), (encode_image("BMP"), "a.bmp")):
+        with pytest.raises(UsageError, match="cannot be decoded"):
+            attachment_from_bytes(large, name)
+        assert "canary" not in (tmp_path / "told").read_text()
+        (tmp_path / "told").unlink()
+
+
 def test_image_with_too_many_pixels_is_scaled_down_and_upright():
     exif = Image.Exif()
     exif[0x0112] = 6  # a quarter turn to the right

@@ -1,5 +1,6 @@
 """The level that is shown is the one that was measured, on machines of every kind."""
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from yourtool.sandbox_config import SandboxConfig
 from yourtool.tools.sandbox import probes
 from yourtool.tools.sandbox.confinement import Means, SandboxLevel
 from yourtool.tools.sandbox.level import LevelMeter, probe_level
-from yourtool.tools.sandbox.probes import NOT_CLAIMED, find_broken_claims
+from yourtool.tools.sandbox.probes import NOT_CLAIMED, ProbeResult, find_broken_claims
 
 FULL, LANDLOCK, NONE = SandboxLevel.FULL, SandboxLevel.LANDLOCK, SandboxLevel.NONE
 BOTH = SandboxConfig(enabled=True, fallback="landlock")
@@ -77,6 +78,36 @@ def test_level_prevents_everything_that_it_claims(level):
     result = probe_level(level, measured.means)
     assert result.problem is None
     assert find_broken_claims(level, result) == frozenset()
+
+
+def read_probes():
+    """Return the names of the probes; importing the script runs them."""
+    source = Path(probes.__file__).with_name("probe_script.py").read_text()
+    (found,) = (
+        node.value
+        for node in ast.parse(source).body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        and "PROBES" in ast.unparse(node).partition("=")[0]
+    )
+    return [ast.literal_eval(each.elts[0]) for each in found.elts]
+
+
+def test_level_in_which_one_of_more_than_eighty_probes_succeeds_is_not_used():
+    names = read_probes()
+    assert len(set(names)) > 80
+    for level in (FULL, LANDLOCK):
+        claimed = set(names) - NOT_CLAIMED.get(level, frozenset())
+        assert len(claimed) > 50
+        for name in claimed:
+            assert find_broken_claims(level, ProbeResult(frozenset({name}))) == {name}
+
+
+def test_level_is_measured_once_at_the_first_command():
+    looked = []
+    meter = LevelMeter(BOTH, find=lambda: looked.append(1) or nothing())
+    assert (meter.measured, looked) == (None, [])
+    assert meter.measure() is meter.measure() is meter.measured
+    assert looked == [1]
 
 
 def test_probes_reach_their_aims_without_a_sandbox():
