@@ -101,6 +101,8 @@ def find_types_and_docs(tree: ast.Module) -> Iterator[ast.AST]:
                 yield returns
             case ast.AsyncFunctionDef(returns=ast.expr() as returns):
                 yield returns
+            case ast.ClassDef(keywords=keywords):
+                yield from keywords  # such as `frozen=True`
             case ast.Call(func=ast.Name(id="TypeVar" | "Literal" | "cast")):
                 yield node
             case ast.If(test=ast.Name(id="TYPE_CHECKING")):

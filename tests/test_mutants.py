@@ -41,7 +41,8 @@ def test_small_changes_are_made_one_at_a_time(source, mutants):
     "source",
     ["'words of a message'",
      "def f(a: 'b') -> 'c':\n    'doc'\n    return None", "a: 'b'", "f'x{a}'",
-     "if TYPE_CHECKING:\n    import a", "def f():\n    return ()"],
+     "if TYPE_CHECKING:\n    import a", "def f():\n    return ()",
+     "class A(B, frozen=True):\n    pass"],
 )  # fmt: skip
 def test_types_messages_and_documentation_are_not_changed(source):
     assert changed(source) == []

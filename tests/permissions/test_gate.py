@@ -2,9 +2,18 @@ import os
 
 import pytest
 
-from yourtool.config import Mode
-from yourtool.effects import Subject
-from yourtool.permissions.gate import CallSubjects, Gate
+from yourtool.config import Mode, RunOptions
+from yourtool.effects import SideEffects, Subject
+from yourtool.errors import UsageError
+from yourtool.permissions.gate import (
+    CallSubjects,
+    Gate,
+    JudgedCall,
+    Policy,
+    judge,
+    open_gate,
+    parse_rules,
+)
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import EVERY_TOOL, Rule, RuleSet, RuleSource
 from yourtool.tools.shell import shell
@@ -16,7 +25,7 @@ def root(tmp_path, monkeypatch):
     for name in ("work/src", "bin"):
         (root / name).mkdir(parents=True)
     (root / "bin").chmod(0o755)
-    for name in ("make", "ls", "cat", "timeout"):
+    for name in ("make", "ls", "cat", "timeout", "grep", "rg", "diff", "git"):
         (root / "bin" / name).write_text("#!/bin/sh\n")
         (root / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{root}/bin")
@@ -37,6 +46,19 @@ def decide(root, line, *allow, mode=Mode.ASK, is_trusted=True):
 def test_reading_command_is_free_in_a_trusted_workspace(root, mode, line):
     assert decide(root, line, mode=mode).verdict == "allow"
     assert decide(root, line, mode=mode, is_trusted=False).verdict != "allow"
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["grep -rn x .", "rg x", "rg -n x src", "diff -r src lib", "git grep x", "cd src && rg x"],
+)
+@pytest.mark.req("R-CONF-04", "T13")
+def test_search_of_a_tree_is_free_only_if_no_credential_file_is_in_it(root, line):
+    (root / "work/lib").mkdir()
+    assert decide(root, line).verdict == "allow"
+    (root / "work/src/.env").write_text("TOKEN=x\n")
+    assert decide(root, line).verdict == "ask"
+    assert decide(root, line, mode=Mode.PLAN).verdict == "deny"
 
 
 @pytest.mark.parametrize(
@@ -120,6 +142,121 @@ def test_rule_that_is_granted_for_always_replaces_that_of_the_session(root):
     gate.grant(["shell(make test)"], always=True)
     assert gate.policy.rules.allow == (Rule("shell", "make test", RuleSource.USER),)
     assert grants.load().rules.allow == gate.policy.rules.allow
+
+
+KINDS = {"shell": "command", "edit_file": "path"}
+
+
+@pytest.mark.req("R-CONF-04")
+def test_rules_of_the_command_line_join_the_stored_ones(root):
+    file = root / "permissions.toml"
+    file.write_text("deny = ['shell(rm*)']\nallow = ['shell(']\n")
+    grants = Grants(file, root / "work", KINDS)
+    options = RunOptions(
+        workspace=root, allow=("shell(make*)",), deny=("edit_file",), mode=Mode.AUTO
+    )
+    gate, problems = open_gate(options, Mode.ASK, grants, is_trusted=True)
+    given = RuleSource.OPTION
+    assert gate.policy.rules == RuleSet(
+        allow=(Rule("shell", "make*", given),),
+        deny=(Rule("edit_file", None, given), Rule("shell", "rm*")),
+    )
+    assert (gate.mode, gate.is_trusted, len(problems)) == (Mode.AUTO, True, 1)
+    assert gate.policy.workspace == str(root / "work")
+    assert (
+        open_gate(RunOptions(workspace=root), Mode.PLAN, grants, is_trusted=False)[0].mode
+        is Mode.PLAN
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "shel(ls)",
+            "`--deny`: `shel(ls)` has no effect: there is no tool `shel`; did you mean `sh",
+        ),
+        ("x", "`--deny`: `x` has no effect: there is no tool `x`; the tools are shell, edit_file"),
+        ("shell(a; b)", "`shell(a; b)` can never match"),
+    ],
+)
+def test_rule_of_the_command_line_that_cannot_apply_is_an_error(text, problem):
+    assert parse_rules("--deny", ["shell"], KINDS) == (Rule("shell", None, RuleSource.OPTION),)
+    with pytest.raises(UsageError) as caught:
+        parse_rules("--deny", [text], KINDS)
+    assert str(caught.value).startswith(problem)
+
+
+def test_policy_has_another_digest_whenever_it_decides_differently(root):
+    policies = [
+        Policy(Mode.ASK, RuleSet()),
+        Policy(Mode.AUTO, RuleSet()),
+        Policy(Mode.ASK, RuleSet(), "/w"),
+        Policy(Mode.ASK, RuleSet(), is_trusted=True),
+        Policy(Mode.ASK, RuleSet(allow=(Rule("shell"),))),
+        Policy(Mode.ASK, RuleSet(deny=(Rule("shell"),))),
+    ]
+    assert len({each.get_digest() for each in policies}) == len(policies)
+    assert Policy(Mode.ASK, RuleSet()).get_digest() == policies[0].get_digest()
+
+
+def call(effects, *subjects, credentials=(), **facts):
+    items = tuple(Subject(kind, text, "/w") for kind, text in subjects)
+    return JudgedCall("edit_file", effects, CallSubjects(items, credentials), **facts)
+
+
+@pytest.mark.parametrize(
+    ("effects", "mode", "verdict"),
+    [
+        (SideEffects.READ, Mode.PLAN, "allow"), (SideEffects.READ, Mode.ASK, "allow"),
+        (SideEffects.WRITE, Mode.PLAN, "deny"), (SideEffects.WRITE, Mode.ASK, "ask"),
+        (SideEffects.WRITE, Mode.ACCEPT_EDITS, "allow"), (SideEffects.WRITE, Mode.AUTO, "allow"),
+        (SideEffects.EXECUTE, Mode.ACCEPT_EDITS, "ask"), (SideEffects.EXECUTE, Mode.AUTO, "allow"),
+        (SideEffects.NETWORK, Mode.PLAN, "deny"), (SideEffects.NETWORK, Mode.ACCEPT_EDITS, "ask"),
+    ],
+)  # fmt: skip
+@pytest.mark.req("R-CONF-09")
+def test_mode_decides_where_no_rule_does(effects, mode, verdict):
+    assert judge(Policy(mode, RuleSet()), call(effects, ("path", "a"))).verdict == verdict
+
+
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.AUTO])
+@pytest.mark.req("R-TOOL-07", "T29")
+def test_what_every_mode_asks_about_is_asked_about_despite_a_rule(mode):
+    policy = Policy(mode, RuleSet(allow=(Rule("edit_file"),)), is_trusted=True)
+    path = ("path", "a")
+    assert judge(policy, call(SideEffects.WRITE, path)).verdict == "allow"
+    for fact in ("is_protected", "loses_work"):
+        asked = judge(policy, call(SideEffects.WRITE, path, **{fact: True}))
+        assert (asked.verdict, asked.proposed_rules) == ("ask", ())
+    secret = judge(
+        Policy(mode, RuleSet()), call(SideEffects.READ, path, credentials=(".env", "b.pem"))
+    )
+    assert secret.reason == (
+        "`.env`, `b.pem` may contain credentials; approval is required unless a rule allows it"
+    )
+    assert judge(policy, call(SideEffects.READ, path, credentials=(".env",))).verdict == "allow"
+
+
+def test_contained_call_runs_unless_it_is_about_credentials_or_denied():
+    path, ask = ("path", "a"), Policy(Mode.ASK, RuleSet())
+    contained = call(SideEffects.EXECUTE, path, is_contained=True)
+    assert judge(ask, contained).verdict == "allow"
+    assert judge(Policy(Mode.ASK, RuleSet(deny=(Rule("edit_file"),))), contained).verdict == "deny"
+    secret = call(SideEffects.EXECUTE, path, is_contained=True, credentials=(".env",))
+    assert judge(ask, secret).verdict == "ask"
+
+
+def test_call_about_several_places_is_allowed_only_if_rules_cover_each():
+    both = call(SideEffects.WRITE, ("path", "a"), ("path", "b"))
+    one = RuleSet(allow=(Rule("edit_file", "a"),))
+    asked = judge(Policy(Mode.ASK, one), both)
+    assert (asked.verdict, asked.proposed_rules) == ("ask", ())
+    assert asked.no_rule_reason == "it is about several places at once, and a rule names one"
+    every = RuleSet(allow=(Rule("edit_file", "a"), Rule("edit_file", "b")))
+    assert judge(Policy(Mode.ASK, every), both).verdict == "allow"
+    denied = judge(Policy(Mode.ASK, RuleSet(deny=(Rule("edit_file", "b"),))), both)
+    assert (denied.verdict, denied.rules) == ("deny", (Rule("edit_file", "b"),))
 
 
 @pytest.mark.req("R-CONF-04")

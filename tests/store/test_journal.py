@@ -196,3 +196,9 @@ def test_lines_are_followed_to_the_creation_of_the_file_and_no_further():
     old, new = change(1, 2, (1, 1, 1, 1)), change(None, 2, (1, 0, 1, 1))
     assert changes_of_lines((old, new), 1, 1) == (new,)
     assert changes_of_lines((), 1, 1) == ()
+
+
+def test_lines_are_not_followed_past_a_change_that_the_next_one_did_not_start_from():
+    first, between, last = change(0, 2, (1, 1, 1, 1)), change(2, 1), change(2, 3, (1, 1, 1, 1))
+    assert changes_of_lines([first, between, last], 1, 1) == (last,)
+    assert changes_of_lines([first, last], 1, 1) == (last, first)

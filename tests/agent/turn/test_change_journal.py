@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.agent.harness import Bench, play
+from yourtool.agent.turn import change_journal
 from yourtool.agent.turn.change_journal import CallJournal
 from yourtool.config import Mode
 from yourtool.events.files import FilesChanged
@@ -194,3 +195,14 @@ async def test_content_up_to_the_limit_is_stored(journal, tmp_path):
     assert fact.changes[0].hunks == ()
     sizes = sorted(each.stat().st_size for each in (tmp_path / "files").iterdir())
     assert sizes == [2, MAX_STORED_BYTES]
+
+
+async def test_content_over_the_limit_is_not_stored_at_all(bench, monkeypatch):
+    monkeypatch.setattr(change_journal, "MAX_STORED_BYTES", 3)
+    (bench.workspace / "a").write_text("12")
+    _, events = await run(bench, calls("write_file", path="a", content="1234"))
+    [changed] = get_changes(events)
+    assert (changed.before.stored, changed.after.stored) == (True, False)
+    stored = [each.read_bytes() for each in (bench.root / "blobs/files").rglob("*")]
+    assert b"1234" not in stored
+    assert b"12" in stored

@@ -11,7 +11,7 @@ LARGE = FileImage("file", digest="2", mode=0o644, size=2**30)
 
 
 def notices(after, names, omitted=0):
-    """Return what the transcript says about changes by a call."""
+    """Return the notices of the transcript about changes by a call."""
     changes = tuple(RecordedChange(path=each, before=STORED, after=after) for each in names)
     story = Timeline()
     story.apply(FilesChanged(tool_use_id="call", changes=changes, omitted=omitted))
