@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 from tests.doubling import ratio
 from tests.security.corpora import payload_cases
 from tests.security.payloads import PAIR, PAYLOADS
-from yourtool.text import escape, escape_line, printable, storable
+from yourtool.text import (
+    MAX_JSON_DEPTH,
+    count_hidden_characters,
+    escape,
+    escape_line,
+    printable,
+    storable,
+    storable_json,
+)
 
 HIDDEN = (
     *(range(0x180B, 0x1810), range(0x200B, 0x2010), range(0x2028, 0x202F), range(0x2060, 0x2070)),
@@ -188,3 +196,87 @@ def test_texts_that_look_the_same_differ_in_an_approval():
 def test_ascii_text_is_not_searched_for_surrogates():
     text = "a line of the output of a command\n" * 250_000
     assert ratio(lambda: text.count("#"), lambda: storable(text), limit=3) <= 3
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        # katakana that look like Han characters, alone and beside others
+        ("カメラ", "カメラ"), ("ハー", r"\u{30cf}\u{30fc}"), ("一カメラ", r"\u{4e00}カメラ"),
+        ("カメラ一", r"カメラ\u{4e00}"),
+        ("日カメラ力", r"日カメラ\u{529b}"), ("漢カ", r"漢\u{30ab}"),
+        ("イカ二", r"\u{30a4}\u{30ab}二"), ("aニ", r"a\u{30cb}"), ("中一国", "中一国"),
+        # scripts that are used together
+        ("ㄅ中", "ㄅ中"), ("한글中", "한글中"), ("a한", "a한"),
+        ("aひ中", "aひ中"),
+        # alphabets that are not
+        ("кoт", r"\u{43a}o\u{442}"),
+        ("αж", r"\u{3b1}\u{436}"), ("ελ", "ελ"), ("αβ", r"\u{3b1}\u{3b2}"),
+        ("Æther", "Æther"), ("Æ", r"\u{c6}"), ("кот1", "кот1"), ("1\u0660", r"1\u{660}"),
+        # marks: those of a script's letters, at most two, and never one twice
+        ("कि", "कि"), ("कि\u093f", r"कि\u{93f}"), ("कं\u0902", r"कं\u{902}"),
+        ("ก\u0e34\u0e48\u0e4c\u0e47", "ก\u0e34\u0e48\u0e4c" + r"\u{e47}"),
+        ("ก\u0e4d", r"ก\u{e4d}"),
+        ("अ\u093e", r"अ\u{93e}"), ("か\u3099", r"か\u{3099}"), ("д\u0301", r"д\u{301}"),
+        ("\u093f", r"\u{93f}"), ("a\u093f", r"a\u{93f}"), ("क\u0e34", r"क\u{e34}"),
+        ("сор\u0301", r"\u{441}\u{43e}\u{440}\u{301}"), ("क\ufe0f", r"क\u{fe0f}"),
+    ],
+)  # fmt: skip
+@pytest.mark.req("T21")
+def test_letter_is_escaped_where_it_can_be_mistaken_for_another(text, shown):
+    assert escape(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [(0x2400, 0x2426), (0x2500, 0x259F), (0x1100, 0x11FF), (0xA960, 0xA97C), (0xD7B0, 0xD7FB),
+     (0x1F1E6, 0x1F1FF), (0x1F3FB, 0x1F3FF), (0xFE00, 0xFE0F), (0xE0000, 0xE0FFF)],
+)  # fmt: skip
+def test_characters_that_are_drawn_like_others_or_change_them_are_escaped(first, last):
+    for code in (first, last):
+        assert escape(chr(code)) == f"\\u{{{code:x}}}"
+    assert escape("─" + "═") == r"\u{2500}\u{2550}"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "hidden"),
+    [
+        ("a\rb\r\n", "a␍b␍\n", 0), ("\x1b\x7f\x80\x9f", "␛␡\\x80\\x9f", 4),
+        ("\ud800", "\ufffd", 1),
+        ("👨\u200d👩", "👨\u200d👩", 0), ("क\u200dष", "क\u200dष", 0),
+        ("a\u200db", "a\\u{200d}b", 1),
+        ("\u200dक", "\\u{200d}क", 1), ("क\u200d", "क\\u{200d}", 1),
+        ("1\ufe0f\u20e3", "1\ufe0f\u20e3", 0),
+        ("❤\ufe0f", "❤\ufe0f", 0), ("a\ufe0f", "a\\u{fe0f}", 1), ("\ufe0f", "\\u{fe0f}", 1),
+        ("❤\ufe0f\u200d🔥", "❤\ufe0f\u200d🔥", 0), ("\u202e\u2066", "\\u{202e}\\u{2066}", 2),
+    ],
+)  # fmt: skip
+def test_joiners_stay_where_they_change_a_form_and_all_else_that_hides_is_counted(
+    text, shown, hidden
+):
+    assert printable(text) == shown
+    assert count_hidden_characters(text) == hidden
+
+
+def test_json_is_storable_up_to_the_greatest_depth():
+    value = "a\ud800\0"
+    for _ in range(MAX_JSON_DEPTH):
+        value = {"b\ud800": [value]} if isinstance(value, str) else [value]
+    with pytest.raises(ValueError, match="nested too deeply"):
+        storable_json(value)
+    found = storable_json({"b\ud800": ("a\ud800\0", 1, None)})
+    assert found == {"b\ufffd": ["a\ufffd\0", 1, None]}
+    deepest = "x"
+    for _ in range(MAX_JSON_DEPTH):
+        deepest = [deepest]
+    assert storable_json(deepest) == deepest
+    with pytest.raises(ValueError, match="nested too deeply"):
+        storable_json({"x": deepest})
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("a  ", r"a\u{20}\u{20}"), ("a\nb ", r"a\u{a}b\u{20}"), (" a", " a"), ("", "")],
+)
+def test_line_feeds_and_final_spaces_of_a_line_are_escaped(text, shown):
+    assert escape_line(text) == shown

@@ -1,10 +1,32 @@
 import asyncio
+import shlex
 
 import pytest
 
 from yourtool.permissions.shell.denials import Denial, find_denial
 from yourtool.permissions.shell.specs import parse_spec
 from yourtool.permissions.shell.syntax import MAX_LENGTH
+
+WRAPPERS = """
+alias ash at bash batch builtin busybox choom chroot chrt command coproc dash dbus-run-session
+doas docker env eval exec fakeroot find firejail fish flock ionice kubectl ksh linux32 linux64
+ltrace mksh nice nohup nsenter numactl parallel perf pkexec podman prlimit rbash rlwrap runuser
+script setarch setpriv setsid sg sh ssh ssh-agent stdbuf strace su sudo systemd-run taskset time
+timeout toybox trap unbuffer unshare valgrind watch x86_64 xargs xvfb-run zsh
+"""
+INTERPRETERS = """
+Rscript awk bun deno ed emacs ex expect gawk gdb julia lua lua5.4 luajit make mawk nawk node
+nodejs osascript perl perl5.36 php php8.2 pwsh pypy3 python python3 python3.11 ruby ruby3.1 sed
+tclsh tclsh8.6 vi vim
+"""
+EVALUATORS = """
+[[ compgen complete declare enable export hash let local mapfile printf read readarray readonly
+set test typeset unset
+"""
+HOSTS = """
+bunx git make npm npx pipx pnpm rsync split tar uvx yarn
+"""
+"""Programs that run others, have code in arguments, may evaluate them, or have lines in options."""
 
 
 def denial(line, *specs):
@@ -94,6 +116,72 @@ def test_expanded_word_in_the_place_of_a_denied_one_is_unclear(line):
 )  # fmt: skip
 def test_line_without_a_denied_command_is_not_denied(line):
     assert denial(line) is Denial.NONE
+
+
+@pytest.mark.parametrize("program", WRAPPERS.split())
+@pytest.mark.req("R-CONF-04", "T5")
+def test_denied_command_is_found_behind_every_program_that_runs_another(program):
+    for name in (program, f"/usr/bin/{program}"):
+        assert denial(f"{name} -x y rm a") is Denial.DENIED
+        assert denial(f"{name} -x 'rm a'") is Denial.DENIED
+        assert denial(f"{name} -x cp a") is Denial.NONE or program == "xargs"
+
+
+@pytest.mark.parametrize("program", INTERPRETERS.split())
+@pytest.mark.req("R-CONF-04", "T5")
+def test_code_for_an_interpreter_that_names_a_denied_command_is_unclear(program):
+    for name in (program, f"/usr/bin/{program}"):
+        assert denial(f"{name} -e 'system(\"rm a\")'") is Denial.UNCLEAR
+        assert denial(f'{name} -e "$code"') is Denial.UNCLEAR
+        assert denial(f"{name} -e 'system(\"cp a\")'") is Denial.NONE
+        assert denial(f"{name} <<< 'rm a'") is Denial.UNCLEAR
+
+
+@pytest.mark.parametrize("program", EVALUATORS.split())
+def test_argument_that_a_builtin_may_evaluate_and_that_names_a_denied_command_is_unclear(program):
+    end = " ]]" if program == "[[" else ""
+    assert denial(f"{program} -v 'a[$(rm x)]'{end}") is not Denial.NONE
+    assert denial(f"{program} -v 'a[b]'{end}") is Denial.NONE
+
+
+@pytest.mark.parametrize("program", HOSTS.split())
+def test_option_that_holds_a_line_with_a_denied_command_is_unclear(program):
+    assert denial(f"{program} --run 'rm x' a") is Denial.UNCLEAR
+    assert denial(f"{program} --run=rm a") is Denial.UNCLEAR
+    assert denial(f"{program} rmx 'cp x' a") is Denial.NONE
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("bash", Denial.UNCLEAR), ("bash -x", Denial.UNCLEAR), ("bash run.sh", Denial.NONE),
+        ("env bash -i", Denial.UNCLEAR), ("sudo sh sh", Denial.UNCLEAR), ("env run", Denial.NONE),
+        ("source /dev/stdin", Denial.UNCLEAR), (". /proc/self/fd/0", Denial.UNCLEAR),
+        ("source run.sh", Denial.NONE), ('. "$x"', Denial.UNCLEAR), ("sh $x", Denial.UNCLEAR),
+        ("env -S 'a b rm'", Denial.UNCLEAR), ("env -iS 'a\\_rm'", Denial.UNCLEAR),
+        ("env --s='x rm'", Denial.DENIED), ("env -S 'a b'", Denial.NONE),
+        ("xargs env", Denial.UNCLEAR), ("xargs -n1 bash -c ls", Denial.UNCLEAR),
+        ("xargs cp", Denial.NONE), ("alias q=rm", Denial.DENIED), ("alias q=", Denial.NONE),
+        ("eval r m x", Denial.NONE), ("eval rm '-r x'", Denial.DENIED), ("$x", Denial.UNCLEAR),
+        ("", Denial.NONE), ("# rm x", Denial.NONE), ("a=rm", Denial.NONE), ("rm", Denial.DENIED),
+        ("ls 'unclosed", Denial.UNCLEAR),
+    ],
+)  # fmt: skip
+def test_what_a_shell_would_read_decides(line, expected):
+    assert denial(line) is expected
+
+
+def test_line_in_too_many_lines_is_unclear():
+    assert denial("eval " * 5 + "rm a") is Denial.DENIED
+    line = "cp a"
+    for _ in range(4):
+        line = f"eval {shlex.quote(line)}"
+    assert denial(line) is Denial.NONE
+    for _ in range(5):
+        line = f"eval {shlex.quote(line)}"
+        if len(line) > MAX_LENGTH:
+            break
+    assert denial(line) is Denial.UNCLEAR
 
 
 @pytest.mark.parametrize("line", ["git log push", "git commit -m push", "git stash push"])

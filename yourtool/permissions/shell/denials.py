@@ -20,10 +20,12 @@ _MAX_DEPTH = 8
 SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "zsh"})
 _INTERPRETERS = frozenset(
     {
-        "awk", "bun", "deno", "ed", "emacs", "ex", "gawk", "gdb", "lua", "make", "mawk", "nawk",
-        "node", "perl", "php", "python", "python3", "ruby", "sed", "tclsh", "vi", "vim",
+        "Rscript", "awk", "bun", "deno", "ed", "emacs", "ex", "expect", "gawk", "gdb", "julia",
+        "lua", "luajit", "make", "mawk", "nawk", "node", "nodejs", "osascript", "perl", "php",
+        "pwsh", "pypy", "python", "ruby", "sed", "tclsh", "vi", "vim",
     }
 )  # fmt: skip
+"""Programs that can contain code in their arguments; without a version, as in `python3.11`."""
 WRAPPERS = SHELLS | {
     "alias", "at", "batch", "builtin", "busybox", "choom", "chroot", "chrt", "command", "coproc",
     "dbus-run-session", "doas", "docker", "env", "eval", "exec", "fakeroot", "find", "firejail",
@@ -99,7 +101,7 @@ class _Check:
             outcomes.append(self._code(words, depth))
         if name in SHELLS:
             outcomes += [self.line(text, depth + 1) for text in command.inputs]
-        if name in _INTERPRETERS:
+        if name.rstrip("0123456789.-") in _INTERPRETERS:
             outcomes.append(self._mention((*words[1:], *command.inputs)))
         return max(outcomes)
 
