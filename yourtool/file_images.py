@@ -1,5 +1,6 @@
 """What a file is at one moment, and which lines two versions of it differ in."""
 
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Literal, TypeAlias
 
@@ -10,6 +11,7 @@ _MAX_COMPARED_LINES = 4_000
 """Lines between the common start and end; beyond, all of them are one hunk."""
 _MAX_HUNKS = 100
 """Later hunks are joined into one."""
+_CONTEXT_LINES = 3
 
 FileKind: TypeAlias = Literal["absent", "file", "link", "other"]
 
@@ -146,3 +148,51 @@ def _join(first: Hunk, last: Hunk) -> Hunk:
         first.new_start,
         last.new_start + last.new_count - first.new_start,
     )
+
+
+def format_diff(names: tuple[str, str], before: bytes, after: bytes, hunks: Sequence[Hunk]) -> str:
+    """Return a unified diff of a text file from its hunks, which `find_hunks` returned.
+
+    The ends of lines are not compared.
+    """
+    old, new = _decode_lines(before), _decode_lines(after)
+    lines = [f"--- {names[0]}", f"+++ {names[1]}"]
+    for group in _group_hunks(hunks):
+        first, last = group[0], group[-1]
+        start = max(1, first.old_start - _CONTEXT_LINES)
+        end = min(len(old), last.old_start + last.old_count - 1 + _CONTEXT_LINES)
+        shift = first.new_start - first.old_start
+        new_end = last.new_start + last.new_count + end - last.old_start - last.old_count
+        lines.append(f"@@ -{_format_range(start, end)} +{_format_range(start + shift, new_end)} @@")
+        for hunk in group:
+            lines += (f" {line}" for line in old[start - 1 : hunk.old_start - 1])
+            start = hunk.old_start + hunk.old_count
+            lines += (f"-{line}" for line in old[hunk.old_start - 1 : start - 1])
+            added = new[hunk.new_start - 1 : hunk.new_start - 1 + hunk.new_count]
+            lines += (f"+{line}" for line in added)
+        lines += (f" {line}" for line in old[start - 1 : end])
+    return "\n".join(lines)
+
+
+def _group_hunks(hunks: Sequence[Hunk]) -> Iterator[Sequence[Hunk]]:
+    """Yield the hunks whose context lines touch."""
+    group = list[Hunk]()
+    for hunk in hunks:
+        if group:
+            last = group[-1]
+            if hunk.old_start - last.old_start - last.old_count > 2 * _CONTEXT_LINES:
+                yield group
+                group = []
+        group.append(hunk)
+    if group:
+        yield group
+
+
+def _decode_lines(content: bytes) -> list[str]:
+    return [line.decode("utf-8", "replace") for line in content.splitlines()]
+
+
+def _format_range(start: int, end: int) -> str:
+    """Return the lines `start` to `end`; an empty range names the line before."""
+    count = end - start + 1
+    return f"{start if count else start - 1},{count}"

@@ -4,7 +4,7 @@ import pytest
 from textual.app import App
 
 from tests.tui.pilot_helpers import press, screen_text, settle, until
-from yourtool.agent.commands.base import FileChange
+from yourtool.agent.commands.base import CallChanges, FileChange
 from yourtool.tui.highlight import get_highlighter
 from yourtool.tui.screens.changes import ChangesScreen
 from yourtool.tui.widgets.styled_text import StyledText
@@ -18,20 +18,23 @@ LARGE = (
 
 
 @pytest.mark.parametrize("size", [(40, 12), (160, 40)])
-async def test_changes_have_their_path_and_counts_above_the_diff(size):
-    changes = (FileChange("src/x.py", EDIT), FileChange("a\n\u202e", EDIT))
+async def test_changes_are_below_their_call_with_path_counts_and_notes(size):
+    calls = (
+        CallChanges("$ make \u202e\nx", (FileChange("out.bin", note="created; not text"),)),
+        CallChanges("edit_file", (FileChange("src/x.py", EDIT), FileChange("a\n\u202e", EDIT))),
+    )
     app = App[None]()
     async with app.run_test(size=size) as pilot:
-        await app.push_screen(ChangesScreen("2 changes", changes, get_highlighter))
+        await app.push_screen(ChangesScreen("3 changes of 3 files", calls, get_highlighter))
         await settle(pilot)
         text = screen_text(app)
-        assert "2 changes" in text and "src/x.py  +2 −1" in text
+        assert "3 changes of 3 files" in text
+        assert text.index("$ make \\u{202e} x") < text.index("out.bin") < text.index("created; not")
+        assert text.index("created; not") < text.index("edit_file") < text.index("src/x.py  +2 −1")
         is_side_by_side = any("a = 1" in row and "a = 2" in row for row in text.splitlines())
         assert is_side_by_side is (size[0] == 160)
         await press(pilot, "end")
-        await until(pilot, lambda: screen_text(app).count("b = 3") > 1 or size[0] == 40)
-        await settle(pilot)
-        assert "a \\u{202e}  +2 −1" in screen_text(app)
+        await until(pilot, lambda: "a \\u{202e}  +2 −1" in screen_text(app))
         await press(pilot, "escape")
         assert not isinstance(app.screen, ChangesScreen)
 
@@ -39,8 +42,9 @@ async def test_changes_have_their_path_and_counts_above_the_diff(size):
 @pytest.mark.remaining
 async def test_change_of_ten_thousand_lines_does_not_block_the_loop():
     app = App[None]()
+    calls = (CallChanges("edit_file", (FileChange("y.py", LARGE),)),)
     async with app.run_test(size=(200, 50)) as pilot:
-        screen = ChangesScreen("1 change", (FileChange("y.py", LARGE),), get_highlighter)
+        screen = ChangesScreen("1 change of 1 file", calls, get_highlighter)
         await app.push_screen(screen)
         await settle(pilot)
         await press(pilot, "pagedown", "pagedown", "end", "home")

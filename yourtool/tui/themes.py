@@ -64,6 +64,7 @@ DEFAULT_STYLES: Mapping[str, str] = {
     "diff.removed.word": "bold foreground on removed_word_background",
     "diff.hunk": "muted",
     "diff.file": "bold",
+    "diff.call": "bold accent",
     "diff.number": "muted",
     "syntax.keyword": "keyword",
     "syntax.string": "string",

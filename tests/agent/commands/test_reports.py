@@ -1,18 +1,13 @@
-"""The reports of `/cost`, `/context` and `/diff`."""
+"""The reports of `/cost` and `/context`."""
 
 from decimal import Decimal
 
 import pytest
 
-from tests.agent.harness import ALLOW, Checked, User, play
 from tests.tui.fakes import GPT, SONNET, full_reply, turn_start
-from yourtool.agent.commands.base import ShowChanges
-from yourtool.agent.commands.reports import context_report, cost_report, show_changes
+from yourtool.agent.commands.reports import context_report, cost_report
 from yourtool.amounts import Spending
-from yourtool.events.deltas import Notice
 from yourtool.messages.usage import UsageExtra
-from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.tools.edit import edit_file, write_file
 
 
 @pytest.mark.req("R-CST-02")
@@ -85,24 +80,3 @@ def test_context_lists_each_part_and_the_free_space():
     assert rows["tools"] == "50,000 tokens, 25.0%"
     assert rows["free"] == "150,000 tokens, 75.0%"
     assert rows["prompt and reply"] == "1,234 tokens"
-
-
-async def test_changes_are_the_diffs_of_the_file_tools_in_order(bench):
-    script = [
-        calls("write_file", path="x.py", content="a\n"),
-        calls("edit_file", path="x.py", edits=[{"old": "a", "new": "b"}]),
-        calls("edit_file", path="x.py", edits=[{"old": "missing", "new": "b"}]),
-        says("done"),
-    ]
-    session = await bench.session(
-        Checked(Scripted(script)), tools=[write_file, edit_file], confirm=User(ALLOW, ALLOW)
-    )
-    [nothing] = [each async for each in show_changes(session, None, "")]
-    assert isinstance(nothing, Notice)
-    await play(session.send("go"))
-    [shown] = [each async for each in show_changes(session, None, "")]
-    await session.close()
-    assert isinstance(shown, ShowChanges)
-    assert shown.title == "2 changes"
-    assert [each.path for each in shown.changes] == ["x.py", "x.py"]
-    assert "+a" in shown.changes[0].diff and "-a\n" in shown.changes[1].diff

@@ -81,17 +81,32 @@ class Report(Struct, frozen=True):
 
 
 class FileChange(Struct, frozen=True):
-    """A change to one file as a unified diff."""
+    """A change to one file."""
 
     path: str
-    diff: str
+    diff: str = ""
+    """A unified diff; empty if there is none."""
+    note: str = ""
+    """What the diff does not show."""
+
+    @property
+    def name(self) -> str:
+        """The path with the note."""
+        return f"{self.path} ({self.note})" if self.note else self.path
+
+
+class CallChanges(Struct, frozen=True):
+    """The files that one call or command of the user changed."""
+
+    call: str
+    changes: tuple[FileChange, ...]
 
 
 class ShowChanges(Struct, frozen=True):
-    """Show changes to files."""
+    """Show changes to files, in their order."""
 
     title: str
-    changes: tuple[FileChange, ...]
+    calls: tuple[CallChanges, ...]
 
 
 class CopyText(Struct, frozen=True):

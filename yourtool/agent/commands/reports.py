@@ -1,23 +1,14 @@
-"""`/cost`, `/context` and `/diff`: the cost of the session, its context window and its changes."""
+"""`/cost` and `/context`: the cost of the session and its context window."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from yourtool.agent.commands.base import (
-    CommandResults,
-    FileChange,
-    Report,
-    Section,
-    ShowChanges,
-    SlashCommand,
-)
+from yourtool.agent.commands.base import CommandResults, Report, Section, SlashCommand
 from yourtool.amounts import Spending, format_money
 from yourtool.events.catalog import AnyFact
-from yourtool.events.deltas import Notice
 from yourtool.events.model_calls import LlmCallEnd
-from yourtool.events.tools import ToolCompleted
 from yourtool.events.turns import TurnStarted
 from yourtool.messages.usage import Usage
 from yourtool.models import Model
@@ -37,28 +28,6 @@ async def show_context(session: "Session", _runtime: "Runtime", _argument: str) 
     """`/context`: show how the context window is used."""
     parts, last = await session.context_parts(), session.state.context_tokens
     yield Report("Context", context_report(session.model, parts, last))
-
-
-async def show_changes(session: "Session", _runtime: "Runtime", _argument: str) -> CommandResults:
-    """`/diff`: show what the file tools changed."""
-    changes = file_changes(session.state.facts)
-    if not changes:
-        yield Notice(level="info", text="The file tools have changed nothing in this session.")
-        return
-    count = len(changes)
-    yield ShowChanges(f"{count:,} {'change' if count == 1 else 'changes'}", changes)
-
-
-def file_changes(facts: Iterable[AnyFact]) -> tuple[FileChange, ...]:
-    """Return the changes by file tools, in order; commands can have changed other files."""
-    found: list[FileChange] = []
-    for fact in facts:
-        if isinstance(fact, ToolCompleted) and fact.success:
-            details = fact.message.metadata.details or {}
-            diff, path = details.get("diff"), details.get("path")
-            if isinstance(diff, str) and isinstance(path, str) and diff:
-                found.append(FileChange(path, diff))
-    return tuple(found)
 
 
 def cost_report(facts: Iterable[AnyFact], today: Spending) -> tuple[Section, ...]:
@@ -169,5 +138,4 @@ def _format_percentage(part: int, whole: int) -> str:
 COMMANDS = (
     SlashCommand(name="cost", run=show_cost, summary="show the cost of the session by model"),
     SlashCommand(name="context", run=show_context, summary="show how the context window is used"),
-    SlashCommand(name="diff", run=show_changes, summary="show the changes to files as diffs"),
 )

@@ -2,6 +2,7 @@
 
 from yourtool.agent.commands import (
     api_keys,
+    changes,
     models,
     modes,
     permissions,
@@ -31,6 +32,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     *undo.COMMANDS,
     SlashCommand(name="clear", summary="clear the screen; the session continues"),
     *reports.COMMANDS,
+    *changes.COMMANDS,
     *api_keys.COMMANDS,
     *replies.COMMANDS,
     SlashCommand(

@@ -50,10 +50,10 @@ class FileRestoring:
     ) -> None:
         """`blobs`: the directory of stored file contents."""
         self.history = history
+        self.blobs = blobs
         self._session_id = session_id
         self._record = record
         self._workspace = workspace
-        self._blobs = blobs
         self._is_busy = is_busy
 
     async def undo(self) -> AsyncGenerator[Event, None]:
@@ -139,7 +139,7 @@ class FileRestoring:
     def _read_content(self, item: FileRestore) -> bytes | None:
         if item.after.kind == "absent":
             return None
-        return read_blob(self._blobs, f"sha256:{item.after.digest}")
+        return read_blob(self.blobs, f"sha256:{item.after.digest}")
 
     def _check_files(self, plan: RestorePlan) -> RestorePlan:
         files, left = list[FileRestore](), list[LeftFile]()

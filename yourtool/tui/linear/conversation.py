@@ -236,10 +236,12 @@ class Conversation:
                 self.speaker.say("Report", title)
                 for section in sections:
                     self._show_rows(section.title, section.rows)
-            case ShowChanges(title=title, changes=changes):
+            case ShowChanges(title=title, calls=calls):
                 self.speaker.say("Report", title)
-                for change in changes:
-                    self.speaker.write(f"{change.path}\n{change.diff}")
+                for call in calls:
+                    self.speaker.say("Call", call.call)
+                    for change in call.changes:
+                        self.speaker.write(f"{change.name}\n{change.diff}".rstrip("\n"))
             case CopyText(text=text) | EditPrompt(text=text):
                 self.speaker.say("Text", text)
             case SettingChanged(setting="mode"):

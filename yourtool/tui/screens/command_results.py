@@ -67,8 +67,8 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
             chat.note(level, text)
         case Report(title=title, sections=sections):
             await chat.app.push_screen(report.ReportScreen(title, sections))
-        case ShowChanges(title=title, changes=changes):
-            await chat.app.push_screen(changes_screen.ChangesScreen(title, changes, chat.highlight))
+        case ShowChanges(title=title, calls=calls):
+            await chat.app.push_screen(changes_screen.ChangesScreen(title, calls, chat.highlight))
         case CopyText(text=text):
             chat.app.copy_to_clipboard(text)
         case SettingChanged(setting="mode"):
