@@ -39,6 +39,7 @@ coverage: .venv/.dev  ## List the branches of gate, paths, sanitiser and journal
 	    tests/store/test_journal.py tests/cli/test_permissions.py tests/cli/test_rules.py \
 	    tests/test_text.py tests/test_text_safety.py tests/tools/test_directory_opening.py \
 	    tests/tools/test_directory_walk.py tests/tools/test_files.py \
+	    tests/tools/test_path_resolution.py \
 	    tests/tools/test_own_directories.py tests/tools/test_search.py \
 	    tests/tools/test_workspace.py tests/tui/test_ansi.py tests/tui/test_display_filters.py \
 	    tests/tui/test_output_filter.py tests/tui/test_verbatim.py $(ARGS)

@@ -55,6 +55,7 @@ PARTS = {
         (
             "tools/test_directory_opening.py",
             "tools/test_directory_walk.py",
+            "tools/test_path_resolution.py",
             "tools/test_files.py",
             "tools/test_workspace.py",
             "tools/test_own_directories.py",

@@ -1,4 +1,5 @@
 import os
+import resource
 import stat
 
 import pytest
@@ -89,11 +90,24 @@ def test_unwritable_file_is_reported(tmp_path, workspace):
         Grants(tmp_path / "home" / "permissions.toml", workspace, KINDS).add(Rule("glob"))
 
 
-def test_grant_that_would_be_part_of_something_else_in_the_file_is_not_stored(file, workspace):
-    text = "[[workspace]]\npath = '/w'\nallow = [{rule = 'glob'}]\n"
+def test_grant_that_cannot_be_appended_to_the_form_of_the_file_is_not_stored(file, workspace):
+    text = "workspace = [{path = '/w', allow = ['glob']}]\n"
     file.write_text(text)
-    Grants(file, workspace, KINDS).add(Rule("glob"))
-    assert Grants(file, workspace, KINDS).load().rules.allow == (Rule("glob"),)
+    with pytest.raises(ConfigError, match="was not changed, because its form is unusual"):
+        Grants(file, workspace, KINDS).add(Rule("glob"))
+    assert file.read_text() == text
+
+
+def test_grant_that_does_not_fit_on_the_disk_is_an_error_and_keeps_the_others(file, workspace):
+    file.write_text("deny = ['glob']\n")
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, hard))
+    try:
+        with pytest.raises(ConfigError, match="the permission could not be stored"):
+            Grants(file, workspace, KINDS).add(Rule("glob"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    assert file.read_text() == "deny = ['glob']\n"
 
 
 @pytest.mark.req("R-CONF-05")

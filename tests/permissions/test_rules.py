@@ -367,3 +367,19 @@ def test_rule_that_allows_what_a_wrapper_runs_is_named(tmp_path, line):
     rules = RuleSet((Rule.parse("shell(ls*)"), Rule.parse("shell(make test)")))
     judged = rules.judge("shell", Subject("command", line, str(tmp_path.resolve())))
     assert (judged.verdict, judged.rules) == (RuleVerdict.ALLOW, rules.allow[1:])
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "problem"),
+    [
+        ("opaque", "t(x)", "its calls have no command, host or path; write `t`"),
+        ("host", "t(é.org)", "a rule for `t` is a host in ASCII"),
+        ("command", "t(a; b)", "a t rule consists of plain words"),
+    ],
+)
+def test_rule_that_can_never_match_is_refused_with_the_reason(kind, text, problem):
+    with pytest.raises(UsageError) as caught:
+        Rule.parse(text, {"t": kind})
+    assert str(caught.value).startswith(f"`{text}` can never match: {problem}")
+    assert Rule.parse(text) == Rule("t", text[2:-1])
+    assert Rule.parse("t", {"t": kind}) == Rule("t")

@@ -124,6 +124,21 @@ def test_directory_that_disappears_or_has_an_impossible_name_protects_nothing_el
     assert workspace.read("a.txt", limit=9) == b"a"
 
 
+def test_directory_that_cannot_be_listed_protects_nothing_else(project, tmp_path):
+    home = tmp_path / "home"
+    workspace = Workspace(project, own_directories=make_home(home))
+    home.chmod(0o300)
+    project.chmod(0o755)
+    user = os.geteuid()
+    if user == 0:
+        os.seteuid(65534)  # everything is readable for root
+    try:
+        assert workspace.read("a.txt", limit=9) == b"a"
+    finally:
+        os.seteuid(user)
+        home.chmod(0o700)
+
+
 def test_settings_linked_into_the_workspace_are_protected(project, tmp_path):
     home = tmp_path / "home"
     own = make_home(home)

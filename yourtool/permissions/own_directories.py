@@ -179,14 +179,14 @@ def _is_inner(entry: os.DirEntry[str]) -> bool:
 
 def _find_missing(path: Path) -> MissingDirectory | None:
     """Return the location of a missing directory; None if it exists or is inaccessible."""
-    for above in (path, *path.parents):
+    above = path
+    while True:  # the root of the file system exists
         try:
             status = above.stat()
         except (FileNotFoundError, NotADirectoryError):
+            above = above.parent
             continue
         except OSError:
             return None
-        if names := path.relative_to(above).parts:
-            return MissingDirectory(identity(status), tuple(map(folded_name, names)))
-        break
-    return None
+        names = path.relative_to(above).parts
+        return MissingDirectory(identity(status), tuple(map(folded_name, names))) if names else None

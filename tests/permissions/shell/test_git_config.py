@@ -42,6 +42,7 @@ def found(root, directory="."):
         ("[core]\n\tx = y \\\n[alias]\nx = y\n", "a line that cannot be read"),
         ("[ core ]\n", "a line that cannot be read"),
         ("[core]\n\tfsmonitor\x01 = x\n", "a line that cannot be read"),
+        ("; note\n\n# note\n[core] ; note\n\t\n[alias]\nx = y\n", "alias.x"),
         ("fsmonitor = x\n", "a line that cannot be read"),
         ('[core "\n', "a line that cannot be read"),
     ],

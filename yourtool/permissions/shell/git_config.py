@@ -185,9 +185,9 @@ def _iter_settings(text: str) -> Iterator[_Setting | None]:
             continue
         if (match := _SETTING.fullmatch(rest)) is None or not section:
             yield None
-            continue
-        name, value = match[1].lower(), (match[2] or "").strip().replace('"', "")
-        yield _Setting(section, name, value, prefix + name)
+        else:
+            name, value = match[1].lower(), (match[2] or "").strip().replace('"', "")
+            yield _Setting(section, name, value, prefix + name)
 
 
 def _read(file: Path) -> str | None:
