@@ -2,11 +2,13 @@
 
 The person types in bursts, pauses, corrects, recalls, searches, pastes, and answers questions. A
 key answers deliberately only if the person looked at the screen, saw the question for a while and
-decided. Every other answer is unintended. All that the person types as text has to arrive.
+decided. The oracle knows for each question what the person means: the answer with its note or
+changed command, nothing more and nothing less, and only until the person sees that it was too late.
+Every other answer is unintended. All that the person types as text is, character by character, in
+the prompt, in one message, or in the note or command that it was meant for.
 
-A message with the first letter `n`, a second after the last key and at a question that was there
-before, is a note by the rules of the interface. A person who has seen the question types none by
-the way.
+A message with the first letter `n`, a second after the last key at a question that was drawn a
+second ago, is a note by the rules of the interface. Only then the person types none by the way.
 
 The person is modelled after studies of typing: 4 to 15 keys a second with lognormal intervals
 (Dhakal et al., "Observations on Typing from 136 Million Keystrokes", CHI 2018). During a pause of
@@ -16,13 +18,14 @@ more than `LOOK_SECONDS` the person looks at the screen; within shorter ones not
 import asyncio
 import random
 from collections import Counter
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import suppress
 from math import exp
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
+from msgspec.structs import replace
 from textual import events
 from textual.geometry import Size
 
@@ -35,13 +38,14 @@ from tests.tui.fakes import (
     turn_start,
 )
 from tests.tui.pilot_helpers import build_key
-from yourtool.effects import Confirmation, Decision, Scope, Verdict
+from yourtool.effects import Confirmation, Decision, Editable, Scope, Verdict
 from yourtool.events.catalog import Event
 from yourtool.events.turns import TurnCancelled
 from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.picker import Picker
+from yourtool.tui.widgets.trust_question import TrustQuestion
 
 LOOK_SECONDS = 1.0
 REACTION_SECONDS = 0.25
@@ -54,21 +58,51 @@ _TEXT = (
 WORDS = tuple(_TEXT.split())
 PASTES = ("yes\n", "a", "n\ny\na\n", "def f():\n    return 1\n", "see https://example.org/a?n=y")
 SIZES = ((80, 24), (40, 12), (120, 40), (60, 16))
-VERDICTS = {
-    "a": (Verdict.ALLOW, Scope.ONCE),
-    "s": (Verdict.ALLOW, Scope.SESSION),
-    "w": (Verdict.ALLOW, Scope.ALWAYS),
-    "d": (Verdict.DENY, Scope.ONCE),
-    "n": (Verdict.DENY, Scope.ONCE),
-    "x": (Verdict.DENY, Scope.ONCE),
-    "escape": (Verdict.DENY, Scope.ONCE),
+NOTES = ("other file", "a test first", "do not", "needs more", "")
+COMMANDS = ("make all", "ls -la", "a", "swand", "echo no way")
+FILES = (("AGENTS.md", "1 KB"),)
+_ALLOW = Decision(verdict=Verdict.ALLOW)
+_DENY = Decision(verdict=Verdict.DENY)
+DECISIONS = {
+    "a": _ALLOW,
+    "enter": _ALLOW,
+    "y": _ALLOW,
+    "s": replace(_ALLOW, scope=Scope.SESSION),
+    "w": replace(_ALLOW, scope=Scope.ALWAYS),
+    "m": _ALLOW,
+    "e": Decision(verdict=Verdict.EDIT),
+    "d": _DENY,
+    "n": _DENY,
+    "x": replace(_DENY, denies_rest=True),
+    "escape": _DENY,
 }
+TRUST = {"t": "trust", "c": "decline", "q": "quit", "escape": "decline"}
+
+
+class Meaning(Struct, frozen=True):
+    """What the person decided to answer."""
+
+    key: str
+    text: str = ""
+    """The note or the changed command."""
+    is_about_trust: bool = False
+
+    @property
+    def answer(self) -> Decision | str:
+        """The answer to the question, or to that for trust."""
+        if self.is_about_trust:
+            return TRUST[self.key]
+        if self.key == "e":
+            return replace(DECISIONS["e"], edited_input={"command": self.text})
+        return replace(DECISIONS[self.key], note=self.text or None)
 
 
 class Findings(Struct):
     """What happened, and what should not have."""
 
     questions: int = 0
+    answers: Counter[str] = field(default_factory=Counter)
+    """The deliberate answers by key."""
     deliberate: int = 0
     keys: int = 0
     unintended: list[str] = []
@@ -82,12 +116,18 @@ class Desk(FakeSession):
         super().__init__((), workspace=workspace)
         self.dice = dice
         self.findings = Findings()
-        self.intended: dict[str, str] = {}
-        """The key with which the person decided to answer, by question."""
+        self.meant: dict[str, Meaning] = {}
+        """What the person decided to answer, by question."""
+        self.answered: dict[str, Decision | str] = {}
+        """What was answered, by question."""
         self.limit = limit
         self.recent: list[str] = []
-        self.notes: list[str] = []
-        self.asked_at: dict[str, float] = {}
+        self.drawn_at = 0.0
+        """When the question on the screen was drawn."""
+        self.resize: Callable[[], None] | None = None
+        self.trust_question: TrustQuestion | None = None
+        self.asks_trust = ""
+        """The question for trust on the screen."""
         self.picks = 0
         self.intended_picks = 0
 
@@ -114,6 +154,8 @@ class Desk(FakeSession):
             yield self._applied(default_route())
             for _ in range(dice.randint(2, 8)):
                 await interrupt.guard(asyncio.sleep(dice.expovariate(2.0)))
+                if dice.random() < 0.05 and self.findings.questions < self.limit:
+                    await interrupt.guard(self._ask_for_trust())
                 several = 1 if dice.random() < 0.7 else dice.randint(2, 4)
                 many = (self._ask(each) for each in range(several))
                 await interrupt.guard(_run_all(*many))
@@ -130,29 +172,52 @@ class Desk(FakeSession):
         if self.findings.questions >= self.limit:
             return
         self.findings.questions += 1
-        dice, question = self.dice, approval_request(f"make step-{number}")
-        assert self.confirm is not None
+        dice, question = self.dice, _build_question(f"make step-{number}")
+        assert self.confirm is not None and self.resize is not None
         is_withdrawn = dice.random() < 0.6
         seconds = dice.uniform(0.1, 5) if is_withdrawn else 30
         self.remember(f"ASK {question.id}")
-        self.asked_at[question.id] = asyncio.get_running_loop().time()
+        if dice.random() < 0.1:
+            self.resize()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                decision = await self.confirm(question)
-                self.remember(
-                    f"ANSWER {question.id} {decision.verdict} {decision.scope} {decision.note}"
-                )
-                self.notes.append(decision.note or "")
-                self._judge(question, decision)
+                self._judge(question.id, await self.confirm(question))
                 return
         self.remember(f"WITHDRAW {question.id}")
 
-    def _judge(self, question: Confirmation, decision: Decision) -> None:
-        key = self.intended.get(question.id, "")
-        if key and VERDICTS[key] == (decision.verdict, decision.scope):
-            self.findings.deliberate += 1
+    async def _ask_for_trust(self) -> None:
+        """Ask whether to trust the folder."""
+        assert self.trust_question is not None
+        self.findings.questions += 1
+        question = f"trust-{self.findings.questions}"
+        self.remember(f"ASK {question}")
+        self.asks_trust = question
+        try:
+            async with asyncio.timeout(self.dice.uniform(0.5, 8)):
+                choice = await self.trust_question.ask("/work", FILES, is_changed=False)
+                self._judge(question, choice)
+        except TimeoutError:
+            self.remember(f"WITHDRAW {question}")
+        finally:
+            self.asks_trust = ""
+
+    def _judge(self, question: str, answer: Decision | str) -> None:
+        self.answered[question] = answer
+        self.remember(f"ANSWER {question} {answer}")
+        meant = self.meant.get(question)
+        if meant is None or answer != meant.answer:
+            self.findings.unintended.append(f"{question} meant {meant}: {self.recent}")
             return
-        self.findings.unintended.append(f"meant {key or 'nothing'}: {self.recent}")
+        self.findings.deliberate += 1
+        self.findings.answers[meant.key] += 1
+
+
+def _build_question(command: str) -> Confirmation:
+    """Return the request for a command that the person can change."""
+    question = approval_request(command)
+    assert question.preview is not None
+    editable = Editable(text=command, build_input=lambda text: {"command": text})
+    return replace(question, preview=replace(question.preview, editable=editable))
 
 
 async def _run_all(*work: Coroutine[Any, Any, None]) -> None:
@@ -171,6 +236,7 @@ class Typist:
         self.submitted: list[str] = []
         self.taken_back: list[str] = []
         self._record_submissions()
+        self._watch_questions()
 
     @property
     def chat(self) -> ChatScreen:
@@ -194,9 +260,20 @@ class Typist:
 
         handler.submit, handler.edit = record_submit, record_edit
 
+    def _watch_questions(self) -> None:
+        guard, desk = self.chat.approval_prompt.guard, self.desk
+        mark_drawn = guard.mark_drawn
+
+        def record_drawn():
+            desk.drawn_at = asyncio.get_running_loop().time()
+            mark_drawn()
+
+        guard.mark_drawn = record_drawn
+        desk.trust_question, desk.resize = self.chat.trust_question, self._change_size
+
     # ── the keyboard ────────────────────────────────────────────────────────────────────────────
 
-    async def press(self, key: str) -> None:
+    async def press(self, key: str, *, is_burst: bool = False) -> None:
         """Press a key, and let the usual time between two keys pass."""
         self.desk.findings.keys += 1
         self.pressed_at = asyncio.get_running_loop().time()
@@ -204,6 +281,8 @@ class Typist:
         self.desk.remember(key if screen is self.chat else f"{key} in {type(screen).__name__}")
         assert self.desk.findings.keys < 400 * self.desk.limit, self.desk.recent
         self.app._driver.send_message(build_key(key))
+        if is_burst:
+            return
         spread = exp(self.dice.gauss(0, 0.35))
         await asyncio.sleep(min(1.1, spread / self.rate))
 
@@ -218,6 +297,12 @@ class Typist:
             if character == " " and self.dice.random() < 0.05:
                 await asyncio.sleep(self.dice.uniform(0.3, 4))
 
+    async def burst(self, text: str) -> None:
+        """Send the keys of a text at once, as an input method does."""
+        for character in text:
+            await self.press("space" if character == " " else character, is_burst=True)
+        await asyncio.sleep(0.05)
+
     async def enter(self) -> None:
         """Send what the person believes to be in the prompt."""
         expected, before = self.line, len(self.submitted)
@@ -228,9 +313,12 @@ class Typist:
             self.desk.findings.lost.append(f"{expected!r} became {found}: {self.desk.recent}")
         self.line = ""
 
-    async def clear(self) -> None:
-        """Remove what is in the prompt, as it is on the screen."""
+    async def clear(self, *expected: str) -> None:
+        """Remove what is in the prompt, one of the expected texts."""
         await asyncio.sleep(REACTION_SECONDS)
+        if self.chat.prompt.text not in (self.line, *expected):
+            found = self.chat.prompt.text
+            self.desk.findings.lost.append(f"{self.line!r} became {found!r}: {self.desk.recent}")
         if len(self.chat.prompt.text) > 12 or "\n" in self.chat.prompt.text:
             await self.press("ctrl+c")
         while self.chat.prompt.text:
@@ -259,7 +347,15 @@ class Typist:
         text = self.compose()
         if self._has_seen_question():  # `n` would open a note
             text = text.lstrip("n ") or "ok"
-        await self.type(text)
+        if len(text) > 1 and self.dice.random() < 0.1:
+            await self.burst(text)
+            self.line += text
+        else:
+            await self.type(text)
+        if self.dice.random() < 0.05:
+            await self.press("ctrl+u", is_burst=True)
+            self.line = self.compose()
+            await self.burst(self.line)
         if self.dice.random() < 0.85:
             await self.enter()
             if self.dice.random() < 0.1:
@@ -305,10 +401,13 @@ class Typist:
 
     async def resize(self) -> None:
         """Change the size of the terminal."""
-        size = Size(*self.dice.choice(SIZES))
+        self._change_size()
+        await asyncio.sleep(0.1)
+
+    def _change_size(self) -> None:
+        size = Size(*self.desk.dice.choice(SIZES))
         self.app._driver._size = size
         self.app.post_message(events.Resize(size, size))
-        await asyncio.sleep(0.1)
 
     async def pick(self) -> None:
         """Choose a model from a list, or close it."""
@@ -336,56 +435,112 @@ class Typist:
                 await self.press("enter")
             await self.clear()
             return
+        if self.desk.asks_trust:
+            await self._answer_trust(self.desk.asks_trust)
         panel = self.chat.approval_prompt
         if panel.confirmation is None:
             return
         if self.dice.random() < 0.1:
             return
         if self.chat.prompt.text:
-            await self.clear()
+            await self.clear(self.chat.prompt.text)
         await asyncio.sleep(self.dice.uniform(0.3, 3))
         if (question := panel.confirmation) is None or not self._shows_question():
             return
         await asyncio.sleep(self.dice.uniform(0.1, REACTION_SECONDS))
         await self.answer(question)
-        await asyncio.sleep(self.dice.uniform(0.9, 1.5))
-        await self.clear()
+
+    async def _answer_trust(self, question: str) -> None:
+        """Answer the question for trust after a while, if it is still there."""
+        await asyncio.sleep(self.dice.uniform(0.3, 2))
+        if self.desk.asks_trust != question or self.chat.prompt.text:
+            return
+        key = self.dice.choice([*TRUST])
+        self.desk.meant[question] = Meaning(key, is_about_trust=True)
+        await self.press(key)
+        await asyncio.sleep(self.dice.uniform(1, 1.5))
+        self.desk.meant.pop(question, None)
+        await self.clear("", key)
 
     def _has_seen_question(self) -> bool:
-        """Whether the person looked at the screen, and a question has been there for a while."""
+        """Whether a message with the letter `n` would be a note, by the rules."""
         now, question = asyncio.get_running_loop().time(), self.chat.approval_prompt.confirmation
-        if question is None or now < self.pressed_at + LOOK_SECONDS:
-            return False
-        return now > self.desk.asked_at[question.id] + REACTION_SECONDS
+        return (
+            question is not None and now >= max(self.pressed_at, self.desk.drawn_at) + LOOK_SECONDS
+        )
 
     def _shows_question(self) -> bool:
         return self.app.screen is self.chat and not self.chat.prompt.text
 
     async def answer(self, question: Confirmation) -> None:
-        """Press the key of an answer."""
-        letters = [each.letter for each in self.chat.approval_prompt.options.options]
-        key = self.dice.choice([*(set(letters) & set(VERDICTS)), "escape"])
-        if key == "x":
-            for waiting in self.chat.approval_prompt._questions._entries:
-                self.desk.intended[waiting[0].id] = key
-        self.desk.intended[question.id] = key
-        self.desk.remember(f"MEANS {key} for {question.id}")
+        """Press the key of an answer; write what belongs to it."""
+        panel, desk = self.chat.approval_prompt, self.desk
+        keys = [each.letter for each in panel.options.options]
+        keys += ["escape", *(["enter", "y"] if panel.enter_approves else [])]
+        key = self.dice.choice(keys)
+        texts = {"n": NOTES, "m": NOTES, "e": COMMANDS}.get(key, ("",))
+        meant = Meaning(key, self.dice.choice(texts))
+        several = [each for each, _ in panel._questions._entries] if key == "x" else [question]
+        for each in several:
+            desk.meant[each.id] = meant
+        desk.remember(f"MEANS {meant} for {question.id}")
+        sent = len(self.submitted)
         await self.press(key)
-        if key == "n":
-            await self._write_note("other file" if self.dice.random() < 0.7 else "")
+        written = await self._write(meant)
+        await asyncio.sleep(self.dice.uniform(1, 1.5))
+        self._check_arrival(question.id, meant, written, self.submitted[sent:])
+        for each in several:
+            desk.meant.pop(each.id, None)
+        if self.app.screen is self.chat and panel.has_class("-noting"):
+            await self.press("escape")
+            desk.meant.clear()
+        await self.clear(self.chat.prompt.text)
 
-    async def _write_note(self, note: str) -> None:
-        """Write the reason of a denial, which arrives as a note or, too early, as a message."""
-        if self.dice.random() < 0.5:
-            await asyncio.sleep(1)
-        for character in note:
-            await self.press("space" if character == " " else character)
-        sent, prompt = len(self.submitted), self.chat.prompt.text
+    async def _write(self, meant: Meaning) -> str:
+        """Write what belongs to an answer; return it, or an empty text if its field did not open.
+
+        The reason of a denial is typed right after its key, so it may become a message.
+        """
+        if meant.key not in ("n", "m", "e"):
+            return ""
+        if meant.key == "n":
+            await asyncio.sleep(self.dice.choice((0, 0.9)))
+        else:
+            await asyncio.sleep(self.dice.uniform(1.0, 1.5))
+            if not self.chat.approval_prompt.has_class("-noting"):
+                return ""
+        if meant.key == "e":
+            await self.press("ctrl+u", is_burst=self.dice.random() < 0.5)
+        await self._fill_in(meant.text)
+        return meant.text
+
+    async def _fill_in(self, text: str) -> None:
+        """Type, burst or paste a text, and press Enter."""
+        way = self.dice.random()
+        if way < 0.2 and text:
+            self.desk.findings.keys += 1
+            self.app._driver.send_message(events.Paste(text))
+        elif way < 0.5:
+            await self.burst(text)
+        else:
+            for character in text:
+                await self.press("space" if character == " " else character)
         await self.press("enter")
-        await asyncio.sleep(0)
-        arrived = [*self.desk.notes[-1:], *self.submitted[sent:], prompt]
-        if not any(note in each for each in arrived):
-            self.desk.findings.lost.append(f"note {note!r}: {self.desk.recent}")
+
+    def _check_arrival(self, question: str, meant: Meaning, written: str, sent: list[str]) -> None:
+        """Check that a text is part of the answer, or once in a message or the prompt."""
+        desk, prompt = self.desk, self.chat.prompt.text
+        if question in desk.answered:
+            expected = {""}
+        else:
+            expected = {written, f"{meant.key}{written}"}
+            if not written:
+                expected.add("")
+        if meant.key == "escape":  # too early, it stopped the turn: what waited is in the prompt
+            expected |= {"", *self.taken_back, *self.submitted}
+        if "".join((*sent, prompt)) not in expected:
+            found = desk.answered.get(question), sent, prompt
+            desk.findings.lost.append(f"{meant} became {found}: {desk.recent}")
 
 
 async def simulate(app: YourtoolApp, desk: Desk, dice: random.Random) -> Findings:

@@ -1243,3 +1243,55 @@ async def test_letter_of_trust_is_text_if_no_folder_is_offered(home, clock):
         await press(pilot, "f")
         await wait(pilot, clock, 1)
         assert (asked.decision, app.chat.prompt.text) == (None, "f")
+
+
+def spell(text):
+    return ["space" if char == " " else char for char in text]
+
+
+@pytest.mark.req("R-CONF-02", "T20")
+async def test_keys_in_a_burst_change_the_command_in_their_order(home, clock):
+    asked = Ask(changeable("git push --force"))
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        panel = await ask(pilot, clock)
+        await press(pilot, "e")
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: panel.has_class("-noting"))
+        await burst(
+            pilot, "ctrl+u", *spell("make it"), "home", "x", "end", "left", "backspace", "enter"
+        )
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.edited_input == {"command": "xmake t"}
+
+
+@pytest.mark.req("R-CONF-03", "T20")
+async def test_text_typed_right_after_a_note_is_in_the_prompt(home, clock):
+    asked = Ask(approval_request())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await burst(pilot, "n", *spell("other file"), "enter", *spell("and then"))
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.note == "other file"
+        assert app.chat.prompt.text == "and then"
+
+
+@pytest.mark.parametrize(("typed", "left"), [("-f", "git push-f"), ("", "")])
+async def test_change_of_a_command_whose_question_ends_is_in_the_prompt(home, clock, typed, left):
+    app = asking(home, clock)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        panel = app.chat.approval_prompt
+        answer = asyncio.create_task(app.chat.confirm(changeable()))
+        await until(pilot, lambda: panel.confirmation is not None)
+        await settle(pilot)
+        await wait(pilot, clock, 1)
+        await press(pilot, "e")
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: panel.has_class("-noting"))
+        await burst(pilot, *typed)
+        answer.cancel()
+        await until(pilot, lambda: panel.confirmation is None)
+        await settle(pilot)
+        assert app.chat.prompt.text == left

@@ -199,14 +199,13 @@ class YourtoolApp(FirstScreenApp):
             return
         if self._editing.is_running or self._leave_page():
             return
-        if not event.is_forwarded and self.chat.is_mounted:
+        if not event.is_forwarded and (chat := self.chat).is_mounted:
             self.app_focus = True
-            questions = self.chat.approval_prompt, self.chat.trust_question
-            if any(each.intercept(event) for each in questions):
+            if any(each.intercept(event) for each in (chat.approval_prompt, chat.trust_question)):
                 return
-            lists = (self.chat.transcript, self.chat.queue_list, None)
-            is_chat = self.screen is self.chat and self.focused in lists
-            if is_chat or self.focused is self.chat.prompt:
+            places = chat.transcript, chat.queue_list, chat.approval_prompt.open_field, None
+            is_chat = self.screen is chat and self.focused in places
+            if is_chat or self.focused is chat.prompt:
                 await self._handle_chat_key(event)
                 return
             shown = self.screen

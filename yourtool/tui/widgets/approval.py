@@ -91,6 +91,11 @@ class ApprovalPrompt(Vertical):
         """Whether Page Up and Page Down scroll the preview instead of the transcript."""
         return self.confirmation is not None and self.has_class("-expanded")
 
+    @property
+    def open_field(self) -> ApprovalField | None:
+        """The field in which the user writes."""
+        return self.field if self.has_class("-noting") else None
+
     async def ask(self, confirmation: Confirmation) -> Decision:
         """Return the user's decision, after earlier requests; cancelling withdraws the request."""
         async with self._mount_lock:
@@ -115,8 +120,8 @@ class ApprovalPrompt(Vertical):
         """
         is_ready = self.guard.seconds_until_ready == 0
         self.guard.mark_keystroke()
-        if self.has_class("-noting"):
-            return False
+        if (field := self.open_field) is not None:
+            return self.screen.focused is field and field.insert_typed(event)
         is_consumed = self._handle_key(event, is_ready=is_ready)
         is_reading = self.guard.was_seen and not self._prompt.text and is_reading_key(event)
         if not is_consumed and not is_reading:
@@ -140,8 +145,7 @@ class ApprovalPrompt(Vertical):
 
     def arm_when_safe(self) -> None:
         """Accept letters if that is safe now, otherwise check again later."""
-        is_covered = self.app.screen is not self.screen or self.has_class("-noting")
-        if self.confirmation is None or is_covered:
+        if self.confirmation is None or self.open_field or self.app.screen is not self.screen:
             return
         if self._prompt.text:
             self._disarm()
@@ -198,15 +202,6 @@ class ApprovalPrompt(Vertical):
         if not self.has_class("-noting"):
             self._disarm()
 
-    def on_approval_field_submitted(self, submitted: ApprovalField.Submitted) -> None:
-        """Answer with the text of the field, or go back if it changes nothing."""
-        if submitted.question is not self.confirmation or not self.has_class("-noting"):
-            return
-        if submitted.decision is None:
-            self.handle_escape()
-        else:
-            self._answer(submitted.decision)
-
     def answer_with_edit(self, question: Confirmation, text: str) -> None:
         """Answer with the text that the user changed in an editor, if it still waits for one."""
         if self.confirmation is question and (decision := build_edit(question, text)):
@@ -242,8 +237,15 @@ class ApprovalPrompt(Vertical):
 
     async def _mount_children(self) -> None:
         """Mount the preview and the answers with the first request, later than the first paint."""
-        field = ApprovalField(examples := RuleExamples())
+        field = ApprovalField(examples := RuleExamples(), self._answer_with_text)
         await self.mount(PreviewPane(), RemainingRows(), ApprovalOptions(), field, examples)
+
+    def _answer_with_text(self, decision: Decision | None) -> None:
+        """Answer with the text of the field, or go back if it changes nothing."""
+        if decision is None:
+            self.handle_escape()
+        else:
+            self._answer(decision)
 
     def _handle_focused_key(self, event: events.Key | events.Paste) -> bool:
         """Handle a key while the focus is here; True if it was consumed."""
@@ -304,7 +306,7 @@ class ApprovalPrompt(Vertical):
     def _answer(self, decision: Decision) -> None:
         self._questions.answer(decision)
         self._disarm()
-        self.field.take_note()
+        self.field.take_unsent()
 
     def _take_focus(self) -> None:
         if self._prompt.text:
@@ -348,8 +350,8 @@ class ApprovalPrompt(Vertical):
         self._disarm()
         self.guard.reset()
         self._feedback = None
-        if (note := self.field.take_note()) and not self._prompt.text:  # for a withdrawn request
-            self._prompt.insert_text(note)
+        if (text := self.field.take_unsent()) and not self._prompt.text:  # for a withdrawn request
+            self._prompt.insert_text(text)
         self.remove_class("-expanded")
         self.set_class(self.confirmation is not None, "-open")
         if (question := self.confirmation) is None:

@@ -1,8 +1,9 @@
 """The text that some answers to an approval prompt need, such as a note."""
 
+from collections.abc import Callable
+
 from textual import events
 from textual.geometry import Region
-from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import Static, TextArea
 
@@ -55,28 +56,22 @@ class ApprovalField(TextArea):
     }
     """
 
-    class Submitted(Message):
-        """Posted when Enter was pressed; without an answer if the text changes nothing."""
-
-        def __init__(self, question: Confirmation, decision: Decision | None) -> None:
-            super().__init__()
-            self.question = question
-            self.decision = decision
-
-    def __init__(self, examples: RuleExamples) -> None:
+    def __init__(self, examples: RuleExamples, answer: Callable[[Decision | None], None]) -> None:
+        """Call `answer` when Enter was pressed; without a decision if the text changes nothing."""
         super().__init__(soft_wrap=True, highlight_cursor_line=False)
         self.cursor_blink = False
-        self._examples = examples
+        self._examples, self._answer = examples, answer
         self._question: Confirmation | None = None
         self.entry: Entry | None = None
         """What the open field is for."""
         self._note = ""
         """The note that was left without an answer; the next key replaces it."""
+        self._unchanged = self._change = ""
 
-    def take_note(self) -> str:
-        """Return the note that was left, and start over for another request."""
-        note, self._note = self._note, ""
-        return complete_note(get_answer_label("n"), note) if note.strip() else ""
+    def take_unsent(self) -> str:
+        """Return the note or the change that was left, and start over for another request."""
+        note, change, self._note, self._change = self._note, self._change, "", ""
+        return complete_note(get_answer_label("n"), note) if note.strip() else change
 
     def open(self, entry: Entry, question: Confirmation) -> None:
         """Show the field with the command, or with the note that was left."""
@@ -91,6 +86,7 @@ class ApprovalField(TextArea):
         else:
             self.load_text(editable.text)
             self.move_cursor(self.document.end)
+        self._unchanged, self._change = self.text, ""
         self.display = True
         self.screen.set_focus(self)
 
@@ -98,6 +94,8 @@ class ApprovalField(TextArea):
         """Hide the field; it shows the same note when it is opened again."""
         if self._is_note:
             self._note = self.text
+        elif self.text != self._unchanged:
+            self._change = self.text
         self.entry, self.display, self._examples.display = None, False, False
 
     def on_text_area_changed(self) -> None:
@@ -106,7 +104,7 @@ class ApprovalField(TextArea):
             self._examples.show(self._question, self.text)
 
     def _submit(self) -> None:
-        """Post the answer with the text, unless a rule cannot be stored."""
+        """Answer with the text, unless a rule cannot be stored."""
         if self.entry is None or self._question is None:
             return
         text = self.text
@@ -116,8 +114,7 @@ class ApprovalField(TextArea):
                 return
         elif self.entry.opens_at_once:
             text = complete_note(get_answer_label("n"), text.strip())
-        decision = build_decision(self._question, self.entry, text)
-        self.post_message(self.Submitted(self._question, decision))
+        self._answer(build_decision(self._question, self.entry, text))
 
     @property
     def _has_rules(self) -> bool:
@@ -135,13 +132,22 @@ class ApprovalField(TextArea):
             self.app.cursor_position = self.cursor_screen_offset
         return super().render_lines(crop)
 
-    async def on_event(self, event: events.Event) -> None:
-        """Submit or start a line before Textual inserts a line break."""
-        if isinstance(event, events.Key) and event.key == "enter":
+    def insert_typed(self, event: events.Key | events.Paste) -> bool:
+        """Insert the text of a key or a paste, or submit; return False for another key.
+
+        Called for each key in order: Textual handles Ctrl+U after the letters that follow it.
+        """
+        if isinstance(event, events.Paste):
+            self._type(storable(normalize_newlines(event.text)))
+        elif event.key == "enter":
             self._submit()
-        elif isinstance(event, events.Key) and event.key in get_keys(_NEWLINE):
-            self.insert("\n")
-        elif isinstance(event, events.Paste):
-            self.insert(storable(normalize_newlines(event.text)))
-        elif not isinstance(event, events.Key) or event.key != "tab":
-            await super().on_event(event)
+        elif event.key in get_keys(_NEWLINE):
+            self._type("\n")
+        elif event.is_printable and event.character is not None:
+            self._type(event.character)
+        else:
+            return event.key == "tab"
+        return True
+
+    def _type(self, text: str) -> None:
+        self._replace_via_keyboard(text, *self.selection)
