@@ -2,7 +2,7 @@
 
 The person types in bursts, pauses, corrects, recalls, searches, pastes, and answers questions. A
 key answers deliberately only if the person looked at the screen, saw the question for a while and
-decided. The oracle knows for each question what the person means: the answer with its note or
+decided. The oracle has for each question what the person means: the answer with its note or
 changed command, nothing more and nothing less, and only until the person sees that it was too late.
 Every other answer is unintended. All that the person types as text is, character by character, in
 the prompt, in one message, or in the note or command that it was meant for.
