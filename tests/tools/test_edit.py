@@ -144,6 +144,39 @@ async def test_missing_text_error_suggests_similar_lines(context, root):
     await get_refusal(edit_file, context, "read_file", path="file", edits=edits(("@@@@@", "x")))
 
 
+@pytest.mark.req("R-TOOL-08", "R-TOOL-09")
+async def test_near_miss_is_previewed_and_written_the_same_and_the_result_names_it(contexts, root):
+    before = codecs.BOM_UTF8 + "if x:\r\n\ta “b”\r\n\tc  ".encode()
+    (root / "file").write_bytes(before)
+    arguments = {"path": "file", "edits": edits(('a "b"\nc', 'a "b"\nd'), ("if x: ", "if y: "))}
+    preview = await preview_of(edit_file, contexts(), **arguments)
+    assert (root / "file").read_bytes() == before
+    said = await answer(edit_file, contexts(approved=preview), **arguments)
+    after = codecs.BOM_UTF8 + "if y:\r\n\ta “b”\r\n\td  ".encode()
+    assert (root / "file").read_bytes() == after
+    assert preview.body.splitlines()[3:] == [
+        "-if x:", "+if y:", " \ta “b”",
+        "-\tc  ", "\\ No newline at end of file", "+\td  ", "\\ No newline at end of file",
+    ]  # fmt: skip
+    assert said == (
+        "Edited `file` (2 edits). `old` of edit 1 of 2 was matched with its indentation shifted by"
+        " +4 columns, with typographic characters taken as plain ones. `old` of edit 2 of 2 was"
+        " matched without regard to trailing space."
+    )
+
+
+@pytest.mark.req("R-TOOL-09")
+async def test_near_miss_in_a_file_that_changed_since_it_was_read_is_not_applied(context, root):
+    (root / "file").write_bytes(b"  a\n  b\n")
+    await call(read_file, context, path="file")
+    (root / "file").write_bytes(b"    a\n    b\n")
+    await get_refusal(
+        edit_file, context, "changed since you last read it", path="file",
+        edits=edits(("a\nb", "c")),
+    )  # fmt: skip
+    assert (root / "file").read_bytes() == b"    a\n    b\n"
+
+
 @pytest.mark.req("R-TOOL-09")
 async def test_multiple_edits_are_atomic(context, root):
     (root / "file").write_bytes(b"a b c")

@@ -258,3 +258,9 @@ def test_hostile_repetition_takes_linear_time(build):
             edited(text, old, old.replace("a", "c"))
 
     assert growth(attempt, build, 500) < LINEAR
+
+
+def test_file_with_very_many_lines_is_compared_exactly():
+    text = "\n" * 500_001 + "  a\n  b\n"
+    assert "does not occur" in get_problem(text, "a\nb")
+    assert edited(text, "  a\n  b", "c") == "\n" * 500_001 + "c\n"

@@ -23,6 +23,8 @@ MAX_COUNTED = 100
 _NUMBER_AND_TEXT = re.compile(r" *(\d+)[\t\u2192]")
 _NUMBER = re.compile(r" *(\d+)(?:[\t\u2192]|$)")
 """The number of a line as `read_file` shows it, or with the arrow of other programs."""
+_MAX_LINES = 500_000
+"""In files with more lines, only the exact text is found."""
 _MAX_COMPARED_LINES = 200_000
 """Lines of possible places whose indentation is compared."""
 _MAX_COMPARED_CHARACTERS = 20_000_000
@@ -145,7 +147,8 @@ def _iter_places(text: str, old: str, most: int) -> Iterator[int]:
 
 def _find_tolerantly(file: FileText, old: str, new: str) -> Match | None:
     piece = _build_piece(old, new)
-    if not any(line.strip() for line in piece.old):
+    is_blank = not any(line.strip() for line in piece.old)
+    if is_blank or file.text.count("\n") > _MAX_LINES:
         return None
     if places := file.find_without_trailing_space(piece.old):
         return _replace_lines(file, piece, [(at, None) for at in places], _TRAILING_SPACE)

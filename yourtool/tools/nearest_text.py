@@ -17,11 +17,11 @@ from yourtool.tools.plain_forms import to_plain
 
 _WORD = re.compile(r"\w+")
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
-_MAX_LINES = 50_000
+_MAX_LINES = 200_000
 """Lines of a file that are searched."""
 _MAX_LINE_LENGTH = 2_000
 """Characters of a line that are searched and shown."""
-_MAX_OLD_LINES = 200
+_MAX_OLD_LINES = 1_000
 _MAX_VOTES_OF_WORD = 400
 """Lines that contain a word; later ones do not count."""
 _MAX_PLACES = 8
@@ -50,9 +50,9 @@ def describe_nearest(text: str, old: str, mask: Mask) -> str:
     Returns an empty text if no region is similar. `mask` replaces API keys, which can extend over
     the start or end of a line, for example in base64.
     """
-    lines = text.split("\n")
-    wanted = old.strip("\n").split("\n")
-    if (start := _find_region(lines[:_MAX_LINES], wanted)) is None:
+    lines = text.split("\n", _MAX_LINES)[:_MAX_LINES]
+    wanted = old.strip("\n").split("\n", _MAX_OLD_LINES)[:_MAX_OLD_LINES]
+    if (start := _find_region(lines, wanted)) is None:
         return ""
     starts = [0, *accumulate(len(line) + 1 for line in lines)]
     difference = _find_difference(lines, start, wanted)
@@ -73,7 +73,7 @@ def describe_nearest(text: str, old: str, mask: Mask) -> str:
 def _find_region(lines: Sequence[str], old: Sequence[str]) -> int | None:
     """Return the line where the most similar region starts."""
     wanted = defaultdict[str, list[int]](list)
-    for number, line in enumerate(old[:_MAX_OLD_LINES]):
+    for number, line in enumerate(old):
         for word in set(_words(line)):
             wanted[word].append(number)
     found = defaultdict[str, list[int]](list)
