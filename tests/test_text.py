@@ -201,7 +201,7 @@ def test_ascii_text_is_not_searched_for_surrogates():
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        # katakana that look like Han characters, alone and beside others
+        # katakana that look like Han characters, alone and next to others
         ("カメラ", "カメラ"), ("ハー", r"\u{30cf}\u{30fc}"), ("一カメラ", r"\u{4e00}カメラ"),
         ("カメラ一", r"カメラ\u{4e00}"),
         ("日カメラ力", r"日カメラ\u{529b}"), ("漢カ", r"漢\u{30ab}"),

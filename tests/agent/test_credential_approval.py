@@ -134,6 +134,7 @@ CALLS = [
 
 @pytest.mark.parametrize("mode", [Mode.ACCEPT_EDITS, Mode.AUTO])
 async def test_file_tools_cannot_access_the_home_of_the_program(tmp_path, monkeypatch, mode):
+    """No mode, no rule and no approval opens it."""
     workspace, home = tmp_path / "work", tmp_path / "work" / "own"
     home.mkdir(parents=True)
     monkeypatch.setenv("YOURTOOL_HOME", str(home))
@@ -150,7 +151,9 @@ async def test_file_tools_cannot_access_the_home_of_the_program(tmp_path, monkey
     with ProviderServer(script) as server:
         for name, value in server.environment.items():
             monkeypatch.setenv(name, value)
-        runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=workspace, mode=mode))
+        rules = tuple({name for name, _ in CALLS})
+        options = RunOptions(workspace=workspace, mode=mode, allow=rules)
+        runtime = await Runtime.open(resolve_paths(), options)
         session = await runtime.new_session(User(ALLOW))
         events = await play(session.send("do it"))
         failed = [event for event in events if isinstance(event, ToolFailed)]
