@@ -59,6 +59,9 @@ PARTS = {
             "tools/test_files.py",
             "tools/test_workspace.py",
             "tools/test_own_directories.py",
+            "tools/test_edit.py",
+            "tools/test_search.py",
+            "security/test_paths.py",
         ),
     ),
     "sanitiser": Part(

@@ -84,3 +84,29 @@ def test_walk_closes_every_directory(workspace):
         next(tree.folders)
         next(tree.folders)
     assert count_descriptors() == before
+
+
+@pytest.mark.parametrize(
+    "name",
+    [".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox"],
+)
+def test_directories_of_programs_are_not_walked_unless_they_are_named(workspace, root, name):
+    (root / "c" / name).mkdir()
+    (root / "c" / name / "inner").touch()
+    assert find(workspace, "c") == ["c/file"]
+    assert find(workspace, f"c/{name}") == [f"c/{name}/inner"]
+
+
+def test_directories_are_walked_to_a_greatest_depth_and_none_stays_open(
+    workspace, root, monkeypatch
+):
+    monkeypatch.setattr(directory_walk, "_MAX_LEVELS", 3)
+    deep = root / "c/1/2/3"
+    deep.mkdir(parents=True)
+    for each in (root / "c/1", root / "c/1/2", deep):
+        (each / "file").touch()
+    before = count_descriptors()
+    found = find(workspace, "c")
+    assert "c/1/2/file" in found
+    assert "c/1/2/3/file" not in found
+    assert count_descriptors() == before

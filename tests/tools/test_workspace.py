@@ -391,3 +391,10 @@ def test_write_works_on_systems_without_attributes(workspace, root, monkeypatch)
     monkeypatch.setattr(sys, "platform", "darwin")
     workspace.write("file", b"y", expected=digest(b"x"))
     assert (root / "file").read_bytes() == b"y"
+
+
+def test_file_is_read_up_to_the_limit_and_refused_beyond_it(root):
+    (root / "five").write_bytes(b"12345")
+    assert Workspace(root).read("five", limit=5) == b"12345"
+    with pytest.raises(ToolError, match="`five` is larger than 4 bytes"):
+        Workspace(root).read("five", limit=4)
