@@ -1,5 +1,7 @@
 """The line that runs in place of an understood one."""
 
+import subprocess
+
 import pytest
 
 from yourtool.permissions.shell.canonical import (
@@ -115,3 +117,35 @@ def test_programs_of_the_active_environment_are_found_first(root, monkeypatch):
     found = build_search_path({"PATH": f"{own}/bin:{root}/bin", "VIRTUAL_ENV": str(own)}, root)
     assert found.virtual_environment == f"{own}/bin"
     assert build_search_path({"PATH": f"{root}/bin"}, root).virtual_environment == ""
+
+
+@pytest.mark.req("T3", "R-CONF-04")
+@pytest.mark.parametrize("line", ["git status", "git diff", "git log -p", "git show"])
+def test_git_runs_no_program_that_a_repository_names(tmp_path, line):
+    """Second to the search in its configuration, after which such a line is not free."""
+    work, ran = tmp_path / "work", tmp_path / "ran"
+    work.mkdir()
+    add_program(tmp_path / "evil")
+    (tmp_path / "evil").write_text(f"#!/bin/sh\necho $0 >> {ran}\n")
+
+    def git(command):
+        environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+        return subprocess.run(["sh", "-c", command], cwd=work, env=environment, capture_output=True)
+
+    git("git init -q && git config user.name a && git config user.email a@example.org")
+    for text in ("a\n", "b\n"):
+        (work / "a").write_text(text)
+        git("git add a && git commit -qm a")
+    (work / "a").write_text("c\n")
+    (work / ".gitattributes").write_text("* diff=x\n")
+    for key in ("core.fsmonitor", "diff.external", "diff.x.textconv", "core.pager"):
+        git(f"git config {key} {tmp_path}/evil")
+    (work / ".git/hooks/post-index-change").symlink_to(tmp_path / "evil")
+    git("touch a; git status; git diff; git log -p; git show")
+    assert ran.exists(), "the programs run without the options"
+    ran.unlink()
+    git("touch a")
+    found = SearchPath(["/usr/bin", "/bin"], work)
+    done = git(build_canonical_line(parse_plain(line), found))
+    assert done.returncode == 0, done.stderr
+    assert not ran.exists()
