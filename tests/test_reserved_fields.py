@@ -28,7 +28,6 @@ RESERVED = {
     "Origin.FOLLOW_UP": (MESSAGES, "messages to a running turn"),
     "Origin.IMPORT_REPAIR": (MESSAGES, "import of other programs' sessions"),
     "SessionCreated.routing_policy_version": (EVENTS, "learned routing"),
-    "LlmCallStarted.is_worker": (EVENTS, "delegation to other sessions"),
     "Sensitivity.USER_CONTROLLED": (EVENTS, "export of traces with pseudonyms"),
     "Sensitivity.AGGREGATABLE": (EVENTS, "export of traces with pseudonyms"),
     "ToolDefinition.requires_workspace": (TOOLS, "tools of MCP servers"),

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
+from yourtool.agent_config import DelegationConfig, Limits
 from yourtool.errors import ConfigError
 from yourtool.models import CacheRetention, Effort
 from yourtool.paths import Paths, shipped_directory
@@ -54,32 +55,6 @@ class WorkspaceConfig(Struct, frozen=True):
     """Settings of one directory."""
 
     model: Annotated[str, Meta(description="The model of sessions in this directory.")] = ""
-
-
-class Limits(Struct, frozen=True):
-    """Limits of a turn, timeouts and retries."""
-
-    max_requests_per_turn: Annotated[
-        int, Meta(ge=1, description="Model requests in one turn before it pauses and asks you.")
-    ] = 50
-    max_cost_per_turn_usd: Annotated[
-        Decimal, Meta(description="US dollars in one turn before it pauses and asks you.")
-    ] = Decimal("5")
-    confirmation_timeout_seconds: Annotated[
-        int, Meta(ge=1, description="How long an approval prompt waits if there is no terminal.")
-    ] = 300
-    tool_concurrency: Annotated[
-        int, Meta(ge=1, le=64, description="Calls of one reply that may run at the same time.")
-    ] = 4
-    first_event_seconds: Annotated[
-        float, Meta(gt=0, description="Timeout for the first event of a reply.")
-    ] = 60
-    content_seconds: Annotated[
-        float, Meta(gt=0, description="Timeout between events of a reply; pings do not count.")
-    ] = 90
-    max_retries: Annotated[
-        int, Meta(ge=0, le=10, description="Retries of a request after a temporary failure.")
-    ] = 2
 
 
 class ProviderConfig(Struct, frozen=True):
@@ -166,6 +141,7 @@ class Config(Struct, frozen=True):
         ),
     ] = {}
     limits: Limits = Limits()
+    delegation: DelegationConfig = DelegationConfig()
     sandbox: SandboxConfig = SandboxConfig()
     providers: Annotated[
         dict[str, ProviderConfig], Meta(description="Providers by name.", examples=["my-server"])

@@ -168,6 +168,8 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     following: int = 0
     """The number of later calls in the same reply."""
     expires_at: datetime | None = None
+    asked_by: str = ""
+    """The worker whose call it is; empty: it is a call of the session."""
 
 
 class Verdict(StrEnum):

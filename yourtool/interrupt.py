@@ -21,16 +21,29 @@ class Interrupt:
 
     def __init__(self) -> None:
         self.requested = False
+        self.insisted = asyncio.Event()
+        """Set by the second request."""
         self._waiting: asyncio.Task[object] | None = None
 
     def request(self) -> bool:
-        """Stop the turn; return False if it was already requested."""
+        """Stop the turn, and with a second request its workers; return False after that."""
         if self.requested:
-            return False
+            is_second = not self.insisted.is_set()
+            self.insisted.set()
+            return is_second
         self.requested = True
         if self._waiting is not None:
             self._waiting.cancel()
         return True
+
+    async def wait_unless_insisted(self, work: Awaitable[object]) -> None:
+        """Wait for `work`, or until the user asks a second time to stop; never cancels `work`."""
+        insisted = asyncio.ensure_future(self.insisted.wait())
+        try:
+            waiting = {asyncio.ensure_future(work), insisted}
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            insisted.cancel()
 
     def check(self) -> None:
         """Raise if the turn was stopped.

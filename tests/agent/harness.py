@@ -16,8 +16,9 @@ from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
 from yourtool.agent.routes import DefaultModels, Routes
 from yourtool.agent.session.session import Session
-from yourtool.agent.session_environment import SessionEnvironment
-from yourtool.config import Limits, Mode
+from yourtool.agent.session_environment import Budget, SessionEnvironment
+from yourtool.agent_config import Limits
+from yourtool.config import Mode
 from yourtool.effects import Confirmation, Decision, ToolDefinition, Verdict
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import StreamEvent
@@ -201,8 +202,7 @@ class Bench:
             gate=Gate(rules, mode),
             confirm=confirm or User(),
             limits=limits,
-            max_requests=max_requests,
-            max_cost=max_cost,
+            budget=Budget(max_requests=max_requests, max_cost=max_cost),
             spill=spill,
             blobs=self.root / "blobs",
             pricing_version="2026-01-01",

@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from tests.agent.harness import ALLOW, DENY, MODEL, User, names, play
-from yourtool.config import Limits
+from yourtool.agent_config import Limits
 from yourtool.errors import AuthError, ContextOverflowError, InvalidRequestError
 from yourtool.events.deltas import TokenUsage
 from yourtool.events.turns import (

@@ -233,3 +233,12 @@ def test_session_in_use_is_neither_deleted_nor_renamed(line, action):
     assert (code, out) == (1, "")
     assert "is open in another yourtool" in err
     assert facts(line, session_id) == before
+
+
+def test_sessions_of_workers_are_listed_only_with_their_option(line):
+    line.script([{"call": "delegate", "input": {"task": "Look."}}], [{"say": "Done."}])
+    session_id = line.result("-p", "Go.")["session_id"]
+    assert run_sessions(line, "list").count("sess_") == 1
+    listed = json.loads(run_sessions(line, "list", "--workers", "--json"))
+    [worker] = [each["id"] for each in listed if each["id"] != session_id]
+    assert "Look." in run_sessions(line, "show", worker)

@@ -7,7 +7,8 @@ import pytest
 
 from tests.providers.fakes import build_paths, collect_events, request
 from tests.providers.local_server import LocalServer, head
-from yourtool.config import Config, Limits, ProviderConfig
+from yourtool.agent_config import Limits
+from yourtool.config import Config, ProviderConfig
 from yourtool.credentials import Credentials
 from yourtool.errors import AuthError, InvalidRequestError, UsageError
 from yourtool.events.deltas import AttemptFailed, MessageComplete

@@ -80,8 +80,13 @@ class MemoryStore(SessionStore):
         return session_id in self._sessions or not stored.isdisjoint(ids)
 
     async def list(
-        self, *workspaces: str, limit: int = 200, after: SessionSummary | None = None
+        self,
+        *workspaces: str,
+        limit: int = 200,
+        after: SessionSummary | None = None,
+        workers: bool = False,
     ) -> tuple[SessionSummary, ...]:
+        del workers
         spoken = [facts for facts in self._sessions.values() if _messages(facts)]
         found = [_summary(facts) for facts in spoken]
         found.sort(key=lambda each: (each.updated_at, each.id), reverse=True)

@@ -163,3 +163,10 @@ def test_consequences_of_a_command_stand_between_it_and_the_rules_and_are_escape
         "│ rm -rf *", "warning: `rm` deletes ./", r"2 files: 'a\u{a}b', \u{1b}[2J",
     ]  # fmt: skip
     assert rows[-1] == "no rule for it: it has a glob"
+
+
+def test_question_of_a_worker_starts_with_its_name():
+    asked = replace(call(), asked_by="worker 2\n\x1b[2J")
+    title = approval_title(asked).plain
+    assert title.startswith("worker 2")
+    assert title.isprintable()

@@ -78,6 +78,8 @@ class Routes:
         self._availability = availability
         self._estimates = estimates
         self._defaults = defaults
+        self.delegated_model: str | None = None
+        """The model of a worker, from its task."""
         self._interactive = interactive
         self._structured_output = structured_output
         self._undescribed: set[str] = set()  # ids of models that their servers did not describe
@@ -122,7 +124,7 @@ class Routes:
 
     def expected_model(self, state: State) -> Model:
         """Return the preferred model of the next turn, whether or not it is usable."""
-        return self.catalogue.get(state.model or self._defaults.preferred)
+        return self.catalogue.get(state.model or self.delegated_model or self._defaults.preferred)
 
     async def load_description(self, model: Model, *, refresh: bool = False) -> None:
         """Load the description of an unknown model from its server, if the server needs no key.
@@ -245,6 +247,7 @@ class Routes:
         return Preferences(
             override=override.id if override else None,
             sticky=sticky,
+            delegate=self.delegated_model,
             workspace_default=self._defaults.workspace_default,
             global_default=self._defaults.global_default,
         )

@@ -3,10 +3,10 @@
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from yourtool.agent.delegation import Delegation, WorkerPlan
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import close_open_turn
@@ -20,7 +20,7 @@ from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.project_files import is_trusted
 from yourtool.agent.session.session import Session
 from yourtool.agent.session.system_prompt import system_messages
-from yourtool.agent.session_environment import SessionEnvironment
+from yourtool.agent.session_environment import Budget, SessionEnvironment, open_workspace
 from yourtool.amounts import Spending
 from yourtool.config import Config, RunOptions, load_config
 from yourtool.credentials import Credentials
@@ -41,7 +41,7 @@ from yourtool.paths import Paths, own_directories
 from yourtool.permissions.gate import Gate, open_gate
 from yourtool.permissions.grants import FILE_NAME, Grants
 from yourtool.providers.catalogue import discovery_cache
-from yourtool.providers.catalogue.discovery import find_servers
+from yourtool.providers.catalogue.discovery import add_servers
 from yourtool.providers.catalogue.local_servers import LocalServer
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
@@ -123,22 +123,43 @@ class Runtime:
         chosen, project = self._explicit_model(model), workspace or self.options.workspace
         initial = chosen or self.catalogue.get(self.default_models(project).preferred)
         workspace = await self._make_scratch_copy(project) if initial.is_demo else project
-        files = await asyncio.to_thread(self._open_workspace, workspace, dirs, session_id)
+        files = await self._open_workspace(workspace, dirs, session_id)
         env = await self._build_environment(session_id, files, tools, confirm, ToolIdMap())
-        lease = self.store.lease(session_id)
-        state = State()
-        record = Recorder(self.store, session_id, state)
-        await record(
-            SessionCreated(
-                workspace_path=str(workspace),
-                workspace_hash=workspace_hash(workspace),
-                initial_active_model=chosen.id if chosen else None,
-            )
-        )
-        if chosen is not None:
-            await record(SessionModelSelected(model=chosen.id))
-        await self._record_effort(record)
         env.project = project
+        created = SessionCreated(
+            workspace_path=str(workspace),
+            workspace_hash=workspace_hash(workspace),
+            initial_active_model=chosen.id if chosen else None,
+        )
+        return await self._create(session_id, env, created)
+
+    async def open_worker(self, plan: WorkerPlan) -> Session:
+        """Start the session of a worker."""
+        session_id, root = new_session_id(), plan.parent.workspace.root
+        dirs = plan.parent.workspace.readable
+        files = await self._open_workspace(root, dirs, session_id)
+        env = await self._build_environment(
+            session_id, files, plan.tools, plan.confirm, ToolIdMap()
+        )
+        plan.share_with(env)
+        created = SessionCreated(
+            workspace_path=str(root),
+            workspace_hash=workspace_hash(root),
+            parent_session_id=plan.parent_session_id,
+            parent_tool_use_id=plan.tool_use_id,
+        )
+        return await self._create(session_id, env, created)
+
+    async def _create(
+        self, session_id: str, env: SessionEnvironment, created: SessionCreated
+    ) -> Session:
+        """Store and return a new session."""
+        lease, state = self.store.lease(session_id), State()
+        record = Recorder(self.store, session_id, state)
+        await record(created)
+        if created.initial_active_model is not None:
+            await record(SessionModelSelected(model=created.initial_active_model))
+        await self._record_effort(record)
         return Session(session_id, state, record, lease, env)
 
     async def resume(
@@ -172,9 +193,7 @@ class Runtime:
                     f"The workspace of session `{session_id}`, `{root}`, no longer exists."
                     " Restore the directory, or read the session with `yourtool sessions show`."
                 )
-            files = await asyncio.to_thread(
-                self._open_workspace, root, dirs, session_id, state.parents
-            )
+            files = await self._open_workspace(root, dirs, session_id, state.parents)
             tool_ids = ToolIdMap(await self.store.provider_call_ids(session_id))
             env = await self._build_environment(session_id, files, tools, confirm, tool_ids)
             session = await self._reopen(session_id, state, lease, env)
@@ -271,16 +290,8 @@ class Runtime:
 
         `elsewhere`: also query the configured servers on other machines.
         """
-        found = list[LocalServer]()
-        async with aclosing(find_servers(self.registry, include_remote=elsewhere)) as servers:
-            async for server in servers:
-                self.registry.add_provider(server.spec)
-                self.catalogue.add_discovered(server.spec.name, server.models)
-                found.append(server)
-        answers = [discovery_cache.new_discovery(server.spec, server.models) for server in found]
-        with suppress(OSError):  # only a cache
-            await asyncio.to_thread(discovery_cache.save_discoveries, self._discovery_file, answers)
-        return tuple(found)
+        file = self._discovery_file
+        return await add_servers(self.registry, self.catalogue, file, include_remote=elsewhere)
 
     async def spent_today(self) -> Spending:
         """Return the cost of all sessions since midnight UTC."""
@@ -335,24 +346,12 @@ class Runtime:
             self.catalogue.resolve(named).id if named else self.registry.default_model(),
         )
 
-    def _open_workspace(
-        self,
-        root: Path,
-        dirs: Sequence[Path] | None,
-        session_id: str,
-        parents: Sequence[str] = (),
+    async def _open_workspace(
+        self, root: Path, dirs: Sequence[Path] | None, session_id: str, parents: Sequence[str] = ()
     ) -> Workspace:
-        """Return access to the files of a session; blocks on the file system.
-
-        `parents`: sessions whose spill files the history of this session may refer to.
-        """
-        spill = self.paths.spill_directory(session_id)
-        spill.mkdir(mode=0o700, parents=True, exist_ok=True)
-        earlier = [self.paths.spill_directory(each) for each in parents if Path(each).name == each]
         extra = self.options.add_dirs if dirs is None else dirs
-        return Workspace(
-            root, (*extra, spill, *filter(Path.is_dir, earlier)), own_directories(self.paths)
-        )
+        owners = (session_id, *parents)
+        return await asyncio.to_thread(open_workspace, self.paths, root, extra, owners)
 
     async def _build_environment(
         self,
@@ -363,7 +362,8 @@ class Runtime:
         tool_ids: ToolIdMap,
     ) -> SessionEnvironment:
         options, config = self.options, self.config
-        snapshot = ToolSnapshot(tools or default_toolbox())
+        delegates = config.delegation.enabled
+        snapshot = ToolSnapshot(tools or default_toolbox(delegates=delegates))
         estimates = self._build_estimates(workspace.root, snapshot)
         kinds = snapshot.toolbox.subject_kinds
         is_copy = workspace.root.parent == self.paths.scratch
@@ -388,8 +388,8 @@ class Runtime:
             attaches_mentions=config.ui.file_mentions == "attach",
             output_schema=options.output_schema,
             limits=config.limits,
-            max_requests=options.max_turns,
-            max_cost=options.max_cost,
+            tasks=Delegation(config.delegation, self.open_worker),
+            budget=Budget(max_requests=options.max_turns, max_cost=options.max_cost),
             tool_ids=tool_ids,
         )
 

@@ -1,18 +1,22 @@
 """The environment of a session: the objects, settings and limits of its turns."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from yourtool.agent.estimates import RequestEstimates
+from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.routes import Routes
-from yourtool.config import Limits, ThinkingOnSwap
+from yourtool.agent_config import Limits
+from yourtool.config import ThinkingOnSwap
 from yourtool.effects import Confirm, Steering, no_steering
+from yourtool.events.catalog import AnyFact
 from yourtool.events.deltas import Notice
 from yourtool.masking import Mask
 from yourtool.models import CacheRetention, Effort
+from yourtool.paths import Paths, own_directories
 from yourtool.permissions.gate import Gate
 from yourtool.providers.base import ToolChoice
 from yourtool.providers.dropped_blocks import DropLog
@@ -20,7 +24,8 @@ from yourtool.providers.encoded_history import EncodedHistory
 from yourtool.providers.registry import Registry
 from yourtool.providers.requests.request_view import RequestView
 from yourtool.providers.tool_ids import ToolIdMap
-from yourtool.tools.toolset import ToolSnapshot
+from yourtool.tools.base import Delegator
+from yourtool.tools.toolset import Toolbox, ToolSnapshot
 from yourtool.tools.workspace import Workspace
 from yourtool.tools.workspace_watch import WorkspaceWatch
 
@@ -29,12 +34,49 @@ if TYPE_CHECKING:
 
 
 @dataclass(kw_only=True)
+class Budget:
+    """Requests and cost of a session and its workers since it was opened, with their limits."""
+
+    max_requests: int | None = None
+    """Maximum of `requests` (`--max-turns`)."""
+    max_cost: Decimal | None = None
+    """Maximum of `cost` (`--max-cost`), in US dollars."""
+    requests: int = 0
+    cost: Decimal = Decimal(0)
+    """In US dollars."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DelegatingCall:
+    """A running call of `delegate`, with what its worker gets from the turn."""
+
+    env: "SessionEnvironment"
+    session_id: str
+    model_id: str
+    toolbox: Toolbox
+    record: Recorder
+    tool_use_id: str
+    parent: str
+    """Event id of the start of the call."""
+    show: Callable[[AnyFact], None]
+    """Gets the facts that are recorded for the call."""
+
+
+class TaskStarter(Protocol):
+    """Starts workers."""
+
+    def bind(self, call: DelegatingCall) -> Delegator:
+        """Return what runs the task of one call."""
+        ...
+
+
+@dataclass(kw_only=True)
 class SessionEnvironment:
     """What the turns of one session use.
 
     Sessions share the registry, and through `routes` the catalogue and the availability of models.
-    `limits` are soft: the user can approve going beyond them. `max_requests` and `max_cost` stop
-    the turn.
+    `limits` are soft: the user can approve going beyond them. `budget` has limits that
+    stop the turn.
     """
 
     workspace: Workspace
@@ -67,14 +109,15 @@ class SessionEnvironment:
     """JSON Schema of the final reply of every turn."""
 
     limits: Limits
-    max_requests: int | None = None
-    """Maximum of `requests` (`--max-turns`)."""
-    max_cost: Decimal | None = None
-    """Maximum of `cost` (`--max-cost`)."""
-    requests: int = 0
-    """Requests since the session was opened."""
-    cost: Decimal = Decimal(0)
-    """Cost since the session was opened, in US dollars."""
+    budget: Budget = field(default_factory=Budget)
+    """Shared with the workers of the session."""
+    tasks: TaskStarter | None = None
+    """Starts workers; None: the session cannot delegate."""
+    is_worker: bool = False
+    max_tokens: int | None = None
+    """Maximum of `tokens`, for a worker."""
+    tokens: int = 0
+    """Tokens of all requests since the session was opened."""
     limit_reached: str | None = None
     """Message about the limit that stopped the last turn; None if none did."""
 
@@ -95,3 +138,17 @@ class SessionEnvironment:
         new = [each for each in texts if each is not None and each not in self.shown_notices]
         self.shown_notices.update(new)
         return [Notice(level="warning", text=each) for each in new]
+
+
+def open_workspace(
+    paths: Paths, root: Path, dirs: Sequence[Path], session_ids: Sequence[str]
+) -> Workspace:
+    """Return access to the files of a session; blocks on the file system.
+
+    `dirs`: further directories. `session_ids`: the session, then those whose spilled output its
+    history may refer to.
+    """
+    own, *earlier = (paths.spill_directory(each) for each in session_ids if Path(each).name == each)
+    own.mkdir(mode=0o700, parents=True, exist_ok=True)
+    readable = (*dirs, own, *filter(Path.is_dir, earlier))
+    return Workspace(root, readable, own_directories(paths))

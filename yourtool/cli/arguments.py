@@ -47,6 +47,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
     """Message id of `sessions fork --at`."""
     here_only: bool = False
     """`sessions list --here` and `search --here`: only sessions of the workspace."""
+    workers: bool = False
+    """`sessions list --workers`: also sessions of delegated tasks."""
     prompt: str | None = None
     """Prompt of `-p` (None: interface; empty: standard input only) or of `route`."""
     first_prompt: str = ""
@@ -101,6 +103,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         force=options.get("force", False),
         at=options.get("at"),
         here_only=options.get("here_only", False),
+        workers=options.get("workers", False),
         prompt=options.get("route_prompt", headless if word is None or headless is None else word),
         first_prompt=word or "" if headless is None else "",
         continue_last=options["continue_last"],

@@ -146,6 +146,7 @@ def _add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
         action.add_argument(
             "--here", dest="here_only", action="store_true", help="only sessions of this directory"
         )
+    listing.add_argument("--workers", action="store_true", help="also those of delegated tasks")
     export = add("export", "export a session with API keys removed", takes_id=True)
     export.add_argument(
         "file", nargs="?", type=Path, metavar="FILE", help="default: standard output"

@@ -68,7 +68,8 @@ async def _run(paths: Paths, arguments: Arguments) -> None:
         )
         match arguments.action:
             case "list":
-                _print_sessions(await store.list(*workspaces), as_json=arguments.json)
+                listed = await store.list(*workspaces, workers=arguments.workers)
+                _print_sessions(listed, as_json=arguments.json)
             case "search":
                 hits = await store.search(arguments.query, *workspaces)
                 _print_hits(hits, as_json=arguments.json)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TypeAlias, get_args
 
+from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
 from yourtool.events.deltas import Notice, ShellStarted, StreamEvent, ToolOutputDelta
 from yourtool.events.facts import Fact
 from yourtool.events.files import (
@@ -73,6 +74,9 @@ AnyFact: TypeAlias = (
     | FileChangeFailed
     | FilesRestoring
     | FilesRestored
+    | DelegateStarted
+    | DelegateCompleted
+    | DelegateFailed
     | RouteDecided
     | ProviderUnavailable
     | ProviderRecovered

@@ -3,6 +3,8 @@
 from decimal import Decimal
 from typing import ClassVar, Literal
 
+from msgspec import UNSET, UnsetType
+
 from yourtool.events.facts import Actor, Fact, Sensitivity
 from yourtool.models import Effort
 
@@ -16,6 +18,10 @@ class SessionCreated(Fact, frozen=True, kw_only=True, tag="session.created"):
     workspace_hash: str
     initial_active_model: str | None = None
     routing_policy_version: str = ""
+    parent_session_id: str | UnsetType = UNSET
+    """The session that delegated the task of this one; unset: it is not a worker."""
+    parent_tool_use_id: str | UnsetType = UNSET
+    """The call of `delegate` that started this worker."""
 
 
 class SessionResumed(Fact, frozen=True, kw_only=True, tag="session.resumed"):

@@ -125,11 +125,16 @@ class SessionStore(Protocol):
         ...
 
     async def list(
-        self, *workspaces: str, limit: int = 200, after: SessionSummary | None = None
+        self,
+        *workspaces: str,
+        limit: int = 200,
+        after: SessionSummary | None = None,
+        workers: bool = False,
     ) -> tuple[SessionSummary, ...]:
         """Return the sessions of these workspaces, or of all without one, last used first.
 
-        Sessions without messages are omitted. `after`: the last session of the previous page. The
+        Sessions without messages are omitted, and those of workers unless `workers` is true; the
+        cost of a session includes its workers. `after`: the last session of the previous page. The
         cost of a page does not depend on the number of sessions.
         """
         ...
@@ -138,7 +143,7 @@ class SessionStore(Protocol):
         """Return the messages that contain every word of `text`, newest first.
 
         Words match as prefixes, ignoring case and accents. A text without words matches nothing.
-        Replies to silent calls are not searched.
+        Replies to silent calls and sessions of workers are not searched.
         """
         ...
 
@@ -176,7 +181,7 @@ class SessionStore(Protocol):
         ...
 
     async def delete(self, session_id: str) -> None:
-        """Delete a session with its messages; forks of it keep their copies.
+        """Delete a session with its messages and workers; forks of it keep their copies.
 
         Raises:
             SessionBusyError: the session is open.

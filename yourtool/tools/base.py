@@ -111,6 +111,18 @@ class NoJournal:
         return nullcontext()
 
 
+class Delegator(Protocol):
+    """Runs the tasks that a call delegates."""
+
+    async def run(self, args: Any, context: "ToolContext") -> ToolOutput:
+        """Run a task, given as the arguments of `delegate`, and return the worker's report.
+
+        Raises:
+            ToolError: the worker ended without a report.
+        """
+        ...
+
+
 class ToolContext(Struct, frozen=True, kw_only=True):
     """The resources available to a tool call."""
 
@@ -134,6 +146,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """What a tool for commands runs in place of its argument: the same, as it was understood."""
     sandbox: "Sandbox | None" = None
     """Encloses commands; None: they run without a sandbox."""
+    delegator: "Delegator | None" = None
+    """Starts workers; None: the session cannot delegate."""
     image_limit: int = 0
     """Maximum image size in bytes for the current model; 0: the model accepts no images."""
 

@@ -1,5 +1,6 @@
 """The tools that ship with the program."""
 
+from yourtool.tools.delegate import delegate
 from yourtool.tools.edit import edit_file, write_file
 from yourtool.tools.files import list_dir, read_file
 from yourtool.tools.plan import update_plan
@@ -9,7 +10,7 @@ from yourtool.tools.toolset import Toolbox
 from yourtool.tools.web import build_fetch_url
 
 
-def default_toolbox() -> Toolbox:
+def default_toolbox(*, delegates: bool = True) -> Toolbox:
     """Return the built-in tools in the order in which they are sent to models."""
     return Toolbox(
         (
@@ -22,5 +23,6 @@ def default_toolbox() -> Toolbox:
             shell,
             build_fetch_url(),
             update_plan,
+            *((delegate,) if delegates else ()),
         )
     )

@@ -142,10 +142,13 @@ def complete_note(letter: str, typed: str) -> str:
 
 
 def approval_title(confirmation: Confirmation) -> Content:
-    """Return the question in one line."""
+    """Return the question in one line, with the name of the worker whose call it is."""
     if confirmation.kind == "limit":
-        return Content(f"Continue? {escape_line(confirmation.title)}")
-    return Content(_specific_question(confirmation) or _general_question(confirmation))
+        question = f"Continue? {escape_line(confirmation.title)}"
+    else:
+        question = _specific_question(confirmation) or _general_question(confirmation)
+    worker = f"{escape_line(confirmation.asked_by)}: " if confirmation.asked_by else ""
+    return Content(f"{worker}{question}")
 
 
 def _specific_question(confirmation: Confirmation) -> str:

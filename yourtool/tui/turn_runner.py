@@ -264,6 +264,7 @@ class TurnRunner:
         """Stop the running turn at the exit; its session has the prompt, the next does not."""
         self._closes = True
         self.stop()
+        self.stop()  # its workers, too
 
     async def wait_for_turn(self) -> None:
         """Wait until the running turn has ended, successfully or not."""

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from tests.agent.harness import ALLOW, DENY, LIMITS, MODEL, Checked, User, names, play
 from tests.scripts import calls_badly, pauses
-from yourtool.config import Limits, Mode
+from yourtool.agent_config import Limits
+from yourtool.config import Mode
 from yourtool.effects import SideEffects
 from yourtool.errors import InvalidRequestError, NetworkError, RateLimitError, UsageError
 from yourtool.events.deltas import MessageComplete, Notice, TextDelta, TokenUsage, ToolUseStart

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from tests.agent.harness import ALLOW, DENY, MODEL, Bench, Checked, User, names, play
 from yourtool.agent.turn import tool_runner
-from yourtool.config import Limits, Mode
+from yourtool.agent_config import Limits
+from yourtool.config import Mode
 from yourtool.effects import Decision, Scope, SideEffects, Verdict
 from yourtool.events.deltas import Notice
 from yourtool.events.tools import ToolConfirmationRequested, ToolConfirmationResolved, ToolFailed

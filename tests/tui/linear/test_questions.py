@@ -51,6 +51,16 @@ def command(body="git push", rules=("shell(git push)",)):
     )
 
 
+async def test_questions_of_workers_are_asked_one_after_the_other_with_their_names():
+    questions, _, written = ask("1", "1")
+    asked = (replace(command(), asked_by=f"worker {n}") for n in (1, 2))
+    answers = await asyncio.gather(*map(questions.confirm, asked))
+    assert [each.verdict for each in answers] == [Verdict.ALLOW, Verdict.ALLOW]
+    shown = "".join(written)
+    first, second = shown.index("worker 1: Run"), shown.index("worker 2: Run")
+    assert first < shown.index("1. allow once") < second
+
+
 @pytest.mark.req("R-TUI-23")
 async def test_only_the_number_of_an_answer_allows_a_call():
     questions, lines, written = ask("", "y", "yes", "11", "1 ", "0")

@@ -7,6 +7,7 @@ from yourtool.agent.history.elision import elide_tool_outputs, next_elision
 from yourtool.agent.history.file_history import FileHistory
 from yourtool.errors import ErrorClass
 from yourtool.events.catalog import AnyFact
+from yourtool.events.delegation import DelegateCompleted, DelegateFailed
 from yourtool.events.files import FilesRestored
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed, LlmCallStarted
 from yourtool.events.permissions import PolicySnapshot
@@ -163,6 +164,9 @@ class State:
                 self.last_turn_failed = self.last_turn_failed or reason is StopReason.ERROR
             case TurnCancelled():
                 self.open_turn = None
+            case DelegateCompleted() | DelegateFailed():
+                self.cost_usd += fact.total_cost_usd
+                self.unpriced = self.unpriced or fact.unpriced
             case PolicySnapshot(policy=policy):
                 self.policy = policy
             case _:

@@ -72,4 +72,5 @@ def add_usage(turn: Turn, end: LlmCallEnd) -> None:
     turn.input_tokens += usage.prompt_tokens
     turn.output_tokens += usage.output_tokens
     turn.cost += usage.cost_usd
-    turn.env.cost += usage.cost_usd
+    turn.env.tokens += usage.prompt_tokens + usage.output_tokens
+    turn.env.budget.cost += usage.cost_usd

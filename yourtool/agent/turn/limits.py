@@ -60,6 +60,13 @@ async def find_limit(turn: Turn) -> ReachedLimit | None:
     return None
 
 
+async def find_final_limit(turn: Turn) -> str | None:
+    """Return a message about the hard limit that another request would exceed, or None."""
+    limit = _find_hard_limit(turn, await _minimum_cost(turn))
+    turn.env.limit_reached = limit or turn.env.limit_reached
+    return limit
+
+
 async def resolve_limit(turn: Turn, limit: ReachedLimit) -> str | None:
     """Ask about a reached limit; return None to continue, or the reason to stop.
 
@@ -101,7 +108,7 @@ async def confirm_wait(confirm: Confirm, error: AdapterError) -> bool:
 
 def unknown_price_warning(turn: Turn) -> str | None:
     """Return a warning if a cost limit cannot be enforced because the price is unknown."""
-    if turn.env.max_cost is None or turn.model.price is not None:
+    if turn.env.budget.max_cost is None or turn.model.price is not None:
         return None
     return (
         f"`--max-cost` does not limit `{turn.model.id}`, because its price is not known;"
@@ -110,20 +117,22 @@ def unknown_price_warning(turn: Turn) -> str | None:
 
 
 def _find_hard_limit(turn: Turn, minimum: Decimal) -> str | None:
-    env = turn.env
-    if env.max_requests is not None and env.requests >= env.max_requests:
-        return f"The limit of {env.max_requests} model requests is reached."
+    env, budget = turn.env, turn.env.budget
+    if env.max_tokens is not None and env.tokens >= env.max_tokens:
+        return f"The limit of {env.max_tokens:,} tokens is reached."
+    if budget.max_requests is not None and budget.requests >= budget.max_requests:
+        return f"The limit of {budget.max_requests} model requests is reached."
     return _find_cost_limit(turn, minimum)
 
 
 def _find_cost_limit(turn: Turn, minimum: Decimal) -> str | None:
-    env = turn.env
-    if env.max_cost is None or env.cost + minimum <= env.max_cost:
+    budget = turn.env.budget
+    if budget.max_cost is None or budget.cost + minimum <= budget.max_cost:
         return None
     return (
         f"The next request would cost at least {format_money(minimum)}, and this run has cost"
-        f" {format_money(env.cost)}: together this exceeds the limit of"
-        f" {format_money(env.max_cost)}. The request was not sent. Raise `--max-cost`, choose a"
+        f" {format_money(budget.cost)}: together this exceeds the limit of"
+        f" {format_money(budget.max_cost)}. The request was not sent. Raise `--max-cost`, choose a"
         " cheaper model, or start a new session."
     )
 

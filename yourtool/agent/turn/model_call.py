@@ -123,7 +123,7 @@ class ModelCall:
         match fact:
             case LlmCallStarted():
                 turn.requests += 1
-                turn.env.requests += 1
+                turn.env.budget.requests += 1
             case LlmCallCompleted():
                 turn.stop_reason = fact.stop_reason
                 turn.input_errors = fact.message.metadata.tool_input_errors or {}
@@ -144,6 +144,7 @@ class ModelCall:
                 provider=turn.model.provider,
                 estimated_input_tokens=prepared.estimated_tokens,
                 request_id=prepared.request.request_id,
+                is_worker=turn.env.is_worker,
                 rejected_through=turn.trial_omission,
                 purpose=self._purpose,
             )

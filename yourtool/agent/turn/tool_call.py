@@ -12,9 +12,11 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from yourtool.agent.session_environment import DelegatingCall
 from yourtool.agent.turn.turn import Turn
 from yourtool.effects import Decision, Preview
 from yourtool.errors import ToolError, ToolFailure
+from yourtool.events.catalog import AnyFact
 from yourtool.events.permissions import CallJudgement
 from yourtool.events.tools import ToolCalled
 from yourtool.masking import Mask
@@ -28,7 +30,8 @@ from yourtool.messages.blocks import (
 from yourtool.messages.message import ResultMessage, now
 from yourtool.messages.metadata import ResultMetadata
 from yourtool.text import storable
-from yourtool.tools.base import ChangeJournal, NoJournal, ToolContext, ToolOutput
+from yourtool.tools.base import ChangeJournal, Delegator, NoJournal, ToolContext, ToolOutput
+from yourtool.tools.delegate import DELEGATE
 from yourtool.tools.lost_work import LostWork
 from yourtool.tools.safety_copies import SafetyCopy
 from yourtool.tools.toolset import Tool
@@ -83,6 +86,11 @@ class ToolCall:
         return self.block.input if self.edited_input is None else self.edited_input
 
     @property
+    def delegates(self) -> bool:
+        """Whether a worker does the work."""
+        return self.block.name == DELEGATE
+
+    @property
     def elapsed_ms(self) -> int:
         """Milliseconds since the tool started; 0 if it never did."""
         return round((time.monotonic() - self.started) * 1000) if self.started else 0
@@ -118,6 +126,23 @@ class ToolCall:
             command=self.command,
             sandbox=None if self.is_outside_sandbox else turn.env.sandbox,
             image_limit=can.max_image_bytes if can.supports_images else 0,
+        )
+
+    def build_delegator(self, turn: Turn, show: Callable[[AnyFact], None]) -> Delegator | None:
+        """Return what starts workers for this call; None for every other tool."""
+        if turn.env.tasks is None or not self.delegates:
+            return None
+        return turn.env.tasks.bind(
+            DelegatingCall(
+                env=turn.env,
+                session_id=turn.session_id,
+                model_id=turn.model.id,
+                toolbox=turn.toolbox,
+                record=turn.record,
+                tool_use_id=self.block.id,
+                parent=self.parent,
+                show=show,
+            )
         )
 
     def build_called_fact(self) -> ToolCalled:

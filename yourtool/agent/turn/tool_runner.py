@@ -16,6 +16,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, aclosing
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from yourtool.agent.history.recorder import DEFERRED_SECONDS
 from yourtool.agent.turn.admission import admit, offer_retry
@@ -34,7 +35,7 @@ from yourtool.blobs import has_bytes, store_media
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.events.catalog import AnyFact, Event
-from yourtool.events.deltas import ToolOutputDelta
+from yourtool.events.deltas import Notice, ToolOutputDelta
 from yourtool.events.facts import Fact
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.ids import new_id
@@ -71,6 +72,8 @@ class ToolRunner:
         self._running: dict[asyncio.Task[None], ToolCall] = {}
         self._updates: asyncio.Queue[ToolOutputDelta | AnyFact | ToolOutcome] = asyncio.Queue()
         self._end_hints: list[bool] = []
+        self.delegated = any(call.delegates for call in self._pending)
+        """Whether a worker does the work of a call."""
 
     @property
     def end_turn(self) -> bool:
@@ -172,6 +175,9 @@ class ToolRunner:
                     async for event in events:
                         yield event
         except Interrupted:
+            async with aclosing(self._wait_for_workers()) as events:
+                async for event in events:
+                    yield event
             await self._stop_running()
             async for event in self._end_stopped():
                 yield event
@@ -245,6 +251,8 @@ class ToolRunner:
         try:
             journal = CallJournal(self._turn, call.block.id, call.parent, self._updates.put_nowait)
             context = await call.build_context(self._turn, emit, journal)
+            delegator = call.build_delegator(self._turn, self._updates.put_nowait)
+            context = replace(context, delegator=delegator)
             async with AsyncExitStack() as stack:
                 if _changes_files_unrecorded(tool):
                     await stack.enter_async_context(journal.watching(call.copy))
@@ -263,6 +271,23 @@ class ToolRunner:
             _log.exception("tool %s failed", name)
             outcome = ToolOutcome(call, None, ToolFailure.EXECUTION_ERROR, BUG_MESSAGE.format(name))
         self._updates.put_nowait(outcome)
+
+    async def _wait_for_workers(self) -> AsyncGenerator[Event, None]:
+        """Stop the other calls; wait until workers are done, or the user insists on the stop."""
+        turn, workers = self._turn, list[asyncio.Task[None]]()
+        if turn.env.interactive:
+            workers += (each for each in self._running if self._running[each].delegates)
+        if not workers:
+            return
+        for task, call in self._running.items():
+            if not call.delegates:
+                call.cancelled.set()
+                task.cancel()
+        what = "a worker is" if len(workers) == 1 else f"{len(workers)} workers are"
+        text = f"The turn ends when {what} done. Esc again stops the work now."
+        yield Notice(level="info", text=text)
+        working = asyncio.gather(*workers, return_exceptions=True)
+        await turn.interrupt.wait_unless_insisted(working)
 
     async def _stop_running(self) -> None:
         for task, call in self._running.items():

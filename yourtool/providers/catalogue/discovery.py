@@ -2,14 +2,18 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from pathlib import Path
 
 from yourtool.errors import AdapterError
 from yourtool.models import Model
+from yourtool.providers.catalogue.discovery_cache import new_discovery, save_discoveries
 from yourtool.providers.catalogue.local_servers import (
     LocalServer,
     discover_servers,
     well_known_servers,
 )
+from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.provider_specs import BUILT_IN, ProviderSpec
 from yourtool.providers.registry import Registry, load_dialect_spec
 
@@ -43,6 +47,22 @@ async def find_servers(
         for each in asked:
             each.cancel()
         await asyncio.gather(*asked, return_exceptions=True)
+
+
+async def add_servers(
+    registry: Registry, catalogue: Catalogue, file: Path, *, include_remote: bool
+) -> tuple[LocalServer, ...]:
+    """Find servers as `find_servers` does, add their models, and store these in `file`."""
+    found = list[LocalServer]()
+    async with aclosing(find_servers(registry, include_remote=include_remote)) as servers:
+        async for server in servers:
+            registry.add_provider(server.spec)
+            catalogue.add_discovered(server.spec.name, server.models)
+            found.append(server)
+    answers = [new_discovery(server.spec, server.models) for server in found]
+    with suppress(OSError):  # only a cache
+        await asyncio.to_thread(save_discoveries, file, answers)
+    return tuple(found)
 
 
 async def _probe(registry: Registry, row: ProviderSpec) -> tuple[LocalServer, ...]:

@@ -6,6 +6,8 @@ Every function runs inside the transaction that stores the fact; raising rolls i
 from collections.abc import Iterator, Mapping
 from sqlite3 import Connection
 
+from msgspec import UNSET
+
 from yourtool.errors import SessionNotFoundError, StoreError, ToolFailure
 from yourtool.events.facts import Fact
 from yourtool.events.files import FileChangeFailed, FilesChanged
@@ -80,8 +82,8 @@ def _create(connection: Connection, fact: SessionCreated) -> None:
     created = to_microseconds(fact.timestamp)
     connection.execute(
         "INSERT INTO sessions"
-        " (id, workspace_path, active_model, schema_version, created_at, updated_at)"
-        " VALUES (?, ?, ?, ?, ?, ?)",
+        " (id, workspace_path, active_model, schema_version, created_at, updated_at, worker_of)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
         (
             fact.session_id,
             fact.workspace_path,
@@ -89,6 +91,7 @@ def _create(connection: Connection, fact: SessionCreated) -> None:
             SCHEMA_VERSION,
             created,
             created,
+            None if fact.parent_session_id is UNSET else fact.parent_session_id,
         ),
     )
 

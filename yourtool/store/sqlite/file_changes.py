@@ -22,7 +22,9 @@ _PROMPT = """
 """
 _SELECT = """
     SELECT file_changes.event_id, file_changes.session_id, prompt_id, tool_use_id, timestamp_us,
-        coalesce(file_changes.event_id <= sessions.copied_through, 0), change_json
+        coalesce(file_changes.event_id <= sessions.copied_through, 0)
+            OR sessions.worker_of IS NOT NULL,
+        change_json
     FROM file_changes JOIN sessions ON sessions.id = file_changes.session_id
     WHERE (:path IS NULL OR path = :path)
         AND (:session IS NULL OR session_id = :session)
@@ -31,6 +33,7 @@ _SELECT = """
         AND (:workspace IS NULL OR (
             workspace_path = :workspace
             AND (copied_through IS NULL OR file_changes.event_id > copied_through)
+            AND worker_of IS NULL
         ))
     ORDER BY file_changes.event_id, file_changes.rowid
 """

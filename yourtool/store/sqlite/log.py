@@ -10,6 +10,7 @@ from yourtool.ids import is_ulid, new_id
 from yourtool.messages.invariants import validate_message, value_problems
 from yourtool.messages.message import Message
 from yourtool.store.sqlite.derived_tables import index_message, project
+from yourtool.store.sqlite.queries import SELECT_FAMILY
 from yourtool.store.sqlite.row_codec import (
     INSERT_EVENT,
     SELECT_EVENTS,
@@ -128,7 +129,7 @@ def _advance_ids(ids: Iterable[str]) -> None:
 
 
 def delete(connection: Connection, session_id: str) -> None:
-    """Delete the rows of a session and overwrite the freed space.
+    """Delete the rows of a session and its workers, and overwrite the freed space.
 
     Deleted words remain in the text index until it is optimised:
     https://www.sqlite.org/fts5.html#the_optimize_command.
@@ -137,15 +138,16 @@ def delete(connection: Connection, session_id: str) -> None:
         SessionNotFoundError: the session does not exist.
     """
     connection.execute("PRAGMA secure_delete = ON")
-    connection.execute(
-        "DELETE FROM message_words WHERE message_id IN"
-        " (SELECT id FROM messages WHERE session_id = ?)",
-        (session_id,),
-    )
+    family = [row[0] for row in connection.execute(SELECT_FAMILY, (session_id,))]
+    for each in family:
+        connection.execute(
+            "DELETE FROM message_words WHERE message_id IN"
+            " (SELECT id FROM messages WHERE session_id = ?)",
+            (each,),
+        )
     connection.execute("INSERT INTO message_words (message_words) VALUES ('optimize')")
-    connection.execute("DELETE FROM events WHERE session_id = ?", (session_id,))
-    connection.execute("DELETE FROM file_changes WHERE session_id = ?", (session_id,))
-    connection.execute("DELETE FROM tool_calls WHERE session_id = ?", (session_id,))
-    connection.execute("DELETE FROM messages WHERE session_id = ?", (session_id,))
-    if not connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,)).rowcount:
-        raise SessionNotFoundError(f"There is no session `{session_id}`.")
+    for each in family:
+        for table in ("events", "file_changes", "tool_calls", "messages"):
+            connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (each,))  # noqa: S608 - names of this function
+        if not connection.execute("DELETE FROM sessions WHERE id = ?", (each,)).rowcount:
+            raise SessionNotFoundError(f"There is no session `{session_id}`.")

@@ -32,6 +32,16 @@ _SELECT_CALLS = """
 paid for in another session.
 """
 
+SELECT_FAMILY = """
+    WITH RECURSIVE family(id) AS (
+        SELECT ?
+        UNION
+        SELECT worker.id FROM sessions AS worker JOIN family ON worker.worker_of = family.id
+    )
+    SELECT id FROM family
+"""
+"""A session and its workers, with the workers of these."""
+
 _SELECT_HITS = """
     SELECT m.id, m.session_id, m.role, m.content_json, m.created_at,
            CAST(s.workspace_path AS TEXT)
@@ -44,6 +54,7 @@ _SELECT_HITS = """
           m.id < coalesce(s.copied_through, '')
           AND coalesce(s.parent_session_id, '') IN (SELECT id FROM sessions)
       )
+      AND s.worker_of IS NULL
     ORDER BY w.rowid DESC LIMIT :limit
 """
 """Messages copied by a fork are found in the parent session only. `CROSS JOIN` makes SQLite scan
@@ -115,8 +126,8 @@ def spending_since(connection: Connection, start: datetime) -> Spending:
 
 
 def session_costs(connection: Connection, session_id: str) -> tuple[ModelCost, ...]:
-    """Return usage and cost of each model of a session, most expensive first."""
-    return _sum_by_model(connection, "call.session_id = ?", session_id)
+    """Return usage and cost of each model of a session and its workers, most expensive first."""
+    return _sum_by_model(connection, f"call.session_id IN ({SELECT_FAMILY})", session_id)
 
 
 def find_ids(connection: Connection, prefix: str) -> list[str]:
@@ -173,6 +184,8 @@ def _recent_sessions(
     workspaces: tuple[str, ...],
     limit: int,
     after: SessionSummary | None = None,
+    *,
+    workers: bool = False,
 ) -> list[tuple[str, str, str | None, int, int]]:
     """Return sessions with messages, last used first; without `workspaces`, from everywhere."""
     return connection.execute(
@@ -180,6 +193,7 @@ def _recent_sessions(
         " created_at, updated_at FROM sessions"
         " WHERE (:after IS NULL OR (updated_at, id) < (:used_at, :after))"
         " AND (NOT :count OR workspace_path IN (SELECT value FROM json_each(:workspaces)))"
+        " AND (:workers OR worker_of IS NULL)"
         " AND EXISTS (SELECT 1 FROM messages WHERE session_id = sessions.id)"
         " ORDER BY updated_at DESC, id DESC LIMIT :limit",
         {
@@ -188,6 +202,7 @@ def _recent_sessions(
             "count": len(workspaces),
             "workspaces": json.dumps(workspaces),
             "limit": limit,
+            "workers": workers,
         },
     ).fetchall()
 
@@ -197,11 +212,13 @@ def list_sessions(
     workspaces: tuple[str, ...],
     limit: int,
     after: SessionSummary | None = None,
+    *,
+    workers: bool = False,
 ) -> tuple[SessionSummary, ...]:
     """Return a page of sessions, last used first; see `SessionStore.list`."""
     found = list[SessionSummary]()
     for session_id, path, model, created, updated in _recent_sessions(
-        connection, workspaces, limit, after
+        connection, workspaces, limit, after, workers=workers
     ):
         try:
             created_at, updated_at = from_microseconds(created), from_microseconds(updated)

@@ -117,4 +117,10 @@ _FILE_CHANGES = (
     "CREATE INDEX IF NOT EXISTS idx_file_changes_event ON file_changes(event_id)",
 )
 
-MIGRATIONS: Migrations = (_INITIAL, _FORKS_AND_SEARCH, _PAGES_OF_SESSIONS, _FILE_CHANGES)
+_WORKERS = (
+    "ALTER TABLE sessions ADD COLUMN worker_of TEXT",
+    "CREATE INDEX IF NOT EXISTS idx_sessions_worker ON sessions(worker_of)",
+)
+"""`worker_of` is the session that delegated the task of a worker."""
+
+MIGRATIONS: Migrations = (_INITIAL, _FORKS_AND_SEARCH, _PAGES_OF_SESSIONS, _FILE_CHANGES, _WORKERS)

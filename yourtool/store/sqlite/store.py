@@ -71,10 +71,16 @@ class SqliteStore(SessionStore):
         await self.database.write(lambda connection: log.update_messages(connection, messages))
 
     async def list(
-        self, *workspaces: str, limit: int = 200, after: SessionSummary | None = None
+        self,
+        *workspaces: str,
+        limit: int = 200,
+        after: SessionSummary | None = None,
+        workers: bool = False,
     ) -> tuple[SessionSummary, ...]:
         return await self.database.read(
-            lambda connection: queries.list_sessions(connection, workspaces, limit, after)
+            lambda connection: queries.list_sessions(
+                connection, workspaces, limit, after, workers=workers
+            )
         )
 
     async def search(self, text: str, *workspaces: str, limit: int = 100) -> tuple[SearchHit, ...]:
@@ -103,7 +109,7 @@ class SqliteStore(SessionStore):
         )
 
     async def cost_report(self, session_id: str) -> tuple[queries.ModelCost, ...]:
-        """Return usage and cost of each model of a session, most expensive first."""
+        """Return usage and cost of each model, workers included, most expensive first."""
         return await self.database.read(
             lambda connection: queries.session_costs(connection, session_id)
         )

@@ -1,5 +1,6 @@
 """Questions as numbered lines; an answer is the number of a line."""
 
+import asyncio
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -34,9 +35,17 @@ class Questions:
     def __init__(self, speaker: Speaker, lines: Lines) -> None:
         self._speaker = speaker
         self._lines = lines
+        self._turns = asyncio.Lock()
 
     async def confirm(self, confirmation: Confirmation) -> Decision:
-        """Return the answer to an approval prompt; only a number that was typed for it counts."""
+        """Return the answer to an approval prompt; only a number that was typed for it counts.
+
+        Workers ask at the same time; each question waits for the answer to the one before.
+        """
+        async with self._turns:
+            return await self._confirm(confirmation)
+
+    async def _confirm(self, confirmation: Confirmation) -> Decision:
         details = _describe(confirmation)
         options = approval_options(confirmation)
         if len(details) > _MAX_LINES:

@@ -9,6 +9,7 @@ from typing import Literal, assert_never
 
 from yourtool.errors import ErrorClass, ToolFailure
 from yourtool.events.catalog import AnyFact, Event
+from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
 from yourtool.events.deltas import (
     AttemptFailed,
     BlockEdge,
@@ -232,15 +233,15 @@ class Timeline:
                 self._end_turn(event)
             case LlmCallStarted():
                 self.provider = event.provider
-            case SessionCreated() | SessionResumed() | SessionEnded() | PolicySnapshot():
-                pass
             case FilesChanged():
                 if text := describe_lasting_changes(event):
                     self.add_notice("warning", text)
-            case FileChangeFailed() | FilesRestoring():
+            case SessionCreated() | SessionResumed() | SessionEnded() | PolicySnapshot():
                 pass
-            case SessionEffortSelected():
+            case FileChangeFailed() | FilesRestoring() | SessionEffortSelected():
                 pass  # `/effort` shows its effect on the model
+            case DelegateStarted() | DelegateCompleted() | DelegateFailed():
+                pass  # the card of the call shows them
             case _:
                 self.add_notice(*describe_change(event))
 

@@ -1,0 +1,375 @@
+"""Delegated tasks: workers with separate sessions, models and limits."""
+
+import asyncio
+from decimal import Decimal
+
+import pytest
+
+from tests.agent.harness import ALLOW, DENY, User, play
+from yourtool.agent.runtime import Runtime
+from yourtool.agent_config import DelegationConfig
+from yourtool.config import Mode, RunOptions, config_file
+from yourtool.errors import ServerError
+from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
+from yourtool.events.deltas import TokenUsage, ToolOutputDelta
+from yourtool.events.files import FilesChanged
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallStarted
+from yourtool.events.tools import ToolCompleted, ToolFailed
+from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted
+from yourtool.messages.blocks import ToolResultBlock
+from yourtool.paths import resolve_paths
+from yourtool.providers.registry import Registry
+from yourtool.providers.scripted import Pause, Scripted, ScriptLine, calls, counts, fails, says
+from yourtool.store.journal import ChangeFilter
+
+USAGE = TokenUsage(input_tokens=1_000, output_tokens=100)
+MARK = "You are a worker"
+
+
+def text_of(message):
+    return " ".join(
+        each.text
+        for block in message.content
+        for each in (block.content if isinstance(block, ToolResultBlock) else (block,))
+        if hasattr(each, "text")
+    )
+
+
+class Script:
+    """Answers the requests of the session, and those of each worker by a word of its task."""
+
+    def __init__(self, *parent, **workers):
+        self.parent, self.workers = list(parent), {name: list(x) for name, x in workers.items()}
+        self.requests = []
+
+    def __call__(self, request):
+        self.requests.append(request)
+        prompts = [text_of(each) for each in request.messages if each.role == "user"]
+        task = next((each for each in prompts if each.startswith(MARK)), None)
+        lines = self.parent if task is None else self._lines(task)
+        return lines.pop(0) + counts(USAGE)
+
+    def _lines(self, task):
+        return next(lines for name, lines in self.workers.items() if f"<{name}>" in task)
+
+
+def delegates(*names, **arguments):
+    """A reply with a call of `delegate` for each name."""
+    return sum((calls("delegate", task=f"Do <{n}>.", **arguments) for n in names), ScriptLine())
+
+
+@pytest.fixture
+def work(tmp_path):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "a.txt").write_text("one\n")
+    return tmp_path / "work"
+
+
+@pytest.fixture
+async def start(work, monkeypatch):
+    """Return a function that opens a runtime and a session over a script."""
+    opened = list[Runtime]()
+    monkeypatch.setattr(Registry, "configuration_problem", lambda *_: None)
+    monkeypatch.setattr(Registry, "prepare", lambda *_: None)
+
+    async def build(script, *, confirm=None, settings="", **options):
+        adapter = Scripted(script)
+        monkeypatch.setattr(Registry, "adapter", lambda *_: adapter)
+        paths = resolve_paths()
+        config_file(paths).parent.mkdir(parents=True, exist_ok=True)
+        config_file(paths).write_text('model = "anthropic:claude-sonnet-4-6"\n' + settings)
+        runtime = await Runtime.open(paths, RunOptions(workspace=work, **options))
+        opened.append(runtime)
+        return runtime, await runtime.new_session(confirm or User(ALLOW))
+
+    yield build
+    for runtime in opened:
+        await runtime.close()
+
+
+def only(events, kind):
+    [found] = [each for each in events if isinstance(each, kind)]
+    return found
+
+
+@pytest.mark.req("R-DLG-01")
+async def test_worker_runs_a_task_and_its_report_is_the_result(start):
+    script = Script(
+        delegates("look", notes=("It is urgent.",), files=({"path": "a.txt", "lines": "1-5"},)),
+        says("Thanks."),
+        look=[calls("read_file", path="a.txt"), says("The file says one.")],
+    )
+    _, session = await start(script)
+    events = await play(session.send("Go."))
+    result = only(events, ToolCompleted).message
+    assert text_of(result) == "The file says one."
+    brief = text_of(script.requests[1].messages[-1])
+    assert "a.txt, lines 1-5" in brief
+    assert "It is urgent." in brief
+    assert "Go." not in brief
+    started, ended = only(events, DelegateStarted), only(events, DelegateCompleted)
+    assert started.context_reference_count == 2
+    assert started.worker_session_id == ended.worker_session_id != session.id
+    assert (ended.llm_call_count, ended.tool_call_count) == (2, 1)
+    assert only(events, TurnCompleted).llm_call_count == 2  # without those of the worker
+
+
+async def test_progress_of_a_worker_is_shown_in_the_card_of_its_call(start):
+    script = Script(
+        delegates("look"), says("Ok."), look=[calls("read_file", path="a.txt"), says("One.")]
+    )
+    _, session = await start(script)
+    events = await play(session.send("Go."))
+    call = only(events, ToolCompleted).tool_use_id
+    shown = "".join(
+        each.text
+        for each in events
+        if isinstance(each, ToolOutputDelta) and each.tool_use_id == call
+    )
+    assert "worker 1" in shown
+    assert "read_file a.txt" in shown
+
+
+@pytest.mark.req("R-DLG-01")
+async def test_costs_of_workers_add_up_in_the_session_that_delegates(start):
+    script = Script(delegates("a", "b"), says("Ok."), a=[says("A.")], b=[says("B.")])
+    runtime, session = await start(script)
+    await play(session.send("Go."))
+    alone = [each for each in session.state.facts if isinstance(each, LlmCallCompleted)]
+    each_cost = alone[0].usage.cost_usd
+    assert each_cost > 0
+    assert session.state.cost_usd == 4 * each_cost
+    report = await runtime.store.cost_report(session.id)
+    assert sum(row.cost_usd for row in report) == 4 * each_cost
+    today = await runtime.spent_today()
+    assert today.cost_usd == 4 * each_cost
+
+
+async def test_limit_of_a_run_counts_the_requests_of_workers(start):
+    script = Script(delegates("a"), says("Ok."), a=[calls("read_file", path="a.txt"), says("A.")])
+    _, session = await start(script, max_turns=2)
+    events = await play(session.send("Go."))
+    assert only(events, DelegateFailed).failure_mode == "limit_reached"
+    assert session.limit_reached is not None
+
+
+async def test_worker_uses_the_model_of_its_tier_in_the_slot_of_delegated_tasks(start):
+    script = Script(delegates("a", tier="fast"), says("Ok."), a=[says("A.")])
+    settings = '[delegation]\nfast = "anthropic:claude-haiku-4-5"\n'
+    runtime, session = await start(script, settings=settings)
+    events = await play(session.send("Go."))
+    started = only(events, DelegateStarted)
+    assert script.requests[1].model.id == started.requested_model == "anthropic:claude-haiku-4-5"
+    facts = await runtime.store.read(started.worker_session_id)
+    route = only(facts, RouteDecided)
+    assert route.chain[route.winner_index].policy == "delegate_request"
+    assert only(facts, LlmCallStarted).is_worker
+
+
+async def test_worker_has_only_the_allowed_tools(start):
+    script = Script(
+        delegates("a", allowed_tools=("read_file", "update_plan", "nothing")),
+        says("Ok."),
+        a=[calls("shell", command="touch b"), says("I cannot.")],
+    )
+    _, session = await start(script)
+    events = await play(session.send("Go."))
+    names = {each.name for each in script.requests[1].tools}
+    assert names == {"read_file", "report_missing"}
+    assert only(events, DelegateStarted).dropped_tools == ("update_plan", "nothing")
+    assert not (session.workspace / "b").exists()
+
+
+async def test_worker_cannot_delegate_unless_a_setting_allows_it(start):
+    script = Script(delegates("a"), says("Ok."), a=[says("A.")])
+    _, session = await start(script)
+    await play(session.send("Go."))
+    assert "delegate" not in {each.name for each in script.requests[1].tools}
+    deeper = Script(
+        delegates("a"),
+        says("Ok."),
+        a=[calls("delegate", task="Do <b>."), says("A.")],
+        b=[says("B.")],
+    )
+    _, session = await start(deeper, settings="[delegation]\nmax_depth = 2\n")
+    events = await play(session.send("Go."))
+    assert only(events, DelegateCompleted).llm_call_count == 3
+    assert "delegate" not in {each.name for each in deeper.requests[2].tools}
+
+
+@pytest.mark.req("R-DLG-01")
+async def test_worker_that_lacks_something_says_what(start):
+    script = Script(
+        delegates("a"),
+        says("Ok."),
+        a=[calls("report_missing", missing=[{"what": "the schema", "hint": "docs?"}])],
+    )
+    _, session = await start(script)
+    events = await play(session.send("Go."))
+    assert only(events, DelegateFailed).failure_mode == "insufficient_context"
+    assert "- the schema (docs?)" in text_of(only(events, ToolFailed).message)
+
+
+async def test_worker_stops_at_its_limit_of_tokens(start):
+    script = Script(
+        delegates("a", max_tokens=1_500),
+        says("Ok."),
+        a=[calls("list_dir"), calls("list_dir"), says("Never.")],
+    )
+    _, session = await start(script)
+    events = await play(session.send("Go."))
+    failed = only(events, DelegateFailed)
+    assert (failed.failure_mode, failed.llm_call_count) == ("max_tokens_exceeded", 2)
+
+
+async def test_worker_that_takes_too_long_is_stopped_and_the_turn_continues(start):
+    stuck = ScriptLine((Pause(60),)) + says("Late.")
+    script = Script(delegates("a"), says("Ok."), a=[stuck])
+    runtime, session = await start(script)
+    session._env.tasks.config = DelegationConfig(max_seconds=0.1)
+    events = await play(session.send("Go."))
+    assert only(events, DelegateFailed).failure_mode == "timeout"
+    assert only(events, TurnCompleted).stop_reason == "end_turn"
+    facts = await runtime.store.read(only(events, DelegateStarted).worker_session_id)
+    assert only(facts, TurnCancelled)
+
+
+async def test_time_in_which_a_question_waits_is_not_time_of_the_worker(start):
+    async def thinks(confirmation):
+        await asyncio.sleep(0.3)
+        return ALLOW
+
+    command = calls("shell", command="touch made")
+    script = Script(delegates("a"), says("Ok."), a=[command, says("Made.")])
+    _, session = await start(script, confirm=thinks)
+    session._env.tasks.config = DelegationConfig(max_seconds=0.25)
+    events = await play(session.send("Go."))
+    assert only(events, DelegateCompleted)
+    assert (session.workspace / "made").exists()
+
+
+@pytest.mark.req("R-DLG-01")
+async def test_question_of_a_worker_has_its_name_and_offers_no_rule(start):
+    user = User(DENY)
+    script = Script(
+        delegates("a"), says("Ok."), a=[calls("shell", command="touch made"), says("Denied.")]
+    )
+    _, session = await start(script, confirm=user)
+    events = await play(session.send("Go."))
+    [asked] = user.asked
+    assert (asked.asked_by, asked.rules) == ("worker 1", ())
+    assert text_of(only(events, ToolCompleted).message) == "Denied."
+    assert not (session.workspace / "made").exists()
+
+
+async def test_mode_of_the_session_applies_to_its_workers(start):
+    write = calls("write_file", path="b.txt", content="x\n")
+    script = Script(delegates("a"), says("Ok."), a=[write, says("Refused.")])
+    _, session = await start(script, mode=Mode.PLAN)
+    await play(session.send("Go."))
+    assert not (session.workspace / "b.txt").exists()
+
+
+@pytest.mark.req("R-UNDO-01")
+async def test_undo_takes_back_what_a_worker_changed(start):
+    edit = (
+        calls("read_file", path="a.txt"),
+        calls("edit_file", path="a.txt", edits=[{"old": "one", "new": "two"}]),
+    )
+    script = Script(delegates("a"), says("Ok."), a=[*edit, says("Done.")])
+    _, session = await start(script)
+    events = await play(session.send("Go."))
+    file = session.workspace / "a.txt"
+    assert file.read_text() == "two\n"
+    changed = only(events, FilesChanged)
+    assert changed.tool_use_id == only(events, ToolCompleted).tool_use_id
+    await play(session.files.undo())
+    assert file.read_text() == "one\n"
+
+
+async def test_journal_of_the_directory_has_a_change_by_a_worker_once(start):
+    write = calls("write_file", path="b.txt", content="x\n")
+    script = Script(delegates("a"), says("Ok."), a=[write, says("Done.")])
+    runtime, session = await start(script)
+    await play(session.send("Go."))
+    found = await runtime.store.file_changes(ChangeFilter(workspace=str(session.workspace)))
+    assert [(each.session_id, each.change.path) for each in found] == [(session.id, "b.txt")]
+
+
+async def test_failure_of_a_worker_is_a_result_with_its_reason(start):
+    broken = fails(ServerError("The server is down."))
+    script = Script(delegates("a"), says("Ok."), a=[broken, broken, broken])
+    _, session = await start(script, settings="[limits]\nmax_retries = 0\n")
+    events = await play(session.send("Go."))
+    failed = only(events, DelegateFailed)
+    assert failed.failure_mode == "worker_error"
+    assert "The server is down." in text_of(only(events, ToolFailed).message)
+
+
+async def test_sessions_of_workers_are_listed_only_on_request_and_deleted_with_their_parent(start):
+    script = Script(delegates("a"), says("Ok."), a=[says("A.")])
+    runtime, session = await start(script)
+    events = await play(session.send("Go."))
+    worker = only(events, DelegateStarted).worker_session_id
+    assert [each.id for each in await runtime.store.list()] == [session.id]
+    listed = {each.id for each in await runtime.store.list(workers=True)}
+    assert listed == {session.id, worker}
+    assert await runtime.store.last_used() == session.id
+    assert not await runtime.store.search("worker agent task")
+    await session.close()
+    await runtime.store.delete(session.id)
+    assert not await runtime.store.list(workers=True)
+
+
+@pytest.mark.req("R-DLG-01")
+async def test_first_stop_lets_workers_finish_and_the_second_stops_them(start):
+    async def run(*, twice):
+        slow = ScriptLine((Pause(0.2 if not twice else 60),)) + says("Finished.")
+        script = Script(delegates("a"), says("Never."), a=[slow])
+        runtime, session = await start(script)
+        events = []
+        async for event in session.send("Go."):
+            events.append(event)
+            if isinstance(event, DelegateStarted):
+                session.cancel()
+                if twice:
+                    asyncio.get_running_loop().call_later(0.05, session.cancel)
+        return runtime, events
+
+    _, events = await run(twice=False)
+    assert text_of(only(events, ToolCompleted).message) == "Finished."
+    assert only(events, DelegateCompleted)
+    runtime, events = await run(twice=True)
+    assert only(events, DelegateFailed).failure_mode == "cancelled_by_user"
+    facts = await runtime.store.read(only(events, DelegateStarted).worker_session_id)
+    stopped, ended = only(facts, TurnCancelled), only(events, TurnCancelled)
+    assert stopped.id < ended.id
+
+
+async def test_twenty_workers_of_which_one_is_stuck_one_fails_and_one_asks(start):
+    names = [f"w{n:02}" for n in range(20)]
+    lines = {name: [says(f"Report of {name}.")] for name in names}
+    lines["w03"] = [ScriptLine((Pause(60),)) + says("Late.")]
+    lines["w05"] = [fails(ServerError("Down."))]
+    lines["w07"] = [calls("shell", command="touch asked"), says("Report of w07.")]
+    user = User(ALLOW)
+    script = Script(delegates(*names), says("Ok."), **lines)
+    _, session = await start(script, confirm=user, settings="[limits]\nmax_retries = 0\n")
+    session._env.tasks.config = DelegationConfig(max_seconds=1)
+    events = await play(session.send("Go."))
+    ended = [each for each in events if isinstance(each, DelegateCompleted | DelegateFailed)]
+    failed = {each.failure_mode for each in ended if isinstance(each, DelegateFailed)}
+    assert len(ended) == 20
+    assert failed == {"timeout", "worker_error"}
+    assert [each.asked_by for each in user.asked] == ["worker 8"]
+    costs = sum((each.total_cost_usd for each in ended), Decimal(0))
+    own = [each for each in session.state.facts if isinstance(each, LlmCallCompleted)]
+    assert session.state.cost_usd == costs + sum(each.usage.cost_usd for each in own)
+    assert only(events, TurnCompleted).stop_reason == "end_turn"
+
+
+async def test_session_without_delegation_has_no_such_tool(start):
+    script = Script(says("Ok."))
+    _, session = await start(script, settings="[delegation]\nenabled = false\n")
+    await play(session.send("Go."))
+    assert "delegate" not in {each.name for each in script.requests[0].tools}

@@ -1,0 +1,289 @@
+"""Delegation: a worker is a separate session that runs one task of a model.
+
+A worker shares the workspace, the rules, the mode and the budget of the session that started it. It
+has another history and model, and limits. Its questions go to the same user, with its name. What it
+changes is also recorded in the session that started it, so that undo covers it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from yourtool.agent.session_environment import DelegatingCall, SessionEnvironment
+from yourtool.agent.worker import MissingContext, Worker, WorkerSession
+from yourtool.agent_config import DelegationConfig
+from yourtool.effects import Confirm, Confirmation, Decision
+from yourtool.errors import ToolError, UnknownModelError
+from yourtool.events.catalog import AnyFact, Event
+from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
+from yourtool.events.files import FileChangeFailed, FilesChanged
+from yourtool.messages.blocks import TextBlock
+from yourtool.providers.estimate import estimate_text
+from yourtool.text import storable
+from yourtool.tools.base import ToolContext, ToolOutput
+from yourtool.tools.delegate import DELEGATE, Delegate
+from yourtool.tools.output import CommandOutput
+from yourtool.tools.toolset import Toolbox
+
+_log = logging.getLogger(__name__)
+_NOT_FOR_WORKERS = frozenset({"update_plan"})
+"""Tools whose effect only the user of the session would see."""
+_RULES = """\
+You are a worker: another agent gave you the task below, and nobody answers questions.
+- Do this task and nothing else. What you need, find out with your tools.
+- If something is missing that no tool can find, call report_missing at once.
+- Your last message is your report, and all that the other agent gets. State results, with paths and
+  lines, and what you could not do. Be brief."""
+
+
+class WorkerPlan(Struct, frozen=True, kw_only=True):
+    """What is fixed when a worker starts."""
+
+    parent: SessionEnvironment
+    parent_session_id: str
+    tool_use_id: str
+    model: str
+    max_tokens: int
+    tools: Toolbox
+    confirm: Confirm
+    depth: int
+    tasks: "Delegation | None"
+    """With which the worker delegates; None: it cannot."""
+
+    def share_with(self, env: SessionEnvironment) -> None:
+        """Let the environment of the worker share what belongs to both sessions."""
+        parent = self.parent
+        env.gate, env.watch, env.budget = parent.gate, parent.watch, parent.budget
+        env.project, env.is_worker, env.max_tokens = parent.project, True, self.max_tokens
+        env.routes.delegated_model, env.tasks = self.model, self.tasks
+
+
+OpenWorker: TypeAlias = Callable[[WorkerPlan], Awaitable[WorkerSession]]
+"""Creates the session of a worker."""
+
+
+class Delegation:
+    """Starts the workers of one session."""
+
+    def __init__(self, config: DelegationConfig, open_worker: OpenWorker, depth: int = 0) -> None:
+        """`depth`: 0 for a session of the user, 1 for a worker of it."""
+        self.config = config
+        self.open_worker = open_worker
+        self.depth = depth
+        self._count = 0
+
+    def build_child(self) -> "Delegation | None":
+        """Return what a worker delegates with; None at the greatest depth."""
+        if self.depth + 1 >= self.config.max_depth:
+            return None
+        return Delegation(self.config, self.open_worker, self.depth + 1)
+
+    def bind(self, call: DelegatingCall) -> "CallDelegator":
+        """Return what runs the task of one call."""
+        return CallDelegator(self, call)
+
+    def next_name(self) -> str:
+        """Return a new name for a worker."""
+        self._count += 1
+        return f"worker {self._count}"
+
+
+class CallDelegator:
+    """Runs the tasks of one call of `delegate`."""
+
+    def __init__(self, starter: Delegation, call: DelegatingCall) -> None:
+        self._starter = starter
+        self._call = call
+        self._copied: dict[str, str] = {}
+        """Our event id of each copied `files.changed`, by the worker's event id."""
+
+    async def run(self, args: Delegate, context: ToolContext) -> ToolOutput:
+        """Run a task in a new session and return the report.
+
+        Raises:
+            ToolError: the worker ended without a report; the message has the reason.
+        """
+        env, missing, delegation = self._call.env, MissingContext(), self._starter
+        model = self._choose_model(args, delegation.config)
+        toolbox, dropped = self._choose_tools(args, missing, delegation)
+        name, holder = delegation.next_name(), list[Worker]()
+
+        async def confirm(question: Confirmation) -> Decision:
+            with holder[0].waiting_for_user():
+                return await env.confirm(
+                    replace(question, asked_by=name, rules=(), describe_rule=None, trust=None)
+                )
+
+        plan = WorkerPlan(
+            parent=env,
+            parent_session_id=self._call.session_id,
+            tool_use_id=self._call.tool_use_id,
+            model=model,
+            max_tokens=args.max_tokens or delegation.config.max_tokens,
+            tools=toolbox,
+            confirm=confirm,
+            depth=delegation.depth + 1,
+            tasks=delegation.build_child(),
+        )
+        worker = Worker(
+            session=await delegation.open_worker(plan),
+            max_seconds=delegation.config.max_seconds,
+            max_tokens=plan.max_tokens,
+            show=context.emit,
+            observe=self._copy_change,
+        )
+        holder.append(worker)
+        await self._record(self._build_started(args, plan, worker, name, dropped))
+        context.emit(f"{name}: {model}\n")
+        started = asyncio.get_running_loop().time()
+        try:
+            await worker.run(build_brief(args))
+        except Exception as error:  # noqa: BLE001 - a bug in a worker ends the worker only
+            _log.exception("a worker failed")
+            worker.failure, worker.problem = "worker_error", f"internal error: {error}"
+        finally:
+            if missing.reported is not None:
+                worker.failure, worker.problem = "insufficient_context", missing.describe()
+            elapsed = asyncio.get_running_loop().time() - started
+            await self._record(self._build_ended(worker, elapsed))
+        return await self._build_output(name, worker, context)
+
+    def _choose_model(self, args: Delegate, config: DelegationConfig) -> str:
+        """Return the model of the tier, by default that of the turn."""
+        tiers = {"fast": config.fast, "balanced": config.balanced, "deep": config.deep}
+        if not (named := tiers.get(args.tier, "")):
+            return self._call.model_id
+        try:
+            return self._call.env.routes.catalogue.resolve(named).id
+        except UnknownModelError as error:
+            raise ToolError(
+                f"No worker was started: `delegation.{args.tier}` of `config.toml` names no model:"
+                f" {error}. Call `{DELEGATE}` without `tier`."
+            ) from error
+
+    def _choose_tools(
+        self, args: Delegate, missing: MissingContext, delegation: Delegation
+    ) -> tuple[Toolbox, tuple[str, ...]]:
+        """Return the tools of the worker, and the names that it cannot have."""
+        can_delegate = delegation.build_child() is not None
+        hidden = _NOT_FOR_WORKERS if can_delegate else _NOT_FOR_WORKERS | {DELEGATE}
+        usable = [each for each in self._call.toolbox if each.definition.name not in hidden]
+        names = {each.definition.name for each in usable}
+        allowed = set(args.allowed_tools) or names
+        dropped = tuple(each for each in dict.fromkeys(args.allowed_tools) if each not in names)
+        chosen = [each for each in usable if each.definition.name in allowed]
+        if not chosen:
+            raise ToolError(
+                "No worker was started: it can have none of the tools in `allowed_tools`. It can"
+                f" have: {', '.join(sorted(names))}."
+            )
+        return Toolbox((*chosen, missing.build_tool())), dropped
+
+    async def _copy_change(self, event: Event) -> None:
+        """Record a change of files by the worker for the call that started it."""
+        tool_use_id = self._call.tool_use_id
+        match event:
+            case FilesChanged(changes=changes, omitted=omitted):
+                ours = FilesChanged(tool_use_id=tool_use_id, changes=changes, omitted=omitted)
+                self._copied[event.id] = (await self._record(ours)).id
+            case FileChangeFailed(changed_event_id=changed) if changed in self._copied:
+                await self._record(
+                    FileChangeFailed(
+                        tool_use_id=tool_use_id, changed_event_id=self._copied[changed]
+                    )
+                )
+            case _:
+                pass
+
+    async def _record(self, fact: AnyFact) -> AnyFact:
+        recorded = await self._call.record(fact, parent=self._call.parent)
+        self._call.show(recorded)
+        return recorded
+
+    def _build_started(
+        self, args: Delegate, plan: WorkerPlan, worker: Worker, name: str, dropped: tuple[str, ...]
+    ) -> DelegateStarted:
+        references = len(args.files) + len(args.notes)
+        return DelegateStarted(
+            tool_use_id=plan.tool_use_id,
+            worker_session_id=worker.session.id,
+            worker_name=name,
+            tier=args.tier,
+            requested_model=plan.model,
+            context_mode="explicit" if references else "minimal",
+            context_reference_count=references,
+            task_size_tokens=round(estimate_text(args.task)),
+            allowed_tool_count=len(plan.tools.definitions),
+            dropped_tools=dropped,
+            depth=plan.depth,
+        )
+
+    def _build_ended(self, worker: Worker, seconds: float) -> DelegateCompleted | DelegateFailed:
+        totals, tool_use_id = worker.totals, self._call.tool_use_id
+        if worker.failure is None:
+            return DelegateCompleted(
+                tool_use_id=tool_use_id,
+                worker_session_id=worker.session.id,
+                model=totals.model,
+                output_size_bytes=len(worker.report.encode("utf-8", "replace")),
+                llm_call_count=totals.llm_calls,
+                tool_call_count=totals.tool_calls,
+                total_tokens=totals.tokens,
+                total_cost_usd=totals.cost,
+                unpriced=totals.unpriced,
+                wall_time_seconds=round(seconds, 3),
+            )
+        return DelegateFailed(
+            tool_use_id=tool_use_id,
+            worker_session_id=worker.session.id,
+            model=totals.model,
+            failure_mode=worker.failure,
+            error_message=storable(worker.problem),
+            llm_call_count=totals.llm_calls,
+            tool_call_count=totals.tool_calls,
+            total_tokens=totals.tokens,
+            total_cost_usd=totals.cost,
+            unpriced=totals.unpriced,
+            wall_time_seconds=round(seconds, 3),
+        )
+
+    async def _build_output(self, name: str, worker: Worker, context: ToolContext) -> ToolOutput:
+        """Return the report, truncated like the output of a command.
+
+        Raises:
+            ToolError: there is none.
+        """
+        where = f"its session is {worker.session.id}"
+        if worker.failure is not None:
+            partial = f"\nIts last words:\n{worker.report}" if worker.report else ""
+            raise ToolError(
+                f"The task failed ({worker.failure}): {worker.problem}; {where}.{partial}"
+            )
+        output = CommandOutput(context.spill, lambda _: None, context.mask)
+
+        def cut() -> str:
+            output.feed(worker.report.encode("utf-8", "replace"))
+            output.close()
+            return output.text()
+
+        text = await context.run_in_thread(cut)
+        return ToolOutput(
+            (TextBlock(text),), details={"worker": name, "session": worker.session.id}
+        )
+
+
+def build_brief(args: Delegate) -> str:
+    """Return the message with which a worker starts."""
+    parts = [_RULES, f"Task:\n{args.task}"]
+    if args.files:
+        files = (
+            f"- {each.path}{f', lines {each.lines}' if each.lines else ''}" for each in args.files
+        )
+        parts.append("Files to start with:\n" + "\n".join(files))
+    if args.notes:
+        parts.append("Known already:\n" + "\n".join(f"- {note}" for note in args.notes))
+    return "\n\n".join(parts)

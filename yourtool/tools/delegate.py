@@ -1,0 +1,85 @@
+"""The tools `delegate`, which gives a task to a worker, and `report_missing` of workers."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+from yourtool.effects import SideEffects
+from yourtool.errors import ToolError
+from yourtool.messages.blocks import TextBlock
+from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
+
+DELEGATE = "delegate"
+"""The name of the tool."""
+SECONDS = 86_400.0
+"""Timeout of the call; a worker has its own, which stops while it waits for the user."""
+
+Tier: TypeAlias = Literal["", "fast", "balanced", "deep"]
+
+
+class FileReference(Struct, frozen=True, forbid_unknown_fields=True):
+    """A file that the worker reads itself."""
+
+    path: Annotated[str, Meta(description="Relative to the workspace.")]
+    lines: Annotated[str, Meta(description="Such as `10-40`; empty: all.")] = ""
+
+
+class Delegate(Args, frozen=True):
+    """Arguments of `delegate`."""
+
+    task: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="The complete task, and what to report; the worker knows nothing else.",
+        ),
+    ]
+    files: Annotated[
+        tuple[FileReference, ...], Meta(max_length=50, description="Files to start with.")
+    ] = ()
+    notes: Annotated[
+        tuple[str, ...], Meta(max_length=20, description="Findings and decisions to know.")
+    ] = ()
+    tier: Annotated[Tier, Meta(description="Which kind of model; empty: yours.")] = ""
+    allowed_tools: Annotated[
+        tuple[str, ...], Meta(max_length=50, description="Empty: all of yours.")
+    ] = ()
+    max_tokens: Annotated[
+        int, Meta(ge=0, description="Limit for the tokens of all its requests; 0: the default.")
+    ] = 0
+
+
+class MissingPart(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a worker needs and cannot find."""
+
+    what: Annotated[str, Meta(min_length=1, description="A file, a decision, a fact.")]
+    hint: Annotated[str, Meta(description="Where it may be, or why it is needed.")] = ""
+
+
+class ReportMissing(Args, frozen=True):
+    """Arguments of `report_missing`."""
+
+    missing: Annotated[tuple[MissingPart, ...], Meta(min_length=1, max_length=20)]
+    summary: Annotated[str, Meta(description="What is done and known so far.")] = ""
+
+
+@tool(SideEffects.NONE)
+async def delegate(args: Delegate, context: ToolContext) -> ToolOutput:
+    """Give a task to a worker: an agent with its own context, tools and limits.
+
+    Returns its report. Delegate searches and independent pieces of work whose details you do not
+    need. Calls in one reply run at the same time.
+    """
+    if context.delegator is None:
+        raise ToolError("This session cannot delegate. Do the task yourself.")
+    return await context.delegator.run(args, context)
+
+
+delegate.timeout_seconds = SECONDS
+
+
+@tool(SideEffects.NONE)
+async def report_missing(args: ReportMissing, context: ToolContext) -> ToolOutput:
+    """End the task, because something it needs is missing and no tool can find it."""
+    del context
+    return ToolOutput((TextBlock(f"Reported {len(args.missing)} missing."),), terminate=True)
