@@ -26,11 +26,10 @@ class Interrupt:
         self._waiting: asyncio.Task[object] | None = None
 
     def request(self) -> bool:
-        """Stop the turn, and with a second request its workers; return False after that."""
+        """Stop the turn; return False if it was requested already, which stops its workers too."""
         if self.requested:
-            is_second = not self.insisted.is_set()
             self.insisted.set()
-            return is_second
+            return False
         self.requested = True
         if self._waiting is not None:
             self._waiting.cancel()

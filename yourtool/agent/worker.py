@@ -180,7 +180,7 @@ class Worker:
         """Note why the worker fails, if nothing else was the reason before, and stop it."""
         if self.failure is None:
             self.failure, self.problem = failure, problem
-        if self.session.cancel():
+        for _ in ("turn", "workers"):
             self.session.cancel()
 
 

@@ -269,7 +269,7 @@ class Session:
             yield fact
 
     def cancel(self) -> bool:
-        """Stop the running turn; return False if none runs or it is already stopping."""
+        """Stop the turn; return False if none runs, or if it is stopping: then stop its workers."""
         return self._interrupt is not None and self._interrupt.request()
 
     async def close(self) -> None:
