@@ -12,6 +12,7 @@ import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
 from docs.provider_tables import providers_table
+from docs.tool_tables import tools_page
 from yourtool.agent.commands.table import COMMANDS
 from yourtool.config import ENVIRONMENT, Config
 from yourtool.events.catalog import Event
@@ -187,6 +188,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "docs/models.md": quirks_table,
     "docs/providers.md": providers_table,
     "docs/security.md": credential_files_table,
+    "docs/tools.md": tools_page,
 }
 
 

@@ -12,11 +12,12 @@ from yourtool.cli import parser
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice, TextDelta
 from yourtool.run_result import result_without_turn
+from yourtool.tools.builtin import default_toolbox
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
-OPTIONS_OF_INSTALLERS = {"--reinstall"}
+OPTIONS_OF_OTHERS = {"--reinstall", "--yes"}
 
 GENERATED = r"(?s)<!-- made by `make docs` -->.*?<!-- end -->"
 
@@ -51,6 +52,13 @@ def test_lines_fit_the_published_schema(line):
     Draft202012Validator(schema).validate(msgspec.json.decode(msgspec.json.encode(line)))
 
 
+def test_tools_page_has_the_description_and_the_arguments_of_every_tool():
+    page = (ROOT / "docs/tools.md").read_text()
+    for definition in default_toolbox().definitions:
+        assert f"## `{definition.name}`\n\n{definition.description}\n" in page
+        assert all(f"\n| `{name}` |" in page for name in definition.input_schema["properties"])
+
+
 def test_decision_records_are_short_numbered_and_complete():
     records = sorted((ROOT / "docs/adr").glob("*.md"))
     assert [int(path.name[:4]) for path in records] == list(range(1, len(records) + 1))
@@ -83,7 +91,7 @@ def test_every_option_and_subcommand_on_a_page_exists():
         "--help",
         "--hard",
         "--mirror",
-        *OPTIONS_OF_INSTALLERS,
+        *OPTIONS_OF_OTHERS,
         *re.findall(r'"(--[a-z-]+)"', text),
     }
     options.update(re.findall(r"--[a-z-]+", " ".join(each.usage for each in COMMANDS)))

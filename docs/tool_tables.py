@@ -1,0 +1,130 @@
+"""The content of `docs/tools.md`: what a model reads about each tool, gets back, and what it costs.
+
+The examples are measured: each call runs in a temporary workspace.
+"""
+
+import asyncio
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from yourtool.effects import SideEffects, ToolDefinition
+from yourtool.masking import Mask
+from yourtool.messages.blocks import TextBlock
+from yourtool.providers.estimate import estimate_tokens
+from yourtool.tools.base import ToolContext
+from yourtool.tools.builtin import default_toolbox
+from yourtool.tools.toolset import Tool
+from yourtool.tools.workspace import Workspace
+
+_FILES = {
+    "src/app.py": "def greet(name):\n    return f'Hello {name}'\n\n\nprint(greet('you'))\n",
+    "README.md": "# Greeter\n",
+}
+_EXAMPLES: Mapping[str, dict[str, Any]] = {
+    "read_file": {"path": "src/app.py", "limit": 2},
+    "write_file": {"path": "src/new.py", "content": "x = 1\n"},
+    "edit_file": {"path": "src/app.py", "edits": [{"old": "return f'Hello", "new": "return f'Hi"}]},
+    "list_dir": {"path": "."},
+    "glob": {"pattern": "*.py"},
+    "grep": {"pattern": "greet"},
+    "shell": {"command": "cat README.md"},
+    "update_plan": {"steps": [{"text": "Add a test", "status": "in_progress"}]},
+}
+_EFFECTS = {
+    SideEffects.NONE: "nothing outside the conversation",
+    SideEffects.READ: "reads the workspace",
+    SideEffects.WRITE: "changes files; needs an approval",
+    SideEffects.EXECUTE: "runs a program; needs an approval",
+    SideEffects.NETWORK: "uses the network; needs an approval",
+}
+_BOUNDS = {
+    "minimum": "At least {}.",
+    "maximum": "At most {:,}.",
+    "minItems": "At least {} item.",
+    "maxItems": "At most {} items.",
+}
+
+
+def tools_page() -> str:
+    """Return the tables and examples of all built-in tools."""
+    toolbox = default_toolbox()
+    rows = ["| tool | effect | tokens per request | time limit |", "|---|---|---|---|"]
+    for tool in toolbox:
+        tokens = estimate_tokens((), (tool.definition,))
+        effect, limit = _EFFECTS[tool.definition.side_effects], f"{tool.timeout_seconds:.0f} s"
+        rows.append(f"| `{tool.definition.name}` | {effect} | {tokens} | {limit} |")
+    total = estimate_tokens((), toolbox.definitions)
+    rows += [f"| all | | {total:,} | |", ""]
+    results = _run_examples(tuple(toolbox))
+    for tool in toolbox:
+        rows += _describe(tool.definition, results.get(tool.definition.name))
+    return "\n".join(rows).rstrip() + "\n"
+
+
+def _run_examples(tools: Sequence[Tool]) -> dict[str, str]:
+    """Return the results of the examples by the name of their tool."""
+    with tempfile.TemporaryDirectory() as directory:
+        root, spill = Path(directory, "workspace"), Path(directory, "spill")
+        spill.mkdir(mode=0o700)
+        for name, content in _FILES.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(content, "utf-8")
+        context = ToolContext(
+            workspace=Workspace(root, (spill,)),
+            tool_use_id="example",
+            spill=spill,
+            mask=Mask(),
+            emit=_ignore,
+        )
+        return asyncio.run(_call_tools(tools, context))
+
+
+async def _call_tools(tools: Sequence[Tool], context: ToolContext) -> dict[str, str]:
+    results = dict[str, str]()
+    for tool in tools:
+        name = tool.definition.name
+        if (arguments := _EXAMPLES.get(name)) is not None:
+            output = await tool.run(tool.parse(arguments), context)
+            texts = [block.text for block in output.content if isinstance(block, TextBlock)]
+            results[name] = "\n".join(texts)
+    return results
+
+
+def _ignore(_text: str) -> None:
+    """Show no live output."""
+
+
+def _describe(definition: ToolDefinition, result: str | None) -> list[str]:
+    lines = [f"## `{definition.name}`", "", definition.description, ""]
+    lines += ["| argument | type | default | meaning |", "|---|---|---|---|"]
+    lines += _argument_rows(definition.input_schema)
+    if result is not None:
+        lines += ["", "A call and its result:", "", "```"]
+        arguments = _EXAMPLES[definition.name]
+        lines += [f"{definition.name} {_to_json(arguments)}", "", *result.splitlines(), "```"]
+    return [*lines, ""]
+
+
+def _argument_rows(schema: Mapping[str, Any], before: str = "") -> list[str]:
+    rows = list[str]()
+    for name, part in schema.get("properties", {}).items():
+        default = "required" if name in schema.get("required", ()) else _code(part.get("default"))
+        limits = [text.format(part[key]) for key, text in _BOUNDS.items() if key in part]
+        if "enum" in part:
+            limits.append(f"One of {', '.join(map(_code, part['enum']))}.")
+        meaning = " ".join(filter(None, (part.get("description"), *limits)))
+        rows.append(f"| `{before}{name}` | {part['type']} | {default} | {meaning} |")
+        if "items" in part:
+            rows += _argument_rows(part["items"], f"{before}{name}[].")
+    return rows
+
+
+def _code(value: object) -> str:
+    return f"`{_to_json(value)}`"
+
+
+def _to_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
