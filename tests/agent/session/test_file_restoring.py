@@ -348,9 +348,10 @@ async def test_an_undo_that_is_stopped_is_finished_by_the_next_one(bench, monkey
     while not entered.is_set():
         await asyncio.sleep(0.001)
     undoing.cancel()
-    allowed.set()
+    asyncio.get_running_loop().call_later(0.02, allowed.set)
     with pytest.raises(asyncio.CancelledError):
         await undoing
+    assert allowed.is_set(), "the call waits for the file that is being restored"
     assert tree(bench.workspace) == {}, "no file is restored after the call has ended"
     notice, restored = await play(session.files.undo())
     assert "Finishing" in notice.text
