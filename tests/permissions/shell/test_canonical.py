@@ -59,6 +59,27 @@ def test_commands_of_the_shell_are_no_programs_unless_another_program_runs_them(
     assert canonical(root, "timeout 5") == f"{root}/bin/timeout 5"
 
 
+@pytest.mark.parametrize("name", ["cd", "echo", "false", "printf", "pwd", "test", "true"])
+def test_command_of_the_shell_stays_a_word(root, name):
+    add_program(root / "bin" / name)
+    assert canonical(root, f"{name} a") == f"{name} a"
+
+
+def test_git_options_are_those_that_switch_programs_off(root):
+    words = canonical(root, "git diff").split()
+    assert words[1:3] == ["--no-pager", "--no-optional-locks"]
+    assert words[3:-4:2] == ["-c"] * 10
+    assert set(words[4:-4:2]) == {
+        "core.fsmonitor=false", "core.hooksPath=/dev/null", "diff.external=",
+        "log.showSignature=false", "gpg.program=false", "gpg.ssh.program=false",
+        "gpg.x509.program=false", "diff.submodule=short", "status.submoduleSummary=false",
+        "safe.bareRepository=explicit",
+    }  # fmt: skip
+    assert words[-4:] == ["diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty"]
+    assert canonical(root, "git blame a").endswith(" blame --no-textconv a")
+    assert canonical(root, "git show").endswith(" show --no-ext-diff --no-textconv")
+
+
 def test_values_redirections_and_operators_stay(root):
     line = "A='x y' B=1 ls 2>&1 | cat -n >/dev/null || true"
     found = canonical(root, line)

@@ -52,6 +52,7 @@ def test_tree_is_free_of_credentials_if_no_file_at_any_depth_is_one(place, monke
 @pytest.mark.parametrize("name", ["..", "/", "-", "-P", "a.py", "missing", "link", "link/deep"])
 def test_directory_outside_the_workspace_or_behind_a_link_is_not_entered(place, name):
     (place.root / "link").symlink_to("src")
+    (place.root / "-P").mkdir()
     assert place.enter(name) is None
 
 

@@ -97,6 +97,52 @@ def test_globs_directories_and_options_name_what_is_written(root, line, found):
     assert (find_protected_write(line, root) is not None) is found
 
 
+WRITERS = """
+bsdtar chattr chgrp chmod chown cp dd ed emacs ex gcp ginstall gmv install link ln mkdir mkfifo
+mknod mktemp mv nano patch rename rm rmdir rsync scp setfacl shred sponge tee touch truncate unlink
+vi vim
+"""
+
+
+@pytest.mark.parametrize("program", WRITERS.split())
+@pytest.mark.req("R-TOOL-07")
+def test_every_argument_of_a_writing_program_is_a_file_that_it_writes(root, program):
+    for line in (f"{program} x .envrc", f"/usr/bin/{program} --to=.envrc x", f"{program} a=.envrc"):
+        assert find_protected_write(line, root) is not None
+    assert find_protected_write(f"{program} x other", root) is None
+
+
+@pytest.mark.parametrize("program", ["gsed", "perl", "ruby", "sed"])
+def test_editor_writes_only_in_place(root, program):
+    assert find_protected_write(f"{program} -i.bak x .envrc", root) is not None
+    assert find_protected_write(f"{program} --in-place x .envrc", root) is not None
+    assert find_protected_write(f"{program} -e x .envrc", root) is None
+
+
+@pytest.mark.parametrize(
+    "option", ["-o", "-O", "--output", "--output-document", "--outfile", "--target-directory"]
+)
+def test_file_after_an_option_for_output_is_written(root, option):
+    assert find_protected_write(f"tool {option} .envrc", root) == ".envrc"
+    assert find_protected_write(f"tool {option} out .envrc", root) is None
+
+
+@pytest.mark.parametrize("place", ["", "--global", "--local", "--system", "--worktree"])
+def test_git_config_with_a_value_writes_and_without_one_reads(root, place):
+    assert find_protected_write(f"git config {place} a.b c", root) == ".git/config"
+    assert find_protected_write(f"git config {place} a.b", root) is None
+    for option in ("-l", "--list", "list", "get", "get-all", "--get", "--get-all", "--get-regexp"):
+        assert find_protected_write(f"git config {place} {option} a.b c", root) is None
+    for option in ("-e", "--edit", "edit"):
+        assert find_protected_write(f"git config {place} {option}", root) == ".git/config"
+
+
+@pytest.mark.parametrize("option", ["-C", "-c", "--git-dir", "--work-tree", "--namespace"])
+def test_command_of_git_is_found_behind_options_with_values(root, option):
+    assert find_protected_write(f"git {option} x -p config a.b c", root) == ".git/config"
+    assert find_protected_write(f"git {option} config log a.b c", root) is None
+
+
 def test_line_that_is_nested_too_deeply_may_write_to_every_path_in_it(root, monkeypatch):
     line = "sh -c 'eval \"cat .envrc\"'"
     assert find_protected_write(line, root) is None
