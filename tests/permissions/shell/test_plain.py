@@ -85,3 +85,28 @@ def test_line_that_is_too_long_is_not_parsed():
 )
 def test_spec_that_is_not_one_plain_command_is_refused(spec):
     assert parse_spec(spec) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "operators"),
+    [
+        ("ls;", [""]),
+        ("ls; ls", [";", ""]),
+        ("ls && ls;", ["&&", ""]),
+        ("ls | ls || ls", ["|", "||", ""]),
+    ],
+)
+def test_operator_of_a_command_joins_it_with_the_next_one(line, operators):
+    assert [each.operator for each in parse_plain(line)] == operators
+
+
+@pytest.mark.parametrize("line", ["ls a*/../x", "ls */a", "ls -* a", "ls /a*", "ls ?", "ls [ab]"])
+@pytest.mark.req("R-CONF-04")
+def test_glob_that_may_become_an_option_or_leave_the_directory_is_not_understood(line):
+    assert parse_plain(line) == ()
+
+
+def test_pattern_in_an_option_is_meant_for_the_program():
+    (command,) = parse_plain("grep --include=*.py x a*.c")
+    assert command.texts == ("grep", "--include=*.py", "x", "a*.c")
+    assert [each.is_glob for each in command.words] == [False, False, False, True]

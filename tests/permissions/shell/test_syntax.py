@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from yourtool.permissions.shell.denials import Denial, find_denial
 from yourtool.permissions.shell.plain import parse_plain
 from yourtool.permissions.shell.specs import parse_spec
-from yourtool.permissions.shell.syntax import Word, iter_nodes, parse, text_of, word_of
+from yourtool.permissions.shell.syntax import Word, is_gapless, iter_nodes, parse, text_of, word_of
 from yourtool.permissions.shell.writes import find_protected_write
 
 ENDS = ("{\U0010ffff", "{1\U0010ffff", "{1..\U0010ffff", "{-1..2\U0010ffff", "{\ud800", "{é,b}")
@@ -78,3 +78,22 @@ def test_word_with_a_wildcard_is_a_glob(line):
 
 def test_text_of_a_node_is_its_source():
     assert text_of(parse("é a")) == "é a"
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_replaced_characters_move_no_other(end):
+    root = parse(f"echo {end}; rm a")
+    (name,) = (each for each in iter_nodes(root) if text_of(each) == "rm" and each.type == "word")
+    before = f"echo {end}; ".encode("utf-8", "surrogatepass")
+    assert (name.start_byte, name.end_byte) == (len(before), len(before) + 2)
+
+
+def test_letters_after_a_backslash_are_those_of_bash():
+    assert words(r"$'\a\b\e\E\f\n\r\t\v\\\'\"'") == [Word("\a\b\x1b\x1b\f\n\r\t\v\\'\"")]
+
+
+@pytest.mark.parametrize(
+    "line", ["echo 'a  b'", 'echo "a  b"', "echo $((1 + 2))", "echo ${a:-b  c}"]
+)
+def test_blanks_in_quotes_are_text_and_leave_no_gap(line):
+    assert is_gapless(parse(line), line)
