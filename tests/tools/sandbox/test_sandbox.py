@@ -95,6 +95,28 @@ async def test_change_of_a_protected_place_fails_and_reports_the_sandbox(
     assert not (repository / ".git2").exists()
 
 
+@pytest.mark.parametrize("level", [FULL, LANDLOCK])
+async def test_directory_with_a_protected_place_cannot_be_replaced(level, repository, contexts):
+    (repository / ".github/workflows").mkdir(parents=True)
+    (repository / "inner").mkdir()
+    git(repository / "inner", "init", "-q")
+    context = contexts(sandbox=build_sandbox(repository, level))
+    for name in (".github", "inner"):
+        line = f"mv {name} moved && mkdir {name}"
+        assert not (await call(shell, context, command=line)).success
+        assert (repository / name).is_dir() and not (repository / "moved").exists()
+    if level is FULL:
+        line = "touch .github/dependabot.yml && echo x > inner/file && rm inner/file"
+        assert (await call(shell, context, command=line)).success
+
+
+@pytest.mark.parametrize("level", [FULL, LANDLOCK])
+async def test_settings_of_the_kernel_cannot_be_opened(level, root, contexts):
+    opening = "import os; os.open('/proc/sys/kernel/core_pattern', os.O_WRONLY)"
+    context = contexts(sandbox=build_sandbox(root, level))
+    assert not (await call(shell, context, command=f'{sys.executable} -c "{opening}"')).success
+
+
 async def test_landlock_makes_git_read_only_and_reports_it(repository, contexts):
     context = contexts(sandbox=build_sandbox(repository, LANDLOCK))
     (repository / "src").mkdir()

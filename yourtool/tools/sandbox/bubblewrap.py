@@ -2,8 +2,8 @@
 
 The command has process ids, a network and a `/tmp` separate from those of the machine. Everything
 is mounted read-only except for the workspace, the temporary directory and the directories of the
-settings; hidden places are covered by empty mounts. `.git` is a mount point, so it cannot be
-renamed, and a directory with hooks cannot be put in its place.
+settings; hidden places are covered by empty mounts. `.git` and the directories above protected
+places are mount points, so they cannot be renamed and others cannot be put in their place.
 
 https://github.com/containers/bubblewrap
 """
@@ -21,6 +21,11 @@ _DIRECTORIES = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bi
 """Where bubblewrap is looked for: not in `PATH`, which can contain directories of a project."""
 _PRIVATE = (Path("/tmp"), Path("/run"))  # noqa: S108 - replaced, not used
 """Directories with the sockets of agents, daemons and displays."""
+_KERNEL_SETTINGS = tuple(
+    Path("/proc", name)
+    for name in ("acpi", "bus", "fs", "irq", "mtrr", "scsi", "sys", "sysrq-trigger")
+)
+"""What root can change in the kernel without a capability: the files belong to it."""
 _NIX = Path("/run/current-system")
 _NAMESPACES = (
     "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
@@ -69,6 +74,9 @@ def build_arguments(program: str, layout: Layout, directory: Path, filter_fd: in
 def _mounts(layout: Layout) -> Iterator[_Mount]:
     yield _Mount(Path("/dev"), 0, ("--dev", "/dev"))
     yield _Mount(Path("/proc"), 0, ("--proc", "/proc"))
+    for path in _KERNEL_SETTINGS:
+        if path.exists():
+            yield _Mount(path, 1, ("--ro-bind", str(path), str(path)))
     temporary, run = _PRIVATE
     yield _Mount(temporary, 0, ("--bind", str(layout.temporary), str(temporary)))
     yield _Mount(run, 0, ("--tmpfs", str(run)), is_sealed=True)
@@ -78,7 +86,7 @@ def _mounts(layout: Layout) -> Iterator[_Mount]:
         yield _Mount(path, 1, ("--ro-bind", str(path), str(path)))
     for path in (layout.workspace, *layout.writable):
         yield _Mount(path, 2, ("--bind", str(path), str(path)))
-    for path in layout.repositories:
+    for path in layout.pinned:
         yield _Mount(path, 3, ("--bind", str(path), str(path)))
     for point in layout.protected:
         yield _Mount(point.path, 4, ("--ro-bind", str(point.path), str(point.path)))

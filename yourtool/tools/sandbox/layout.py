@@ -65,6 +65,13 @@ class Layout(Struct, frozen=True, kw_only=True):
     protected: tuple[MountPoint, ...] = ()
     """Read-only paths of the workspace."""
 
+    @property
+    def pinned(self) -> tuple[Path, ...]:
+        """Directories that cannot be renamed, because others could then replace protected paths."""
+        inner = [*self.repositories, *(point.path for point in self.protected)]
+        parents = (path.parent for path in inner if path.parent != self.workspace)
+        return tuple(dict.fromkeys((*self.repositories, *parents)))
+
 
 class LayoutError(Exception):
     """The workspace cannot be protected."""

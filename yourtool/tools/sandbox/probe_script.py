@@ -137,6 +137,12 @@ def replace(path: str) -> bool:
     return True
 
 
+def rename_and_back(path: str) -> bool:
+    os.rename(path, "renamed")
+    os.rename("renamed", path)
+    return True
+
+
 def done(_: object) -> bool:
     return True
 
@@ -189,6 +195,10 @@ PROBES: tuple[tuple[str, Callable[[], bool]], ...] = (
     ("replace instructions", lambda: replace("AGENTS.md")),
     ("create a workflow", lambda: write(".github/workflows/new.yml")),
     ("rename the workflows", lambda: done(os.rename(".github/workflows", ".github/old"))),
+    ("rename the directory of the workflows", lambda: rename_and_back(".github")),
+    ("rename an inner repository", lambda: rename_and_back("inner")),
+    ("open a setting of the kernel",
+     lambda: done(os.close(os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY)))),
     ("create a hook of an inner repository", lambda: write("inner/.git/hooks/pre-commit")),
     ("read a credential file", lambda: read(f"{HOME}/.ssh/id_ed25519")),
     ("read a credential file through a link",

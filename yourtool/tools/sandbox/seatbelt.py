@@ -28,7 +28,7 @@ def build_profile(layout: Layout) -> str:
     """Return the profile of a command."""
     writable = (layout.workspace, layout.temporary, *layout.writable)
     protected = [point.path for point in layout.protected]
-    pinned = [*protected, *layout.repositories]
+    pinned = [*protected, *layout.pinned]
     rules = [
         "(version 1)",
         "(allow default)",
