@@ -54,7 +54,7 @@ def tools_page() -> str:
     rows = ["| tool | effect | tokens per request | time limit |", "|---|---|---|---|"]
     for tool in toolbox:
         tokens = estimate_tokens((), (tool.definition,))
-        effect, limit = _EFFECTS[tool.definition.side_effects], f"{tool.timeout_seconds:.0f} s"
+        effect, limit = _EFFECTS[tool.definition.side_effects], f"{tool.timeout_seconds:,.0f} s"
         rows.append(f"| `{tool.definition.name}` | {effect} | {tokens} | {limit} |")
     total = estimate_tokens((), toolbox.definitions)
     rows += [f"| all | | {total:,} | |", ""]

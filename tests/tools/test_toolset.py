@@ -86,7 +86,7 @@ def test_joined_toolset_omits_a_source_with_an_error():
     assert "the server is gone" in box.problems[0]
 
 
-def test_there_are_nine_built_in_tools():
+def test_there_are_ten_built_in_tools():
     effects = {
         definition.name: definition.side_effects for definition in default_toolbox().definitions
     }
@@ -100,4 +100,5 @@ def test_there_are_nine_built_in_tools():
         "shell": SideEffects.EXECUTE,
         "fetch_url": SideEffects.NETWORK,
         "update_plan": SideEffects.NONE,
+        "delegate": SideEffects.NONE,
     }

@@ -31,14 +31,14 @@ class Delegate(Args, frozen=True):
         str,
         Meta(
             min_length=1,
-            description="The complete task, and what to report; the worker knows nothing else.",
+            description="The complete task, and what to report; the worker gets nothing else.",
         ),
     ]
     files: Annotated[
         tuple[FileReference, ...], Meta(max_length=50, description="Files to start with.")
     ] = ()
     notes: Annotated[
-        tuple[str, ...], Meta(max_length=20, description="Findings and decisions to know.")
+        tuple[str, ...], Meta(max_length=20, description="Findings and decisions that matter.")
     ] = ()
     tier: Annotated[Tier, Meta(description="Which kind of model; empty: yours.")] = ""
     allowed_tools: Annotated[
@@ -60,7 +60,7 @@ class ReportMissing(Args, frozen=True):
     """Arguments of `report_missing`."""
 
     missing: Annotated[tuple[MissingPart, ...], Meta(min_length=1, max_length=20)]
-    summary: Annotated[str, Meta(description="What is done and known so far.")] = ""
+    summary: Annotated[str, Meta(description="What is done and found so far.")] = ""
 
 
 @tool(SideEffects.NONE)
