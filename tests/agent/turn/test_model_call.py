@@ -78,7 +78,7 @@ async def test_silent_call_is_recorded_and_counted_and_nothing_else(bench):
     assert end.message.text == "Greetings"
     assert end.usage.cost_usd > 0
     assert turn.cost == end.usage.cost_usd
-    assert session._env.cost == session.state.cost_usd == cost + end.usage.cost_usd
+    assert session._env.budget.cost == session.state.cost_usd == cost + end.usage.cost_usd
     assert (list(session.state.messages), session.state.context_tokens) == before
     assert session.state.counted_replies[MODEL.id] is last_reply
     started, ended = session.state.facts[-2:]
@@ -147,7 +147,7 @@ async def test_silent_call_above_the_cost_limit_is_not_sent(bench):
     script = Scripted([says("hello")])
     session = await bench.session(script, max_cost=Decimal("0.01"))
     await play(session.send("hi"))
-    session._env.cost = Decimal("0.01")
+    session._env.budget.cost = Decimal("0.01")
     end = await call_silently(turn_of(session), title_request(session))
     assert isinstance(end, LlmCallFailed)
     assert "exceeds the limit of" in end.error_message_redacted
