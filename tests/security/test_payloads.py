@@ -8,6 +8,7 @@ sequences it may send with them. Commands without a screen run in this process.
 import json
 import logging
 import re
+import shutil
 import unicodedata
 from pathlib import Path
 
@@ -115,6 +116,107 @@ def test_conversation_sends_no_command_of_a_payload(home, tmp_path, is_linear):
     allowed = get_commands(converse(home, tmp_path, PLAIN, is_linear=is_linear))
     output = converse(home, tmp_path, HOSTILE.replace("'", ""), is_linear=is_linear)
     check(output, allowed)
+
+
+SURFACES = {
+    "reasoning": "thinking aloud",
+    "live output": "live row",
+    "finished tool card": "live end",
+    "tool arguments": "Run this command",
+    "host of a question": "Fetch from",
+    "file names in the completer": "tide-1",
+    "search of prompts": "listed prompt",
+    "output of `!`": "own row",
+}
+"""What is on the screen when a surface is shown that `converse` does not show."""
+
+
+def get_reasoning(text: str) -> Reply:
+    """Return a reply with reasoning, as an Anthropic server sends it."""
+    usage = {"input_tokens": 9, "output_tokens": 1}
+    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": []}
+    head |= {"stop_reason": None, "stop_sequence": None, "usage": usage}
+    thought, said = {"type": "thinking", "thinking": ""}, {"type": "text", "text": ""}
+    events = [
+        {"type": "message_start", "message": head},
+        {"type": "content_block_start", "index": 0, "content_block": {**thought, "signature": ""}},
+        {"type": "content_block_delta", "index": 0,
+         "delta": {"type": "thinking_delta", "thinking": f"thinking aloud {text}"}},
+        {"type": "content_block_delta", "index": 0,
+         "delta": {"type": "signature_delta", "signature": "c2lnbg=="}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_start", "index": 1, "content_block": said},
+        {"type": "content_block_delta", "index": 1,
+         "delta": {"type": "text_delta", "text": "thought about it"}},
+        {"type": "content_block_stop", "index": 1},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None},
+         "usage": {"output_tokens": 9}},
+        {"type": "message_stop"},
+    ]  # fmt: skip
+    body = "".join(f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in events)
+    return Reply(body=body.encode())
+
+
+def browse(home: Path, work: Path, texts: list[str]) -> bytes:
+    """Show texts on the other surfaces of the screen; return what the terminal got."""
+    text = " ".join(texts).replace("'", "")
+    work.mkdir()
+    for number, each in enumerate(texts):
+        name = "_".join(each.replace("/", "").split(" ")).encode()[:90].decode(errors="ignore")
+        (work / f"tide-{number}{name}").write_text(text)
+    (work / "rows.txt").write_text(f"live row {text}\n")
+    write_settings(home, work, text)
+    (home / "trust.toml").unlink()  # so that it is asked
+    (home / "config.toml").write_text(
+        "[limits]\nmax_retries = 0\n[ui]\nscrollback_on_exit = true\n"
+    )
+    wait = "cat rows.txt; sleep 1.5; echo live end"
+    script = [
+        get_reasoning(text),
+        Reply("second", [("shell", {"command": f"{wait} # {text}"})]),
+        Reply("third", [("fetch_url", {"url": "https://t\u0456de.example/a?\u202e"})]),
+        Reply("fourth", [("fetch_url", {"url": f"https://tide.example/{text}"})]),
+        Reply("both are done"),
+    ]
+    with ProviderServer(script) as server:
+        env = {"YOURTOOL_HOME": str(home), **server.environment}
+        argv = (*YOURTOOL, f"listed prompt {text}")
+        with Terminal(argv, cwd=work, env=env, columns=120, rows=40) as terminal:
+            terminal.wait("Trust this folder")
+            terminal.answer("t")
+            terminal.wait("thought about it")
+            terminal.send("\x0f")
+            terminal.wait(SURFACES["reasoning"])
+            terminal.say("run it")
+            answer(terminal, SURFACES["tool arguments"], "a", "allow once", is_linear=False)
+            terminal.wait(SURFACES["live output"])
+            terminal.wait(SURFACES["finished tool card"])
+            answer(terminal, SURFACES["host of a question"], "d", "deny", is_linear=False)
+            terminal.wait("both are done")
+            terminal.send("see @tide")
+            terminal.wait(SURFACES["file names in the completer"])
+            terminal.send("\x1b")
+            terminal.read(0.3)
+            terminal.send("\x03\x12")
+            terminal.wait(SURFACES["search of prompts"])
+            terminal.send("\x1b")
+            terminal.read(0.3)
+            terminal.say("!cat rows.txt; echo own row")
+            terminal.wait(SURFACES["output of `!`"])
+            terminal.send("\x15/quit\r")
+            terminal.end(20)
+    return bytes(terminal.output)
+
+
+@pytest.mark.security
+@pytest.mark.figure("payloads", part="other surfaces")
+@pytest.mark.req("T17", "T18", "T19")
+def test_other_surfaces_send_no_command_of_a_payload(home, tmp_path):
+    payloads = [each["text"] for each in PAYLOADS if each["surface"] != "diff"]
+    allowed = get_commands(browse(home, tmp_path / "plain", [PLAIN] * len(payloads)))
+    shutil.rmtree(home)
+    home.mkdir()
+    check(browse(home, tmp_path / "hostile", payloads), allowed)
 
 
 def print_reply(home: Path, work: Path, text: str) -> bytes:

@@ -334,7 +334,7 @@ class Typist:
             await self.dice.choices((*acts, self.look, self.pick), (45, 8, 4, 4, 2, 35, 2))[0]()
             pause = self.dice.expovariate(1 / 0.5)
             await asyncio.sleep(pause)
-            if pause > LOOK_SECONDS:
+            if asyncio.get_running_loop().time() > self.pressed_at + LOOK_SECONDS:
                 await self.look()
         await asyncio.sleep(5)
 
