@@ -142,7 +142,7 @@ def test_process_enters_the_open_directory_even_if_it_was_renamed(at, root):
     (root / "a").rename(root / "moved")
     opened = os.open(root / "moved", DIRECTORY)
     entrance = child_directory(opened, root / "a")
-    if entrance == str(root / "a"):
+    if not Path("/proc/self/fd").is_dir():
         pytest.skip("this system cannot enter a directory by its descriptor")
     assert os.path.samestat(Path(entrance).stat(), (root / "moved").stat())
     os.close(opened)
