@@ -1295,3 +1295,18 @@ async def test_change_of_a_command_whose_question_ends_is_in_the_prompt(home, cl
         await until(pilot, lambda: panel.confirmation is None)
         await settle(pilot)
         assert app.chat.prompt.text == left
+
+
+@pytest.mark.req("T20")
+async def test_enter_right_after_another_key_allows_nothing(home, clock):
+    asked = Ask(approval_request())
+    app = asking(home, clock, asked)
+    app.chat.approval_prompt.enter_approves = True
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await press(pilot, "ctrl+r", "escape")
+        await wait(pilot, clock, 0.6)
+        await press(pilot, "enter")
+        await wait(pilot, clock, 1)
+        await settle(pilot)
+        assert asked.decision is None

@@ -265,7 +265,8 @@ class ApprovalPrompt(Vertical):
         """Handle an answer letter; any other key goes to the prompt, after a delayed letter."""
         if isinstance(event, events.Key) and self.guard.held_letter is None:
             typed = ENTER if event.key == "enter" else event.character or ""
-            if self._find_option(typed) is not None:
+            is_safe = typed != ENTER or self.guard.was_seen  # Enter sends what may not have arrived
+            if is_safe and self._find_option(typed) is not None:
                 self.action_answer(typed)
                 return True
             if event.key in get_keys("approval.expand"):
