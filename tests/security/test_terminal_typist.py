@@ -107,28 +107,31 @@ def work_through(folder: Path, seed: int, count: int) -> int:
                 terminal.wait(lambda _, each=question: each.requested.is_set())
                 person.write(question)
                 person.answer(question)
-            terminal.wait("The script is over", lambda screen: "queued" not in screen, seconds=60)
+            terminal.wait(lambda _: len(get_said(server)) > len(person.sent), seconds=60)
             terminal.say("/quit")
             assert terminal.end() == 0
         messages = server.requests[-1][1]["messages"]
+        assert get_said(server) == ["go", *person.sent]
     check(messages, person)
     ran = sorted(each.name for each in work.glob("step-*"))
     assert ran == sorted(name for name, note in person.notes.items() if note is None)
     return sum(map(len, person.sent))
 
 
-def check(messages: list[dict], person: Person) -> None:
-    """Compare what the server got with what the person meant and typed."""
-    blocks = [block for each in messages for block in each["content"]]
-    said = ["go", *person.sent]
-    texts = [
+def get_said(server: ProviderServer) -> list[str]:
+    """Return the messages of the user in the last request."""
+    return [
         block["text"]
-        for each in messages
+        for each in server.requests[-1][1]["messages"]
         if each["role"] == "user"
         for block in each["content"]
         if block["type"] == "text" and not block["text"].startswith("<")
     ]
-    assert texts == said
+
+
+def check(messages: list[dict], person: Person) -> None:
+    """Compare the results of the calls with what the person meant."""
+    blocks = [block for each in messages for block in each["content"]]
     calls = {each["id"]: each["input"]["command"] for each in blocks if each["type"] == "tool_use"}
     results = {
         calls[each["tool_use_id"]].removeprefix("touch "): str(each["content"])

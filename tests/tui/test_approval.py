@@ -1310,3 +1310,22 @@ async def test_enter_right_after_another_key_allows_nothing(home, clock):
         await wait(pilot, clock, 1)
         await settle(pilot)
         assert asked.decision is None
+
+
+async def test_note_of_an_approval_whose_question_ends_is_in_the_prompt_as_typed(home, clock):
+    app = asking(home, clock)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        panel = app.chat.approval_prompt
+        answer = asyncio.create_task(app.chat.confirm(approval_request()))
+        await until(pilot, lambda: panel.confirmation is not None)
+        await settle(pilot)
+        await wait(pilot, clock, 1)
+        await press(pilot, "m")
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: panel.has_class("-noting"))
+        await burst(pilot, *"ot")
+        answer.cancel()
+        await until(pilot, lambda: panel.confirmation is None)
+        await settle(pilot)
+        assert app.chat.prompt.text == "ot"

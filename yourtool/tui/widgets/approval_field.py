@@ -67,11 +67,14 @@ class ApprovalField(TextArea):
         self._note = ""
         """The note that was left without an answer; the next key replaces it."""
         self._unchanged = self._change = ""
+        self._opened_by_letter = False
 
     def take_unsent(self) -> str:
         """Return the note or the change that was left, and start over for another request."""
         note, change, self._note, self._change = self._note, self._change, "", ""
-        return complete_note(get_answer_label("n"), note) if note.strip() else change
+        if note.strip() and self._opened_by_letter:
+            return complete_note(get_answer_label("n"), note)
+        return note if note.strip() else change
 
     def open(self, entry: Entry, question: Confirmation) -> None:
         """Show the field with the command, or with the note that was left."""
@@ -94,6 +97,7 @@ class ApprovalField(TextArea):
         """Hide the field; it shows the same note when it is opened again."""
         if self._is_note:
             self._note = self.text
+            self._opened_by_letter = self.entry is not None and self.entry.opens_at_once
         elif self.text != self._unchanged:
             self._change = self.text
         self.entry, self.display, self._examples.display = None, False, False
