@@ -64,6 +64,8 @@ class ToolDefinition(Struct, frozen=True, kw_only=True):
     requires_workspace: bool = True
     records_changes: bool = False
     """Whether a call records each change of a file before it makes it."""
+    ends_planning: bool = False
+    """Whether a call proposes a plan, which needs an approval in the mode `plan` only."""
     hints: ToolHints = ToolHints()
 
     def __hash__(self) -> int:
@@ -142,8 +144,11 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     """A request for the user's approval."""
 
     id: str
-    kind: Literal["tool", "limit"]
-    """`limit`: a limit was reached; allowing it continues up to the same amount again."""
+    kind: Literal["tool", "limit", "plan"]
+    """`limit`: a limit was reached; allowing it continues up to the same amount again.
+
+    `plan`: the mode `plan` ends with an answer that allows it.
+    """
     title: str
     """One line: the name of the tool, or the limit."""
     tool_use_id: str | None = None
@@ -190,6 +195,22 @@ class Scope(StrEnum):
     ALWAYS = "always"
 
 
+class PlanAnswer(StrEnum):
+    """How an approved plan is carried out."""
+
+    ASK = "ask"
+    ACCEPT_EDITS = "accept_edits"
+    MODEL = "model"
+    """By another model, which the user chooses when the turn has ended."""
+    FRESH = "fresh"
+    """In a new session, which has only the plan."""
+
+    @property
+    def ends_turn(self) -> bool:
+        """Whether the plan is not carried out in the turn that proposed it."""
+        return self in (PlanAnswer.MODEL, PlanAnswer.FRESH)
+
+
 class Decision(Struct, frozen=True, kw_only=True):
     """The answer to an approval request."""
 
@@ -205,6 +226,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     """Whether the later calls of the same reply that need an approval are denied, too."""
     trusts_folder: bool = False
     """Whether the folder that the request offers is trusted from now on."""
+    plan: PlanAnswer | None = None
+    """For an allowed plan, how it is carried out; None: as with `PlanAnswer.ASK`."""
 
 
 Confirm: TypeAlias = Callable[[Confirmation], Awaitable[Decision]]

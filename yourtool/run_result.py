@@ -150,6 +150,8 @@ class Outcome:
                 self._text = message.text if message is not None else self._text
             case ToolConfirmationRequested(tool_use_id=call, rules=rules):
                 self._rules[call] = rules or ()
+            case ToolFailed(tool_name="propose_plan", error_class=ToolFailure.CANCELLED):
+                self._text = self._get_plan(event.tool_use_id) or self._text
             case ToolFailed(error_class=failure) if failure in _DENIAL_CLASSES:
                 rules = self._rules.get(event.tool_use_id, ())
                 self._denials.append(_build_denial(event, self._calls, rules, self._mask))
@@ -190,6 +192,12 @@ class Outcome:
             permission_denials=tuple(self._denials),
             exit_code=code,
         )
+
+    def _get_plan(self, tool_use_id: str) -> str:
+        """Return the plan of a call that no user could approve."""
+        call = self._calls.get(tool_use_id)
+        plan = call.input.get("plan") if call is not None else None
+        return self._mask.text(plan) if isinstance(plan, str) else ""
 
     def _apply_completed(self, fact: LlmCallCompleted) -> None:
         self._last, self._failed, self._text = fact, None, fact.message.text

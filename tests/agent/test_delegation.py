@@ -168,7 +168,7 @@ async def test_worker_uses_the_model_of_its_tier_in_the_slot_of_delegated_tasks(
 
 async def test_worker_has_only_the_allowed_tools(start):
     script = Script(
-        delegates("a", allowed_tools=("read_file", "update_plan", "nothing")),
+        delegates("a", allowed_tools=("read_file", "propose_plan", "nothing")),
         says("Ok."),
         a=[calls("shell", command="touch b"), says("I cannot.")],
     )
@@ -176,7 +176,7 @@ async def test_worker_has_only_the_allowed_tools(start):
     events = await play(session.send("Go."))
     names = {each.name for each in script.requests[1].tools}
     assert names == {"read_file", "report_missing"}
-    assert only(events, DelegateStarted).dropped_tools == ("update_plan", "nothing")
+    assert only(events, DelegateStarted).dropped_tools == ("propose_plan", "nothing")
     assert not (session.workspace / "b").exists()
 
 

@@ -16,6 +16,7 @@ from yourtool.permissions.gate import (
 )
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import EVERY_TOOL, Rule, RuleSet, RuleSource
+from yourtool.tools.plan_proposal import propose_plan
 from yourtool.tools.shell import shell
 
 
@@ -268,3 +269,18 @@ def test_program_that_others_can_replace_needs_an_approval(root):
     assert asked.reason == f"everyone can write to `{root}/bin/ls`"
     assert decide(root, "ls", "shell(ls*)", mode=Mode.AUTO).verdict == "allow"
     assert decide(root, "ls", "shell").verdict == "allow"
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.req("R-LOOP-13", "R-CONF-09")
+def test_plan_is_asked_about_in_plan_mode_only(mode):
+    gate = Gate(RuleSet(), mode)
+    decision = gate.decide(propose_plan.definition, CallSubjects((Subject("opaque"),)), None)
+    assert decision.verdict == ("ask" if mode is Mode.PLAN else "allow")
+
+
+@pytest.mark.req("R-CONF-08")
+def test_deny_rule_also_denies_a_plan():
+    gate = Gate(RuleSet(deny=(Rule.parse("propose_plan"),)), Mode.PLAN)
+    decision = gate.decide(propose_plan.definition, CallSubjects((Subject("opaque"),)), None)
+    assert decision.verdict == "deny"

@@ -59,7 +59,10 @@ def test_first_of_two_tools_with_one_name_is_used():
 
 def test_only_tools_with_paths_have_paths_as_their_subject():
     kinds = default_toolbox().subject_kinds
-    assert [name for name, kind in kinds.items() if kind == "opaque"] == ["update_plan"]
+    assert [name for name, kind in kinds.items() if kind == "opaque"] == [
+        "update_plan",
+        "propose_plan",
+    ]
     assert Toolbox([sample, loose]).subject_kinds == {"sample": "path", "loose": "opaque"}
     with pytest.raises(UsageError, match="never match"):
         parse_rules("--allow", ["update_plan(src/**)"], kinds)
@@ -86,7 +89,7 @@ def test_joined_toolset_omits_a_source_with_an_error():
     assert "the server is gone" in box.problems[0]
 
 
-def test_there_are_ten_built_in_tools():
+def test_there_are_eleven_built_in_tools():
     effects = {
         definition.name: definition.side_effects for definition in default_toolbox().definitions
     }
@@ -101,4 +104,5 @@ def test_there_are_ten_built_in_tools():
         "fetch_url": SideEffects.NETWORK,
         "update_plan": SideEffects.NONE,
         "delegate": SideEffects.NONE,
+        "propose_plan": SideEffects.NONE,
     }

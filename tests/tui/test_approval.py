@@ -24,6 +24,7 @@ from yourtool.agent.commands.base import Choice
 from yourtool.effects import (
     Confirmation,
     Editable,
+    PlanAnswer,
     Preview,
     RuleDescription,
     Scope,
@@ -1120,6 +1121,53 @@ async def test_content_of_a_file_is_changed_in_the_editor(home, clock, tmp_path,
         await wait(pilot, clock, 0.5)
         await until(pilot, lambda: asked.decision is not None)
         assert asked.decision.edited_input == {"content": "two\n"}
+        await until(pilot, lambda: not (app._editing.is_running or app.chat.runner.is_running))
+
+
+def plan_request(plan: str) -> Confirmation:
+    editable = Editable(text=plan, suffix=".md", build_input=lambda text: {"plan": text})
+    preview = Preview(kind="text", body=plan, editable=editable)
+    return Confirmation(id="c1", kind="plan", title="propose_plan", preview=preview)
+
+
+@pytest.mark.req("R-LOOP-13")
+@pytest.mark.parametrize("size", [(40, 12), (80, 24), (200, 50)])
+@pytest.mark.parametrize(
+    ("key", "verdict", "plan"),
+    [
+        ("a", Verdict.ALLOW, PlanAnswer.ASK),
+        ("s", Verdict.ALLOW, PlanAnswer.ACCEPT_EDITS),
+        ("d", Verdict.DENY, None),
+    ],
+)
+async def test_plan_is_answered_by_a_key(home, clock, size, key, verdict, plan):
+    asked = Ask(plan_request("# Plan\n\n1. Edit `a.py`"))
+    app = asking(home, clock, asked)
+    async with app.run_test(size=size) as pilot:
+        panel = await ask(pilot, clock)
+        panel.pane.was_read_to_end = True
+        assert app.chat.region.contains_region(panel.region)
+        await press(pilot, key)
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: asked.decision is not None)
+        assert (asked.decision.verdict, asked.decision.plan) == (verdict, plan)
+
+
+@pytest.mark.req("R-LOOP-13")
+async def test_plan_is_changed_in_the_editor(home, clock, tmp_path, monkeypatch):
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\nsed -i s/one/two/ "$1"\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(editor))
+    asked = Ask(plan_request("one\n"))
+    app = asking(home, clock, asked)
+    app._editing = DraftEditing(app.chat)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await press(pilot, "e")
+        await wait(pilot, clock, 0.5)
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.edited_input == {"plan": "two\n"}
         await until(pilot, lambda: not (app._editing.is_running or app.chat.runner.is_running))
 
 

@@ -30,8 +30,8 @@ from yourtool.tools.output import CommandOutput
 from yourtool.tools.toolset import Toolbox
 
 _log = logging.getLogger(__name__)
-_NOT_FOR_WORKERS = frozenset({"update_plan"})
-"""Tools whose effect only the user of the session would see."""
+_NOT_FOR_WORKERS = frozenset({"propose_plan", "update_plan"})
+"""Tools about the plans of the session, which a worker does not make."""
 _RULES = """\
 You are a worker: another agent gave you the task below, and nobody answers questions.
 - Do this task and nothing else. What you need, find out with your tools.

@@ -47,5 +47,7 @@ class CallJudgement(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether a sandbox contains it, so that it needs no approval."""
     loses_work: bool = False
     """Whether it would have discarded work of the user that was not committed."""
+    ends_planning: bool = False
+    """Whether it proposes a plan."""
     rules: tuple[str, ...] = ()
     """The rules that decided."""

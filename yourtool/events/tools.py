@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from msgspec import UNSET, UnsetType
 
-from yourtool.effects import SideEffects, ToolHints
+from yourtool.effects import PlanAnswer, SideEffects, ToolHints
 from yourtool.events.facts import Actor, Fact, Sensitivity
 from yourtool.events.permissions import CallJudgement
 from yourtool.messages.message import PromptMessage, ResultMessage
@@ -102,6 +102,8 @@ class ToolConfirmationResolved(Fact, frozen=True, kw_only=True, tag="tool.confir
     decision: Literal["allow", "deny", "edit", "timeout", "cancelled"]
     """`edit`: the user changed the call, and another request follows."""
     scope: Literal["once", "session", "always"] | None = None
+    plan: PlanAnswer | UnsetType = UNSET
+    """How the plan that the user allowed is carried out."""
 
 
 class ShellRan(Fact, frozen=True, kw_only=True, tag="shell.ran"):

@@ -73,6 +73,8 @@ class JudgedCall(Struct, frozen=True):
     """Whether a command runs without an approval because a sandbox contains it."""
     loses_work: bool = False
     """Whether it discards work of the user that is not committed."""
+    ends_planning: bool = False
+    """Whether it proposes a plan."""
 
 
 class Policy(Struct, frozen=True):
@@ -113,7 +115,7 @@ def judge(policy: Policy, call: JudgedCall) -> GateDecision:
             f"Plan mode is on: `{call.tool}` cannot run, only tools that read can. Describe"
             " what you would do instead.",
         )
-    if call.is_protected:
+    if call.is_protected or (call.ends_planning and policy.mode is Mode.PLAN):
         return GateDecision("ask")
     if call.loses_work:
         return GateDecision("ask", "it discards uncommitted work: every mode needs an approval")
@@ -249,6 +251,7 @@ def build_judged_call(
         is_protected=preview is not None and preview.protected,
         is_contained=preview is not None and preview.is_contained,
         loses_work=loses_work,
+        ends_planning=tool.ends_planning,
     )
 
 

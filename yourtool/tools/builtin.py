@@ -4,6 +4,7 @@ from yourtool.tools.delegate import delegate
 from yourtool.tools.edit import edit_file, write_file
 from yourtool.tools.files import list_dir, read_file
 from yourtool.tools.plan import update_plan
+from yourtool.tools.plan_proposal import propose_plan
 from yourtool.tools.search import glob, grep
 from yourtool.tools.shell import shell
 from yourtool.tools.toolset import Toolbox
@@ -23,6 +24,7 @@ def default_toolbox(*, delegates: bool = True) -> Toolbox:
             shell,
             build_fetch_url(),
             update_plan,
+            propose_plan,
             *((delegate,) if delegates else ()),
         )
     )

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from textual.content import Content
 
-from yourtool.effects import Confirmation, Decision, Editable, Scope, Verdict
+from yourtool.effects import Confirmation, Decision, Editable, PlanAnswer, Scope, Verdict
 from yourtool.messages.blocks import canonical_json
 from yourtool.text import escape_line, escape_line_pieces, escape_pieces
 from yourtool.tui.active_keys import get_answer_label
@@ -55,6 +55,16 @@ _COMMENT = Entry("A note for the model", "allows it once", ALLOW)
 ALWAYS = replace(ALLOW, scope=Scope.ALWAYS)
 _RULES = Entry("The rules, one on each line", "allows it always", ALWAYS)
 _COMMAND = Entry("The command", "shows the changed command", EDIT)
+_PLAN_NOTE = Entry("What should be different?", "keeps planning", DENY, opens_at_once=True)
+_PLAN_OPTIONS = (
+    Option("a", "carry it out, ask", "ask", replace(ALLOW, plan=PlanAnswer.ASK)),
+    Option("s", "accept edits", "accept edits", replace(ALLOW, plan=PlanAnswer.ACCEPT_EDITS)),
+    Option("m", "other model", "model", replace(ALLOW, plan=PlanAnswer.MODEL)),
+    Option("f", "new session", "new", replace(ALLOW, plan=PlanAnswer.FRESH)),
+    Option("e", "edit the plan", "edit", EDIT),
+    Option("d", "keep planning", "keep planning", DENY),
+    Option("n", "keep planning with note", "note", DENY, _PLAN_NOTE),
+)
 _TRUST = Option("f", "trust folder", "trust", replace(ALLOW, trusts_folder=True))
 
 
@@ -65,6 +75,8 @@ def approval_options(confirmation: Confirmation, *, waiting: int = 0) -> tuple[O
             Option("a", "continue", "continue", ALLOW),
             Option("d", "stop here", "stop here", DENY),
         )
+    if confirmation.kind == "plan":
+        return _PLAN_OPTIONS
     lasting = (
         Option("s", "this session", "session", replace(ALLOW, scope=Scope.SESSION)),
         Option("w", "always", "always", ALWAYS, _RULES if confirmation.describe_rule else None),
@@ -145,6 +157,8 @@ def approval_title(confirmation: Confirmation) -> Content:
     """Return the question in one line, with the name of the worker whose call it is."""
     if confirmation.kind == "limit":
         question = f"Continue? {escape_line(confirmation.title)}"
+    elif confirmation.kind == "plan":
+        question = "Carry out this plan?"
     else:
         question = _specific_question(confirmation) or _general_question(confirmation)
     worker = f"{escape_line(confirmation.asked_by)}: " if confirmation.asked_by else ""
@@ -180,6 +194,8 @@ def approval_details(confirmation: Confirmation, *, by_key: bool = True) -> list
     to one file is above the change. `by_key`: whether keys answer.
     """
     lines: list[str] = []
+    if confirmation.kind == "plan" and confirmation.is_edited:
+        return ["changed by you; this is the plan that counts"]
     if not confirmation.rules and _specific_question(confirmation):
         lines.append(f"tool: {confirmation.title} ({confirmation.side_effects.value})")
     if confirmation.is_edited:

@@ -42,6 +42,11 @@ class Draft(Struct, frozen=True, omit_defaults=True):
         return tuple(each for each in self.attachments if each.chip in text)
 
     @property
+    def media(self) -> tuple[MediaBlock, ...]:
+        """The media whose chips are in the text."""
+        return tuple(each.block for each in self.visible_attachments)
+
+    @property
     def full_text(self) -> str:
         """The text with every chip expanded; an edited chip is ordinary text."""
         return _CHIP.sub(self._expand_chip, self.text)

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from yourtool.agent.commands import table
 from yourtool.agent.commands.base import Invocation
-from yourtool.agent.commands.parser import ShellLine, parse_input
+from yourtool.agent.commands.parser import ShellLine, find_continuation, parse_input
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import ShellStarted, TextDelta, ThinkingDelta, ToolUseStart
 from yourtool.events.model_calls import LlmCallCompleted
 from yourtool.events.tools import ShellRan
 from yourtool.events.turns import TurnCancelled, TurnStarted, TurnSteered
-from yourtool.messages.blocks import ContentBlock, MediaBlock, TextBlock
+from yourtool.messages.blocks import ContentBlock, TextBlock
 from yourtool.models import TOUR_ID
 from yourtool.tui.drafts import Draft, may_mention_files
 from yourtool.tui.message_queue import MessageQueue, QueuedMessage, QueuePlace
@@ -209,7 +209,7 @@ class TurnRunner:
         """Return the content of a message to the running turn; empty, with a notice, if none."""
         assert self.session is not None, "a turn belongs to a session"
         try:
-            blocks = (TextBlock(_unescape(draft.full_text)), *_media(draft))
+            blocks = (TextBlock(_unescape(draft.full_text)), *draft.media)
             return self.session.build_steering(blocks)
         except UsageError as error:
             self._display.note("warning", str(error))
@@ -296,6 +296,8 @@ class TurnRunner:
                         is_accepted, reason = True, ""
                     if isinstance(event, TurnSteered):
                         self.queue.confirm()
+                    if command := find_continuation(event):
+                        self.queue.add(QueuedMessage(Draft(command)), first=True)
                     has_reply = has_reply or isinstance(event, _REPLY_EVENTS)
                     reason = _stop_reason(event) or reason
                     show(event)
@@ -347,13 +349,8 @@ def _start_events(
     text = draft.full_text
     if draft.text.startswith("!") and isinstance(line := parse_input(text), ShellLine):
         return session.run_shell(line.command, shared=line.shared)
-    content = attachments.build_content(_unescape(text), _media(draft))
+    content = attachments.build_content(_unescape(text), draft.media)
     return _send_with_files(session, draft.text, content)
-
-
-def _media(draft: Draft) -> tuple[MediaBlock, ...]:
-    """Return the media whose chips are in the text."""
-    return tuple(each.block for each in draft.visible_attachments)
 
 
 def _unescape(text: str) -> str:

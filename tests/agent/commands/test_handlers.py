@@ -102,6 +102,7 @@ EXPECTED = {
     "retry": StartTurn,
     "continue": StartTurn,
     "mode": Choose,
+    "plan": SettingChanged,
     "copy": CopyText,
     "trust": Choose,
 }

@@ -10,6 +10,7 @@ from yourtool.effects import (
     Confirmation,
     Consequences,
     Editable,
+    PlanAnswer,
     Preview,
     RuleDescription,
     Scope,
@@ -152,3 +153,16 @@ async def test_rules_are_shown_with_examples_and_changed_before_they_are_stored(
     text = "".join(written)
     assert "allows git push\n" in text and "does not allow git push\\u{202e} -f" in text
     assert "no rule\n" in text
+
+
+@pytest.mark.req("R-LOOP-13")
+async def test_plan_is_answered_by_the_number_of_its_answer():
+    preview = Preview(kind="text", body="1. Edit \x1b[31ma.py")
+    question = Confirmation(id="c", kind="plan", title="propose_plan", preview=preview)
+    questions, lines, pieces = ask("2")
+    decision = await questions.confirm(question)
+    written = "".join(pieces)
+    assert lines.safe == [False]
+    assert decision.plan is PlanAnswer.ACCEPT_EDITS
+    assert "Carry out this plan?" in written
+    assert "\x1b" not in written

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
+from yourtool.config import Mode
 from yourtool.events.catalog import Event
 
 if TYPE_CHECKING:  # a front end can load the table before it opens the core
@@ -132,6 +133,8 @@ class StartSession(Struct, frozen=True):
 
     model: str | None = None
     """None: the model of the command line, or the default model."""
+    mode: Mode | None = None
+    """None: the approval mode of the settings."""
 
 
 class OpenSession(Struct, frozen=True):
@@ -144,6 +147,12 @@ class ShowMessage(Struct, frozen=True):
     """Scroll to a message of the session."""
 
     message_id: str
+
+
+class SendPrompt(Struct, frozen=True):
+    """Send a text, as it is, in the session that is now open."""
+
+    text: str
 
 
 class EditPrompt(Struct, frozen=True):
@@ -221,6 +230,7 @@ CommandResult: TypeAlias = (
     | StartSession
     | OpenSession
     | ShowMessage
+    | SendPrompt
     | EditPrompt
     | Choose
     | EnterText

@@ -8,6 +8,9 @@ from msgspec import Struct
 
 from yourtool.agent.commands import table
 from yourtool.agent.commands.base import Invocation
+from yourtool.effects import PlanAnswer
+from yourtool.events.catalog import Event
+from yourtool.events.tools import ToolConfirmationResolved
 
 _EQUIVALENTS: Mapping[str, str] = {
     "add": "attach",
@@ -24,7 +27,6 @@ _EQUIVALENTS: Mapping[str, str] = {
     "keymap": "help",
     "load": "resume",
     "login": "key",
-    "plan": "mode plan",
     "q": "quit",
     "reasoning": "effort",
     "regenerate": "retry",
@@ -118,3 +120,10 @@ def _suggest_command(word: str) -> str | None:
         word, [*table.COMMANDS_BY_NAME, *_EQUIVALENTS], n=1, cutoff=_SIMILARITY_CUTOFF
     )
     return _EQUIVALENTS.get(near[0], near[0]) if near else None
+
+
+def find_continuation(event: Event) -> str:
+    """Return the command that continues an approved plan after its turn; empty if there is none."""
+    if isinstance(event, ToolConfirmationResolved) and isinstance(event.plan, PlanAnswer):
+        return f"/plan {event.plan.value}" if event.plan.ends_turn else ""
+    return ""

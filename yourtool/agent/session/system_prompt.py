@@ -37,8 +37,8 @@ _MODES = {
     " user approves commands and pages.",
     Mode.PLAN: "plan. Only reading is possible: every call that writes, runs a command that does"
     " more than read, or uses the network is refused. Find out what is needed, change nothing, and"
-    " end with a plan: what you would change, where, and how it would be tested. The user decides"
-    " about it.",
+    " end with a call of propose_plan: what you would change, where, and how it would be tested."
+    " The user decides about it.",
     Mode.AUTO: "auto. Calls run without a question, except in protected places.",
 }
 """What a model gets about the approval mode."""

@@ -12,14 +12,21 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from yourtool.agent.turn.judgements import build_judgement, build_snapshot
-from yourtool.agent.turn.tool_call import BUG_MESSAGE, ToolCall
+from yourtool.agent.turn.tool_call import (
+    AFTER_PLAN,
+    BUG_MESSAGE,
+    KEEP_PLANNING,
+    UNANSWERED_PLAN,
+    ToolCall,
+    describe_edit,
+    leave_plan_mode,
+)
 from yourtool.agent.turn.turn import Turn
 from yourtool.agent.turn.uncommitted_work import find_discarded, is_work_of_user
 from yourtool.effects import (
     Confirmation,
     Consequences,
     Decision,
-    Preview,
     RuleDescription,
     Scope,
     ToolDefinition,
@@ -59,8 +66,6 @@ _log = logging.getLogger(__name__)
 OUTSIDE = "outside the sandbox, with all your rights"
 """Where a call runs that the user allowed after it failed in the sandbox."""
 DENY = Decision(verdict=Verdict.DENY)
-_MAX_EDIT_CHARACTERS = 4_000
-"""Characters of a changed call that the model gets; it can read the file."""
 _MAX_SUMMARY_CHARACTERS = 200
 """Characters of the arguments stored in the event; the approval prompt shows all of them."""
 
@@ -74,6 +79,8 @@ async def admit(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
     block = call.block
     try:
         call.tool = _find_tool(block, turn)
+        if turn.answered_plan:
+            raise ToolError(AFTER_PLAN, ToolFailure.CANCELLED)
         if (broken := turn.input_errors.get(block.id)) is not None:
             cut = " The reply hit the output limit." if broken.truncated else ""
             raise ToolError(
@@ -164,28 +171,26 @@ async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[Even
             raise ToolError(decision.reason, ToolFailure.USER_DENIED)
         if decision.verdict == "allow" and call.edited_input is None:
             call.command = decision.command
+            if tool.definition.ends_planning:
+                call.preview = None  # there was no plan to approve
             return
+        if tool.definition.ends_planning and not turn.env.interactive:
+            call.ends_turn = True
+            raise ToolError(UNANSWERED_PLAN, ToolFailure.CANCELLED)
         call.command = None  # what the user allows runs as it was shown
         confirmation = await _build_confirmation(call, turn, decision, subjects)
         if decision.is_free_if_trusted and turn.env.interactive:
             offer = await asyncio.to_thread(turn.find_trust_offer)
             confirmation = replace(confirmation, trust=offer)
-        async with aclosing(_request_approval(confirmation, call, turn)) as events:
+        declined = KEEP_PLANNING if confirmation.kind == "plan" else ""
+        async with aclosing(_request_approval(confirmation, call, turn, declined)) as events:
             async for event in events:
                 yield event
         if call.answer is None or call.answer.verdict is not Verdict.EDIT:
             break
         call.edited_input = call.answer.edited_input
     if call.edited_input is not None:
-        call.notes += (_describe_edit(call.preview, await call.load_mask(turn)),)
-
-
-def _describe_edit(preview: Preview | None, mask: Mask) -> str:
-    """Return the note for the model about a call that the user changed."""
-    body = preview.body if preview is not None else ""
-    shown = mask.slice(body, 0, _MAX_EDIT_CHARACTERS)
-    rest = "\n… [truncated]" if len(body) > _MAX_EDIT_CHARACTERS else ""
-    return f"The user changed this call before it ran. This is what ran:\n{shown}{rest}"
+        call.notes += (describe_edit(call, await call.load_mask(turn)),)
 
 
 def _judge(policy: Policy, judged: JudgedCall, mask: Mask) -> tuple[GateDecision, CallJudgement]:
@@ -237,7 +242,7 @@ async def _build_confirmation(
             consequences = call.lost_work.describe().join(consequences)
     return Confirmation(
         id=new_id(),
-        kind="tool",
+        kind="plan" if call.tool.definition.ends_planning else "tool",
         title=call.block.name,
         tool_use_id=call.block.id,
         side_effects=call.tool.definition.side_effects,
@@ -303,6 +308,9 @@ async def _request_approval(
             _build_resolved_fact(confirmation, tool_use_id, None), parent=requested.id
         )
         raise
+    turn.answered_plan = confirmation.kind == "plan" and decision.verdict is not Verdict.EDIT
+    if turn.answered_plan and decision.verdict is Verdict.ALLOW:
+        leave_plan_mode(call, decision.plan, turn)
     yield await turn.record(
         _build_resolved_fact(confirmation, tool_use_id, decision), parent=requested.id
     )
@@ -384,4 +392,5 @@ def _build_resolved_fact(
         confirmation_request_id=confirmation.id,
         decision="cancelled" if decision is None else decision.verdict.value,
         scope=decision.scope.value if decision is not None and allowed else None,
+        plan=decision.plan or UNSET if decision is not None and allowed else UNSET,
     )

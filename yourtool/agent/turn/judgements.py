@@ -35,6 +35,7 @@ def build_judgement(
         is_protected=call.is_protected,
         is_contained=call.is_contained,
         loses_work=call.loses_work,
+        ends_planning=call.ends_planning,
         rules=tuple(map(str, decision.rules)),
     )
 

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from yourtool.agent.session_environment import DelegatingCall
 from yourtool.agent.turn.turn import Turn
-from yourtool.effects import Decision, Preview
+from yourtool.config import Mode
+from yourtool.effects import Decision, PlanAnswer, Preview
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.events.catalog import AnyFact
 from yourtool.events.permissions import CallJudgement
@@ -36,6 +37,14 @@ from yourtool.tools.lost_work import LostWork
 from yourtool.tools.safety_copies import SafetyCopy
 from yourtool.tools.toolset import Tool
 
+KEEP_PLANNING = "The user did not approve the plan; plan mode stays on."
+AFTER_PLAN = "Not run: the user had answered your plan. Call it again if it is part of the plan."
+UNANSWERED_PLAN = "The plan is the answer of this turn: no user is present to approve it."
+CHANGED_PLAN = "The user changed the plan. This is the plan that they approved:\n"
+PLAN_GOES_ELSEWHERE = "The plan is not carried out in this turn: the user continues {}."
+_ELSEWHERE = {PlanAnswer.MODEL: "with another model", PlanAnswer.FRESH: "in a new session"}
+_MAX_EDIT_CHARACTERS = 4_000
+"""Characters of a changed call that the model gets; it can read the file."""
 BUG_MESSAGE = "`{}` failed with an internal error (see the log). Use another tool."
 """Message for the model, with the name of the tool."""
 
@@ -59,6 +68,8 @@ class ToolCall:
     args: Any = None
     """The result of `tool.parse`."""
     preview: Preview | None = None
+    ends_turn: bool = False
+    """Whether the turn ends after the calls of its reply."""
     command: str | None = None
     """What runs in place of the command of the arguments, which needed no approval."""
     judgement: CallJudgement | UnsetType = UNSET
@@ -212,3 +223,21 @@ def mask_output(output: ToolOutput, mask: Mask) -> ToolOutput:
         files_modified=tuple(map(mask.text, output.files_modified)),
         command_executed=None if command is None else mask.text(command),
     )
+
+
+def describe_edit(call: ToolCall, mask: Mask) -> str:
+    """Return the note for the model about a call that the user changed; a plan is complete."""
+    body = call.preview.body if call.preview is not None else ""
+    if call.tool is not None and call.tool.definition.ends_planning:
+        return f"{CHANGED_PLAN}{mask.text(body)}"
+    shown = mask.slice(body, 0, _MAX_EDIT_CHARACTERS)
+    rest = "\n… [truncated]" if len(body) > _MAX_EDIT_CHARACTERS else ""
+    return f"The user changed this call before it ran. This is what ran:\n{shown}{rest}"
+
+
+def leave_plan_mode(call: ToolCall, answer: PlanAnswer | None, turn: Turn) -> None:
+    """Set the mode after an approved plan; end the turn if the plan is carried out elsewhere."""
+    turn.env.gate.mode = Mode.ACCEPT_EDITS if answer is PlanAnswer.ACCEPT_EDITS else Mode.ASK
+    if answer is not None and answer.ends_turn:
+        call.ends_turn = True
+        call.notes += (PLAN_GOES_ELSEWHERE.format(_ELSEWHERE[answer]),)

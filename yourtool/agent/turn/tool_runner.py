@@ -72,13 +72,14 @@ class ToolRunner:
         self._running: dict[asyncio.Task[None], ToolCall] = {}
         self._updates: asyncio.Queue[ToolOutputDelta | AnyFact | ToolOutcome] = asyncio.Queue()
         self._end_hints: list[bool] = []
+        self._ends_turn = False
         self.delegated = any(call.delegates for call in self._pending)
         """Whether a worker does the work of a call."""
 
     @property
     def end_turn(self) -> bool:
-        """Whether every result has the hint to end the turn without another request."""
-        return bool(self._end_hints) and all(self._end_hints)
+        """Whether a call, or the hint of every result, ends the turn without another request."""
+        return self._ends_turn or (bool(self._end_hints) and all(self._end_hints))
 
     async def refuse(self, reason: str) -> AsyncGenerator[AnyFact, None]:
         """Give every call an error result without running it."""
@@ -93,7 +94,7 @@ class ToolRunner:
             Interrupted: the turn was stopped; every call has a result.
         """
         self._turn.tool_calls += len(self._pending)
-        self._turn.denies_rest = False
+        self._turn.denies_rest = self._turn.answered_plan = False
         try:
             while self._pending:
                 call = self._pending[0]
@@ -333,6 +334,7 @@ class ToolRunner:
         if has_bytes(content):
             content = await asyncio.to_thread(store_media, turn.env.blobs, content)
         self._end_hints.append(output.terminate)
+        self._ends_turn = self._ends_turn or call.ends_turn
         return await self._record_end(
             call,
             ToolCompleted(
@@ -352,6 +354,7 @@ class ToolRunner:
         turn = self._turn
         message = storable((await call.load_mask(turn)).text(message))
         self._end_hints.append(False)
+        self._ends_turn = self._ends_turn or call.ends_turn
         return await self._record_end(
             call,
             ToolFailed(

@@ -65,6 +65,8 @@ class Turn:
     """Number of requests after which the user is asked again; 0: the configured limit."""
     cost_allowance: Decimal = Decimal(0)
     """Cost at which the user is asked again, in US dollars; 0: the configured limit."""
+    answered_plan: bool = False
+    """Whether the user answered a plan of the last reply; its later calls are not run."""
     denies_rest: bool = False
     """Whether the user denied all later calls of the last reply that need an approval."""
     repeats: dict[str, int] = field(default_factory=lambda: dict[str, int]())

@@ -19,6 +19,7 @@ from yourtool.agent.commands.base import (
     Invocation,
     OpenSession,
     Report,
+    SendPrompt,
     SettingChanged,
     ShowChanges,
     ShowMessage,
@@ -250,8 +251,11 @@ class Conversation:
                 self.note("info", f"Model: {self._session.model.id}.")
             case StartTurn(events=events):
                 self.runner.start_turn(events)
-            case StartSession(model=model):
+            case SendPrompt(text=text):
+                self.runner.start_turn(self._session.send(text))
+            case StartSession(model=model, mode=mode):
                 session = await self.runtime.new_session(self.questions.confirm, model)
+                session.mode = mode or session.mode
                 await self._switch(session)
             case OpenSession(session_id=session_id):
                 session = await self.runtime.resume(session_id, self.questions.confirm)

@@ -74,7 +74,8 @@ class Questions:
     async def _change_call(self, question: Confirmation) -> Decision | None:
         """Return the call as the user typed it; another question shows it."""
         is_command = question.preview is not None and question.preview.kind == "command"
-        what = "command" if is_command else "content of the file"
+        is_plan = question.kind == "plan"
+        what = "command" if is_command else "plan" if is_plan else "content of the file"
         self._speaker.say("Question", f"Type the whole {what} as it is to be. {_CONTINUES}")
         text = await self._lines.ask()
         decision = build_edit(question, text) if text.strip() else None

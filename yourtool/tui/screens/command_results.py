@@ -14,6 +14,7 @@ from yourtool.agent.commands.base import (
     Invocation,
     OpenSession,
     Report,
+    SendPrompt,
     SettingChanged,
     ShowChanges,
     ShowMessage,
@@ -80,8 +81,10 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
             update_demo_banner(chat)
         case StartTurn(events=events):
             chat.runner.start_turn(events)
-        case StartSession(model=model):
-            await start_session(chat, model)
+        case StartSession(model=model, mode=mode):
+            await start_session(chat, model, mode)
+        case SendPrompt(text=text):
+            chat.runner.start_turn(require_session(chat)[1].send(text))
         case OpenSession(session_id=session_id):
             await switch_session(chat, session_id)
         case ShowMessage(message_id=message_id):

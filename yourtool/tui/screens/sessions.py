@@ -3,6 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from yourtool.config import Mode
 from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
 from yourtool.models import DEMO
 from yourtool.store.base import resolve_id
@@ -36,10 +37,14 @@ def require_session(chat: ChatScreen) -> "tuple[Runtime, Session]":
     return chat.runtime, chat.session
 
 
-async def start_session(chat: ChatScreen, model: str | None = None) -> None:
-    """Replace the session with a new one, with a model if one is given."""
+async def start_session(
+    chat: ChatScreen, model: str | None = None, mode: Mode | None = None
+) -> None:
+    """Replace the session with a new one, with a model and a mode if they are given."""
     runtime, _ = require_session(chat)
-    await show_session(chat, runtime, await runtime.new_session(chat.confirm, model or None))
+    session = await runtime.new_session(chat.confirm, model or None)
+    session.mode = mode or session.mode
+    await show_session(chat, runtime, session)
     update_demo_banner(chat)
 
 

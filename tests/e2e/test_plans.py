@@ -1,0 +1,36 @@
+"""A plan is made, read to its end, and carried out in a new session, in a terminal."""
+
+import pytest
+
+from tests.e2e.terminal import YOURTOOL, Terminal
+from tests.provider_server import ProviderServer, Reply
+
+PLAN = "# Plan\n\n" + "\n".join(f"{number}. Step {number}" for number in range(1, 40))
+SCRIPT = [Reply("I propose:", [("propose_plan", {"plan": PLAN})]), Reply("Carried out.")]
+
+
+@pytest.mark.req("R-LOOP-13", "R-CONF-09")
+def test_plan_is_carried_out_in_a_new_session_only_after_it_was_read(work, home):
+    with ProviderServer(list(SCRIPT)) as server:
+        env = {**home, **server.environment}
+        with Terminal(YOURTOOL, cwd=work, env=env) as terminal:
+            terminal.wait("sonnet")
+            terminal.say("/plan")
+            terminal.wait(" plan ")
+            terminal.say("think")
+            terminal.wait("Carry out this plan", "Step 1", r"\[f\] new session", "lines not shown")
+            terminal.answer("f")
+            terminal.wait("Page Down for more")
+            assert len(server.requests) == 1
+            for _ in range(10):
+                terminal.send("\x1b[6~")
+                terminal.read(0.1)
+                if "not shown" not in terminal.text:
+                    break
+            terminal.wait("Step 39", "the end")
+            terminal.answer("f")
+            terminal.wait("Carried out", " ask ")
+    sent = server.requests[-1][1]["messages"]
+    assert [each["role"] for each in sent] == ["user"]
+    assert "Carry out this plan:" in str(sent[0]) and "Step 39" in str(sent[0])
+    assert "think" not in str(sent[0])
