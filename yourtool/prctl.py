@@ -1,6 +1,7 @@
 """Linux process controls that Python does not have; no-ops on other systems.
 
 https://man7.org/linux/man-pages/man2/prctl.2.html
+https://man7.org/linux/man-pages/man3/malloc_trim.3.html
 """
 
 import ctypes
@@ -24,6 +25,12 @@ def adopt_orphans() -> None:
 def signal_when_parent_ends(number: int) -> None:
     """Receive signal `number` when the parent ends; not inherited by a fork."""
     _prctl(_SET_PDEATHSIG, number)
+
+
+def return_free_memory() -> None:
+    """Return free memory of the C library to the system; only the GNU one keeps much."""
+    if sys.platform == "linux" and hasattr(library := ctypes.CDLL(None), "malloc_trim"):
+        library.malloc_trim(ctypes.c_size_t(0))
 
 
 def _prctl(option: int, value: int) -> None:

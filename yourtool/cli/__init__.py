@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
+from yourtool import prctl
 from yourtool.cli.arguments import Arguments, parse_arguments
 from yourtool.cli.logfile import log_to_file
 from yourtool.config import RunOptions, install_defaults, load_report
@@ -219,6 +220,7 @@ def _runtime_opener(arguments: Arguments, paths: Paths) -> Callable[[], Awaitabl
             return await runtime.Runtime.open(paths, options)
         finally:
             _enable_gc()
+            prctl.return_free_memory()  # of the imports
 
     return open_runtime
 
