@@ -8,7 +8,8 @@ changes is also recorded in the session that started it, so that undo covers it.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from dataclasses import asdict
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -223,33 +224,17 @@ class CallDelegator:
         )
 
     def _build_ended(self, worker: Worker, seconds: float) -> DelegateCompleted | DelegateFailed:
-        totals, tool_use_id = worker.totals, self._call.tool_use_id
+        used: dict[str, Any] = {
+            "tool_use_id": self._call.tool_use_id,
+            "worker_session_id": worker.session.id,
+            "wall_time_seconds": round(seconds, 3),
+            **asdict(worker.totals),
+        }
         if worker.failure is None:
-            return DelegateCompleted(
-                tool_use_id=tool_use_id,
-                worker_session_id=worker.session.id,
-                model=totals.model,
-                output_size_bytes=len(worker.report.encode("utf-8", "replace")),
-                llm_call_count=totals.llm_calls,
-                tool_call_count=totals.tool_calls,
-                total_tokens=totals.tokens,
-                total_cost_usd=totals.cost,
-                unpriced=totals.unpriced,
-                wall_time_seconds=round(seconds, 3),
-            )
-        return DelegateFailed(
-            tool_use_id=tool_use_id,
-            worker_session_id=worker.session.id,
-            model=totals.model,
-            failure_mode=worker.failure,
-            error_message=storable(worker.problem),
-            llm_call_count=totals.llm_calls,
-            tool_call_count=totals.tool_calls,
-            total_tokens=totals.tokens,
-            total_cost_usd=totals.cost,
-            unpriced=totals.unpriced,
-            wall_time_seconds=round(seconds, 3),
-        )
+            size = len(worker.report.encode("utf-8", "replace"))
+            return DelegateCompleted(output_size_bytes=size, **used)
+        problem = storable(worker.problem)
+        return DelegateFailed(failure_mode=worker.failure, error_message=problem, **used)
 
     async def _build_output(self, name: str, worker: Worker, context: ToolContext) -> ToolOutput:
         """Return the report, truncated like the output of a command.

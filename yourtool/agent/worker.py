@@ -49,22 +49,21 @@ class WorkerSession(Protocol):
 
 @dataclass
 class Totals:
-    """What a worker has used."""
+    """What a worker has used, as its last fact states it."""
 
     model: str = ""
-    llm_calls: int = 0
-    tool_calls: int = 0
-    tokens: int = 0
-    cost: Decimal = Decimal(0)
-    """In US dollars."""
+    llm_call_count: int = 0
+    tool_call_count: int = 0
+    total_tokens: int = 0
+    total_cost_usd: Decimal = Decimal(0)
     unpriced: bool = False
 
     def add_worker(self, end: DelegateCompleted | DelegateFailed) -> None:
         """Add what a worker of the worker has used."""
-        self.llm_calls += end.llm_call_count
-        self.tool_calls += end.tool_call_count
-        self.tokens += end.total_tokens
-        self.cost += end.total_cost_usd
+        self.llm_call_count += end.llm_call_count
+        self.tool_call_count += end.tool_call_count
+        self.total_tokens += end.total_tokens
+        self.total_cost_usd += end.total_cost_usd
         self.unpriced = self.unpriced or end.unpriced
 
 
@@ -133,7 +132,7 @@ class Worker:
         except YourtoolError as error:
             self._fail("worker_error", str(error))
         if (limit := self.session.limit_reached) is not None:
-            is_own = self.totals.tokens >= self.max_tokens
+            is_own = self.totals.total_tokens >= self.max_tokens
             self._fail("max_tokens_exceeded" if is_own else "limit_reached", limit)
         elif not self.report and self.failure is None:
             self._fail("worker_error", "it ended without a reply")
@@ -145,11 +144,11 @@ class Worker:
             case RouteDecided(chosen_model=str(model)):
                 self.totals.model = model
             case LlmCallStarted():
-                self.totals.llm_calls += 1
+                self.totals.llm_call_count += 1
             case LlmCallCompleted() | LlmCallFailed():
                 self._apply_call(event)
             case ToolCalled():
-                self.totals.tool_calls += 1
+                self.totals.tool_call_count += 1
             case DelegateCompleted() | DelegateFailed():
                 self.totals.add_worker(event)
             case TurnCompleted(stop_reason=StopReason.MAX_TOKENS):
@@ -163,8 +162,8 @@ class Worker:
 
     def _apply_call(self, call: LlmCallEnd) -> None:
         if call.usage is not None:
-            self.totals.tokens += call.usage.prompt_tokens + call.usage.output_tokens
-            self.totals.cost += call.usage.cost_usd
+            self.totals.total_tokens += call.usage.prompt_tokens + call.usage.output_tokens
+            self.totals.total_cost_usd += call.usage.cost_usd
         extra = call.usage_extra
         self.totals.unpriced = self.totals.unpriced or bool(extra and extra.unpriced)
         if call.purpose:

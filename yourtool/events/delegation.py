@@ -41,36 +41,31 @@ class DelegateStarted(Fact, frozen=True, kw_only=True, tag="delegate.started"):
     """1: started by the user's session; 2: by a worker of it; and so on."""
 
 
-class DelegateCompleted(Fact, frozen=True, kw_only=True, tag="delegate.completed"):
-    """A worker returned a result."""
+class DelegatedWork(Fact, frozen=True, kw_only=True):
+    """What a worker has used, with the workers that it started."""
 
     tool_use_id: str
     worker_session_id: str
     model: str
-    output_size_bytes: int
     llm_call_count: int
     tool_call_count: int
     total_tokens: int
     total_cost_usd: Decimal
-    """The cost of the worker and of the workers that it started."""
     unpriced: bool = False
     """Whether the price of a request is unknown, so that the cost is too low."""
     wall_time_seconds: float
 
 
-class DelegateFailed(Fact, frozen=True, kw_only=True, tag="delegate.failed"):
+class DelegateCompleted(DelegatedWork, frozen=True, kw_only=True, tag="delegate.completed"):
+    """A worker returned a result."""
+
+    output_size_bytes: int
+
+
+class DelegateFailed(DelegatedWork, frozen=True, kw_only=True, tag="delegate.failed"):
     """A worker ended without a result; its cost is counted."""
 
     sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
 
-    tool_use_id: str
-    worker_session_id: str
-    model: str
     failure_mode: DelegationFailure
     error_message: str
-    llm_call_count: int
-    tool_call_count: int
-    total_tokens: int
-    total_cost_usd: Decimal
-    unpriced: bool = False
-    wall_time_seconds: float
