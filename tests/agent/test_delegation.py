@@ -306,6 +306,15 @@ async def test_failure_of_a_worker_is_a_result_with_its_reason(start):
     assert "The server is down." in text_of(only(events, ToolFailed).message)
 
 
+async def test_long_reply_of_a_failed_worker_is_cut(start):
+    spoken = says("x" * 50_000) + calls("list_dir")
+    script = Script(delegates("a", max_tokens=1_000), says("Ok."), a=[spoken, says("Never.")])
+    _, session = await start(script)
+    failed = text_of(only(await play(session.send("Go.")), ToolFailed).message)
+    assert "xxx" in failed
+    assert len(failed) < 5_000
+
+
 async def test_sessions_of_workers_are_listed_only_on_request_and_deleted_with_their_parent(start):
     script = Script(delegates("a"), says("Ok."), a=[says("A.")])
     runtime, session = await start(script)

@@ -33,6 +33,8 @@ from yourtool.tools.toolset import Toolbox
 _log = logging.getLogger(__name__)
 _NOT_FOR_WORKERS = frozenset({"propose_plan", "update_plan"})
 """Tools about the plans of the session, which a worker does not make."""
+_MAX_LAST_WORDS = 4_000
+"""Characters of a failed worker's last reply that the model gets."""
 _RULES = """\
 You are a worker: another agent gave you the task below, and nobody answers questions.
 - Do this task and nothing else. What you need, find out with your tools.
@@ -244,7 +246,8 @@ class CallDelegator:
         """
         where = f"its session is {worker.session.id}"
         if worker.failure is not None:
-            partial = f"\nIts last words:\n{worker.report}" if worker.report else ""
+            said = worker.report[-_MAX_LAST_WORDS:]
+            partial = f"\nThe end of its last reply:\n{said}" if said else ""
             raise ToolError(
                 f"The task failed ({worker.failure}): {worker.problem}; {where}.{partial}"
             )
