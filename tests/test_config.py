@@ -176,11 +176,14 @@ def test_the_template_has_every_key_at_its_default():
         if default is not None and default != {}:
             assert values[key] == default
     written = {key[-1] for key in values}
-    for each in (Config, *(type(getattr(Config(), name)) for name in ("limits", "ui"))):
+    for each in (
+        Config,
+        *(type(getattr(Config(), name)) for name in ("limits", "delegation", "ui")),
+    ):
         assert {name for name in each.__struct_fields__ if name not in TABLES} <= written
 
 
-TABLES = {"workspaces", "providers", "limits", "sandbox", "ui"}
+TABLES = {"workspaces", "providers", "limits", "delegation", "sandbox", "ui"}
 
 
 @pytest.mark.req("R-CFG-02")

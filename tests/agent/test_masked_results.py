@@ -142,13 +142,14 @@ def test_truncated_text_contains_no_part_of_a_key(line, mode, tool, arguments):
 def test_nearest_line_of_a_key_in_wrapped_base64_is_masked(line):
     encoded = b64encode(("q" * 30 + KEY).encode()).decode()
     wrapped = [encoded[at : at + 76] for at in range(0, len(encoded), 76)]
-    line.workspace.joinpath("wrapped.txt").write_text("\n".join(wrapped))
-    edit = {"old": f"{wrapped[1][:-1]}!", "new": "y"}
+    around = ("a letter with several words", *wrapped, "and the end of the letter")
+    line.workspace.joinpath("wrapped.txt").write_text("\n".join(around))
+    edit = {"old": "\n".join(around).replace("several", "many"), "new": "y"}
     call = {"call": "edit_file", "input": {"path": "wrapped.txt", "edits": [edit]}}
     line.script([call], [{"say": "done"}])
     events = line.events("-p", "go", "--mode", "auto")
     [failed] = [each for each in events if each["type"] == "tool.failed"]
-    assert "most similar lines" in failed["error_message"]
+    assert "[hidden key]" in failed["error_message"]
     assert wrapped[1][8:20] not in failed["error_message"]
 
 

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -185,7 +186,7 @@ class YourtoolApp(FirstScreenApp):
     @on(Prompt.TypingPaused)
     def prepare_requests(self) -> None:
         """Import what requests need while the user writes; a request reports what is missing."""
-        self.run_worker(prepare_requests(self.chat), group="prepare", exit_on_error=False)
+        self.run_worker(partial(prepare_requests, self.chat), group="prepare", exit_on_error=False)
 
     @on(Prompt.Pasted)
     def attach_pasted(self, pasted: Prompt.Pasted) -> None:

@@ -158,10 +158,11 @@ async def old_database(path: Path) -> tuple[str, tuple[AnyFact, ...]]:
 
 
 def to_first_version(path: Path) -> None:
-    """Downgrade a closed database from version 2 to version 1."""
+    """Downgrade a closed database to version 1."""
     connection = sqlite3.connect(path)
     connection.execute("DROP TABLE message_words")
-    for column in ("parent_session_id", "copied_through"):
+    connection.execute("DROP INDEX idx_sessions_worker")
+    for column in ("parent_session_id", "copied_through", "worker_of"):
         connection.execute(f"ALTER TABLE sessions DROP COLUMN {column}")
     connection.execute("PRAGMA user_version = 1")
     connection.close()

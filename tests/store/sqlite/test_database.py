@@ -34,7 +34,7 @@ async def test_tables_have_the_columns_and_indexes_of_the_schema(database, store
     }
     assert columns == {
         "sessions": "id workspace_path active_model routing_policy_json schema_version created_at"
-        " updated_at parent_session_id copied_through",
+        " updated_at parent_session_id copied_through worker_of",
         "messages": "id session_id role content_json metadata_json created_at schema_version",
         "tool_calls": "id session_id message_id result_message_id name status provider_id provider"
         " created_at completed_at",
@@ -57,6 +57,7 @@ async def test_tables_have_the_columns_and_indexes_of_the_schema(database, store
         ("events", ("turn_id",)),
         ("events", ("parent_event_id",)),
         ("sessions", ("updated_at", "id")),
+        ("sessions", ("worker_of",)),
         ("file_changes", ("session_id", "event_id")),
         ("file_changes", ("path",)),
         ("file_changes", ("tool_use_id",)),
@@ -139,7 +140,7 @@ async def test_newer_file_is_rejected_and_unchanged(path):
     before = path.read_bytes()
     database = Database(path)
     with pytest.raises(
-        StoreError, match=r"newer version of yourtool \(format 5; this version supports up to 4"
+        StoreError, match=r"newer version of yourtool \(format 6; this version supports up to 5"
     ):
         await database.read(lambda connection: connection)
     await database.close()
