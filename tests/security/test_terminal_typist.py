@@ -21,8 +21,6 @@ UP, CTRL_C, CTRL_U, ESC = "\x1b[A", "\x03", "\x15", "\x1b"
 PASTES = ("yes", "a", "n\ny\na", "see https://example.org/a?n=y")
 QUIET = 0.65
 """Seconds without a key after which letters answer."""
-SEEN = 1.15
-"""Seconds without a key after which the field of a note opens at once."""
 PERSONS = 2
 
 
@@ -73,7 +71,7 @@ class Person:
         for at, key in enumerate(keys):
             if at == opens_at:
                 if dice.random() < 0.1:
-                    terminal.resize(*dice.choice(SIZES[:1] + SIZES[2:]))
+                    terminal.resize(*dice.choice(SIZES[:1] + SIZES[2:3]))
                 question.may_open.set()
             terminal.send(key)
             terminal.read(gap)
@@ -82,12 +80,15 @@ class Person:
 
     def answer(self, question: Question) -> None:
         """Look at the question, and answer it."""
-        self.terminal.wait(rf"{question.name}(?s:.*)\[n\]")
-        key = self.dice.choice((ESC, ESC, "d", "a", "n"))
-        self.terminal.read(SEEN if key == "n" else QUIET)
+        terminal, key = self.terminal, self.dice.choice((ESC, ESC, "d", "a", "n"))
+        terminal.wait(rf"{question.name}(?s:.*)\[n\]", "press a letter")
+        terminal.read(QUIET)
         note = self.dice.choice(NOTES) if key == "n" else ""
         self.notes[question.name] = None if key == "a" else note
-        self.terminal.send(f"n{note}\r" if key == "n" else key)
+        terminal.send(key)
+        if key == "n":
+            terminal.wait("denies")
+            terminal.send(f"{note}\r")
 
 
 def work_through(folder: Path, seed: int, count: int) -> int:
