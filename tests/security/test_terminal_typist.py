@@ -152,6 +152,7 @@ def work_together(folder: Path, seeds: range, count: int) -> int:
         return sum(pool.map(lambda seed: work_through(folder, seed, count), seeds))
 
 
+@pytest.mark.remaining
 @pytest.mark.req("T20", "R-CONF-03")
 def test_real_keys_answer_nothing_by_the_way_and_are_not_lost(tmp_path):
     work_together(tmp_path, range(PERSONS), 6)
