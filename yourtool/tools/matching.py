@@ -20,8 +20,8 @@ from yourtool.tools.plain_forms import carry_characters, iter_spans, to_plain
 MAX_COUNTED = 100
 """Maximum occurrences of an ambiguous text that are counted."""
 
-_NUMBER_AND_TEXT = re.compile(r" *(\d+)[\t\u2192]")
-_NUMBER = re.compile(r" *(\d+)(?:[\t\u2192]|$)")
+_NUMBER_AND_TEXT = re.compile(r" {0,20}(\d{1,12})[\t\u2192]")
+_NUMBER = re.compile(r" {0,20}(\d{1,12})(?:[\t\u2192]|$)")
 """The number of a line as `read_file` shows it, or with the arrow of other programs."""
 _MAX_LINES = 500_000
 """In files with more lines, only the exact text is found."""
