@@ -161,8 +161,32 @@ def test_an_unexpected_end_shows_how_to_resume(terminal):
     assert b"yourtool -c" in screen.output
 
 
+ENDING_PARENT = """
+import os, time
+from yourtool.guardian import run_guarded
+
+alive, end = os.pipe()
+if os.fork() == 0:
+    os.close(end)
+    restore = lambda code: os.write({report}, b"%d" % code)
+    os._exit(run_guarded(lambda: time.sleep(60), alive, restore))
+os.close(end)  # as the kernel does first when this process is killed
+os.wait()
+"""
+
+
+def test_terminal_is_restored_while_the_parent_is_ending():
+    report, end = os.pipe()
+    code = ENDING_PARENT.format(report=end)
+    subprocess.run([sys.executable, "-c", code], pass_fds=[end], timeout=30, check=True)
+    os.close(end)
+    assert os.read(report, 100) == b"%d" % -signal.SIGHUP
+    os.close(report)
+
+
 def test_the_program_ends_when_a_parent_is_killed(terminal):
-    life = "signal.signal(1, lambda *_: (os.write(1, b'<hung up>'), os._exit(0)))"
+    end = "lambda *_: (os.write(1, b'<hung up>'), os._exit(0))"
+    life = f"signal.signal(1, {end}); signal.signal(15, {end})"  # the other parent sends SIGTERM
     screen = terminal(full_screen(f"{life}; os.write(1, b'<ready>'){WAIT}"))
     parent = int(screen.until(rb"<pids \d+ (\d+)>")[1])
     screen.until(rb"<ready>")

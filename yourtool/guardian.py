@@ -83,14 +83,16 @@ def run_guarded(
         signals.restore()
         return run()
     if program != 0:
-        return _guard(program, signals, restore)
+        return _guard(program, signals, parent_alive, restore)
     os.close(guardian_end)
     signals.restore()
     _watch(parent_alive, guardian_alive)
     return run()
 
 
-def _guard(program: int, signals: Signals, restore: Callable[[int], None] | None) -> int:
+def _guard(
+    program: int, signals: Signals, parent_alive: int, restore: Callable[[int], None] | None
+) -> int:
     parent, terminal = os.getppid(), os.dup(0) if restore is not None else -1
     with suppress(OSError):
         os.setpgid(0, 0)
@@ -106,11 +108,22 @@ def _guard(program: int, signals: Signals, restore: Callable[[int], None] | None
 
     code = wait(program, signals, stopped=stop_with_program, kill_after_timeout=True)
     end_descendants()
-    if restore is not None and os.getppid() != parent:
+    if restore is not None and (os.getppid() != parent or _is_closed(parent_alive)):
         os.dup2(terminal, 0)
         os.dup2(terminal, 1)
         restore(code)
     return end_as(code)
+
+
+def _is_closed(lifeline: int) -> bool:
+    """Whether the other end of a pipe is closed.
+
+    A parent that leads its session closes its files first; then the kernel ends the program with
+    SIGHUP, and only then this process gets another parent.
+    """
+    closed = select.poll()
+    closed.register(lifeline, 0)
+    return any(state & select.POLLHUP for _, state in closed.poll(0))
 
 
 def fork_guardian() -> int | None:
