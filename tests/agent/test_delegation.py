@@ -9,6 +9,7 @@ from tests.agent.harness import ALLOW, DENY, User, play
 from yourtool.agent.runtime import Runtime
 from yourtool.agent_config import DelegationConfig
 from yourtool.config import Mode, RunOptions, config_file
+from yourtool.effects import Decision, PlanAnswer, Scope, Verdict
 from yourtool.errors import ServerError
 from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
 from yourtool.events.deltas import TokenUsage, ToolOutputDelta
@@ -260,6 +261,39 @@ async def test_question_of_a_worker_has_its_name_and_offers_no_rule(start):
     assert (asked.asked_by, asked.rules) == ("worker 1", ())
     assert text_of(only(events, ToolCompleted).message) == "Denied."
     assert not (session.workspace / "made").exists()
+
+
+async def test_lasting_answer_to_a_worker_applies_to_its_call_only(start):
+    user = User(Decision(verdict=Verdict.ALLOW, scope=Scope.SESSION))
+    script = Script(
+        delegates("a"), says("Ok."), a=[calls("shell", command="touch made"), says("Made.")]
+    )
+    _, session = await start(script, confirm=user)
+    await play(session.send("Go."))
+    assert (session.workspace / "made").exists()
+    assert session.gate.policy.rules.allow == ()
+
+
+async def test_worker_of_the_reply_with_the_plan_runs_before_the_plan_is_answered(start):
+    approved = Decision(verdict=Verdict.ALLOW, plan=PlanAnswer.ACCEPT_EDITS)
+    write = calls("write_file", path="evil.txt", content="x\n")
+    both = delegates("a") + calls("propose_plan", plan="# Plan")
+    script = Script(both, says("Ok."), a=[write, says("Refused.")])
+    _, session = await start(script, confirm=User(approved), mode=Mode.PLAN)
+    await play(session.send("Go."))
+    assert not (session.workspace / "evil.txt").exists()
+    assert session.mode is Mode.ACCEPT_EDITS
+
+
+async def test_schema_of_the_answer_is_not_that_of_reports(start):
+    script = Script(delegates("a"), says("{}"), a=[says("A.")])
+    _, session = await start(script, output_schema={"type": "object"})
+    await play(session.send("Go."))
+    assert [each.output_schema for each in script.requests] == [
+        {"type": "object"},
+        None,
+        {"type": "object"},
+    ]
 
 
 async def test_mode_of_the_session_applies_to_its_workers(start):

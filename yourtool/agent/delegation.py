@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from yourtool.agent.session_environment import DelegatingCall, SessionEnvironment
 from yourtool.agent.worker import MissingContext, Worker, WorkerSession
 from yourtool.agent_config import DelegationConfig
-from yourtool.effects import Confirm, Confirmation, Decision
+from yourtool.effects import Confirm, Confirmation, Decision, Scope
 from yourtool.errors import ToolError, UnknownModelError
 from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
@@ -63,6 +63,7 @@ class WorkerPlan(Struct, frozen=True, kw_only=True):
         env.gate, env.watch, env.budget = parent.gate, parent.watch, parent.budget
         env.project, env.is_worker, env.max_tokens = parent.project, True, self.max_tokens
         env.routes.delegated_model, env.tasks = self.model, self.tasks
+        env.output_schema = None  # of the last reply of the delegating session
 
 
 OpenWorker: TypeAlias = Callable[[WorkerPlan], Awaitable[WorkerSession]]
@@ -117,9 +118,10 @@ class CallDelegator:
 
         async def confirm(question: Confirmation) -> Decision:
             with holder[0].waiting_for_user():
-                return await env.confirm(
+                decision = await env.confirm(
                     replace(question, asked_by=name, rules=(), describe_rule=None, trust=None)
                 )
+            return replace(decision, scope=Scope.ONCE, rules=(), trusts_folder=False)
 
         plan = WorkerPlan(
             parent=env,

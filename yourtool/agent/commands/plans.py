@@ -85,18 +85,19 @@ def find_plan(messages: Sequence[Message]) -> str:
     Raises:
         UsageError: there is none.
     """
-    replies = list[str]()
+    replies, name = list[str](), propose_plan.definition.name
+    proposals = {call.id for each in messages for call in each.tool_uses if call.name == name}
     for message in reversed(messages):
         if message.is_prompt:
             break
-        if message.result is not None:
+        if message.result is not None and message.result.tool_use_id in proposals:
             for block in message.result.content:
                 if isinstance(block, TextBlock) and block.text.startswith(CHANGED_PLAN):
                     return block.text.removeprefix(CHANGED_PLAN).strip()
         if message.role is Role.ASSISTANT:
             for call in message.tool_uses:
                 proposed = call.input.get("plan")
-                if call.name == propose_plan.definition.name and isinstance(proposed, str):
+                if call.name == name and isinstance(proposed, str):
                     return proposed.strip()
             replies.append(message.text.strip())
     if not (found := next(filter(None, replies), "")):

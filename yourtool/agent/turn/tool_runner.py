@@ -129,6 +129,8 @@ class ToolRunner:
         A preview of a change to a file is wrong if an earlier call changes the file afterwards.
         """
         tool = self._turn.toolbox.get(call.block.name)
+        if tool is not None and tool.definition.ends_planning:
+            return bool(self._admitted)  # they were admitted in plan mode, which may end now
         if tool is None or not tool.definition.side_effects.needs_approval:
             return False
         return any(
