@@ -12,8 +12,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.e2e.scripted_model import write_model
 from tests.e2e.terminal import YOURTOOL
+from tests.e2e.untrained_model import write_model
 from yourtool.providers.catalogue.local_servers import discover_servers
 from yourtool.providers.provider_specs import ProviderSpec
 
