@@ -30,8 +30,9 @@ requirements: .venv/.dev  ## List the tests that cover each requirement
 security: .venv/.dev  ## Run the long tests of hostile input; print their figures
 	$(BIN)python -m pytest -q -p no:xdist -m security --timeout 1800 $(ARGS)
 
-craft: .venv/.dev  ## Run the long tests of what models meet; print their figures
-	$(BIN)python -m pytest -q -p no:xdist -m craft --timeout 1800 $(ARGS)
+craft: .venv/.dev  ## Run the long tests of what models meet; print figures; MODEL=… does their tasks
+	$(BIN)python -m $(if $(MODEL),tests.e2e.craft_with_model $(MODEL),pytest -q -p no:xdist -m craft \
+	    --timeout 1800 $(ARGS))
 
 coverage: .venv/.dev  ## List the branches of gate, paths, sanitiser and journal that no test takes
 	$(BIN)python -m coverage run -m pytest -q -p no:xdist tests/permissions tests/agent/history \

@@ -66,8 +66,14 @@ def replay(exchange_id: str) -> Reply:
 class ProviderServer:
     """Serves until closed; use it in a `with` statement."""
 
-    def __init__(self, replies: Sequence[Reply] = ()) -> None:
+    def __init__(
+        self,
+        replies: Sequence[Reply] = (),
+        answer: Callable[[str, dict[str, Any]], Reply] | None = None,
+    ) -> None:
+        """`answer`: returns the reply to a path and a body, in place of `replies`."""
         self.script = list(replies)
+        self._reply_to = answer or self._next_reply
         self.requests: list[tuple[str, dict[str, Any]]] = []
         """Path and body of every request so far."""
         self.keys: list[str] = []
@@ -145,6 +151,9 @@ class ProviderServer:
         if error is None:
             assert self.problems() == [], "every request must be one that the provider accepts"
 
+    def _next_reply(self, _path: str, _body: dict[str, Any]) -> Reply:
+        return self.script.pop(0) if self.script else Reply("The script is over.")
+
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:
         body = json.loads(handler.rfile.read(int(handler.headers["content-length"])))
         path = handler.path.partition("?")[0]
@@ -156,7 +165,7 @@ class ProviderServer:
             names = ("x-api-key", "x-goog-api-key", "authorization")
             keys = [handler.headers.get(name, "") for name in names]
             self.keys.append(next(filter(None, keys), "").removeprefix("Bearer "))
-            reply = self.script.pop(0) if self.script else Reply("The script is over.")
+            reply = self._reply_to(path, body)
         frames = _RENDERERS[path]
         pieces = [reply.body] if reply.body is not None else list(frames(reply, model))
         if reply.cut:
