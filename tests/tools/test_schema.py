@@ -146,6 +146,9 @@ ROWS = [
     ({"properties": {"p": {"items": PERSON}}}, {"p": [{"name": "a"}, {}]}, [
         "$.p[1].name: is required"
     ]),
+    ({"properties": {"p": {"items": PERSON}}, "required": ["p", "q"]}, {}, [
+        "$.p: is required (an array of objects with `name`, `age`)", "$.q: is required"
+    ]),
     ({"minItems": 1}, [], ["$: needs at least 1 items, has 0"]),
     ({"maxItems": 1}, [1, 2], ["$: may have at most 1 items, has 2"]),
     ({"minLength": 2}, "é", ["$: needs at least 2 characters, has 1"]),
@@ -244,3 +247,19 @@ def test_struct_schema_contains_no_references():
         "additionalProperties": False,
     }
     assert schema.subset_problems(schema.derive_schema(Outer)) == []
+
+
+@pytest.mark.parametrize(
+    ("given_schema", "described"),
+    [
+        ({"properties": {"a": INTEGER, "b": {"items": PERSON}}},
+         "`a`, `b` (an array of objects with `name`, `age`)"),
+        ({"properties": {f"f{n}": 1 for n in range(30)}}, ", ".join(f"`f{n}`" for n in range(20))),
+        ({"properties": {"a": {"items": {"properties": 3}}, "b": {"items": False}}}, "`a`, `b`"),
+        ({"properties": []}, ""),
+        ({}, ""),
+        (True, ""),
+    ],
+)  # fmt: skip
+def test_fields_of_any_schema_are_described(given_schema, described):
+    assert schema.describe_fields(given_schema) == described

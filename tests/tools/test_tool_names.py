@@ -1,9 +1,10 @@
 import pytest
 
 from yourtool.tools.builtin import default_toolbox
-from yourtool.tools.tool_names import find_tool_name
+from yourtool.tools.tool_names import describe_unknown_tool, find_tool_name
 
-KNOWN = [each.name for each in default_toolbox().definitions]
+DEFINITIONS = default_toolbox().definitions
+KNOWN = [each.name for each in DEFINITIONS]
 
 
 @pytest.mark.parametrize(
@@ -31,3 +32,17 @@ def test_name_from_habit_is_recognised(name, meant):
 
 def test_synonym_of_a_missing_tool_is_not_recognised():
     assert find_tool_name("Bash", ["read_file"]) is None
+
+
+def test_wrong_name_is_answered_with_the_right_one_and_its_arguments():
+    text = describe_unknown_tool("str_replace", DEFINITIONS)
+    assert text.startswith(
+        "There is no tool `str_replace`. Call `edit_file`, whose arguments are `path`, `edits`"
+        " (an array of objects with `old`, `new`, `replace_all`). The tools are `read_file`, "
+    )
+
+
+def test_unknown_name_is_answered_with_all_names():
+    assert describe_unknown_tool("frobnicate", DEFINITIONS[:2]) == (
+        "There is no tool `frobnicate`. The tools are `read_file`, `write_file`."
+    )

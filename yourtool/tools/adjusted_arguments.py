@@ -2,7 +2,7 @@
 
 Only the form changes: a number or a boolean as text, a null in place of an omitted field, JSON as
 text, the fields of the only item outside of its array. A number beyond a bound becomes that bound,
-and the model reads it. Text never changes, and nothing below the names in `_EXACT`.
+and the model reads it. Text never changes, and no value of the names in `_EXACT`.
 """
 
 import re
@@ -42,14 +42,19 @@ def adjust_arguments(schema: Schema, arguments: dict[str, Any]) -> AdjustedArgum
 
 def _adjust_object(schema: Schema, value: dict[str, Any], notes: list[str]) -> dict[str, Any]:
     known: dict[str, Schema] = schema.get("properties", {})
-    required = schema.get("required", ())
     adjusted = dict[str, Any]()
     for name, item in _move_into_array(schema, value).items():
-        if name in _EXACT or name not in known:
-            adjusted[name] = item
-        elif item is not None or name in required or known[name].get("type") in (None, "null"):
-            adjusted[name] = _adjust(known[name], item, name, notes)
+        if item is None and name in known and _is_optional(schema, name):
+            continue
+        is_exact = name in _EXACT or name not in known
+        adjusted[name] = item if is_exact else _adjust(known[name], item, name, notes)
     return adjusted
+
+
+def _is_optional(schema: Schema, name: str) -> bool:
+    """Return whether a field can be omitted, and cannot be null."""
+    kind = schema["properties"][name].get("type")
+    return name not in schema.get("required", ()) and kind not in (None, "null")
 
 
 def _move_into_array(schema: Schema, value: dict[str, Any]) -> dict[str, Any]:

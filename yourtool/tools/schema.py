@@ -10,10 +10,14 @@ annotation only.
 import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Any, TypeAlias, cast
 
 import msgspec
 from msgspec import Struct
+
+_MAX_FIELDS = 20
+"""Fields in the description of an object."""
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -147,7 +151,7 @@ def _object_problems(schema: Schema, value: dict[str, Any], path: str) -> Iterat
     known: dict[str, Schema] = schema.get("properties", {})
     for name in schema.get("required", ()):
         if name not in value:
-            yield f"{path}.{name}: is required"
+            yield f"{path}.{name}: is required{_describe_items(known.get(name, {}))}"
     for name, item in value.items():
         if name in known:
             yield from _problems(known[name], item, f"{path}.{name}")
@@ -161,6 +165,29 @@ def _suggest_field(name: str, known: Mapping[str, Schema]) -> str:
     nearest = difflib.get_close_matches(wanted, plain, n=1)
     names = f"use one of {format_value(sorted(known))}"
     return f"did you mean `{plain[nearest[0]]}`? Otherwise {names}" if nearest else names
+
+
+def describe_fields(schema: Any) -> str:
+    """Return the names of the fields of an object, and of those of the objects in its arrays.
+
+    `schema` can have any content, and no field at all.
+    """
+    match schema:
+        case {"properties": {**fields}}:
+            shown = islice(fields.items(), _MAX_FIELDS)
+            return ", ".join(f"`{name}`{_describe_items(part)}" for name, part in shown)
+        case _:
+            return ""
+
+
+def _describe_items(schema: Any) -> str:
+    """Return the fields of the objects in an array; nothing for other values."""
+    match schema:
+        case {"items": {"properties": {**fields}}} if fields:
+            names = ", ".join(f"`{name}`" for name in islice(fields, _MAX_FIELDS))
+            return f" (an array of objects with {names})"
+        case _:
+            return ""
 
 
 def _bound_problems(schema: Schema, size: int, path: str, what: str) -> Iterator[str]:

@@ -1,7 +1,10 @@
 """Names of other programs' tools, which models use from habit."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+
+from yourtool.effects import ToolDefinition
+from yourtool.tools.schema import describe_fields
 
 _SEPARATORS = re.compile(r"[\s_.:/-]+")
 
@@ -31,6 +34,17 @@ _SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "fetch_url": ("fetch", "web_fetch", "curl", "wget", "browse", "open_url", "http_get"),
     "update_plan": ("todo", "todos", "todo_write", "plan", "write_todos", "update_todos"),
 }  # fmt: skip
+
+
+def describe_unknown_tool(name: str, tools: Sequence[ToolDefinition]) -> str:
+    """Return the error for a name that no tool has: the tool that it means, and its arguments."""
+    known = {each.name: each for each in tools}
+    advice = ""
+    if (meant := find_tool_name(name, known)) is not None:
+        fields = describe_fields(known[meant].input_schema)
+        advice = f" Call `{meant}`" + (f", whose arguments are {fields}." if fields else ".")
+    names = ", ".join(f"`{each}`" for each in known)
+    return f"There is no tool `{name}`.{advice} The tools are {names}."
 
 
 def find_tool_name(name: str, known: Iterable[str]) -> str | None:

@@ -57,7 +57,10 @@ async def test_wrong_name_of_a_tool_is_answered_with_the_right_one_and_not_run(b
     user = User(ALLOW)
     between, [failed] = await outcome(bench, calls(name, command="touch ran"), confirm=user)
     assert between == ["tool.failed"]
-    assert f"There is no tool `{name}`. Call `shell` with" in failed.error_message
+    assert (
+        f"There is no tool `{name}`. Call `shell`, whose arguments are `command`"
+        in failed.error_message
+    )
     assert user.asked == []
     assert not (bench.workspace / "ran").exists()
 

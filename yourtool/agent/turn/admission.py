@@ -58,7 +58,7 @@ from yourtool.permissions.gate import (
 )
 from yourtool.permissions.rules import Rule
 from yourtool.tools import expanded_targets
-from yourtool.tools.tool_names import find_tool_name
+from yourtool.tools.tool_names import describe_unknown_tool
 from yourtool.tools.toolset import Tool, resolve_subjects
 
 _log = logging.getLogger(__name__)
@@ -274,14 +274,8 @@ def _describe_rule(tool: ToolDefinition, text: str) -> RuleDescription:
 
 def _find_tool(block: ToolUseBlock, turn: Turn) -> Tool:
     if (tool := turn.toolbox.get(block.name)) is None:
-        known = [each.name for each in turn.toolbox.definitions]
-        meant = find_tool_name(block.name, known)
-        advice = f" Call `{meant}` with its own arguments." if meant else ""
-        names = ", ".join(f"`{each}`" for each in known)
-        raise ToolError(
-            f"There is no tool `{block.name}`.{advice} The tools are {names}.",
-            ToolFailure.NOT_FOUND,
-        )
+        problem = describe_unknown_tool(block.name, turn.toolbox.definitions)
+        raise ToolError(problem, ToolFailure.NOT_FOUND)
     return tool
 
 
