@@ -1,6 +1,7 @@
 """Delegated tasks: workers with separate sessions, models and limits."""
 
 import asyncio
+import os
 from decimal import Decimal
 
 import pytest
@@ -389,10 +390,11 @@ async def test_first_stop_lets_workers_finish_and_the_second_stops_them(start):
     assert stopped.id < ended.id
 
 
-async def test_twenty_workers_of_which_one_is_stuck_one_fails_and_one_asks(start):
+async def check_twenty_workers(start, work):
+    """Delegate to 20 workers: one is stuck in a command, one fails and one asks."""
     names = [f"w{n:02}" for n in range(20)]
     lines = {name: [says(f"Report of {name}.")] for name in names}
-    lines["w03"] = [ScriptLine((Pause(60),)) + says("Late.")]
+    lines["w03"] = [calls("shell", command="echo $$ > pid; exec sleep 300")]
     lines["w05"] = [fails(ServerError("Down."))]
     lines["w07"] = [calls("shell", command="touch asked"), says("Report of w07.")]
     user = User(ALLOW)
@@ -404,11 +406,25 @@ async def test_twenty_workers_of_which_one_is_stuck_one_fails_and_one_asks(start
     failed = {each.failure_mode for each in ended if isinstance(each, DelegateFailed)}
     assert len(ended) == 20
     assert failed == {"timeout", "worker_error"}
-    assert [each.asked_by for each in user.asked] == ["worker 8"]
+    assert {each.asked_by for each in user.asked} == {"worker 4", "worker 8"}
     costs = sum((each.total_cost_usd for each in ended), Decimal(0))
     own = [each for each in session.state.facts if isinstance(each, LlmCallCompleted)]
     assert session.state.cost_usd == costs + sum(each.usage.cost_usd for each in own)
     assert only(events, TurnCompleted).stop_reason == "end_turn"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((work / "pid").read_text()), 0)
+
+
+async def test_twenty_workers_of_which_one_is_stuck_one_fails_and_one_asks(start, work):
+    await check_twenty_workers(start, work)
+
+
+@pytest.mark.craft
+async def test_nothing_is_left_of_twenty_workers(start, work, figures):
+    figures("workers", "failed")
+    for _ in range(5):
+        await check_twenty_workers(start, work)
+    figures("workers", "yes, yes, 0 in 5 runs")
 
 
 async def test_session_without_delegation_has_no_such_tool(start):
