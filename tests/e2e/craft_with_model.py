@@ -79,9 +79,8 @@ def main(arguments: Sequence[str], tasks: Sequence[tuple[str, Project]] = TASKS)
                 sys.stdout.write(f"{name}: not finished after 30 minutes\n")
                 continue
             if result["exit_code"] in (2, NO_MODEL):
-                sys.stderr.write(
-                    f"`{model}` cannot be used: {result['error']['message'].strip()}\n"
-                )
+                reason = result["error"]["message"].strip()
+                sys.stderr.write(f"The tasks need a model: {reason}\n")
                 return NO_MODEL
             figures = Figures()
             figures.add(result, not problem)

@@ -90,5 +90,5 @@ def test_a_real_model_without_a_key_ends_the_measurement_with_the_reason(
     assert craft_with_model.main(["sonnet"]) == craft_with_model.NO_MODEL
     written = capsys.readouterr()
     assert written.out == ""
-    assert "`sonnet` cannot be used: " in written.err
+    assert "The tasks need a model: " in written.err
     assert "ANTHROPIC_API_KEY" in written.err

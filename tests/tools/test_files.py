@@ -35,6 +35,13 @@ async def test_long_file_is_read_by_range(context, root):
     assert beyond == "`file` has 3,000 lines; use an `offset` below 3001."
 
 
+async def test_reading_on_in_small_steps_is_answered_with_the_largest_one(context, root):
+    (root / "file").write_text("line\n" * 1000)
+    for offset, limit, is_small in ((1, 20, False), (21, 20, True), (41, 500, False)):
+        said = await answer(read_file, context, path="file", offset=offset, limit=limit)
+        assert said.endswith("; one call reads up to 2,000 lines]") == is_small
+
+
 @pytest.mark.req("R-TOOL-10")
 async def test_result_is_limited_to_fifty_kilobytes(context, root):
     (root / "file").write_text(("x" * 999 + "\n") * 100)
@@ -82,7 +89,8 @@ async def test_file_too_large_to_edit_is_read_by_range(context, root, monkeypatc
     said = await answer(read_file, context, path="file", offset=500, limit=2)
     assert said == (
         "`file`, lines 500–501; too large for `edit_file`\n   500\tline 500\n"
-        "   501\tline 501\n[more lines follow; continue with `offset` 502]"
+        "   501\tline 501\n[more lines follow; continue with `offset` 502;"
+        " one call reads up to 2,000 lines]"
     )
     assert "has 1,500 lines" in await answer(read_file, context, path="file", offset=2000)
     (root / "file").write_bytes(b"\0" * 10_000)

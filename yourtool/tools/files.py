@@ -25,6 +25,8 @@ MAX_RESULT_BYTES = 50_000
 """Maximum size of the text in one result."""
 
 _MAX_LINE_LENGTH = 2_000
+_SMALL_STEP = 100
+"""Lines; a model that continues in such steps gets the advice to read more at once."""
 _MAX_ENTRIES = 1_000
 _SNIFF_BYTES = 8_192
 
@@ -181,8 +183,15 @@ def _format_text(args: ReadFile, text: _FileText, mask: Mask) -> str:
     last = args.offset + len(shown) - 1
     of = "" if text.total is None else f" of {text.total:,}"
     header = "; ".join((f"`{args.path}`, lines {args.offset}–{last}{of}", *text.notes))
-    footer = [f"[more lines follow; continue with `offset` {last + 1}]"] if is_truncated else []
+    footer = [_build_footer(args, last)] if is_truncated else []
     return "\n".join((header, *shown, *footer))
+
+
+def _build_footer(args: ReadFile, last: int) -> str:
+    """Return how to continue, also in larger steps if the model continues in small ones."""
+    is_small = args.offset > 1 and args.limit <= _SMALL_STEP
+    advice = f"; one call reads up to {MAX_LINES:,} lines" if is_small else ""
+    return f"[more lines follow; continue with `offset` {last + 1}{advice}]"
 
 
 def _truncate_line(line: str, mask: Mask) -> str:
