@@ -6,6 +6,7 @@ The examples are measured: each call runs in a temporary workspace.
 import asyncio
 import json
 import tempfile
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,13 @@ from typing import Any
 from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.masking import Mask
 from yourtool.messages.blocks import TextBlock
+from yourtool.models import EDIT_TOOLS
+from yourtool.paths import Paths
+from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.tools.base import ToolContext
 from yourtool.tools.builtin import default_toolbox
-from yourtool.tools.toolset import Tool
+from yourtool.tools.toolset import Tool, Toolbox
 from yourtool.tools.workspace import Workspace
 
 _FILES = {
@@ -27,6 +31,10 @@ _EXAMPLES: Mapping[str, dict[str, Any]] = {
     "read_file": {"path": "src/app.py", "limit": 2},
     "write_file": {"path": "src/new.py", "content": "x = 1\n"},
     "edit_file": {"path": "src/app.py", "edits": [{"old": "return f'Hello", "new": "return f'Hi"}]},
+    "apply_patch": {
+        "patch": "*** Begin Patch\n*** Update File: src/app.py\n@@ def greet(name):\n"
+        "-    return f'Hi {name}'\n+    return f'Hi, {name}'\n*** End Patch"
+    },
     "list_dir": {"path": "."},
     "glob": {"pattern": "*.py"},
     "grep": {"pattern": "greet"},
@@ -56,12 +64,33 @@ def tools_page() -> str:
         tokens = estimate_tokens((), (tool.definition,))
         effect, limit = _EFFECTS[tool.definition.side_effects], f"{tool.timeout_seconds:,.0f} s"
         rows.append(f"| `{tool.definition.name}` | {effect} | {tokens} | {limit} |")
-    total = estimate_tokens((), toolbox.definitions)
-    rows += [f"| all | | {total:,} | |", ""]
+    for name in EDIT_TOOLS:
+        others = [each for each in toolbox.definitions if each.name not in EDIT_TOOLS]
+        total = estimate_tokens((), (*others, _get_definition(toolbox, name)))
+        rows.append(f"| all, with `{name}` | | {total:,} | |")
+    rows += ["", *_list_patching_models(), ""]
     results = _run_examples(tuple(toolbox))
     for tool in toolbox:
         rows += _describe(tool.definition, results.get(tool.definition.name))
     return "\n".join(rows).rstrip() + "\n"
+
+
+def _get_definition(toolbox: Toolbox, name: str) -> ToolDefinition:
+    return next(each for each in toolbox.definitions if each.name == name)
+
+
+def _list_patching_models() -> list[str]:
+    """Return lines with the models that get `apply_patch`."""
+    models = _read_shipped_catalogue().all()
+    names = [f"`{model.id}`" for model in models if model.edit_tool == "apply_patch"]
+    text = f"`apply_patch` replaces `edit_file` for {', '.join(names[:-1])} and {names[-1]}."
+    return textwrap.wrap(text, 100, break_long_words=False, break_on_hyphens=False)
+
+
+def _read_shipped_catalogue() -> Catalogue:
+    with tempfile.TemporaryDirectory() as directory:
+        empty = Path(directory)
+        return Catalogue.load(Paths(empty, empty, empty, empty))
 
 
 def _run_examples(tools: Sequence[Tool]) -> dict[str, str]:

@@ -13,6 +13,9 @@ or an effort only."""
 Effort: TypeAlias = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 """Reasoning effort, lowest first."""
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
+EditTool: TypeAlias = Literal["edit_file", "apply_patch"]
+"""The tool with which a model changes parts of files."""
+EDIT_TOOLS: tuple[EditTool, ...] = get_args(EditTool)
 CacheRetention: TypeAlias = Literal["none", "short", "long"]
 """How long a provider caches the prefix of a conversation: not, minutes, hours."""
 
@@ -143,6 +146,9 @@ class Model(Struct, frozen=True, kw_only=True):
     caches_for_a_day: bool = False
     """Accepts `prompt_cache_retention`, as some OpenAI models do, but none from GPT-5.6 on
     (https://platform.openai.com/docs/guides/prompt-caching)."""
+
+    edit_tool: EditTool = "edit_file"
+    """`apply_patch` for a model that is trained on patches."""
 
     @property
     def provider(self) -> str:

@@ -89,7 +89,7 @@ def test_joined_toolset_omits_a_source_with_an_error():
     assert "the server is gone" in box.problems[0]
 
 
-def test_there_are_eleven_built_in_tools():
+def test_there_are_twelve_built_in_tools():
     effects = {
         definition.name: definition.side_effects for definition in default_toolbox().definitions
     }
@@ -97,6 +97,7 @@ def test_there_are_eleven_built_in_tools():
         "read_file": SideEffects.READ,
         "write_file": SideEffects.WRITE,
         "edit_file": SideEffects.WRITE,
+        "apply_patch": SideEffects.WRITE,
         "list_dir": SideEffects.READ,
         "glob": SideEffects.READ,
         "grep": SideEffects.READ,

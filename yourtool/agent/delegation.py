@@ -23,6 +23,7 @@ from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
 from yourtool.events.files import FileChangeFailed, FilesChanged
 from yourtool.messages.blocks import TextBlock
+from yourtool.models import EDIT_TOOLS
 from yourtool.providers.estimate import estimate_text
 from yourtool.text import storable
 from yourtool.tools.base import ToolContext, ToolOutput
@@ -179,6 +180,8 @@ class CallDelegator:
         usable = [each for each in self._call.toolbox if each.definition.name not in hidden]
         names = {each.definition.name for each in usable}
         allowed = set(args.allowed_tools) or names
+        if allowed & set(EDIT_TOOLS):
+            allowed |= set(EDIT_TOOLS)  # the worker's model is offered the one that it is used to
         dropped = tuple(each for each in dict.fromkeys(args.allowed_tools) if each not in names)
         chosen = [each for each in usable if each.definition.name in allowed]
         if not chosen:

@@ -23,9 +23,13 @@ class RequestEstimates:
         self._system = system
 
     @property
-    def tools(self) -> Sequence[ToolDefinition]:
-        """The tools of the running turn, or of the last one."""
-        return self._snapshot.toolbox.definitions
+    def has_tools(self) -> bool:
+        """Whether the running turn, or the last one, has tools."""
+        return bool(self._snapshot.toolbox.definitions)
+
+    def _get_tools(self, model_id: str) -> Sequence[ToolDefinition]:
+        """Return the tools that a model gets."""
+        return self._snapshot.toolbox.offered_to(self.catalogue.get(model_id))
 
     def total(self, state: State, model_id: str, new_messages: Sequence[Message] = ()) -> int:
         """Return the estimated tokens of the next request to a model.
@@ -47,7 +51,7 @@ class RequestEstimates:
             by_role.setdefault(message.role, []).append(message)
         estimates = [
             ("system prompt", estimate_tokens(self._system, (), model_id)),
-            ("tools", estimate_tokens((), self.tools, model_id)),
+            ("tools", estimate_tokens((), self._get_tools(model_id), model_id)),
             *(
                 (f"{role} messages", estimate_tokens(messages, (), model_id))
                 for role, messages in by_role.items()
@@ -63,4 +67,4 @@ class RequestEstimates:
             replace_unsupported_media(message, can) if media else message
             for message, media in zip(messages, has_media.values(messages), strict=True)
         ]
-        return estimate_tokens((*self._system, *sent), self.tools, model_id)
+        return estimate_tokens((*self._system, *sent), self._get_tools(model_id), model_id)

@@ -94,7 +94,7 @@ class Routes:
             images=any(_contains_block(ImageBlock, message) for message in with_media),
             audio=any(_contains_block(AudioBlock, message) for message in with_media),
             documents=any(_contains_block(DocumentBlock, message) for message in with_media),
-            tools=bool(self._estimates.tools),
+            tools=self._estimates.has_tools,
             system_prompt=True,
             structured_output=self._structured_output,
         )
@@ -188,7 +188,7 @@ class Routes:
 
     def missing_tools_notice(self, model: Model) -> str | None:
         """Return a notice if the model cannot call the available tools, else None."""
-        if model.capabilities.supports_tools or not self._estimates.tools:
+        if model.capabilities.supports_tools or not self._estimates.has_tools:
             return None
         return (
             f"`{model.id}` does not support tools: it can talk about files and commands, but cannot"

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from yourtool.permissions.shell.place import Place
     from yourtool.permissions.shell.specs import CommandSpec
 
+_COVERING_TOOLS: Mapping[str, tuple[str, ...]] = {"apply_patch": ("edit_file", "write_file")}
+"""Tools whose rules cover the calls of another tool on the same paths."""
 EVERY_TOOL = "*"
 """The tool of a rule that replaces an unreadable rule; a user cannot write it."""
 _RULE = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)(?:\((.+)\))?", re.DOTALL)
@@ -180,7 +182,8 @@ def _allows(specs: Sequence[str], subject: Subject) -> bool:
 
 
 def _of_tool(rules: Sequence[Rule], tool: str) -> Sequence[Rule]:
-    return [rule for rule in rules if rule.tool in (tool, EVERY_TOOL)]
+    tools = (tool, EVERY_TOOL, *_COVERING_TOOLS.get(tool, ()))
+    return [rule for rule in rules if rule.tool in tools]
 
 
 def _find_allowing(rules: Sequence[Rule], subject: Subject) -> tuple[Rule, ...]:

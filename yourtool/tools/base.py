@@ -8,7 +8,7 @@ sessions, events and widgets.
 import asyncio
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, cast
@@ -59,6 +59,10 @@ _KINDS: Mapping[SideEffects, ToolKind] = {
 
 class Args(Struct, frozen=True, forbid_unknown_fields=True):
     """Base class of arguments; fields named `path`, at any depth, are workspace paths."""
+
+    def workspace_paths(self) -> Iterable[str]:
+        """Return the workspace paths of a call, as the model wrote them."""
+        return _iter_paths(self)
 
 
 class ToolOutput(Struct, frozen=True):
@@ -222,7 +226,9 @@ class StructTool:
         """
         if self._subject_text is not None:
             return (Subject(self.definition.subject_kind, self._subject_text(args)),)
-        return tuple(Subject("path", path) for path in _iter_paths(args)) or (Subject("opaque"),)
+        return tuple(Subject("path", path) for path in args.workspace_paths()) or (
+            Subject("opaque"),
+        )
 
     async def preview(self, args: Args, context: ToolContext) -> Preview | None:
         """Return a preview of what `run` would do; None if the tool has none.

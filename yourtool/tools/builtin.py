@@ -3,6 +3,7 @@
 from yourtool.tools.delegate import delegate
 from yourtool.tools.edit import edit_file, write_file
 from yourtool.tools.files import list_dir, read_file
+from yourtool.tools.patch import apply_patch
 from yourtool.tools.plan import update_plan
 from yourtool.tools.plan_proposal import propose_plan
 from yourtool.tools.search import glob, grep
@@ -18,6 +19,7 @@ def default_toolbox(*, delegates: bool = True) -> Toolbox:
             read_file,
             write_file,
             edit_file,
+            apply_patch,
             list_dir,
             glob,
             grep,

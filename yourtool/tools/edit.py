@@ -14,6 +14,7 @@ from yourtool.tools.file_changes import (
     FileChange,
     apply_change,
     build_change,
+    decode,
     encode,
     read_current,
     require_read,
@@ -67,11 +68,11 @@ async def write_file(args: WriteFile, context: ToolContext) -> ToolOutput:
     """Create a file or replace all of its content; missing parent directories are created.
 
     An existing file keeps its mode, byte order mark, encoding, line endings and final newline. To
-    change part of a file, use `edit_file`.
+    change part of a file, edit it.
     """
     change = await apply_change(lambda: _compute_write(args, context), args.path, context)
     verb = "Created" if change.before is None else "Replaced"
-    return _build_output(f"{verb} `{change.real}` ({len(change.after):,} bytes).", change)
+    return _build_output(f"{verb} `{change.real}` ({len(change.after or b''):,} bytes).", change)
 
 
 @tool(SideEffects.WRITE, preview=_preview_edit, records_changes=True)
@@ -111,12 +112,7 @@ def _compute_edit(args: EditFile, context: ToolContext) -> FileChange:
         with context.workspace.open(args.path):  # raises an error that describes the path
             raise ToolError(f"`{args.path}` was just created; read it with `read_file` first")
     require_read(args.path, context)
-    if (encoding := detect_encoding(before)) is None:
-        raise ToolError(
-            f"`{args.path}` is not UTF-8 or UTF-16 text, so editing would damage it;"
-            " use `shell`, or replace the whole file with `write_file`"
-        )
-    text = encoding.decode(before)
+    encoding, text = decode(args.path, before)
     edited = apply_edits(args.path, text, args.edits, encoding, context.mask)
     after = encode(args.path, encoding, edited.text)
     if after == before:

@@ -6,12 +6,13 @@ approval to it. The run computes it again under the file's lock and fails if any
 
 import difflib
 import hashlib
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, AsyncExitStack
 from pathlib import PurePath
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yourtool.effects import Editable, Preview
 from yourtool.errors import ToolError
@@ -37,9 +38,14 @@ class FileChange(Struct, frozen=True):
     """The path as the model wrote it."""
     real: str
     before: bytes | None
-    after: bytes
+    after: bytes | None
+    """None: the file is deleted."""
     remarks: tuple[str, ...] = ()
     """How the old texts of edits differ from the file, for the model."""
+    mode: int | None = None
+    """Permission bits of a new file; None: as the umask allows."""
+    origin: "FileChange | None" = None
+    """For a moved file, how the file at its old path is deleted."""
 
     @property
     def expected(self) -> str:
@@ -49,40 +55,66 @@ class FileChange(Struct, frozen=True):
     @property
     def guard(self) -> str:
         """A hash of the path, the old and the new content."""
-        parts = (self.real, self.expected, digest(self.after))
+        parts = (self.real, self.expected, _digest(self.after))
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
     def diff(self) -> str:
-        """Return a unified diff."""
-        name = printable_name(self.real)
-        names = "/dev/null" if self.before is None else f"a/{name}", f"b/{name}"
-        old, new = _diff_lines(self.before or b""), _diff_lines(self.after)
+        """Return a unified diff; that of a moved file has the names of both paths."""
+        before = self.before if self.origin is None else self.origin.before
+        source = self.real if self.origin is None else self.origin.real
+        names = (
+            "/dev/null" if before is None else f"a/{printable_name(source)}",
+            "/dev/null" if self.after is None else f"b/{printable_name(self.real)}",
+        )
+        old, new = _diff_lines(before or b""), _diff_lines(self.after or b"")
         lines = list(difflib.unified_diff(old, new, *names, lineterm=""))
         return "\n".join(lines) or f"--- {names[0]}\n+++ {names[1]}\n"
 
     def preview(self, build_input: Callable[[str], dict[str, Any]] | None) -> Preview:
         """Return the diff for an approval; `build_input` is that of `Editable`."""
-        return Preview(
-            kind="diff",
-            body=self.diff(),
-            paths=(self.real,),
-            protected=is_protected(self.real) or is_protected(self.path),
-            guard=self.guard,
-            editable=self._build_editable(build_input),
-        )
+        preview = build_preview((self,))
+        return replace(preview, editable=self._build_editable(build_input))
 
     def _build_editable(
         self, build_input: Callable[[str], dict[str, Any]] | None
     ) -> Editable | None:
-        """Return the new content for an editor; None if it is large or not plain text."""
-        encoding = detect_encoding(self.after)
-        if build_input is None or encoding is None or len(self.after) > _MAX_EDITOR_BYTES:
+        """Return the new content for an editor; None if it is large, deleted or not plain text."""
+        if build_input is None or self.after is None or len(self.after) > _MAX_EDITOR_BYTES:
+            return None
+        if (encoding := detect_encoding(self.after)) is None:
             return None
         text = encoding.decode(self.after)
         if text.count("\r\n") not in (0, text.count("\n")):
             return None  # an editor would change the line ends that the call does not touch
         suffix = PurePath(self.path).suffix
         return Editable(text=to_lf(text), suffix=suffix, build_input=build_input)
+
+
+def build_preview(changes: Sequence[FileChange]) -> Preview:
+    """Return one diff of several changes for an approval."""
+    return Preview(
+        kind="diff",
+        body=build_diff(changes),
+        paths=tuple(change.real for change in changes),
+        protected=any(is_protected(each.real) or is_protected(each.path) for each in changes),
+        guard=_build_guard(changes),
+    )
+
+
+def build_diff(changes: Sequence[FileChange]) -> str:
+    """Return one unified diff."""
+    return "\n".join(change.diff() for change in without_origins(changes))
+
+
+def without_origins(changes: Sequence[FileChange]) -> Sequence[FileChange]:
+    """Return the changes without the deletions that are part of a move."""
+    origins = {change.origin.real for change in changes if change.origin is not None}
+    return [change for change in changes if change.real not in origins]
+
+
+def _build_guard(changes: Sequence[FileChange]) -> str:
+    guards = [change.guard for change in changes]
+    return guards[0] if len(guards) == 1 else digest("".join(guards).encode())
 
 
 async def apply_change(
@@ -93,29 +125,72 @@ async def apply_change(
     Raises:
         ToolError: the change cannot be made, or is not the approved one; nothing was written.
     """
-    real = await context.run_in_thread(context.workspace.locate, path)
-    async with context.workspace.lock(real):
+    (change,) = await apply_changes(lambda: (compute(),), (path,), context)
+    return change
+
+
+async def apply_changes(
+    compute: Callable[[], Sequence[FileChange]], paths: Iterable[str], context: ToolContext
+) -> Sequence[FileChange]:
+    """Compute changes under the locks of their files, and write them when all are computed.
+
+    Raises:
+        ToolError: the changes cannot be made, or are not the approved ones; nothing was written.
+            Or writing failed: the message lists the files that were written.
+    """
+    located = await context.run_in_thread(lambda: set(map(context.workspace.locate, paths)))
+    async with AsyncExitStack() as locked:
+        for real in sorted(located):
+            await locked.enter_async_context(context.workspace.lock(real))
         return await context.run_in_thread(_apply, compute, context)
 
 
-def _apply(compute: Callable[[], FileChange], context: ToolContext) -> FileChange:
-    change = compute()
-    if context.approved is not None and context.approved.guard != change.guard:
+def _apply(
+    compute: Callable[[], Sequence[FileChange]], context: ToolContext
+) -> Sequence[FileChange]:
+    changes = compute()
+    if context.approved is not None and context.approved.guard != _build_guard(changes):
         raise ToolError(
-            f"`{change.path}` changed after the user approved this edit, so nothing was written;"
-            " read it again with `read_file` and repeat the call"
+            f"{_join_paths(changes)} changed after the user approved this edit, so nothing was"
+            " written; read again with `read_file` and repeat the call"
         )
+    for number, change in enumerate(changes):
+        try:
+            _write(change, context)
+        except ToolError as error:
+            if len(changes) == 1:
+                raise
+            written = _join_paths(changes[:number]) or "none"
+            raise ToolError(
+                f"The files could not all be changed: {error}. Changed: {written}. Not changed:"
+                f" {_join_paths(changes[number:])}.",
+                error.failure,
+            ) from error
+    return changes
+
+
+def _write(change: FileChange, context: ToolContext) -> None:
+    """Journal a change and make it."""
+    after = change.after
 
     def announce(found: Replacement) -> AbstractContextManager[object]:
-        before = FileState(ABSENT_FILE)
+        old = new = FileState(ABSENT_FILE)
         if change.before is not None:
-            before = file_state(change.before, found.before_mode or 0)
-        after = file_state(change.after, found.after_mode)
-        return context.journal.changing(change.real, before, after, found.directories)
+            old = file_state(change.before, found.before_mode or 0)
+        if after is not None:
+            new = file_state(after, found.after_mode)
+        return context.journal.changing(change.real, old, new, found.directories)
 
-    context.workspace.write(change.path, change.after, expected=change.expected, announce=announce)
-    context.reads.record(change.real, digest(change.after))
-    return change
+    workspace, path, expected = context.workspace, change.path, change.expected
+    if after is None:
+        workspace.delete(path, expected=expected, announce=announce)
+    else:
+        workspace.write(path, after, expected=expected, announce=announce, mode=change.mode)
+    context.reads.record(change.real, _digest(after))
+
+
+def _join_paths(changes: Sequence[FileChange]) -> str:
+    return ", ".join(f"`{change.path}`" for change in changes)
 
 
 def require_read(path: str, context: ToolContext) -> None:
@@ -153,6 +228,20 @@ def read_current(path: str, context: ToolContext) -> bytes | None:
 
 def _digest(data: bytes | None) -> str:
     return ABSENT if data is None else digest(data)
+
+
+def decode(path: str, data: bytes) -> tuple[Encoding, str]:
+    """Return the encoding and the text of a file.
+
+    Raises:
+        ToolError: it is not text.
+    """
+    if (encoding := detect_encoding(data)) is None:
+        raise ToolError(
+            f"`{path}` is not UTF-8 or UTF-16 text, so editing would damage it;"
+            " use `shell`, or replace the whole file with `write_file`"
+        )
+    return encoding, encoding.decode(data)
 
 
 def encode(path: str, encoding: Encoding, text: str) -> bytes:

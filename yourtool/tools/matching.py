@@ -11,25 +11,28 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
+from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yourtool.tools.indentation import Shift, ShiftError, find_shift, indentation
 from yourtool.tools.plain_forms import carry_characters, iter_spans, to_plain
 
 MAX_COUNTED = 100
 """Maximum occurrences of an ambiguous text that are counted."""
+MAX_LINES = 500_000
+"""In files with more lines, only the exact text is found."""
 
 _NUMBER_AND_TEXT = re.compile(r" {0,20}(\d{1,12})[\t\u2192]")
 _NUMBER = re.compile(r" {0,20}(\d{1,12})(?:[\t\u2192]|$)")
 """The number of a line as `read_file` shows it, or with the arrow of other programs."""
-_MAX_LINES = 500_000
-"""In files with more lines, only the exact text is found."""
 _MAX_COMPARED_LINES = 200_000
 """Lines of possible places whose indentation is compared."""
 _MAX_COMPARED_CHARACTERS = 20_000_000
 _TRAILING_SPACE = "without regard to trailing space"
 _PLAIN_FORMS = "with typographic characters taken as plain ones"
+_NUMBERLESS = "without copied line numbers"
 
 
 class Match(Struct, frozen=True):
@@ -43,6 +46,23 @@ class Match(Struct, frozen=True):
     """How the old text was matched, as part of a sentence; empty if it is exact."""
     problem: str = ""
     """Why the one place cannot be replaced."""
+
+
+class LineMatch(Struct, frozen=True):
+    """The places where whole lines occur."""
+
+    places: tuple[int, ...]
+    """The first line of each, from 0; at most `MAX_COUNTED`."""
+    lines: tuple[str, ...] = ()
+    """What replaces the lines, if there is one place."""
+    step: str = ""
+    """As in `Match`."""
+    problem: str = ""
+    """As in `Match`."""
+
+
+Windows: TypeAlias = Sequence[range]
+"""Ranges of lines in which a place can start; in order, without overlaps."""
 
 
 class _Piece(Struct, frozen=True):
@@ -79,6 +99,10 @@ class FileText:
         return self if plain == self.text else FileText(plain)
 
     @cached_property
+    def _exact(self) -> "_SearchedLines":
+        return _SearchedLines(self.lines, str)
+
+    @cached_property
     def _right_stripped(self) -> "_SearchedLines":
         return _SearchedLines(self.lines, str.rstrip)
 
@@ -86,16 +110,24 @@ class FileText:
     def _stripped(self) -> "_SearchedLines":
         return _SearchedLines(self.lines, str.strip)
 
-    def find_without_trailing_space(self, old: Sequence[str]) -> list[int]:
-        """Return the first lines of the places that differ in trailing space only."""
-        return self._right_stripped.find(old, MAX_COUNTED)
+    def find_exactly(self, old: Sequence[str], within: Windows) -> list[int]:
+        """Return the first lines of the places that do not differ."""
+        return self._exact.find(old, MAX_COUNTED, within)
 
-    def find_shifted(self, old: Sequence[str]) -> list[tuple[int, Shift]]:
+    def find_without_trailing_space(
+        self, old: Sequence[str], within: Windows | None = None
+    ) -> list[int]:
+        """Return the first lines of the places that differ in trailing space only."""
+        return self._right_stripped.find(old, MAX_COUNTED, within)
+
+    def find_shifted(
+        self, old: Sequence[str], within: Windows | None = None
+    ) -> list[tuple[int, Shift]]:
         """Return the first lines of the places that are indented differently."""
         size = len(old)
         length = sum(map(len, old)) + 1
         most = max(2, min(_MAX_COMPARED_LINES // size, _MAX_COMPARED_CHARACTERS // length))
-        if len(places := self._stripped.find(old, most + 1)) > most:
+        if len(places := self._stripped.find(old, most + 1, within)) > most:
             return []
         shifts = ((at, find_shift(self.lines[at : at + size], old)) for at in places)
         return [(at, shift) for at, shift in shifts if shift is not None]
@@ -110,10 +142,15 @@ class _SearchedLines:
         self._joined = "\n" + "\n".join(forms) + "\n"
         self._starts = list(accumulate((len(line) + 1 for line in forms), initial=0))
 
-    def find(self, lines: Sequence[str], most: int) -> list[int]:
+    def find(self, lines: Sequence[str], most: int, within: Windows | None = None) -> list[int]:
         """Return up to `most` numbers of lines, from 0, where this sequence starts."""
         wanted = "\n" + "\n".join(map(self._form, lines)) + "\n"
-        return [bisect_left(self._starts, at) for at in _iter_places(self._joined, wanted, most)]
+        found = list[int]()
+        for window in within or (range(len(self._starts) - 1),):
+            begin, end = self._starts[window.start], self._starts[window.stop] - 1
+            places = _iter_places(self._joined, wanted, most - len(found), begin, end + len(wanted))
+            found += (bisect_left(self._starts, at) for at in places)
+        return found
 
 
 def find_match(file: FileText, old: str, new: str) -> Match | None:
@@ -124,12 +161,12 @@ def find_match(file: FileText, old: str, new: str) -> Match | None:
         return match
     if (numberless := _strip_numbers(old)) is None:
         return None
-    step, new = "without copied line numbers", _strip_given_numbers(new)
+    new = _strip_given_numbers(new)
     if places := find_places(file.text, numberless):
-        return Match(tuple((at, at + len(numberless)) for at in places), new, step)
+        return Match(tuple((at, at + len(numberless)) for at in places), new, _NUMBERLESS)
     if (match := _find_tolerantly(file, numberless, new)) is None:
         return None
-    return Match(match.places, match.new, f"{step}, {match.step}", match.problem)
+    return replace(match, step=f"{_NUMBERLESS}, {match.step}")
 
 
 def find_places(text: str, old: str) -> list[int]:
@@ -137,23 +174,55 @@ def find_places(text: str, old: str) -> list[int]:
     return list(_iter_places(text, old, MAX_COUNTED))
 
 
-def _iter_places(text: str, old: str, most: int) -> Iterator[int]:
-    at = text.find(old)
+def _iter_places(
+    text: str, old: str, most: int, begin: int = 0, end: int | None = None
+) -> Iterator[int]:
+    at = text.find(old, begin, end)
     while at >= 0 and most:
         yield at
         most -= 1
-        at = text.find(old, at + 1)
+        at = text.find(old, at + 1, end)
+
+
+def find_lines(
+    file: FileText, old: Sequence[str], new: Sequence[str], within: Windows
+) -> LineMatch | None:
+    """Return where lines occur that start in one of the windows, and what replaces them.
+
+    None if nowhere. The file has at most `MAX_LINES`.
+    """
+    if (match := _find_lines_in_forms(file, old, new, within)) is not None:
+        return match
+    if (numberless := _strip_numbers("\n".join(old))) is None:
+        return None
+    new = _strip_given_numbers("\n".join(new)).split("\n") if new else ()
+    if (match := _find_lines_in_forms(file, numberless.split("\n"), new, within)) is None:
+        return None
+    return replace(match, step=", ".join(filter(None, (_NUMBERLESS, match.step))))
+
+
+def _find_lines_in_forms(
+    file: FileText, old: Sequence[str], new: Sequence[str], within: Windows
+) -> LineMatch | None:
+    if places := file.find_exactly(old, within):
+        return LineMatch(tuple(places), tuple(new))
+    if not any(line.strip() for line in old):
+        return None
+    piece = _Piece(tuple(old), tuple(new), has_final_newline=False, adds_newline=False)
+    if (match := _find_in_form(file, piece, within, is_plain=False)) is not None:
+        return match
+    if file.plain is file and all(to_plain(line) == line for line in old):
+        return None
+    return _find_in_form(file, piece, within, is_plain=True)
 
 
 def _find_tolerantly(file: FileText, old: str, new: str) -> Match | None:
     piece = _build_piece(old, new)
     is_blank = not any(line.strip() for line in piece.old)
-    if is_blank or file.text.count("\n") > _MAX_LINES:
+    if is_blank or file.text.count("\n") > MAX_LINES:
         return None
-    if places := file.find_without_trailing_space(piece.old):
-        return _replace_lines(file, piece, [(at, None) for at in places], _TRAILING_SPACE)
-    if shifted := file.find_shifted(piece.old):
-        return _replace_lines(file, piece, shifted)
+    if (match := _find_in_form(file, piece, None, is_plain=False)) is not None:
+        return _to_match(file, piece, match)
     plain_old, plain = to_plain(old), file.plain
     if plain is file and plain_old == old:
         return None
@@ -161,11 +230,21 @@ def _find_tolerantly(file: FileText, old: str, new: str) -> Match | None:
         ranges = tuple((at, at + len(old)) for at in places)
         found = file.text[slice(*ranges[0])]
         return Match(ranges, carry_characters(found, old, new), _PLAIN_FORMS)
-    plain_lines = [to_plain(line) for line in piece.old]
-    if places := plain.find_without_trailing_space(plain_lines):
-        return _replace_lines(file, piece, [(at, None) for at in places], _PLAIN_FORMS)
-    if shifted := plain.find_shifted(plain_lines):
-        return _replace_lines(file, piece, shifted, _PLAIN_FORMS)
+    match = _find_in_form(file, piece, None, is_plain=True)
+    return None if match is None else _to_match(file, piece, match)
+
+
+def _find_in_form(
+    file: FileText, piece: _Piece, within: Windows | None, *, is_plain: bool
+) -> LineMatch | None:
+    form, old, step = file, piece.old, ""
+    if is_plain:
+        form, old, step = file.plain, tuple(map(to_plain, old)), _PLAIN_FORMS
+    if places := form.find_without_trailing_space(old, within):
+        found = [(at, None) for at in places]
+        return _match_lines(file, piece, found, step or _TRAILING_SPACE)
+    if shifted := form.find_shifted(old, within):
+        return _match_lines(file, piece, shifted, step)
     return None
 
 
@@ -179,25 +258,33 @@ def _build_piece(old: str, new: str) -> _Piece:
     return _Piece(tuple(lines[0]), tuple(new_lines), has_final, adds)
 
 
-def _replace_lines(
-    file: FileText, piece: _Piece, found: Sequence[tuple[int, Shift | None]], step: str = ""
-) -> Match:
+def _match_lines(
+    file: FileText, piece: _Piece, found: Sequence[tuple[int, Shift | None]], step: str
+) -> LineMatch:
     """Return the match of whole lines at one place, or at several."""
-    ranges = tuple(_range(file, piece, at) for at, _ in found[:MAX_COUNTED])
+    places = tuple(at for at, _ in found[:MAX_COUNTED])
     at, shift = found[0]
     text = ", ".join(filter(None, (shift.describe() if shift else "", step)))
     if len(found) > 1:
-        return Match(ranges, step=text)
+        return LineMatch(places, step=text)
     lines = file.lines[at : at + len(piece.old)]
     try:
-        new = "\n".join(_carry_lines(lines, piece, shift))
+        new = tuple(_carry_lines(lines, piece, shift))
     except ShiftError:
         problem = (
             f"the text is in the file {text}, but a line of `new` has less indentation than that"
             " removes"
         )
-        return Match(ranges, step=text, problem=problem)
-    return Match(ranges, new + "\n" * piece.adds_newline, text)
+        return LineMatch(places, step=text, problem=problem)
+    return LineMatch(places, new, text)
+
+
+def _to_match(file: FileText, piece: _Piece, match: LineMatch) -> Match:
+    """Return the match of lines as ranges of characters."""
+    ranges = tuple(_range(file, piece, at) for at in match.places)
+    is_replaced = len(ranges) == 1 and not match.problem
+    new = "\n".join(match.lines) + "\n" * piece.adds_newline if is_replaced else ""
+    return Match(ranges, new, match.step, match.problem)
 
 
 def _range(file: FileText, piece: _Piece, at: int) -> tuple[int, int]:

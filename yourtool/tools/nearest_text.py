@@ -44,11 +44,11 @@ class _Difference(Struct, frozen=True):
     """The word of the text; empty if the file has a word more."""
 
 
-def describe_nearest(text: str, old: str, mask: Mask) -> str:
+def describe_nearest(text: str, old: str, mask: Mask, *, old_name: str = "`old`") -> str:
     """Return the most similar region with numbered lines and the first different word.
 
     Returns an empty text if no region is similar. `mask` replaces API keys, which can extend over
-    the start or end of a line, for example in base64.
+    the start or end of a line, for example in base64. `old_name`: what the model calls `old`.
     """
     lines = text.split("\n", _MAX_LINES)[:_MAX_LINES]
     wanted = old.strip("\n").split("\n", _MAX_OLD_LINES)[:_MAX_OLD_LINES]
@@ -66,7 +66,9 @@ def describe_nearest(text: str, old: str, mask: Mask) -> str:
         f"{at + 1:>6}\t{_format_line(text, lines[at], starts[at], mask)}"
         for at in range(first, last)
     )
-    words = _describe_difference(text, starts, difference, mask) if difference else ""
+    words = ""
+    if difference:
+        words = _describe_difference(text, starts, difference, mask, old_name)
     return f"The most similar text is in line {start + 1}{words}:\n{shown}"
 
 
@@ -135,17 +137,19 @@ def _iter_tokens(plain: str, start: int) -> Iterator[tuple[int, str]]:
         yield match.start(), match.group()
 
 
-def _describe_difference(text: str, starts: Sequence[int], found: _Difference, mask: Mask) -> str:
+def _describe_difference(
+    text: str, starts: Sequence[int], found: _Difference, mask: Mask, old_name: str
+) -> str:
     start = starts[found.line]
     size = min(found.end - found.start, _MAX_WORD_LENGTH)
     ours = mask.slice(text, start + found.start, start + found.start + size)
     place = f"; line {found.line + 1} has"
     if ours.isspace() or found.expected.isspace():
-        return f"{place} other spaces than `old`"
+        return f"{place} other spaces than {old_name}"
     expected = found.expected[:_MAX_WORD_LENGTH]
     if not ours:
-        return f"{place} nothing where `old` has `{expected}`"
-    return f"{place} `{ours}` where `old` " + (f"has `{expected}`" if expected else "ends")
+        return f"{place} nothing where {old_name} has `{expected}`"
+    return f"{place} `{ours}` where {old_name} " + (f"has `{expected}`" if expected else "ends")
 
 
 def _format_line(text: str, line: str, start: int, mask: Mask) -> str:

@@ -1,4 +1,4 @@
-"""Replace a file in one step: write a temporary file in the same directory and rename it."""
+"""Replace or delete a file in one step: a new one is a temporary file, which is renamed."""
 
 import hashlib
 import os
@@ -28,17 +28,18 @@ def digest(data: bytes) -> str:
 
 
 class Replacement(Struct, frozen=True):
-    """A file that is about to be replaced or created."""
+    """A file that is about to be replaced, created or deleted."""
 
     before_mode: int | None
     """Permission bits; None if the file does not exist."""
     after_mode: int
+    """Permission bits; 0 if the file is deleted."""
     directories: tuple[str, ...]
     """Directories that were created for the file, outermost first."""
 
 
 Announce: TypeAlias = Callable[[Replacement], AbstractContextManager[object]]
-"""Returns a context in which the file is replaced."""
+"""Returns a context in which the file is replaced or deleted."""
 
 
 class OpenParent(Struct, frozen=True):
@@ -66,7 +67,12 @@ def make_directories(
 
 
 def replace_file_at(
-    path: str, place: OpenParent, data: bytes, expected: str, announce: Announce
+    path: str,
+    place: OpenParent,
+    data: bytes,
+    expected: str,
+    announce: Announce,
+    mode: int | None = None,
 ) -> None:
     """Replace or create a file with this content; see `Workspace.write`."""
     parent, name = place.descriptor, place.name
@@ -74,8 +80,8 @@ def replace_file_at(
     temporary = f".yourtool-{secrets.token_hex(8)}.tmp"
     # A new file gets its mode from the umask; a replacement is private until it gets the mode of
     # the original.
-    mode = 0o666 if expected == ABSENT else 0o600
-    created = os.open(temporary, _CREATE, mode, dir_fd=parent)
+    private = expected != ABSENT or mode is not None
+    created = os.open(temporary, _CREATE, 0o600 if private else 0o666, dir_fd=parent)
     before_mode: int | None = None
     try:
         with os.fdopen(created, "wb") as file:
@@ -83,6 +89,8 @@ def replace_file_at(
             file.flush()
             if expected != ABSENT:
                 before_mode = copy_attributes(file.fileno(), parent, name)
+            elif mode is not None:
+                os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
             after_mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
         with announce(Replacement(before_mode, after_mode, place.created)):
@@ -92,6 +100,17 @@ def replace_file_at(
         with suppress(OSError):
             os.unlink(temporary, dir_fd=parent)
         raise
+    sync_directory(parent)
+
+
+def delete_file_at(path: str, place: OpenParent, expected: str, announce: Announce) -> None:
+    """Delete a file with this content; see `Workspace.delete`."""
+    parent, name = place.descriptor, place.name
+    _require_unchanged(path, parent, name, expected)
+    mode = stat.S_IMODE(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
+    with announce(Replacement(mode, 0, ())):
+        _require_unchanged(path, parent, name, expected)
+        os.unlink(name, dir_fd=parent)
     sync_directory(parent)
 
 

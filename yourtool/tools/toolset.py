@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from yourtool.effects import Preview, SideEffects, Subject, SubjectKind, ToolDefinition
+from yourtool.models import EDIT_TOOLS, Model
 from yourtool.permissions.gate import CallSubjects
 from yourtool.tools.adjusted_arguments import AdjustedArguments
 from yourtool.tools.base import ToolContext, ToolOutput
@@ -109,6 +110,17 @@ class Toolbox:
     def get(self, name: str) -> Tool | None:
         """Return the tool with this name, or None."""
         return self._tools.get(name)
+
+    def offered_to(self, model: Model) -> tuple[ToolDefinition, ...]:
+        """Return the definitions that a model gets.
+
+        Of the tools that change parts of files, it gets its own one. Calls of the others run, too:
+        a model can repeat a call that another one made in the same session.
+        """
+        if model.edit_tool not in self._tools:
+            return self.definitions
+        others = {each for each in EDIT_TOOLS if each != model.edit_tool}
+        return tuple(each for each in self.definitions if each.name not in others)
 
     @property
     def subject_kinds(self) -> Mapping[str, SubjectKind]:

@@ -28,7 +28,13 @@ from yourtool.tools.path_resolution import (
     translate_os_errors,
     walk,
 )
-from yourtool.tools.replacing import Announce, OpenParent, make_directories, replace_file_at
+from yourtool.tools.replacing import (
+    Announce,
+    OpenParent,
+    delete_file_at,
+    make_directories,
+    replace_file_at,
+)
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -222,6 +228,7 @@ class Workspace:
         *,
         expected: str,
         announce: Announce = lambda _: nullcontext(),
+        mode: int | None = None,
     ) -> None:
         """Replace a file atomically, or create it with its parent directories.
 
@@ -229,7 +236,8 @@ class Workspace:
         owner and extended attributes are copied. Symbolic links are followed and preserved. Other
         hard links of the file keep the old content, because they may be outside. `expected` is the
         digest of the old content, or `ABSENT` for a new file, and is checked right before renaming.
-        `announce` is called when the new file is complete and only needs to be renamed.
+        `announce` is called when the new file is complete and only needs to be renamed. `mode`: the
+        permission bits of a new file; None: as the umask allows.
 
         Raises:
             ToolError: the file changed, is not a regular file, or cannot be written.
@@ -246,7 +254,44 @@ class Workspace:
                     data,
                     expected,
                     announce,
+                    mode,
                 )
+
+    def delete(
+        self, path: str, *, expected: str, announce: Announce = lambda _: nullcontext()
+    ) -> None:
+        """Delete a file; `expected` and `announce` are those of `write`.
+
+        Raises:
+            ToolError: the file changed, is not a regular file, or cannot be deleted.
+        """
+        with self._resolve(path, writing=True) as place:
+            if place.mode is None:
+                raise ToolError(missing_path_message(path, place))
+            _require_regular_file(path, place.mode)
+            with translate_os_errors(path, "deleted"):
+                delete_file_at(path, OpenParent(place.parent, place.name, ()), expected, announce)
+
+    def is_link(self, path: str) -> bool:
+        """Whether the last name of a path is a symbolic link."""
+        directory, _, name = path.rstrip("/").rpartition("/")
+        above = directory or ("/" if path.startswith("/") else ".")
+        with self._resolve(above) as place:
+            if place.mode is None or not stat.S_ISDIR(place.mode):
+                return False
+            with translate_os_errors(path, "reached"):
+                descriptor = os.open(place.name, _LIST, dir_fd=place.parent)
+        try:
+            return stat.S_ISLNK(os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_mode)
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
+
+    def permissions(self, path: str) -> int:
+        """Return the permission bits of a regular file; raises the errors of `open`."""
+        with self.open(path) as file:
+            return stat.S_IMODE(os.fstat(file.fileno()).st_mode)
 
     @contextmanager
     def open_parent(

@@ -168,14 +168,24 @@ def approval_title(confirmation: Confirmation) -> Content:
 def _specific_question(confirmation: Confirmation) -> str:
     """Return the question about a change, a command or a host; empty for any other call."""
     preview, subject = confirmation.preview, confirmation.subject
-    if preview is not None and preview.kind == "diff" and len(preview.paths) == 1:
-        verb = "Create" if preview.body.startswith("--- /dev/null\n") else "Edit"
-        return f"{verb} `{escape_line(preview.paths[0])}`?"
+    if preview is not None and preview.kind == "diff" and preview.paths:
+        return _change_question(preview.body, *preview.paths)
     if preview is not None and preview.kind == "command":
         return "Run this command?"
     if subject is not None and subject.kind == "host":
         return f"Fetch from `{escape_line(subject.text)}`?"
     return ""
+
+
+def _change_question(diff: str, path: str, *others: str) -> str:
+    """Return the question about a diff of one or more files."""
+    if others:
+        return f"Edit {1 + len(others)} files?"
+    old, _, rest = diff.partition("\n")
+    verb = "Create" if old == "--- /dev/null" else "Edit"
+    if rest.startswith("+++ /dev/null\n"):
+        verb = "Delete"
+    return f"{verb} `{escape_line(path)}`?"
 
 
 def _general_question(confirmation: Confirmation) -> str:

@@ -274,7 +274,7 @@ def _describe_rule(tool: ToolDefinition, text: str) -> RuleDescription:
 
 def _find_tool(block: ToolUseBlock, turn: Turn) -> Tool:
     if (tool := turn.toolbox.get(block.name)) is None:
-        problem = describe_unknown_tool(block.name, turn.toolbox.definitions)
+        problem = describe_unknown_tool(block.name, turn.toolbox.offered_to(turn.model))
         raise ToolError(problem, ToolFailure.NOT_FOUND)
     return tool
 

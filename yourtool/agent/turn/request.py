@@ -64,7 +64,7 @@ def prepare_request(turn: Turn) -> PreparedRequest:
     request, notice = _build_request(
         turn,
         (*turn.system, turn.build_situation(), *_build_view(turn, env.request_view, history)),
-        turn.toolbox.definitions,
+        turn.toolbox.offered_to(turn.model),
         tool_choice=env.tool_choice,
         output_schema=env.output_schema,
     )

@@ -15,7 +15,16 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict, astuple, replace
 
 from yourtool.errors import ConfigError, UnknownModelError
-from yourtool.models import AdapterCapabilities, Count, Effort, Model, ModelId, Price, Thinking
+from yourtool.models import (
+    AdapterCapabilities,
+    Count,
+    EditTool,
+    Effort,
+    Model,
+    ModelId,
+    Price,
+    Thinking,
+)
 from yourtool.paths import Paths, shipped_directory
 from yourtool.providers.prices import MAX_RATE, MIN_RATE, is_plausible_rate
 from yourtool.tables import (
@@ -56,6 +65,7 @@ class _Row(AdapterCapabilities, frozen=True, kw_only=True):
     thinking_levels: tuple[Effort, ...] = ()
     least_cached_tokens: Count = 1_024
     caches_for_a_day: bool = False
+    edit_tool: EditTool = "edit_file"
 
 
 class _ModelsFile(Struct, frozen=True):
@@ -240,6 +250,7 @@ def _build_model(name: str, row: Mapping[str, Any], prices: Mapping[str, Price])
         thinking_levels=merged.thinking_levels,
         least_cached_tokens=merged.least_cached_tokens,
         caches_for_a_day=merged.caches_for_a_day,
+        edit_tool=merged.edit_tool,
     )
 
 

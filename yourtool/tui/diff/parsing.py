@@ -11,7 +11,9 @@ from yourtool.tui.styled_lines import iter_lines
 
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@ ?(.*)")
 _NEXT_HUNK = re.compile(r"\n@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+_OLD_FILE = re.compile(r"--- (?:a/)?(.*?)(?:\t.*)?")
 _FILE = re.compile(r"\+\+\+ (?:b/)?(.*?)(?:\t.*)?")
+_NO_FILE = "/dev/null"
 _MAX_REMOVED = 1_000
 """Maximum number of removed lines that are buffered until their replacements follow."""
 
@@ -54,8 +56,8 @@ class DiffSummary(NamedTuple):
     size: DiffSize
     highest_number: int
     """Upper bound of the line numbers."""
-    has_several_files: bool
-    """Whether several lines look like file names."""
+    needs_names: bool
+    """Whether several lines look like file names, or a file is moved."""
     is_one_sided: bool
     """Whether a file is created or deleted."""
 
@@ -72,8 +74,10 @@ def summarize_diff(diff: str) -> DiffSummary:
     highest = max((max(each[0] + each[1], each[2] + each[3]) for each in ranges), default=1) - 1
     several = diff.startswith("+++ ") + diff.count("\n+++ ") > 1
     names = diff[:2_000].split("\n", 2)[:2]
-    one_sided = names[0] == "--- /dev/null" or names[-1] == "+++ /dev/null"
-    return DiffSummary(DiffSize(max(0, added), max(0, removed)), highest, several, one_sided)
+    one_sided = names[0] == f"--- {_NO_FILE}" or names[-1] == f"+++ {_NO_FILE}"
+    moved = not one_sided and names[0].removeprefix("--- a/") != names[-1].removeprefix("+++ b/")
+    size = DiffSize(max(0, added), max(0, removed))
+    return DiffSummary(size, highest, several or moved, one_sided)
 
 
 def parse_diff(diff: str) -> Iterator[DiffPart]:
@@ -97,16 +101,27 @@ def parse_diff(diff: str) -> Iterator[DiffPart]:
         yield Change(tuple(removed), tuple(added))
 
 
+def _describe_names(old: str, new: str) -> str:
+    """Return the path of a file; of a moved one, both."""
+    if new == _NO_FILE:
+        return f"deleted: {old}"
+    return new if old in (new, _NO_FILE) else f"moved: {old} → {new}"
+
+
 def _parse_rows(diff: str) -> Iterator[DiffRow]:
     old = new = remaining_old = remaining_new = 0
+    old_name = ""
     for line in iter_lines(diff):
         if remaining_old <= 0 and remaining_new <= 0:
             if hunk := _HUNK.fullmatch(line):
                 old, new = int(hunk[1]), int(hunk[3])
                 remaining_old, remaining_new = int(hunk[2] or 1), int(hunk[4] or 1)
                 yield DiffRow("@", 0, hunk[5])
+            elif file := _OLD_FILE.fullmatch(line):
+                old_name = file[1]
             elif file := _FILE.fullmatch(line):
-                yield DiffRow("f", 0, file[1])
+                yield DiffRow("f", 0, _describe_names(old_name or file[1], file[1]))
+                old_name = ""
             elif line.startswith("\\"):
                 yield DiffRow("\\", 0, line[2:])
             continue

@@ -78,7 +78,7 @@ class Diff:
                 yield from layout.change_rows(part)
             elif part.kind == "f":
                 layout.lines.name = part.text
-                if summary.has_several_files:
+                if summary.needs_names:
                     shown = "".join(self._show(part.text))
                     yield StyledLine(((shown, "diff.file"),), Source(part.text))
             elif part.kind == "@":
@@ -88,7 +88,7 @@ class Diff:
             else:
                 yield from layout.unchanged_rows(part)
             is_file = isinstance(part, DiffRow) and part.kind == "f"
-            is_first = is_first and is_file and not summary.has_several_files
+            is_first = is_first and is_file and not summary.needs_names
 
     @cached_property
     def _summary(self) -> DiffSummary:
