@@ -1,6 +1,6 @@
 """Change files or take the changes back in child processes, each killed at another file operation.
 
-Usage: python -m tests.agent.killed_undo ROOT write|undo. Prints the directory of each killed
+Usage: python -m tests.agent.killed_undo ROOT write|patch|undo. Prints the directory of each killed
 process. The kernel's view of the files is complete after a kill, so no file is half written unless
 the program writes it in place.
 """
@@ -23,6 +23,17 @@ SCRIPT = [
     calls("shell", command="rm removed.txt"),
     says("done"),
 ]
+PATCH = """\
+*** Update File: changed.txt
+@@
+-of the user
++of the agent
+*** Add File: d/created.txt
++new
+*** Delete File: removed.txt
+*** Add File: e/f/more.txt
++new too
+"""
 
 
 async def run(root: Path, deadly: int, phase: str) -> None:
@@ -37,9 +48,10 @@ async def run(root: Path, deadly: int, phase: str) -> None:
     bench = Bench(root)
     for name, text in OLD.items():
         (bench.workspace / name).write_text(text)
-    session = await bench.session(Scripted(SCRIPT), mode=Mode.AUTO)
+    script = [calls("apply_patch", patch=PATCH), says("done")] if phase == "patch" else SCRIPT
+    session = await bench.session(Scripted(script), mode=Mode.AUTO)
     (root / "session").write_text(session.id)
-    if phase == "write":
+    if phase != "undo":
         sys.addaudithook(count)
     await play(session.send("go"))
     if phase == "undo":

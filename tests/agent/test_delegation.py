@@ -182,6 +182,21 @@ async def test_worker_has_only_the_allowed_tools(start):
     assert not (session.workspace / "b").exists()
 
 
+async def test_worker_gets_the_edit_tool_of_its_own_model(start):
+    script = Script(
+        delegates("a", allowed_tools=("edit_file",), tier="fast"),
+        delegates("b", allowed_tools=("apply_patch",)),
+        says("Ok."),
+        a=[says("A.")],
+        b=[says("B.")],
+    )
+    _, session = await start(script, settings='[delegation]\nfast = "openai:gpt-5-mini"\n')
+    await play(session.send("Go."))
+    found = [{each.name for each in request.tools} for request in script.requests]
+    assert found[1] == {"apply_patch", "report_missing"}
+    assert found[3] == {"edit_file", "report_missing"}
+
+
 async def test_worker_cannot_delegate_unless_a_setting_allows_it(start):
     script = Script(delegates("a"), says("Ok."), a=[says("A.")])
     _, session = await start(script)

@@ -113,7 +113,7 @@ def check_spoilt(files, per_file, figures=None):
         total = applied + refused + wrong
         if figures:
             share = f"{applied / total:.1%} of {total:,}"
-            figures("near misses in patches", f"{share} applied, {wrong} wrong", part=kind)
+            figures("patches", f"{share} applied, {wrong} wrong", part=kind)
         assert applied >= 0.97 * total > 60, (kind, counts)
         assert not wrong, kind
     return counts.total()

@@ -104,6 +104,11 @@ def change(old, path="tally.py"):
         ({"preview": change("a/tally.py")}, "Edit `tally.py`?"),
         ({"preview": change("/dev/null")}, "Create `tally.py`?"),
         ({"preview": change("a/x", "a\n\u202e")}, "Edit `a\\u{a}\\u{202e}`?"),
+        (
+            {"preview": Preview(kind="diff", body="--- a/x\n+++ /dev/null\n", paths=("x",))},
+            "Delete `x`?",
+        ),
+        ({"preview": Preview(kind="diff", body="", paths=("a", "b", "c"))}, "Edit 3 files?"),
         ({"preview": Preview(kind="command", body="ls")}, "Run this command?"),
         ({"subject": Subject("host", "example.com:8443")}, "Fetch from `example.com:8443`?"),
         ({"subject": Subject("opaque")}, "Allow t? (network)"),

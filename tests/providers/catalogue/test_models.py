@@ -47,6 +47,39 @@ def test_shipped_tables_contain_the_required_models_with_prices(load):
 
 
 @pytest.mark.parametrize(
+    ("name", "tool"),
+    [
+        ("openai:gpt-5", "apply_patch"),
+        ("openai:gpt-5-codex", "apply_patch"),
+        ("openai:gpt-6-sol", "apply_patch"),
+        ("openrouter:openai/gpt-5", "apply_patch"),
+        ("openrouter:openai/gpt-oss-120b", "apply_patch"),
+        ("openrouter:anthropic/claude-sonnet-5.5", "edit_file"),
+        ("anthropic:claude-sonnet-4-6", "edit_file"),
+        ("google:gemini-3.5-flash", "edit_file"),
+        ("ollama:unknown", "edit_file"),
+    ],
+)
+def test_models_that_are_trained_on_patches_get_apply_patch(load, name, tool):
+    assert load().get(name).edit_tool == tool
+
+
+def test_user_can_choose_the_edit_tool_of_a_model(load):
+    catalogue = load(
+        """
+        [models."openai:gpt-5"]
+        edit_tool = "edit_file"
+        [models."mine:x"]
+        edit_tool = "apply_patch"
+        """
+    )
+    assert catalogue.get("openai:gpt-5").edit_tool == "edit_file"
+    assert catalogue.get("mine:x").edit_tool == "apply_patch"
+    with pytest.raises(ConfigError, match="edit_tool"):
+        load('[models."mine:x"]\nedit_tool = "patch"\n')
+
+
+@pytest.mark.parametrize(
     ("name", "form"),
     [
         ("anthropic:claude-sonnet-4-5", "budget"),

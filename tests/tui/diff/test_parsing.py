@@ -49,6 +49,23 @@ def test_summary_shows_whether_a_file_is_created_or_deleted(names, expected):
     assert summarize_diff(f"{names}\n@@ -0,0 +1 @@\n+x").is_one_sided is expected
 
 
+@pytest.mark.parametrize(
+    ("names", "shown", "needed"),
+    [
+        ("--- a/x\n+++ b/x", "x", False),
+        ("--- /dev/null\n+++ b/x", "x", False),
+        ("--- a/x\n+++ /dev/null", "deleted: x", False),
+        ("--- a/x\n+++ b/y", "moved: x → y", True),
+        ("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n--- a/y\n+++ b/y", "x", True),
+    ],
+)
+def test_file_of_a_diff_is_named_with_what_happens_to_it(names, shown, needed):
+    diff = f"{names}\n@@ -1 +1 @@\n-a\n+b\n"
+    first = next(iter(parse_diff(diff)))
+    assert (first.kind, first.text) == ("f", shown)
+    assert summarize_diff(diff).needs_names is needed
+
+
 @pytest.mark.parametrize("lines", ["+x\n", "-x\n", "@@ -1 +1 @@\n-a\n+b\n", "+++ b/x\n"])
 def test_diff_is_parsed_in_linear_time(lines):
     def sized(length):
