@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from tests.e2e import task_projects
 from tests.e2e.scripted_model import (
+    MOST_ATTEMPTS,
     Habit,
     Request,
     Script,
@@ -21,13 +22,14 @@ from tests.e2e.scripted_model import (
     as_edit,
     as_json,
     flatten_edits,
+    is_refused,
     rename_argument,
     rename_in_edits,
     rename_tool,
     respell,
     shows,
 )
-from tests.e2e.task_projects import Fault, Project
+from tests.e2e.task_projects import Project
 from tests.provider_server import Reply
 
 REPAIR = "`{test}` fails. Repair the code so that it passes, and do not change the test."
@@ -249,25 +251,35 @@ def build_servers(project: Project) -> ScriptedModel:
 
 
 def _serve(model: ScriptedModel, start: dict[str, Any]) -> Script:
-    started = yield from model.use("shell", **start)
-    asked = started
-    if "`background`" not in started.text:
-        asked = yield from model.use("shell", command="python3 ask.py")
-    if "`background`" in asked.text:
-        process = yield from model.use("shell", command="python3 serve.py", background=True)
-        asked = yield from model.use("shell", command="python3 ask.py")
-        [number] = re.findall(r"`(\w+)`", process.text)[:1]
-        yield from model.use("process_stop", process=number)
-    elif asked.results[0].is_error:
+    ask = ("shell", {"command": "python3 ask.py"})
+    asked = yield from model.use("shell", **start)
+    # a hint that commands end their processes, and how to leave one running
+    if "`background`" not in asked.text and "`process_" not in asked.text:
+        asked = yield Reply(calls=[ask])
+    if asked.results[0].is_error or "`background`" in asked.text:
+        asked = yield from _serve_in_background(model)
+    if asked.results[0].is_error:
         again = "setsid nohup python3 serve.py > /dev/null 2>&1 < /dev/null & disown"
         yield from model.use("shell", command=again)
-        asked = yield from model.use("shell", command="python3 ask.py")
+        asked = yield Reply(calls=[ask])
     if asked.results[0].is_error:
         together = "python3 serve.py & sleep 0.3; python3 ask.py; kill $!"
         asked = yield from model.use("shell", command=together)
     [*_, answer] = re.findall(r"\b[0-9a-f]{16}\b", asked.text) or ["no answer"]
     yield from model.use("write_file", path="answer.txt", content=f"{answer}\n")
     return "The answer is in answer.txt."
+
+
+def _serve_in_background(model: ScriptedModel) -> Step:
+    """Start the server as the definition of `shell` offers it, ask it and end it."""
+    if "background" not in model.request.tools["shell"]:
+        return model.request
+    started = yield from model.use("shell", command="python3 serve.py", background=True)
+    asked = yield Reply(calls=[("shell", {"command": "python3 ask.py"})])
+    [process] = re.findall(r"`(\w+)`", started.text)[:1]
+    [argument, *_] = model.request.tools["process_stop"]
+    yield Reply(calls=[("process_stop", {argument: process})])
+    return asked
 
 
 def build_early_ends(project: Project) -> ScriptedModel:
@@ -306,49 +318,48 @@ def build_patches(project: Project) -> ScriptedModel:
         "HTML": lambda text: text.translate(str.maketrans("“”’–", '""\'-')),
     }
     spoil = change.get(project.language, str)
-    patch = "\n".join(
-        (
-            "*** Begin Patch",
-            *(_patch_of(fault, spoil, project.language) for fault in project.faults),
-            "*** End Patch",
-        )
-    )
-    return ScriptedModel(partial(_repair_with_patch, project=project, patch=patch))
+    return ScriptedModel(partial(_repair_with_patch, project=project, spoil=spoil))
 
 
-def _patch_of(fault: Fault, spoil: Callable[[str], str], language: str) -> str:
-    """Return the part of a patch for one file."""
-    lines = [f"*** Update File: {fault.path}"]
-    if language == "AWK":
-        lines = [f"--- a/{fault.path}", f"+++ b/{fault.path}", "@@ -5,2 +5,2 @@"]
-    elif language != "Python":
-        lines.append("@@")
-    old, new = (spoil(text).splitlines() for text in (fault.old, fault.new))
-    return "\n".join((*lines, *(f"-{each}" for each in old), *(f"+{each}" for each in new)))
+def _build_patch(project: Project, spoil: Callable[[str], str], is_right: bool = False) -> str:
+    parts = ["*** Begin Patch"]
+    for fault in project.faults:
+        if project.language == "AWK" and not is_right:  # the format of other patches
+            parts += [f"--- a/{fault.path}", f"+++ b/{fault.path}", "@@ -3,2 +3,2 @@"]
+        else:
+            parts += [f"*** Update File: {fault.path}", "@@"]
+        parts += [f"-{line}" for line in spoil(fault.old).splitlines()]
+        parts += [f"+{line}" for line in spoil(fault.new).splitlines()]
+    return "\n".join((*parts, "*** End Patch"))
 
 
-def _repair_with_patch(model: ScriptedModel, project: Project, patch: str) -> Script:
-    yield from model.use("shell", command=project.test)
+def _repair_with_patch(
+    model: ScriptedModel, project: Project, spoil: Callable[[str], str]
+) -> Script:
+    test = ("shell", {"command": project.test})
+    reads = [("read_file", {"path": fault.path}) for fault in project.faults]
+    patch = _build_patch(project, spoil)
+    yield Reply(calls=[test])
     if project.language == "shell":
+        paths = " ".join(each.path for each in project.faults)
+        yield Reply(calls=[("shell", {"command": f"cat {paths}"})])
         yield Reply(calls=[("shell", {"command": f"apply_patch <<'EOF'\n{patch}\nEOF"})])
-    offered = model.request.tools.get("apply_patch")
-    request = yield Reply(calls=[("apply_patch", {offered[0] if offered else "input": patch})])
-    if request.results[0].is_error:
-        plain = "\n".join(
-            (
-                "*** Begin Patch",
-                *(_patch_of(fault, str, "") for fault in project.faults),
-                "*** End Patch",
-            )
-        )
-        for fault in project.faults:
-            if not shows(request.results[0].text, fault.old):
-                yield from model.use("read_file", path=fault.path)
-            if not offered:
-                yield from model.edit(fault, fault.old, fault.new)
-        if offered:
-            yield Reply(calls=[("apply_patch", {offered[0]: plain})])
-    yield from model.use("shell", command=project.test)
+    else:
+        yield Reply(calls=reads)
+    for _ in range(MOST_ATTEMPTS):
+        [argument] = model.request.tools.get("apply_patch", ["input"])
+        request = yield Reply(calls=[("apply_patch", {argument: patch})])
+        if not is_refused(request.results[0]):
+            break
+        if "apply_patch" not in request.tools:
+            for fault in project.faults:
+                yield from model.edit(fault, spoil(fault.old), spoil(fault.new))
+            break
+        if not all(shows(request.text, fault.old) for fault in project.faults):
+            yield Reply(calls=reads)
+        # the header that an answer names, and the text as it was read again
+        patch = _build_patch(project, str, is_right="*** Update File" in request.text)
+    yield Reply(calls=[test])
     return "The test passes."
 
 

@@ -182,7 +182,7 @@ def _read_responses(body: Mapping[str, Any]) -> Request:
         (at for at, each in enumerate(items, 1) if each.get("type", "").endswith("_call")),
         default=0,
     )
-    outputs = [each for each in items[start:] if each.get("type", "").endswith("_call_output")]
+    outputs = [_join(each["output"]) for each in items[start:] if "output" in each]
     system = [each for each in items if each.get("role") in ("system", "developer")]
     users = [each for each in items[start:] if each.get("role") == "user"]
     return Request(
@@ -191,15 +191,9 @@ def _read_responses(body: Mapping[str, Any]) -> Request:
             each["name"]: tuple(each.get("parameters", {}).get("properties", ()))
             for each in body["tools"]
         },
-        tuple(_read_output(_join(each["output"])) for each in outputs),
+        tuple(Result(text, text.startswith("Error: ")) for text in outputs),
         "\n".join(_join(each["content"]) for each in users),
     )
-
-
-def _read_output(text: str) -> Result:
-    """Return a result, whose kind this format does not name."""
-    failed = r"was not run|There is no tool|does not (exist|occur)|not found|\[exit code [1-9]"
-    return Result(text, re.search(failed, text) is not None)
 
 
 def _join(content: str | Sequence[Mapping[str, Any]]) -> str:

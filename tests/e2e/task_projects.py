@@ -394,8 +394,8 @@ print("all checks pass")
         ),
         Fault(
             "open.html",
-            "<td>Mara</td><td>“Plain Words” – second edition</th></tr>",
-            "<td>Mara</td><td>“Plain Words” – second edition</td></tr>",
+            "  <tr><td>Mara</td><td>“Plain Words” – second edition</th></tr>\n",
+            "  <tr><td>Mara</td><td>“Plain Words” – second edition</td></tr>\n",
         ),
     ),
 )
