@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -84,21 +85,24 @@ def run_program(
     )
 
 
-def find_problem(prompt: str, project: Project, workspace: Path) -> str:
-    """Return what is not done of a task, or an empty text."""
-    if left := _running_servers(workspace):
+def find_problem(prompt: str, project: Project, workspace: Path, is_exact: bool = True) -> str:
+    """Return what is not done of a task, or an empty text.
+
+    `is_exact`: the repaired files have to be those of the project; otherwise its test decides.
+    """
+    if left := _find_running_servers(workspace):
         return f"servers are running: {left}"
     files = project.files
     if prompt in (FIND_CODENAME, FIND_OWNER, SERVE):
-        answer = workspace / "answer.txt"
-        text = answer.read_text().strip() if answer.exists() else "nothing"
-        asked = workspace / "asked.log"
-        answers = asked.read_text().split() if asked.exists() else []
-        expected = {FIND_CODENAME: [CODENAME], FIND_OWNER: [OWNER], SERVE: answers}[prompt]
-        if text not in expected:
-            return f"answer.txt has {text}"
+        answer = _read_words(workspace / "answer.txt")
+        answers = {FIND_CODENAME: [CODENAME], FIND_OWNER: [OWNER]}
+        expected = answers.get(prompt) or _read_words(workspace / "asked.log")
+        if " ".join(answer) not in expected:
+            return f"answer.txt has {' '.join(answer) or 'nothing'}"
     else:
         files = project.repaired
+        if not is_exact:
+            files = {name: files[name] for name in files.keys() - {x.path for x in project.faults}}
         environment = {**os.environ, "PATH": python_path()}
         test = subprocess.run(
             project.test.split(), cwd=workspace, env=environment, capture_output=True
@@ -109,15 +113,25 @@ def find_problem(prompt: str, project: Project, workspace: Path) -> str:
     return f"wrong content: {', '.join(changed)}" if changed else ""
 
 
-def _running_servers(workspace: Path) -> list[int]:
-    started = workspace / "started.log"
-    pids = [int(each) for each in started.read_text().split()] if started.exists() else []
-    return [pid for pid in pids if _is_running(pid)]
+def _read_words(path: Path) -> list[str]:
+    return path.read_text().split() if path.exists() else []
 
 
-def _is_running(pid: int) -> bool:
+def _find_running_servers(workspace: Path) -> list[str]:
+    """Return the servers that run although the program has ended, after some time to end."""
+    left = _read_words(workspace / "started.log")
+    for _ in range(100):
+        left = list(filter(_is_running, left))
+        if not left:
+            break
+        time.sleep(0.02)
+    return left
+
+
+def _is_running(pid: str) -> bool:
     try:
-        os.kill(pid, 0)
+        os.kill(int(pid), 0)
     except ProcessLookupError:
         return False
-    return True
+    status = Path("/proc", pid, "stat")
+    return not (status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z")

@@ -62,7 +62,7 @@ def run_task(model: str, kind: str, project: Project, folder: Path) -> tuple[dic
     )
     if not ended.stdout:
         return {"exit_code": ended.returncode, "error": {"message": ended.stderr}}, "not started"
-    return json.loads(ended.stdout), find_problem(prompt, project, workspace)
+    return json.loads(ended.stdout), find_problem(prompt, project, workspace, is_exact=False)
 
 
 def main(arguments: Sequence[str], tasks: Sequence[tuple[str, Project]] = TASKS) -> int:
