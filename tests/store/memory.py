@@ -1,9 +1,11 @@
 """A second implementation of the store port: sessions in memory."""
 
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+
+from msgspec import UNSET
 
 from yourtool.amounts import Spending
 from yourtool.errors import (
@@ -86,8 +88,11 @@ class MemoryStore(SessionStore):
         after: SessionSummary | None = None,
         workers: bool = False,
     ) -> tuple[SessionSummary, ...]:
-        del workers
-        spoken = [facts for facts in self._sessions.values() if _messages(facts)]
+        spoken = [
+            facts
+            for facts in self._sessions.values()
+            if _messages(facts) and (workers or _parent_of(facts) is None)
+        ]
         found = [_summary(facts) for facts in spoken]
         found.sort(key=lambda each: (each.updated_at, each.id), reverse=True)
         return tuple(
@@ -136,6 +141,11 @@ class MemoryStore(SessionStore):
     async def find_ids(self, prefix: str) -> tuple[str, ...]:
         return tuple(sorted((i for i in self._sessions if i.startswith(prefix)), reverse=True))
 
+    async def find_workers(self, session_id: str) -> tuple[str, ...]:
+        own = [each for each, facts in self._sessions.items() if _parent_of(facts) == session_id]
+        below = [each for worker in own for each in await self.find_workers(worker)]
+        return (*own, *below)
+
     async def spending_since(self, start: datetime) -> Spending:
         facts = [fact for facts in self._sessions.values() for fact in _requests(facts)]
         recent = [fact for fact in facts if fact.timestamp >= start]
@@ -165,12 +175,17 @@ class MemoryStore(SessionStore):
         return created.workspace_path
 
     async def delete(self, session_id: str) -> None:
-        lease = self.lease(session_id)
+        leases = list["MemoryLease"]()
         try:
+            leases.append(self.lease(session_id))
             await self.read(session_id)
-            del self._sessions[session_id]
+            workers = await self.find_workers(session_id)
+            leases += map(self.lease, workers)
+            for each in (session_id, *workers):
+                del self._sessions[each]
         finally:
-            lease.release()
+            for lease in leases:
+                lease.release()
 
     def lease(self, session_id: str) -> "MemoryLease":
         if "/" in session_id:
@@ -264,3 +279,9 @@ def _contains(message: Message, terms: Iterable[str]) -> bool:
 def _folded(word: str) -> str:
     letters = unicodedata.normalize("NFD", word.casefold())
     return "".join(each for each in letters if not unicodedata.combining(each))
+
+
+def _parent_of(facts: Sequence[AnyFact]) -> str | None:
+    """Return the session that delegated the task of a worker; None for other sessions."""
+    parent = next(each for each in facts if isinstance(each, SessionCreated)).parent_session_id
+    return None if parent is UNSET else parent

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
+from msgspec import UNSET
 
 from tests.agent.harness import Bench, Checked, play
 from tests.store.memory import MemoryStore
@@ -265,6 +266,39 @@ async def test_open_session_is_neither_deleted_nor_renamed_by_others(store):
     assert await store.read(builder.session_id) == facts
     lease.release()
     await store.delete(builder.session_id)
+
+
+async def store_family(store):
+    """Store a session, a worker of it, and a worker of that one; return their ids."""
+    builders = [FactBuilder(), FactBuilder(), FactBuilder()]
+    for parent, builder in zip([None, *builders], builders, strict=False):
+        start = builder.session_start(UNSET if parent is None else parent.session_id)
+        await store.append(start, *builder.turn())
+    return [each.session_id for each in builders]
+
+
+async def test_workers_are_hidden_and_deleted_with_the_session_that_started_them(store):
+    family = await store_family(store)
+    assert await store.find_workers(family[0]) == tuple(family[1:])
+    assert [each.id for each in await store.list()] == family[:1]
+    assert {each.id for each in await store.list(workers=True)} == set(family)
+    await store.delete(family[0])
+    for each in family:
+        with pytest.raises(SessionNotFoundError):
+            await store.read(each)
+
+
+@pytest.mark.parametrize("open_one", [0, 1, 2])
+async def test_session_stays_with_its_workers_while_one_of_them_is_open(store, open_one):
+    family = await store_family(store)
+    lease = store.lease(family[open_one])
+    with pytest.raises(SessionBusyError, match=family[open_one]):
+        await store.delete(family[0])
+    assert {each.id for each in await store.list(workers=True)} == set(family)
+    lease.release()
+    for each in family:
+        store.lease(each).release()
+    await store.delete(family[0])
 
 
 async def test_session_has_one_lease_at_a_time(store):

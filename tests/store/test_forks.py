@@ -1,5 +1,7 @@
 """Forks and imports: the same conversation with new ids."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -223,3 +225,20 @@ async def test_import_replaces_future_ids_so_that_new_ids_are_greater(store, tmp
     adopted = await import_session(store, [builder.session_start(), asked], tmp_path)
     assert adopted != builder.session_id
     assert (await store.read(adopted))[-1].id < last
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["another store", "same store"])
+async def test_copy_of_a_worker_belongs_to_the_user(store, known):
+    parent, worker = FactBuilder(), FactBuilder()
+    await store.append(parent.session_start(), *parent.turn())
+    facts = [worker.session_start(parent.session_id), *worker.turn()]
+    if known:
+        await store.append(*facts)
+        copies = {await fork(store, worker.session_id)}
+    else:
+        copies = set()
+    copies.add(await import_session(store, facts, Path("/work")))
+    listed = {each.id for each in await store.list()}
+    assert listed == copies | {parent.session_id}
+    await store.delete(parent.session_id)
+    assert {each.id for each in await store.list()} == copies

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from yourtool.effects import SideEffects
 from yourtool.events.catalog import AnyFact
@@ -47,9 +48,14 @@ class FactBuilder:
         self._turn: str | None = None
         self._parent: str | None = None
 
-    def session_start(self) -> SessionCreated:
-        """The start of the session."""
-        return self._fact(SessionCreated, workspace_path=self._workspace, workspace_hash="h")
+    def session_start(self, worker_of: str | UnsetType = UNSET) -> SessionCreated:
+        """The start of the session, or of a worker of another session."""
+        return self._fact(
+            SessionCreated,
+            workspace_path=self._workspace,
+            workspace_hash="h",
+            parent_session_id=worker_of,
+        )
 
     def turn_start(self, text: str = PROMPT) -> TurnStarted:
         """A prompt of the user."""

@@ -162,6 +162,10 @@ class SessionStore(Protocol):
         """Return the ids of the sessions that start with `prefix`, newest first."""
         ...
 
+    async def find_workers(self, session_id: str) -> tuple[str, ...]:
+        """Return the ids of the workers of a session, and of the workers of these."""
+        ...
+
     async def spending_since(self, start: datetime) -> Spending:
         """Return the exact cost of all requests since `start`, without those in copies.
 
@@ -184,7 +188,7 @@ class SessionStore(Protocol):
         """Delete a session with its messages and workers; forks of it keep their copies.
 
         Raises:
-            SessionBusyError: the session is open.
+            SessionBusyError: the session or a worker of it is open.
             SessionNotFoundError: the session does not exist.
         """
         ...

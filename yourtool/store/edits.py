@@ -32,22 +32,28 @@ async def rename(store: SessionStore, session_id: str, title: str) -> None:
 
 
 async def delete_session(store: SessionStore, session_id: str, paths: Paths) -> None:
-    """Delete a session, and the long tool outputs that are stored in files.
+    """Delete a session with its workers, and the long tool outputs that are stored in files.
 
     File contents for undo are deleted if no other session refers to them. Attachments stay: their
     files can belong to several sessions.
 
     Raises:
-        SessionBusyError: the session is open.
+        SessionBusyError: the session or a worker of it is open.
         SessionNotFoundError: the session does not exist.
     """
-    changes = await store.file_changes(ChangeFilter(session_id=session_id))
-    states = [state for each in changes for state in (each.change.before, each.change.after)]
+    family = (session_id, *await store.find_workers(session_id))
+    changes = [
+        stored.change
+        for each in family
+        for stored in await store.file_changes(ChangeFilter(session_id=each))
+    ]
+    states = [state for change in changes for state in (change.before, change.after)]
     await store.delete(session_id)
     unused = await store.unused_contents(state.digest for state in states if state.stored)
     await asyncio.to_thread(_delete_contents, paths.blobs / "files", unused)
-    spill = paths.spill_directory(session_id)
-    await asyncio.to_thread(shutil.rmtree, spill, ignore_errors=True)
+    for each in family:
+        spill = paths.spill_directory(each)
+        await asyncio.to_thread(shutil.rmtree, spill, ignore_errors=True)
 
 
 def _delete_contents(directory: Path, digests: Iterable[str]) -> None:

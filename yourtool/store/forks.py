@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from yourtool.errors import UsageError
@@ -76,7 +77,11 @@ async def import_session(store: SessionStore, facts: Sequence[AnyFact], workspac
         facts = await asyncio.to_thread(with_new_ids, facts, new_session_id())
     created, session_id = facts[0], facts[0].session_id
     assert isinstance(created, SessionCreated), "checked by require_complete"
-    here = replace(created, workspace_path=str(workspace), workspace_hash=workspace_hash(workspace))
+    here = replace(
+        as_own_session(created),
+        workspace_path=str(workspace),
+        workspace_hash=workspace_hash(workspace),
+    )
     imported = SessionImported(
         id=new_id(), timestamp=now(), session_id=session_id, source_session_id=source
     )
@@ -94,6 +99,11 @@ def require_complete(facts: Sequence[AnyFact]) -> None:
         raise UsageError("it does not contain exactly one session from its start")
     if any(one.id >= other.id for one, other in pairwise(facts)):
         raise UsageError("its events are not in the order of their ids, or one occurs twice")
+
+
+def as_own_session(created: SessionCreated) -> SessionCreated:
+    """Return the start of a copy, which belongs to the user also if the original is a worker."""
+    return replace(created, parent_session_id=UNSET, parent_tool_use_id=UNSET)
 
 
 def workspace_hash(workspace: Path) -> str:
@@ -146,6 +156,8 @@ class _IdMap:
 
     def map_fact(self, fact: AnyFact) -> AnyFact:
         changes: dict[str, object] = {"session_id": self._session_id}
+        if isinstance(fact, SessionCreated):
+            fact = as_own_session(fact)
         for name in ("id", "turn_id", "parent_event_id", "tool_use_id"):
             if (old := getattr(fact, name, None)) is not None:
                 changes[name] = self._map_id(old)

@@ -10,7 +10,7 @@ from yourtool.ids import is_ulid, new_id
 from yourtool.messages.invariants import validate_message, value_problems
 from yourtool.messages.message import Message
 from yourtool.store.sqlite.derived_tables import index_message, project
-from yourtool.store.sqlite.queries import SELECT_FAMILY
+from yourtool.store.sqlite.queries import find_family
 from yourtool.store.sqlite.row_codec import (
     INSERT_EVENT,
     SELECT_EVENTS,
@@ -138,7 +138,7 @@ def delete(connection: Connection, session_id: str) -> None:
         SessionNotFoundError: the session does not exist.
     """
     connection.execute("PRAGMA secure_delete = ON")
-    family = [row[0] for row in connection.execute(SELECT_FAMILY, (session_id,))]
+    family = find_family(connection, session_id)
     for each in family:
         connection.execute(
             "DELETE FROM message_words WHERE message_id IN"

@@ -32,7 +32,7 @@ _SELECT_CALLS = """
 paid for in another session.
 """
 
-SELECT_FAMILY = """
+_SELECT_FAMILY = """
     WITH RECURSIVE family(id) AS (
         SELECT ?
         UNION
@@ -115,6 +115,11 @@ _RENAMED = msgspec.json.Decoder(_Title)
 _CALL_USAGE = msgspec.json.Decoder(_CallUsage)
 
 
+def find_family(connection: Connection, session_id: str) -> list[str]:
+    """Return a session and its workers, with the workers of these; the session is the first."""
+    return [row[0] for row in connection.execute(_SELECT_FAMILY, (session_id,))]
+
+
 def spending_since(connection: Connection, start: datetime) -> Spending:
     """Return the exact cost of all requests since `start`, without those in copies."""
     report = _sum_by_model(connection, "call.timestamp_us >= ?", to_microseconds(start))
@@ -127,7 +132,7 @@ def spending_since(connection: Connection, start: datetime) -> Spending:
 
 def session_costs(connection: Connection, session_id: str) -> tuple[ModelCost, ...]:
     """Return usage and cost of each model of a session and its workers, most expensive first."""
-    return _sum_by_model(connection, f"call.session_id IN ({SELECT_FAMILY})", session_id)
+    return _sum_by_model(connection, f"call.session_id IN ({_SELECT_FAMILY})", session_id)
 
 
 def find_ids(connection: Connection, prefix: str) -> list[str]:

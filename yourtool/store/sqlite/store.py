@@ -1,6 +1,7 @@
 """The implementation of the store port with SQLite."""
 
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from datetime import datetime
 
 from yourtool.amounts import Spending
@@ -103,6 +104,12 @@ class SqliteStore(SessionStore):
             await self.database.read(lambda connection: queries.find_ids(connection, prefix))
         )
 
+    async def find_workers(self, session_id: str) -> tuple[str, ...]:
+        family = await self.database.read(
+            lambda connection: queries.find_family(connection, session_id)
+        )
+        return tuple(family[1:])
+
     async def spending_since(self, start: datetime) -> Spending:
         return await self.database.read(
             lambda connection: queries.spending_since(connection, start)
@@ -125,7 +132,10 @@ class SqliteStore(SessionStore):
         )
 
     async def delete(self, session_id: str) -> None:
-        with self.lease(session_id):
+        with ExitStack() as leases:
+            leases.enter_context(self.lease(session_id))
+            for worker in await self.find_workers(session_id):
+                leases.enter_context(self.lease(worker))
             await self.database.write(lambda connection: log.delete(connection, session_id))
 
     def lease(self, session_id: str) -> FileLease:
