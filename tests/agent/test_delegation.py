@@ -155,6 +155,40 @@ async def test_limit_of_a_run_counts_the_requests_of_workers(start):
     assert session.limit_reached is not None
 
 
+async def test_workers_at_the_same_time_stay_within_the_limits_of_a_run(start):
+    names = [f"w{number}" for number in range(4)]
+    reads = [calls("read_file", path="a.txt")] * 4
+    script = Script(delegates(*names), says("Ok."), **{name: reads for name in names})
+    _, session = await start(script, max_turns=5)
+    events = await play(session.send("Go."))
+    assert len(script.requests) == 5
+    ends = [each for each in events if isinstance(each, DelegateFailed)]
+    assert [each.failure_mode for each in ends] == ["limit_reached"] * 4
+    assert sum(each.llm_call_count for each in ends) == 4
+
+
+async def test_requests_that_run_count_for_the_cost_limit(start):
+    names = [f"w{number}" for number in range(4)]
+    script = Script(delegates(*names), says("Ok."), **{name: [says("Done.")] for name in names})
+    _, alone = await start(Script(says("Ok.")))
+    await play(alone.send("Go."))
+    one = only(alone.state.facts, LlmCallCompleted).usage.cost_usd
+    _, session = await start(script, max_cost=3 * one)
+    events = await play(session.send("Go."))
+    ends = [each for each in events if isinstance(each, DelegateFailed)]
+    assert {each.failure_mode for each in ends} == {"limit_reached"}
+    assert len(ends) == 3
+
+
+@pytest.mark.parametrize("rule", ["shell(rm*)", "edit_file", "propose_plan"])
+async def test_rules_may_name_tools_that_a_worker_lacks(start, rule):
+    script = Script(delegates("a", allowed_tools=("read_file",)), says("Ok."), a=[says("Done.")])
+    runtime, session = await start(script, deny=(rule,))
+    events = await play(session.send("Go."))
+    assert text_of(only(events, ToolCompleted).message) == "Done."
+    assert runtime.take_warnings() == []
+
+
 async def test_worker_uses_the_model_of_its_tier_in_the_slot_of_delegated_tasks(start):
     script = Script(delegates("a", tier="fast"), says("Ok."), a=[says("A.")])
     settings = '[delegation]\nfast = "anthropic:claude-haiku-4-5"\n'
@@ -234,6 +268,15 @@ async def test_worker_stops_at_its_limit_of_tokens(start):
         a=[calls("list_dir"), calls("list_dir"), says("Never.")],
     )
     _, session = await start(script)
+    events = await play(session.send("Go."))
+    failed = only(events, DelegateFailed)
+    assert (failed.failure_mode, failed.llm_call_count) == ("max_tokens_exceeded", 2)
+
+
+async def test_limit_of_tokens_in_the_call_cannot_exceed_that_of_the_user(start):
+    read = calls("read_file", path="a.txt")
+    script = Script(delegates("a", max_tokens=9_000), says("Ok."), a=[read, read, says("Never.")])
+    _, session = await start(script, settings="[delegation]\nmax_tokens = 1_500\n")
     events = await play(session.send("Go."))
     failed = only(events, DelegateFailed)
     assert (failed.failure_mode, failed.llm_call_count) == ("max_tokens_exceeded", 2)

@@ -61,7 +61,7 @@ class WorkerPlan(Struct, frozen=True, kw_only=True):
     def share_with(self, env: SessionEnvironment) -> None:
         """Let the environment of the worker share what belongs to both sessions."""
         parent = self.parent
-        env.gate, env.watch, env.budget = parent.gate, parent.watch, parent.budget
+        env.watch, env.budget = parent.watch, parent.budget
         env.project, env.is_worker, env.max_tokens = parent.project, True, self.max_tokens
         env.routes.delegated_model, env.tasks = self.model, self.tasks
         env.output_schema = None  # of the last reply of the delegating session
@@ -116,6 +116,7 @@ class CallDelegator:
         model = self._choose_model(args, delegation.config)
         toolbox, dropped = self._choose_tools(args, missing, delegation)
         name, holder = delegation.next_name(), list[Worker]()
+        most = delegation.config.max_tokens
 
         async def confirm(question: Confirmation) -> Decision:
             with holder[0].waiting_for_user():
@@ -129,7 +130,7 @@ class CallDelegator:
             parent_session_id=self._call.session_id,
             tool_use_id=self._call.tool_use_id,
             model=model,
-            max_tokens=args.max_tokens or delegation.config.max_tokens,
+            max_tokens=min(args.max_tokens or most, most),
             tools=toolbox,
             confirm=confirm,
             depth=delegation.depth + 1,

@@ -139,7 +139,7 @@ class Runtime:
         dirs = plan.parent.workspace.readable
         files = await self._open_workspace(root, dirs, session_id)
         env = await self._build_environment(
-            session_id, files, plan.tools, plan.confirm, ToolIdMap()
+            session_id, files, plan.tools, plan.confirm, ToolIdMap(), plan.parent.gate
         )
         plan.share_with(env)
         created = SessionCreated(
@@ -360,6 +360,7 @@ class Runtime:
         tools: Toolset | None,
         confirm: Confirm,
         tool_ids: ToolIdMap,
+        gate: Gate | None = None,
     ) -> SessionEnvironment:
         options, config = self.options, self.config
         delegates = config.delegation.enabled
@@ -374,7 +375,8 @@ class Runtime:
             routes=self._build_routes(workspace.root, estimates),
             estimates=estimates,
             tools=snapshot,
-            gate=await asyncio.to_thread(self._build_gate, workspace.root, kinds, session_id),
+            gate=gate
+            or await asyncio.to_thread(self._build_gate, workspace.root, kinds, session_id),
             sandbox=self._sandboxes and self._sandboxes.build(workspace.root, workspace.readable),
             confirm=confirm,
             spill=self.paths.spill_directory(session_id),

@@ -44,6 +44,8 @@ class Budget:
     requests: int = 0
     cost: Decimal = Decimal(0)
     """In US dollars."""
+    expected_cost: Decimal = Decimal(0)
+    """The minimum cost of the requests that run now, in US dollars."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -153,7 +153,7 @@ class Worker:
                 self.totals.add_worker(event)
             case TurnCompleted(stop_reason=StopReason.MAX_TOKENS):
                 self.report += "\n[The report ends here, at the output limit of the model.]"
-            case TurnCompleted(stop_reason=StopReason.ERROR):
+            case TurnCompleted(stop_reason=StopReason.ERROR) if self.session.limit_reached is None:
                 self._fail("worker_error", self.problem or "its request failed")
             case Notice(level="error" | "warning", text=text):
                 self.show(f"{text}\n")

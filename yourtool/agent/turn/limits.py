@@ -1,6 +1,8 @@
 """Limits of a turn: hard limits stop it, soft limits ask the user, repeated calls get a note."""
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -99,6 +101,29 @@ async def check_cost_limit(turn: Turn) -> None:
         raise InvalidRequestError(reached)
 
 
+@asynccontextmanager
+async def reserved_request(turn: Turn) -> AsyncGenerator[None, None]:
+    """Count a request, with its minimum cost until its end, which counts the real cost.
+
+    Workers of the session may have used what was left when the turn checked its limits; between
+    this check and the count, nothing is awaited.
+
+    Raises:
+        InvalidRequestError: the request would exceed a limit.
+    """
+    budget = turn.env.budget
+    minimum = Decimal(0) if budget.max_cost is None else await _minimum_cost(turn)
+    if (reached := _find_hard_limit(turn, minimum)) is not None:
+        turn.env.limit_reached = reached
+        raise InvalidRequestError(reached)
+    budget.requests += 1
+    budget.expected_cost += minimum
+    try:
+        yield
+    finally:
+        budget.expected_cost -= minimum
+
+
 async def confirm_wait(confirm: Confirm, error: AdapterError) -> bool:
     """Ask the user whether to wait for as long as the provider requires before a retry."""
     title = f"{error.message}. The request is retried after the wait."
@@ -127,11 +152,12 @@ def _find_hard_limit(turn: Turn, minimum: Decimal) -> str | None:
 
 def _find_cost_limit(turn: Turn, minimum: Decimal) -> str | None:
     budget = turn.env.budget
-    if budget.max_cost is None or budget.cost + minimum <= budget.max_cost:
+    spent = budget.cost + budget.expected_cost
+    if budget.max_cost is None or spent + minimum <= budget.max_cost:
         return None
     return (
         f"The next request would cost at least {format_money(minimum)}, and this run has cost"
-        f" {format_money(budget.cost)}: together this exceeds the limit of"
+        f" {format_money(spent)}: together this exceeds the limit of"
         f" {format_money(budget.max_cost)}. The request was not sent. Raise `--max-cost`, choose a"
         " cheaper model, or start a new session."
     )

@@ -8,7 +8,7 @@ front end shows them, and later requests do not contain its reply.
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import TypeVar
 
 from msgspec import UNSET
@@ -20,7 +20,11 @@ from yourtool.agent.turn.accounting import (
     price_failure,
     price_tokens,
 )
-from yourtool.agent.turn.limits import check_cost_limit, unknown_price_warning
+from yourtool.agent.turn.limits import (
+    check_cost_limit,
+    reserved_request,
+    unknown_price_warning,
+)
 from yourtool.agent.turn.request import (
     PreparedRequest,
     SilentRequest,
@@ -83,20 +87,21 @@ class ModelCall:
         turn, started, reply = self._turn, None, None
         try:
             prepared = await turn.interrupt.guard(asyncio.to_thread(self._prepare))
-            for notice in await self._check(prepared):
+            for notice in self._find_notices(prepared):
                 yield notice
-            started = time.monotonic()
-            yield await self._record_start(prepared)
-            if prepared.problem is not None:
-                raise InvalidRequestError(prepared.problem)
-            async with aclosing(turn.adapter.stream(prepared.request)) as stream:
-                async for event in stream:
-                    yield event
-                    if isinstance(event, AttemptFailed):
-                        yield await self._record_attempt(event)
-                        await check_cost_limit(turn)
-                    elif isinstance(event, MessageComplete):
-                        reply = event
+            async with self._limited():
+                started = time.monotonic()
+                yield await self._record_start(prepared)
+                if prepared.problem is not None:
+                    raise InvalidRequestError(prepared.problem)
+                async with aclosing(turn.adapter.stream(prepared.request)) as stream:
+                    async for event in stream:
+                        yield event
+                        if isinstance(event, AttemptFailed):
+                            yield await self._record_attempt(event)
+                            await check_cost_limit(turn)
+                        elif isinstance(event, MessageComplete):
+                            reply = event
         except AdapterError as error:
             latency = 0 if started is None else _milliseconds_since(started)
             end = self._build_failure(error, reply, latency if reply is None else reply.latency_ms)
@@ -112,9 +117,13 @@ class ModelCall:
         """Build the request; runs in a thread."""
         return prepare_request(self._turn)
 
-    async def _check(self, prepared: PreparedRequest) -> Sequence[Notice]:
-        """Return the notices to show before the request is sent; the loop checks its limits."""
+    def _find_notices(self, prepared: PreparedRequest) -> Sequence[Notice]:
+        """Return the notices to show before the request is sent."""
         return self._turn.env.new_notices(prepared.notice, unknown_price_warning(self._turn))
+
+    def _limited(self) -> AbstractAsyncContextManager[None]:
+        """Count the request, unless a limit forbids it."""
+        return reserved_request(self._turn)
 
     def _update_turn(self, fact: LlmCallStarted | LlmCallEnd) -> None:
         """Continue the turn after a recorded fact of the call."""
@@ -123,7 +132,6 @@ class ModelCall:
         match fact:
             case LlmCallStarted():
                 turn.requests += 1
-                turn.env.budget.requests += 1
             case LlmCallCompleted():
                 turn.stop_reason = fact.stop_reason
                 turn.input_errors = fact.message.metadata.tool_input_errors or {}
@@ -300,11 +308,16 @@ class SilentCall(ModelCall):
     def _prepare(self) -> PreparedRequest:
         return prepare_silent_request(self._turn, self._silent)
 
-    async def _check(self, prepared: PreparedRequest) -> Sequence[Notice]:
-        """Check the cost limit, and leave the notices to the next visible call."""
+    def _find_notices(self, prepared: PreparedRequest) -> Sequence[Notice]:
+        """Leave the notices to the next visible call."""
         del prepared
-        await check_cost_limit(self._turn)
         return ()
+
+    @asynccontextmanager
+    async def _limited(self) -> AsyncGenerator[None, None]:
+        """Check the cost limit only."""
+        await check_cost_limit(self._turn)
+        yield
 
     def _update_turn(self, fact: LlmCallStarted | LlmCallEnd) -> None:
         """Leave the turn unchanged."""
