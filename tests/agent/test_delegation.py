@@ -89,6 +89,10 @@ async def start(work, monkeypatch):
         await runtime.close()
 
 
+def tag_of(fact):
+    return fact.__struct_config__.tag
+
+
 def only(events, kind):
     [found] = [each for each in events if isinstance(each, kind)]
     return found
@@ -158,7 +162,7 @@ async def test_limit_of_a_run_counts_the_requests_of_workers(start):
 async def test_workers_at_the_same_time_stay_within_the_limits_of_a_run(start):
     names = [f"w{number}" for number in range(4)]
     reads = [calls("read_file", path="a.txt")] * 4
-    script = Script(delegates(*names), says("Ok."), **{name: reads for name in names})
+    script = Script(delegates(*names), says("Ok."), **dict.fromkeys(names, reads))
     _, session = await start(script, max_turns=5)
     events = await play(session.send("Go."))
     assert len(script.requests) == 5
@@ -178,6 +182,39 @@ async def test_requests_that_run_count_for_the_cost_limit(start):
     ends = [each for each in events if isinstance(each, DelegateFailed)]
     assert {each.failure_mode for each in ends} == {"limit_reached"}
     assert len(ends) == 3
+
+
+async def test_cost_of_workers_counts_for_the_turn_that_delegates(start):
+    script = Script(delegates("a", "b"), says("Ok."), a=[says("A.")], b=[says("B.")])
+    user = User(DENY)
+    settings = "[limits]\nmax_cost_per_turn_usd = 0.013\n"
+    _, session = await start(script, confirm=user, settings=settings)
+    await play(session.send("Go."))
+    asked = [each.title for each in user.asked if each.kind == "limit"]
+    assert asked
+    assert len(script.requests) < 4
+
+
+async def test_worker_uses_the_effort_of_the_session_that_delegates(start):
+    script = Script(delegates("a"), says("Ok."), a=[says("A.")])
+    _, session = await start(script)
+    await play(session.select_effort("high"))
+    await play(session.send("Go."))
+    assert {each.effort for each in script.requests} == {"high"}
+
+
+async def test_facts_about_a_worker_contain_no_key(start, monkeypatch):
+    key = "sk-ant-api03-" + "k" * 80
+    monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+    missing = calls("report_missing", missing=({"what": f"a key such as {key}"},))
+    script = Script(
+        delegates("a", allowed_tools=("read_file", key)), says("Ok."), a=[missing, says("")]
+    )
+    runtime, session = await start(script)
+    await play(session.send("Go."))
+    stored = [each for each in await runtime.store.read(session.id) if "delegate." in tag_of(each)]
+    assert len(stored) == 2
+    assert key not in str(stored)
 
 
 @pytest.mark.parametrize("rule", ["shell(rm*)", "edit_file", "propose_plan"])

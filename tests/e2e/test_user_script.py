@@ -136,7 +136,7 @@ def talk(user: User, mark: str) -> None:
 def search(user: User, mark: str) -> None:
     """Search the transcript."""
     user.act("\t", IN_TRANSCRIPT)
-    user.act("/", "Enter")
+    user.act("/", "Esc ends")
     user.act(f"{mark} line 3", rf"/{mark} line 3 .*of")
     user.act("\r", IN_TRANSCRIPT, "n next")
     user.act(ESCAPE, IN_TRANSCRIPT, without("n next"))
@@ -170,7 +170,7 @@ def approve_and_fold(user: User, mark: str) -> None:
     user.act(CTRL_O, opened, f"It ran {mark}", IN_PROMPT)
     user.act(CTRL_O, folded, without(opened), f"It ran {mark}", IN_PROMPT)
     user.act("\t", IN_TRANSCRIPT)
-    user.act("/", "Enter")
+    user.act("/", "Esc ends")
     user.act(f"{mark}-row-16", rf"/{mark}-row-16 .*1 of 1")
     user.act("\r", IN_TRANSCRIPT, "n next")
     user.act(ESCAPE, IN_TRANSCRIPT, without("n next"))

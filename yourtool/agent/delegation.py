@@ -22,6 +22,7 @@ from yourtool.errors import ToolError, UnknownModelError
 from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
 from yourtool.events.files import FileChangeFailed, FilesChanged
+from yourtool.masking import Mask
 from yourtool.messages.blocks import TextBlock
 from yourtool.models import EDIT_TOOLS
 from yourtool.providers.estimate import estimate_text
@@ -62,6 +63,7 @@ class WorkerPlan(Struct, frozen=True, kw_only=True):
         """Let the environment of the worker share what belongs to both sessions."""
         parent = self.parent
         env.watch, env.budget = parent.watch, parent.budget
+        env.turn_spending, env.effort = parent.turn_spending, parent.effort
         env.project, env.is_worker, env.max_tokens = parent.project, True, self.max_tokens
         env.routes.delegated_model, env.tasks = self.model, self.tasks
         env.output_schema = None  # of the last reply of the delegating session
@@ -144,7 +146,8 @@ class CallDelegator:
             observe=self._copy_change,
         )
         holder.append(worker)
-        await self._record(self._build_started(args, plan, worker, name, dropped))
+        omitted = tuple(map(context.mask.text, dropped))
+        await self._record(self._build_started(args, plan, worker, name, omitted))
         context.emit(f"{name}: {model}\n")
         started = asyncio.get_running_loop().time()
         try:
@@ -156,7 +159,7 @@ class CallDelegator:
             if missing.reported is not None:
                 worker.failure, worker.problem = "insufficient_context", missing.describe()
             elapsed = asyncio.get_running_loop().time() - started
-            await self._record(self._build_ended(worker, elapsed))
+            await self._record(self._build_ended(worker, elapsed, context.mask))
         return await self._build_output(name, worker, context)
 
     def _choose_model(self, args: Delegate, config: DelegationConfig) -> str:
@@ -231,7 +234,9 @@ class CallDelegator:
             depth=plan.depth,
         )
 
-    def _build_ended(self, worker: Worker, seconds: float) -> DelegateCompleted | DelegateFailed:
+    def _build_ended(
+        self, worker: Worker, seconds: float, mask: Mask
+    ) -> DelegateCompleted | DelegateFailed:
         used: dict[str, Any] = {
             "tool_use_id": self._call.tool_use_id,
             "worker_session_id": worker.session.id,
@@ -241,7 +246,7 @@ class CallDelegator:
         if worker.failure is None:
             size = len(worker.report.encode("utf-8", "replace"))
             return DelegateCompleted(output_size_bytes=size, **used)
-        problem = storable(worker.problem)
+        problem = storable(mask.text(worker.problem))
         return DelegateFailed(failure_mode=worker.failure, error_message=problem, **used)
 
     async def _build_output(self, name: str, worker: Worker, context: ToolContext) -> ToolOutput:

@@ -136,8 +136,7 @@ class Runtime:
     async def open_worker(self, plan: WorkerPlan) -> Session:
         """Start the session of a worker."""
         session_id, root = new_session_id(), plan.parent.workspace.root
-        dirs = plan.parent.workspace.readable
-        files = await self._open_workspace(root, dirs, session_id)
+        files = await self._open_workspace(root, plan.parent.workspace.readable, session_id)
         env = await self._build_environment(
             session_id, files, plan.tools, plan.confirm, ToolIdMap(), plan.parent.gate
         )
@@ -159,7 +158,8 @@ class Runtime:
         await record(created)
         if created.initial_active_model is not None:
             await record(SessionModelSelected(model=created.initial_active_model))
-        await self._record_effort(record)
+        if not env.is_worker:
+            await self._record_effort(record)
         return Session(session_id, state, record, lease, env)
 
     async def resume(

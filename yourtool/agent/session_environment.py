@@ -48,6 +48,15 @@ class Budget:
     """The minimum cost of the requests that run now, in US dollars."""
 
 
+@dataclass(kw_only=True)
+class TurnSpending:
+    """Cost of a turn of the user, with that of its workers, in US dollars."""
+
+    cost: Decimal = Decimal(0)
+    allowance: Decimal = Decimal(0)
+    """Cost at which the user is asked again; 0: the configured limit."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class DelegatingCall:
     """A running call of `delegate`, with what its worker gets from the turn."""
@@ -113,6 +122,8 @@ class SessionEnvironment:
     limits: Limits
     budget: Budget = field(default_factory=Budget)
     """Shared with the workers of the session."""
+    turn_spending: TurnSpending = field(default_factory=TurnSpending)
+    """That of the present turn, which its workers share."""
     tasks: TaskStarter | None = None
     """Starts workers; None: the session cannot delegate."""
     is_worker: bool = False
@@ -134,6 +145,12 @@ class SessionEnvironment:
 
     def __post_init__(self) -> None:
         self.watch = WorkspaceWatch(self.workspace)
+
+    def begin_turn(self) -> None:
+        """Reset what counts for one turn; the turn of a worker is part of another one."""
+        self.limit_reached = None
+        if not self.is_worker:
+            self.turn_spending = TurnSpending()
 
     def new_notices(self, *texts: str | None) -> list[Notice]:
         """Return a notice for each text that the session has not shown yet."""

@@ -301,7 +301,8 @@ class Session:
     ) -> AsyncGenerator[Event, None]:
         """Run a turn for a new prompt; `content` None: for the last prompt again."""
         interrupt = self._interrupt = Interrupt()
-        record, self._env.limit_reached = self._record, None
+        record = self._record
+        self._env.begin_turn()
         try:
             async for fact in close_open_turn(self.state, record, self.id):
                 yield fact

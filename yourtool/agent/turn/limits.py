@@ -62,13 +62,6 @@ async def find_limit(turn: Turn) -> ReachedLimit | None:
     return None
 
 
-async def find_final_limit(turn: Turn) -> str | None:
-    """Return a message about the hard limit that another request would exceed, or None."""
-    limit = _find_hard_limit(turn, await _minimum_cost(turn))
-    turn.env.limit_reached = limit or turn.env.limit_reached
-    return limit
-
-
 async def resolve_limit(turn: Turn, limit: ReachedLimit) -> str | None:
     """Ask about a reached limit; return None to continue, or the reason to stop.
 
@@ -83,7 +76,8 @@ async def resolve_limit(turn: Turn, limit: ReachedLimit) -> str | None:
         if decision.verdict is Verdict.ALLOW:
             limits = turn.env.limits
             turn.request_allowance = turn.requests + limits.max_requests_per_turn
-            turn.cost_allowance = turn.cost + limit.minimum + limits.max_cost_per_turn_usd
+            spending = turn.env.turn_spending
+            spending.allowance = spending.cost + limit.minimum + limits.max_cost_per_turn_usd
             return None
     turn.env.limit_reached = limit.text
     return limit.text
@@ -167,11 +161,11 @@ def _find_soft_limit(turn: Turn, minimum: Decimal) -> str | None:
     limits = turn.env.limits
     if turn.requests >= (turn.request_allowance or limits.max_requests_per_turn):
         return f"This turn has made {turn.requests} model requests."
-    limit = limits.max_cost_per_turn_usd
-    ceiling = turn.cost_allowance or limit
-    if turn.cost >= ceiling or turn.cost + minimum > ceiling:
+    limit, spending = limits.max_cost_per_turn_usd, turn.env.turn_spending
+    ceiling = spending.allowance or limit
+    if spending.cost >= ceiling or spending.cost + minimum > ceiling:
         return (
-            f"This turn has cost {format_money(turn.cost)}, and the next request costs at least"
+            f"This turn has cost {format_money(spending.cost)}, and the next request costs at least"
             f" {format_money(minimum)}; `limits.max_cost_per_turn_usd` is {limit}."
         )
     return None

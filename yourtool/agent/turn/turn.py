@@ -63,8 +63,6 @@ class Turn:
     """Id of the message up to which requests omit opaque blocks on trial, after a rejection."""
     request_allowance: int = 0
     """Number of requests after which the user is asked again; 0: the configured limit."""
-    cost_allowance: Decimal = Decimal(0)
-    """Cost at which the user is asked again, in US dollars; 0: the configured limit."""
     answered_plan: bool = False
     """Whether the user answered a plan of the last reply; its later calls are not run."""
     denies_rest: bool = False
