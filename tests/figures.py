@@ -45,7 +45,7 @@ CRAFT = {
         "near misses of edits: applied, at a wrong place or changed outside", "≥ 98 %, 0"
     ),
     "changed word": Row("a changed word in `old`: applied, region in the answer", "0, ≥ 95 %"),
-    "patches": Row("near misses in patches: applied, at a wrong place", "≥ 97 %, 0"),
+    "patches": Row("near misses in patches: applied, at a wrong place", "≥ 98 %, 0"),
     "clumsy models": Row("40 tasks with scripted clumsy models", "all finished"),
     "prompt": Row("prompt and tools: tokens, share read from the cache", "≤ 3,000, ≥ 95 %"),
     "waiting": Row("programs that wait for input: return or ask", "≤ 5 s"),

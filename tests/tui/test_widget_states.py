@@ -111,6 +111,27 @@ def edit_request() -> Confirmation:
     )
 
 
+def patch_request() -> Confirmation:
+    diffs = (
+        DIFF.rstrip("\n"),
+        "--- /dev/null\n+++ b/src/new.py\n@@ -0,0 +1 @@\n+limit = 10",
+        "--- a/src/old.py\n+++ b/src/moved.py\n@@ -1 +1 @@\n-x = 1\n+x = 2",
+        "--- a/notes.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone",
+    )
+    return Confirmation(
+        id="c1",
+        kind="tool",
+        title="apply_patch",
+        side_effects=SideEffects.WRITE,
+        preview=Preview(
+            kind="diff",
+            body="\n".join(diffs),
+            paths=("src/parse.py", "src/new.py", "src/moved.py", "notes.txt", "src/old.py"),
+        ),
+        no_rule_reason="it is about several places at once, and a rule names one",
+    )
+
+
 def web_request() -> Confirmation:
     url = "https://docs.example.com/guide?page=2"
     return Confirmation(
@@ -416,6 +437,11 @@ async def scrolled_back(pilot):
 @state(waiting(Ask(edit_request())), sizes=(*SIZES, WIDE))
 async def approval_of_an_edit(pilot):
     pilot.app.chat.set_highlight(get_highlighter)
+    await asked(pilot)
+
+
+@state(waiting(Ask(patch_request())))
+async def approval_of_a_patch(pilot):
     await asked(pilot)
 
 

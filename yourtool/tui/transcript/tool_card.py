@@ -29,6 +29,11 @@ from yourtool.tui.transcript.excerpts import (
     output_rows,
 )
 from yourtool.tui.transcript.items import Item
+from yourtool.tui.transcript.key_argument import (
+    find_other_arguments,
+    format_first_line,
+    get_key_argument,
+)
 from yourtool.tui.transcript.partial_arguments import PartialArguments
 from yourtool.tui.verbatim import plain_lines
 
@@ -36,15 +41,12 @@ CardStatus: TypeAlias = Literal[
     "queued", "waiting", "running", "ok", "failed", "denied", "cancelled"
 ]
 
-_KEY_ARGUMENTS = ("command", "pattern", "path", "url", "query", "file", "name")
 _LIVE_ROWS = 5
 _STREAMED_ROWS = 8
 _DIFF_ROWS = 24
 _LIVE_CHARACTERS = 20_000
 _MAX_NAME = 200
 """Characters of an argument name that are shown."""
-_MAX_HEAD = 4_000
-"""Characters of the key argument that are shown in the head."""
 _STEP_OVERHEAD = 20
 """Characters that a step counts for in addition to its text."""
 _COPY_HINT = " not shown; c copies the full output"
@@ -203,11 +205,7 @@ class ToolCard(Item):
 
     @property
     def _key_argument(self) -> str:
-        arguments = self._partial_input.values if self._partial_input else self._input
-        for key in (*_KEY_ARGUMENTS, *arguments):
-            if isinstance(value := arguments.get(key), str) and value:
-                return value
-        return ""
+        return get_key_argument(self._partial_input.values if self._partial_input else self._input)
 
     @property
     def _printable_label(self) -> str:
@@ -215,8 +213,7 @@ class ToolCard(Item):
 
     @property
     def _first_argument_line(self) -> str:
-        first, newline, _ = self._key_argument.strip().partition("\n")
-        return printable(first[:_MAX_HEAD]).replace("\t", " ") + (" …" if newline else "")
+        return format_first_line(self._key_argument)
 
     def _head(self, width: int) -> StyledLine:
         style = " cancelled" if self.status == "cancelled" else ""
@@ -239,8 +236,7 @@ class ToolCard(Item):
         shown = self._first_argument_line
         if f"{self._printable_label} {shown}" not in self._head(width).text:
             return self._input
-        hidden = {name for name in _KEY_ARGUMENTS if self._input.get(name) == shown}
-        return {name: value for name, value in self._input.items() if name not in hidden}
+        return find_other_arguments(self._input, shown)
 
     @property
     def _hides_lines(self) -> bool:
