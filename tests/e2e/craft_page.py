@@ -111,9 +111,10 @@ def format_table(before: Outcomes, now: Outcomes) -> str:
 
 
 def format_kind(kind: str, before: Outcomes, now: Outcomes) -> str:
-    """Return the section of a kind: what it is, and the transcripts of its first task."""
+    """Return the section of a kind: what it is, and transcripts of the task that gained most."""
     row = KINDS[kind]
-    task = next((each, project.language) for each, project in TASKS if each == kind)
+    tasks = [(each, project.language) for each, project in TASKS if each == kind]
+    task = max(tasks, key=lambda each: before[each].requests - now[each].requests)
     lines = [f"\n## {row.title}", "", *_wrap(row.description), ""]
     for title, outcomes in (("Before", before), ("Now", now)):
         outcome = outcomes[task]
