@@ -62,7 +62,11 @@ def run_task(model: str, kind: str, project: Project, folder: Path) -> tuple[dic
     )
     if not ended.stdout:
         return {"exit_code": ended.returncode, "error": {"message": ended.stderr}}, "not started"
-    return json.loads(ended.stdout), find_problem(prompt, project, workspace, is_exact=False)
+    result = json.loads(ended.stdout)
+    problem = find_problem(prompt, project, workspace, is_exact=False)
+    if problem and result["error"]:
+        problem += f": {result['error']['message']}"
+    return result, problem
 
 
 def main(arguments: Sequence[str], tasks: Sequence[tuple[str, Project]] = TASKS) -> int:
