@@ -163,6 +163,13 @@ def test_request_limit_answers_pending_calls_and_exits_5(line):
     assert uses == answers
 
 
+def test_loop_of_a_model_ends_the_run_with_exit_code_5(line):
+    line.script(*[[{"call": "list_dir", "input": {}}]] * 9)
+    events = line.events("-p", "go")
+    assert (events[-1]["exit_code"], events[-1]["num_requests"]) == (5, 5)
+    assert "in a loop" in events[-1]["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("failure", "code"),
     [

@@ -367,42 +367,6 @@ async def test_empty_reply_is_stored_and_the_next_request_is_valid(bench):
     await session.close()
 
 
-async def test_same_call_three_times_in_a_row_warns_the_user_and_the_model(bench):
-    """R-LOOP-11."""
-    (bench.workspace / "a.txt").write_text("x")
-    adapter = Scripted([READ, READ, READ, says("sorry")])
-    session = await bench.session(Checked(adapter))
-    events = await play(session.send("go"))
-    assert [e.level for e in events if isinstance(e, Notice)] == ["warning"]
-    results = [message.result for message in session.state.messages if message.result]
-    assert [any("3rd time" in part.text for part in r.content) for r in results] == [
-        False,
-        False,
-        True,
-    ]
-    await session.close()
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        calls("read_file", path="missing.txt"),
-        calls("read_file", path=3),
-        calls("no_such_tool"),
-        calls("shell", command="false"),
-    ],
-)
-async def test_call_that_fails_three_times_in_a_row_warns_the_user_and_the_model(bench, call):
-    """R-LOOP-11."""
-    session = await bench.session(Scripted([call, call, call, call, says("sorry")]))
-    events = await play(session.send("go"))
-    assert [e.level for e in events if isinstance(e, Notice)] == ["warning"]
-    results = [message.result for message in session.state.messages if message.result]
-    nudged = [any("3rd time" in part.text for part in r.content) for r in results]
-    assert nudged == [False, False, True, False]
-    await session.close()
-
-
 async def test_second_send_during_a_turn_is_rejected_and_cancels_nothing(bench):
     """R-LOOP-10, the core's part: the screen queues."""
     session = await bench.session(Checked(Scripted([says("one two three")])))

@@ -15,12 +15,14 @@ from msgspec.structs import replace
 
 from yourtool.agent.turn.turn import Turn
 from yourtool.blobs import get_blob_size, store_blob
+from yourtool.effects import SideEffects
 from yourtool.errors import BlobError, StoreError, ToolError
 from yourtool.events.catalog import AnyFact
 from yourtool.events.files import FileChangeFailed, FilesChanged
 from yourtool.file_images import FileImage, FileState, Hunk, RecordedChange, find_hunks
 from yourtool.tools.file_states import MAX_STORED_BYTES
 from yourtool.tools.safety_copies import SafetyCopy
+from yourtool.tools.toolset import Tool
 from yourtool.tools.workspace_watch import CommandChanges
 
 T = TypeVar("T")
@@ -172,3 +174,10 @@ def _find_hunks(before: FileState, after: FileState) -> tuple[Hunk, ...]:
             return find_hunks(old, new)
         case _:
             return ()
+
+
+def changes_files_unrecorded(tool: Tool) -> bool:
+    """Return whether only a comparison of the workspace shows which files a tool changes."""
+    definition = tool.definition
+    effects = (SideEffects.WRITE, SideEffects.EXECUTE)
+    return definition.side_effects in effects and not definition.records_changes

@@ -1,86 +1,73 @@
-"""Limits of a turn: hard limits stop it, soft limits ask the user, repeated calls get a note."""
+"""Limits of a turn: hard limits stop it; at soft limits and in a loop, the user is asked."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from yourtool.agent.turn.turn import Turn
 from yourtool.amounts import format_money
 from yourtool.effects import Confirm, Confirmation, Verdict
 from yourtool.errors import AdapterError, InvalidRequestError
-from yourtool.events.deltas import Notice, TokenUsage
+from yourtool.events.deltas import TokenUsage
 from yourtool.ids import new_id
-from yourtool.messages.blocks import ToolUseBlock, canonical_json
 from yourtool.providers.prices import cost
-
-REPEATS_BEFORE_NOTE = 3
 
 
 class ReachedLimit(NamedTuple):
-    """A limit that the next request would exceed."""
+    """Why the next request must not be sent, or only if the user allows it."""
 
     text: str
     """A message about it."""
-    minimum: Decimal
+    kind: Literal["hard", "soft", "loop"]
+    """A hard limit stops the turn without a question."""
+    minimum: Decimal = Decimal(0)
     """The minimum cost of the next request, in US dollars."""
-    is_hard: bool
-    """Whether it stops the turn without a question."""
-
-
-def count_repetition(call: ToolUseBlock, turn: Turn) -> str | None:
-    """Count a call, and return a note for the model if it repeats the same call."""
-    key = call.name + canonical_json(call.input).decode()
-    count = turn.repeats.get(key, 0) + 1
-    turn.repeats.clear()
-    turn.repeats[key] = count
-    if count != REPEATS_BEFORE_NOTE:
-        return None
-    return (
-        f"Note: this is the same call for the {REPEATS_BEFORE_NOTE}rd time in a row. Try something"
-        " else, or explain what prevents progress."
-    )
-
-
-def repetition_notice(name: str) -> Notice:
-    """Return the notice for the user about a repeated call."""
-    return Notice(
-        level="warning",
-        text=f"The model has called {name} {REPEATS_BEFORE_NOTE} times in a row with the same"
-        " arguments.",
-    )
 
 
 async def find_limit(turn: Turn) -> ReachedLimit | None:
     """Return the limit that another request would exceed, or None if there is none."""
     minimum = await _minimum_cost(turn)
     if (text := _find_hard_limit(turn, minimum)) is not None:
-        return ReachedLimit(text, minimum, is_hard=True)
+        return ReachedLimit(text, "hard", minimum)
     if (text := _find_soft_limit(turn, minimum)) is not None:
-        return ReachedLimit(text, minimum, is_hard=False)
+        return ReachedLimit(text, "soft", minimum)
     return None
+
+
+async def find_limit_after_calls(turn: Turn, *, delegated: bool) -> ReachedLimit | None:
+    """Return what the calls of a reply led to: a loop, or a limit that workers reached."""
+    if (problem := turn.repeated.problem) is not None:
+        return ReachedLimit(problem, "loop")
+    return await find_limit(turn) if delegated else None
 
 
 async def resolve_limit(turn: Turn, limit: ReachedLimit) -> str | None:
     """Ask about a reached limit; return None to continue, or the reason to stop.
 
-    At a soft limit the user is asked; an approval allows the same amount again.
+    At a soft limit an approval allows the same amount again; in a loop, as many repetitions.
 
     Raises:
         Interrupted: the turn was stopped before the user answered.
     """
-    if not limit.is_hard:
+    if limit.kind != "hard":
         confirmation = Confirmation(id=new_id(), kind="limit", title=limit.text)
         decision = await turn.interrupt.guard(turn.env.confirm(confirmation))
         if decision.verdict is Verdict.ALLOW:
-            limits = turn.env.limits
-            turn.request_allowance = turn.requests + limits.max_requests_per_turn
-            spending = turn.env.turn_spending
-            spending.allowance = spending.cost + limit.minimum + limits.max_cost_per_turn_usd
+            _extend(turn, limit)
             return None
     turn.env.limit_reached = limit.text
     return limit.text
+
+
+def _extend(turn: Turn, limit: ReachedLimit) -> None:
+    if limit.kind == "loop":
+        turn.repeated.clear()
+        return
+    limits, spending = turn.env.limits, turn.env.turn_spending
+    turn.request_allowance = turn.requests + limits.max_requests_per_turn
+    spending.allowance = spending.cost + limit.minimum + limits.max_cost_per_turn_usd
 
 
 async def check_cost_limit(turn: Turn) -> None:

@@ -9,7 +9,7 @@ partial reply is stored without its calls, and exactly one terminal fact ends th
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 
-from yourtool.agent.turn.limits import find_limit, resolve_limit
+from yourtool.agent.turn.limits import find_limit, find_limit_after_calls, resolve_limit
 from yourtool.agent.turn.model_call import ModelCall
 from yourtool.agent.turn.request import shorten_next_request
 from yourtool.agent.turn.tool_runner import ToolRunner
@@ -73,14 +73,15 @@ async def _run_steps(turn: Turn) -> AsyncGenerator[Event, None]:
         async with aclosing(tools.run() if limit is None else tools.refuse(limit)) as events:
             async for event in events:
                 yield event
-        delegated = limit is None and tools.delegated  # what workers used counts as well
-        if delegated and (reached := await find_limit(turn)) is not None:
+        if limit is not None or tools.end_turn:
+            return
+        reached = await find_limit_after_calls(turn, delegated=tools.delegated)
+        if reached is not None:
             for fact in await turn.record.flush():
                 yield fact
             if (limit := await resolve_limit(turn, reached)) is not None:
                 yield Notice(level="warning", text=limit)
-        if limit is not None or tools.end_turn:
-            return
+                return
         if blocks:
             async for fact in record_steering(turn):
                 yield fact

@@ -45,6 +45,8 @@ PLAN_GOES_ELSEWHERE = "The plan is not carried out in this turn: the user contin
 _ELSEWHERE = {PlanAnswer.MODEL: "with another model", PlanAnswer.FRESH: "in a new session"}
 _MAX_EDIT_CHARACTERS = 4_000
 """Characters of a changed call that the model gets; it can read the file."""
+_SHORT_CHARACTERS = 16_384
+"""Outputs up to this length are masked without a thread, because a thread takes longer."""
 BUG_MESSAGE = "`{}` failed with an internal error (see the log). Use another tool."
 """Message for the model, with the name of the tool."""
 
@@ -210,7 +212,15 @@ def to_text_blocks(*texts: str) -> tuple[TextBlock, ...]:
     return tuple(TextBlock(storable(text)) for text in texts)
 
 
-def mask_output(output: ToolOutput, mask: Mask) -> ToolOutput:
+async def mask_output(output: ToolOutput, mask: Mask) -> ToolOutput:
+    """Return the output of a tool with every known key masked, in a thread if it is long."""
+    texts = (block.text for block in output.content if isinstance(block, TextBlock))
+    if not output.details and sum(map(len, texts)) <= _SHORT_CHARACTERS:
+        return _mask(output, mask)
+    return await asyncio.to_thread(_mask, output, mask)
+
+
+def _mask(output: ToolOutput, mask: Mask) -> ToolOutput:
     """Return the output of a tool with every known key masked."""
     command = output.command_executed
     return replace(

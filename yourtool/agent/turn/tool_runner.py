@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 from yourtool.agent.history.recorder import DEFERRED_SECONDS
 from yourtool.agent.turn.admission import admit, offer_retry
-from yourtool.agent.turn.change_journal import CallJournal
-from yourtool.agent.turn.limits import count_repetition, repetition_notice
+from yourtool.agent.turn.change_journal import CallJournal, changes_files_unrecorded
+from yourtool.agent.turn.loops import REPEATS_BEFORE_NOTE, build_note, build_notice
 from yourtool.agent.turn.safety_copy import make_safety_copy
 from yourtool.agent.turn.tool_call import (
     BUG_MESSAGE,
@@ -40,10 +40,8 @@ from yourtool.events.facts import Fact
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupted
-from yourtool.messages.blocks import TextBlock, ToolUseBlock, canonical_json
+from yourtool.messages.blocks import ToolUseBlock, canonical_json
 from yourtool.text import storable
-from yourtool.tools.base import ToolOutput
-from yourtool.tools.toolset import Tool
 
 _log = logging.getLogger(__name__)
 
@@ -53,8 +51,6 @@ BLOCKED_NOTE = (
     "[Probable cause: {}. Do without it, or ask the user to run it with `!`, which has no sandbox.]"
 )
 """Appended to the result of a command that the sandbox blocked."""
-_SHORT_CHARACTERS = 16_384
-"""Outputs up to this length are masked without a thread, because a thread takes longer."""
 _MAX_PARTIAL_CHARACTERS = 4_000
 """Characters of a stopped tool's output that its result contains."""
 
@@ -72,6 +68,7 @@ class ToolRunner:
         self._running: dict[asyncio.Task[None], ToolCall] = {}
         self._updates: asyncio.Queue[ToolOutputDelta | AnyFact | ToolOutcome] = asyncio.Queue()
         self._end_hints: list[bool] = []
+        self._notices: list[Notice] = []
         self._ends_turn = False
         self.delegated = any(call.delegates for call in self._pending)
         """Whether a worker does the work of a call."""
@@ -98,9 +95,6 @@ class ToolRunner:
         try:
             while self._pending:
                 call = self._pending[0]
-                if (note := count_repetition(call.block, self._turn)) is not None:
-                    call.notes = (note,)
-                    yield repetition_notice(call.block.name)
                 if self._depends_on_admitted_write(call):
                     async with aclosing(self._run_admitted()) as events:
                         async for event in events:
@@ -117,6 +111,8 @@ class ToolRunner:
             async with aclosing(self._run_admitted()) as events:
                 async for event in events:
                     yield event
+            for notice in self._notices:
+                yield notice
         except Interrupted:
             for call in (*self._admitted, *self._pending):
                 for fact in await self._fail(call, ToolFailure.CANCELLED, "Stopped before it ran."):
@@ -257,7 +253,7 @@ class ToolRunner:
             delegator = call.build_delegator(self._turn, self._updates.put_nowait)
             context = replace(context, delegator=delegator)
             async with AsyncExitStack() as stack:
-                if _changes_files_unrecorded(tool):
+                if changes_files_unrecorded(tool):
                     await stack.enter_async_context(journal.watching(call.copy))
                 async with asyncio.timeout(tool.timeout_seconds):
                     output = await tool.run(call.args, context)
@@ -327,14 +323,12 @@ class ToolRunner:
             failure = outcome.failure or ToolFailure.EXECUTION_ERROR
             return await self._fail(outcome.call, failure, outcome.error_message)
         call, turn = outcome.call, self._turn
-        output, mask = outcome.output, await call.load_mask(turn)
-        if _is_short(output):
-            output = mask_output(output, mask)
-        else:
-            output = await asyncio.to_thread(mask_output, output, mask)
-        content = output.content + to_text_blocks(*call.notes)
+        output = await mask_output(outcome.output, await call.load_mask(turn))
+        content = output.content
         if has_bytes(content):
             content = await asyncio.to_thread(store_media, turn.env.blobs, content)
+        self._count(call, canonical_json(content).decode())
+        content += to_text_blocks(*call.notes)
         self._end_hints.append(output.terminate)
         self._ends_turn = self._ends_turn or call.ends_turn
         return await self._record_end(
@@ -355,6 +349,8 @@ class ToolRunner:
         """Record a result that is an error, and return the facts to show."""
         turn = self._turn
         message = storable((await call.load_mask(turn)).text(message))
+        if failure is not ToolFailure.CANCELLED:
+            self._count(call, message)
         self._end_hints.append(False)
         self._ends_turn = self._ends_turn or call.ends_turn
         return await self._record_end(
@@ -370,6 +366,17 @@ class ToolRunner:
             ),
         )
 
+    def _count(self, call: ToolCall, result: str) -> None:
+        """Count a call with its result; the third time, the model and the user are informed."""
+        definition = None if call.tool is None or not call.started else call.tool.definition
+        has_effects = definition is not None and definition.side_effects.needs_approval
+        count = self._turn.repeated.add(
+            call.block.name, call.block.input, result, has_effects=has_effects
+        )
+        if count == REPEATS_BEFORE_NOTE:
+            call.notes += (build_note(),)
+            self._notices.append(Notice(level="warning", text=build_notice(call.block.name)))
+
     async def _record_end(
         self, call: ToolCall, fact: ToolCompleted | ToolFailed
     ) -> Sequence[AnyFact]:
@@ -383,16 +390,3 @@ class ToolRunner:
             shown = ()
         turn.parent = fact.id
         return shown
-
-
-def _changes_files_unrecorded(tool: Tool) -> bool:
-    """Return whether only a comparison of the workspace shows which files a tool changes."""
-    definition = tool.definition
-    effects = (SideEffects.WRITE, SideEffects.EXECUTE)
-    return definition.side_effects in effects and not definition.records_changes
-
-
-def _is_short(output: ToolOutput) -> bool:
-    """Return whether masking an output takes less than a millisecond."""
-    texts = (block.text for block in output.content if isinstance(block, TextBlock))
-    return not output.details and sum(map(len, texts)) <= _SHORT_CHARACTERS

@@ -8,6 +8,7 @@ from decimal import Decimal
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.agent.session_environment import SessionEnvironment
+from yourtool.agent.turn.loops import RepeatedCalls
 from yourtool.effects import TrustOffer
 from yourtool.events.turns import (
     ProviderRecovered,
@@ -67,8 +68,7 @@ class Turn:
     """Whether the user answered a plan of the last reply; its later calls are not run."""
     denies_rest: bool = False
     """Whether the user denied all later calls of the last reply that need an approval."""
-    repeats: dict[str, int] = field(default_factory=lambda: dict[str, int]())
-    """Number of consecutive repetitions of the last call."""
+    repeated: RepeatedCalls = field(default_factory=RepeatedCalls)
     input_errors: Mapping[str, ToolInputError] = field(
         default_factory=lambda: dict[str, ToolInputError]()
     )
