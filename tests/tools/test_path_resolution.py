@@ -13,7 +13,7 @@ from yourtool.tools.path_resolution import translate_os_errors
     ("number", "message"),
     [
         (errno.ENOENT, "`a/b` does not exist; list its directory with `list_dir`"),
-        (errno.ENOSPC, "`a/b` could not be read: no space left on device; nothing was changed;"),
+        (errno.ENOSPC, "`a/b` could not be read: no space left on device; it was not changed;"),
         (errno.ENOTDIR, "`a/b` could not be read: not a directory; a part of the path is not"),
         (errno.ELOOP, "; it contains a loop of symbolic links; choose another path"),
         (errno.EACCES, "`a/b` could not be read: permission denied; choose another path or ask"),

@@ -28,6 +28,10 @@ from yourtool.tools.plain_forms import iter_spans
 from yourtool.tools.text_edits import EditedText, to_lf
 
 
+_MAX_SEARCHED = 2_000_000_000
+"""Characters of a file times hunks; each hunk is searched in all of the file."""
+
+
 class _Change(Struct, frozen=True):
     """Lines of the file, from 0, and what replaces them."""
 
@@ -51,6 +55,11 @@ def apply_hunks(
     if file.text.count("\n") > MAX_LINES:
         raise ToolError(
             f"`{path}` has more than {MAX_LINES:,} lines, the limit for a patch; use `shell`"
+        )
+    if len(text) * len(hunks) > _MAX_SEARCHED:
+        raise ToolError(
+            f"`{path}` is too large for {len(hunks):,} hunks in one patch, so nothing was changed;"
+            " send several smaller patches"
         )
     anchors, remarks, found = AnchorLines(file.lines), list[str](), list[_Change]()
     after = 0

@@ -113,7 +113,7 @@ def translate_os_errors(path: str, verb: str) -> Generator[None, None, None]:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         hint = {
-            errno.ENOSPC: "; nothing was changed; ask the user to free disk space",
+            errno.ENOSPC: "; it was not changed; ask the user to free disk space",
             errno.ENOTDIR: "; a part of the path is not a directory; check it with `list_dir`",
             errno.ELOOP: "; it contains a loop of symbolic links; choose another path",
         }.get(error.errno or 0, "; choose another path or ask the user")
