@@ -27,7 +27,6 @@ from yourtool.tools.patch_format import PatchHunk
 from yourtool.tools.plain_forms import iter_spans
 from yourtool.tools.text_edits import EditedText, to_lf
 
-
 _MAX_SEARCHED = 2_000_000_000
 """Characters of a file times hunks; each hunk is searched in all of the file."""
 
