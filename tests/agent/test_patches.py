@@ -1,9 +1,12 @@
 """Patches in a session: which models get the tool, the rules that cover it, undo."""
 
+import re
+
 import pytest
 from msgspec.structs import replace
 
 from tests.agent.harness import MODEL, OTHER, User, names, play
+from yourtool.agent.session.system_prompt import build_stable_message
 from yourtool.agent.stored_decisions import replay_decisions
 from yourtool.config import Mode
 from yourtool.effects import Decision, Verdict
@@ -11,10 +14,12 @@ from yourtool.errors import ToolFailure
 from yourtool.events.files import FilesChanged
 from yourtool.events.tools import ToolFailed
 from yourtool.messages.invariants import validate_session
+from yourtool.models import EDIT_TOOLS
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.store.sqlite.store import SqliteStore
+from yourtool.tools.builtin import default_toolbox
 
 PATCH = """\
 *** Begin Patch
@@ -63,6 +68,10 @@ def tree(root):
         str(path.relative_to(root)): (path.stat().st_mode, path.is_file() and path.read_bytes())
         for path in sorted(root.rglob("*"))
     }
+
+
+def text_of(message):
+    return "".join(block.text for block in message.content)
 
 
 def rules(*allow, ask=(), deny=()):
@@ -204,6 +213,13 @@ async def test_model_gets_the_tool_that_its_row_names(patching, work):
     assert (work / "a.txt").read_text() == "e\n", "a call of the other tool runs, too"
     assert validate_session(session.state.messages) == []
     await session.close()
+
+
+def test_system_prompt_names_only_tools_that_every_model_gets(tmp_path):
+    named = set(re.findall(r"[a-z]+_[a-z]+", text_of(build_stable_message(tmp_path, "s"))))
+    named |= {word for each in default_toolbox() for word in re.findall(
+        r"`([a-z]+_[a-z]+)`", each.definition.description)}  # fmt: skip
+    assert not named & set(EDIT_TOOLS)
 
 
 async def test_wrong_name_is_answered_with_the_tool_that_the_model_gets(patching, work):
