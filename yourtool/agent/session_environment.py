@@ -24,6 +24,7 @@ from yourtool.providers.encoded_history import EncodedHistory
 from yourtool.providers.registry import Registry
 from yourtool.providers.requests.request_view import RequestView
 from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.tools.background import ProcessTable
 from yourtool.tools.base import Delegator
 from yourtool.tools.toolset import Toolbox, ToolSnapshot
 from yourtool.tools.workspace import Workspace
@@ -136,6 +137,8 @@ class SessionEnvironment:
 
     watch: WorkspaceWatch = field(init=False)
     """Finds the files that commands change."""
+    processes: ProcessTable = field(default_factory=ProcessTable)
+    """The running commands of the session; a worker has its own."""
     tool_ids: ToolIdMap = field(default_factory=ToolIdMap)
     losses: DropLog = field(default_factory=DropLog)
     request_view: RequestView = field(default_factory=RequestView)

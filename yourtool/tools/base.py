@@ -32,6 +32,7 @@ from yourtool.messages.blocks import ImageBlock, TextBlock
 from yourtool.text import storable, storable_json
 from yourtool.tools import schema
 from yourtool.tools.adjusted_arguments import AdjustedArguments, adjust_arguments
+from yourtool.tools.background import AskInput, ProcessTable
 from yourtool.tools.workspace import FileReads, Workspace
 
 if TYPE_CHECKING:
@@ -150,6 +151,10 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """What a tool for commands runs in place of its argument: the same, as it was understood."""
     sandbox: "Sandbox | None" = None
     """Encloses commands; None: they run without a sandbox."""
+    processes: ProcessTable = field(default_factory=ProcessTable)
+    """The running commands of the session."""
+    ask_input: AskInput | None = None
+    """Asks the user what a command gets that waits for input; None: no user is present."""
     delegator: "Delegator | None" = None
     """Starts workers; None: the session cannot delegate."""
     image_limit: int = 0

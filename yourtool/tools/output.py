@@ -7,6 +7,7 @@ file that `read_file` can read in ranges.
 import codecs
 import os
 import secrets
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -21,13 +22,14 @@ MAX_SPILL_BYTES = 100 * 2**20
 
 
 class CommandOutput:
-    """Collects the output of a command; fed from one thread."""
+    """Collects the output of a command; fed from one thread, and read from others."""
 
     def __init__(self, directory: Path, emit: Callable[[str], None], mask: Mask) -> None:
         """`mask` replaces API keys before output is stored or displayed."""
         self._masking = mask.stream()
         self._directory = directory
         self._emit = emit
+        self._lock = threading.Lock()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._head = bytearray()
         self._tail = bytearray()
@@ -43,14 +45,15 @@ class CommandOutput:
         self._process(self._masking.feed(data))
 
     def _process(self, data: bytes) -> None:
-        self._spill(data)
-        self.total_bytes += len(data)
-        room = HEAD_TAIL_BYTES - len(self._head)
-        self._head += data[:room]
-        self._tail += data[room:] if room > 0 else data
-        # Trimmed only occasionally, so that many small pieces cost no more than one large piece.
-        if len(self._tail) > 4 * HEAD_TAIL_BYTES:
-            del self._tail[:-HEAD_TAIL_BYTES]
+        with self._lock:
+            self._spill(data)
+            self.total_bytes += len(data)
+            room = HEAD_TAIL_BYTES - len(self._head)
+            self._head += data[:room]
+            self._tail += data[room:] if room > 0 else data
+            # Trimmed only occasionally, so that small pieces cost no more than one large piece.
+            if len(self._tail) > 4 * HEAD_TAIL_BYTES:
+                del self._tail[:-HEAD_TAIL_BYTES]
         if text := self._decoder.decode(data):
             self._emit(text)
 
@@ -65,15 +68,24 @@ class CommandOutput:
 
     def text(self) -> str:
         """Return the text for the model."""
-        if self.total_bytes <= 2 * HEAD_TAIL_BYTES:
-            return (self._head + self._tail).decode("utf-8", "replace")
-        tail = self._tail[-HEAD_TAIL_BYTES:]
-        omitted = self.total_bytes - len(self._head) - len(tail)
-        return (
-            f"{self._head.decode('utf-8', 'replace')}\n"
-            f"[{omitted:,} of {self.total_bytes:,} bytes are omitted here; {self._spill_note()}]\n"
-            f"{tail.decode('utf-8', 'replace')}"
-        )
+        return self.text_since(0)[0]
+
+    def text_since(self, position: int) -> tuple[str, int]:
+        """Return what follows a position for the model, and the position after it.
+
+        It is behind the last complete character, so the next text starts with a character.
+        """
+        with self._lock:
+            if self.total_bytes <= 2 * HEAD_TAIL_BYTES:
+                return _decode((self._head + self._tail)[position:], self.total_bytes)
+            tail = self._tail[-HEAD_TAIL_BYTES:]
+            if (new := self.total_bytes - position) <= len(tail):
+                return _decode(tail[len(tail) - new :], self.total_bytes)
+            head = self._head[position:].decode("utf-8", "replace")
+            omitted = new - len(self._head[position:]) - len(tail)
+            end, after = _decode(tail, self.total_bytes)
+            note = f"{omitted:,} of {new:,} bytes are omitted here; {self._spill_note()}"
+            return f"{head}\n[{note}]\n{end}" if head else f"[{note}]\n{end}", after
 
     def _spill_note(self) -> str:
         if self.spill_path is None:
@@ -101,3 +113,10 @@ class CommandOutput:
         file = os.fdopen(os.open(path, flags, 0o600), "wb")
         self.spill_path = path
         return file
+
+
+def _decode(data: bytes | bytearray, end: int) -> tuple[str, int]:
+    """Return the text of bytes that end at a position, and the end of its last character."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    text = decoder.decode(data)
+    return text, end - len(decoder.getstate()[0])

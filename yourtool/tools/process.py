@@ -6,6 +6,7 @@ by the guardian when this program ends. On other systems the process group is en
 """
 
 import asyncio
+import errno
 import os
 import secrets
 import select
@@ -15,6 +16,7 @@ import threading
 import time
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from yourtool.environment import CALL
 from yourtool.guardian import GRACE_SECONDS
 from yourtool.tools.directory_opening import child_directory
 from yourtool.tools.output import CommandOutput
+from yourtool.tools.pseudo_terminal import PlainText, PseudoTerminal
 
 _MAX_LIVE_CHARACTERS = 64_000
 _MAX_LATE_BYTES = 2**20
@@ -82,22 +85,26 @@ async def run_process(
     *,
     seconds: float | None,
     grace: float = GRACE_SECONDS,
+    terminal: PseudoTerminal | None = None,
 ) -> ProcessExit:
     """Run a command until it exits, times out (`seconds`, None: no timeout) or is cancelled.
 
-    It has no terminal and an empty standard input. Processes that it leaves running get SIGTERM,
-    and SIGKILL `grace` seconds later.
+    Without a `terminal`, which is closed at its end, it has an empty standard input. Processes that
+    it leaves running get SIGTERM, and SIGKILL `grace` seconds later.
 
     Raises:
         OSError: it could not be started.
     """
     started = time.monotonic()
     marker = secrets.token_hex(16)
-    reading, writing = os.pipe()
+    if terminal is None:
+        reading, writing = os.pipe()
+    else:
+        reading, writing = terminal.duplicate(), terminal.program_side
     try:
         process = await asyncio.create_subprocess_exec(
             *command.arguments,
-            stdin=DEVNULL,
+            stdin=DEVNULL if terminal is None else writing,
             stdout=writing,
             stderr=writing,
             cwd=_find_entrance(command),
@@ -107,11 +114,16 @@ async def run_process(
         )
     except BaseException:
         os.close(reading)
+        if terminal is not None:
+            terminal.close()
         raise
     finally:
         os.close(writing)
     ended = threading.Event()
-    pump = asyncio.ensure_future(asyncio.to_thread(_pump_output, reading, output, ended))
+    plain = None if terminal is None else PlainText()
+    thread = ThreadPoolExecutor(1)  # another one, because it is busy while the command runs
+    pump = asyncio.wrap_future(thread.submit(_pump_output, reading, output, ended, plain))
+    thread.shutdown(wait=False)
     in_time = True
     try:
         async with asyncio.timeout(seconds):
@@ -121,7 +133,11 @@ async def run_process(
     finally:
         spared = {process.pid} if command.is_contained else set[int]()
         ending = _finish(process, _Call(marker, spared, grace), pump, ended)
-        await asyncio.shield(asyncio.ensure_future(ending))
+        try:
+            await asyncio.shield(asyncio.ensure_future(ending))
+        finally:
+            if terminal is not None:
+                terminal.close()
     return ProcessExit(process.returncode if in_time else None, time.monotonic() - started)
 
 
@@ -202,7 +218,9 @@ def _belongs_to_call(process: Path, leader: int, marker: bytes) -> bool:
         return False
 
 
-def _pump_output(reading: int, output: CommandOutput, ended: threading.Event) -> None:
+def _pump_output(
+    reading: int, output: CommandOutput, ended: threading.Event, plain: PlainText | None
+) -> None:
     """Collect output until the pipe is closed, or idle after the call's processes have ended."""
     poller = select.poll()
     poller.register(reading, select.POLLIN)
@@ -213,10 +231,22 @@ def _pump_output(reading: int, output: CommandOutput, ended: threading.Event) ->
                 if ended.is_set():
                     break
                 continue
-            if not (data := os.read(reading, 65_536)):
+            if not (data := _read(reading)):
                 break
-            output.feed(data)
+            output.feed(data if plain is None else plain.feed(data))
             late += len(data) if ended.is_set() else 0
     finally:
         os.close(reading)
+        if plain is not None:
+            output.feed(plain.close())
         output.close()
+
+
+def _read(reading: int) -> bytes:
+    """Return the next output; nothing if all writers have closed their side."""
+    try:
+        return os.read(reading, 65_536)
+    except OSError as error:  # a pseudo-terminal has no other end
+        if error.errno == errno.EIO:
+            return b""
+        raise

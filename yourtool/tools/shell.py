@@ -2,25 +2,30 @@
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import Meta, to_builtins
 from msgspec.structs import replace
 
 from yourtool.effects import Editable, Preview, SideEffects
 from yourtool.environment import PUBLIC, find_command_path
 from yourtool.errors import ToolError
 from yourtool.messages.blocks import TextBlock
+from yourtool.tools.background import InputChoice, Pause, RunningCommand
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.output import CommandOutput
 from yourtool.tools.process import LiveText, ProcessExit, ShellCommand, run_process
+from yourtool.tools.pseudo_terminal import InputKind, PseudoTerminal, use_terminal
 from yourtool.tools.sandbox import blocks
 from yourtool.tools.workspace import Workspace
 
 MAX_TIMEOUT_SECONDS = 590
 """Less than the timeout of the tool call, so that a timed-out command still returns its output."""
+FIRST_OUTPUT_SECONDS = 1.0
+"""How long a call waits for the first output of a background process."""
 
 _FIXED_VARIABLES = {
     "TERM": "dumb",
@@ -38,21 +43,31 @@ class Shell(Args, frozen=True):
     timeout_seconds: Annotated[
         int, Meta(ge=1, description=f"Timeout in seconds; at most {MAX_TIMEOUT_SECONDS}.")
     ] = 120
+    background: Annotated[
+        bool, Meta(description="Keep it running, such as a server; returns its id.")
+    ] = False
+    terminal: Annotated[bool, Meta(description="Run it in a terminal, for programs that ask.")] = (
+        False
+    )
 
 
 async def _preview(args: Shell, context: ToolContext) -> Preview:
     def build_input(command: str) -> dict[str, Any]:
-        return {"command": command, "timeout_seconds": args.timeout_seconds}
+        return {**to_builtins(args), "command": command}
 
     editable = Editable(text=args.command, build_input=build_input)
+    ways = ("in a terminal",) if args.terminal else ()
+    ways += ("keeps running in the background",) if args.background else ()
     if (sandbox := context.sandbox) is None:
-        return Preview(kind="command", body=args.command, editable=editable)
+        return Preview(
+            kind="command", body=args.command, editable=editable, surroundings="; ".join(ways)
+        )
     await sandbox.measure()
     return Preview(
         kind="command",
         body=args.command,
         protected=sandbox.is_below_requirement,
-        surroundings=sandbox.describe(),
+        surroundings="; ".join(filter(None, (sandbox.describe(), *ways))),
         is_contained=sandbox.allows_commands,
         editable=editable,
     )
@@ -64,32 +79,114 @@ async def shell(args: Shell, context: ToolContext) -> ToolOutput:
 
     Every call starts a new shell without a terminal or input, so pass options such as `--yes` to
     programs that would prompt. Long output is truncated to its start and end, with the path of a
-    file that contains all of it. Background processes are ended with the command.
+    file that contains all of it. What it leaves running is ended with it; use `background`.
     """
     if context.approved is not None and context.approved.body != args.command:
         raise ToolError("this is not the command that the user approved, so it was not run")
     seconds = min(args.timeout_seconds, MAX_TIMEOUT_SECONDS)
-    output = CommandOutput(context.spill, LiveText(context.emit), context.mask)
-    line = context.command or args.command
-    exited, refused_hosts = await _run_enclosed(line, context, output, seconds)
-    result = _build_output(args, exited, output, seconds)
-    if context.sandbox is None or exited.code == 0:
+    process = _start(args, context)
+    try:
+        pause = await _wait(process, args, seconds, context)
+    except BaseException:
+        await process.stop()
+        raise
+    if process.is_running and (args.background or pause is not Pause.TIME_IS_UP):
+        return await _keep(process, pause, args, context)
+    await process.stop()
+    result = _build_output(args, process, seconds, pause)
+    if context.sandbox is None or result.success:
         return result
     blocked = await context.run_in_thread(
-        blocks.find_block, context.sandbox, result.content, refused_hosts
+        blocks.find_block, context.sandbox, result.content, process.refused_hosts
     )
     return result if blocked is None else replace(result, blocked=blocked)
 
 
-async def _run_enclosed(
-    line: str, context: ToolContext, output: CommandOutput, seconds: float
-) -> tuple[ProcessExit, Sequence[str]]:
-    """Run a command line in the sandbox, if there is one; also return the refused hosts."""
+def _start(args: Shell, context: ToolContext) -> RunningCommand:
+    """Start a command in the foreground."""
+    if args.background:
+        context.processes.require_room()
+    terminal = _open_terminal() if args.terminal else None
+
+    def emit(text: str) -> None:
+        if not process.id:
+            context.emit(text)
+
+    output = CommandOutput(context.spill, LiveText(emit), context.mask)
+    process = RunningCommand(context.mask.text(args.command), output, terminal)
+    line = context.command or args.command
+    return context.processes.start(process, _run_enclosed(line, context, process))
+
+
+def _open_terminal() -> PseudoTerminal:
+    try:
+        return PseudoTerminal()
+    except OSError as error:
+        raise ToolError(
+            f"no terminal could be opened: {(error.strerror or str(error)).lower()}; run the"
+            " command without `terminal`"
+        ) from error
+
+
+async def _wait(
+    process: RunningCommand, args: Shell, seconds: float, context: ToolContext
+) -> Pause:
+    """Wait for a command as long as its call does; the user answers it if it asks."""
+    if args.background:
+        return await process.wait(FIRST_OUTPUT_SECONDS)
+    while True:
+        started = time.monotonic()
+        pause = await process.wait(seconds, watches_input=process.terminal is not None)
+        seconds -= time.monotonic() - started
+        if pause is not Pause.NEEDS_INPUT or context.ask_input is None:
+            return pause
+        match await process.ask(context.ask_input):
+            case str(typed):
+                process.type(f"{typed}\n")
+            case InputChoice.BACKGROUND:
+                return Pause.MOVED
+            case InputChoice.STOP:
+                await process.stop()
+                return Pause.NEEDS_INPUT
+            case None:
+                pass
+
+
+async def _keep(
+    process: RunningCommand, pause: Pause, args: Shell, context: ToolContext
+) -> ToolOutput:
+    """Move a command to the background, and return its output so far."""
+    await context.processes.keep(process)
+    match pause:
+        case Pause.MOVED:
+            status = (
+                f"the user moved it to the background as `{process.id}`, where it keeps running"
+            )
+        case Pause.NEEDS_INPUT:
+            status = (
+                f"it {describe_input(process.input_kind)}, and no user is present: it keeps running"
+                f" in the background as `{process.id}`"
+            )
+        case _:
+            status = f"runs in the background as `{process.id}`"
+    printed = process.read().rstrip("\n") or "(no output yet)"
+    return ToolOutput(
+        (TextBlock(f"{printed}\n[{status}]"),),
+        details={"process": process.id, "output_bytes": process.output.total_bytes},
+        command_executed=args.command,
+    )
+
+
+async def _run_enclosed(line: str, context: ToolContext, process: RunningCommand) -> ProcessExit:
+    """Run a command line in the sandbox, if there is one, which lasts as long as the command."""
     command = _build_command(line, context.workspace)
+    if process.terminal is not None:
+        command = replace(command, arguments=use_terminal(command.arguments))
     if context.sandbox is None:
-        return await _run(command, output, seconds), ()
+        return await _run(command, process.output, process.terminal)
     async with context.sandbox.enclose(command) as enclosed:
-        return await _run(enclosed.command, output, seconds), enclosed.refused_hosts
+        process.refused_hosts = enclosed.refused_hosts
+        return await _run(enclosed.command, process.output, process.terminal)
 
 
 async def run_command_line(line: str, workspace: Workspace, output: CommandOutput) -> ProcessExit:
@@ -98,7 +195,7 @@ async def run_command_line(line: str, workspace: Workspace, output: CommandOutpu
     Raises:
         ToolError: it could not be started, or the workspace is not at its path any more.
     """
-    return await _run(_build_command(line, workspace), output, None)
+    return await _run(_build_command(line, workspace), output)
 
 
 def _build_command(line: str, workspace: Workspace) -> ShellCommand:
@@ -112,9 +209,11 @@ def _build_command(line: str, workspace: Workspace) -> ShellCommand:
     )
 
 
-async def _run(command: ShellCommand, output: CommandOutput, seconds: float | None) -> ProcessExit:
+async def _run(
+    command: ShellCommand, output: CommandOutput, terminal: PseudoTerminal | None = None
+) -> ProcessExit:
     try:
-        return await run_process(command, output, seconds=seconds)
+        return await run_process(command, output, seconds=None, terminal=terminal)
     except OSError as error:
         raise ToolError(
             f"the command could not be started: {(error.strerror or str(error)).lower()};"
@@ -145,24 +244,30 @@ def _interpreter() -> tuple[str, ...]:
     return ("/bin/sh", "-c")
 
 
-def _build_output(
-    args: Shell, exited: ProcessExit, output: CommandOutput, seconds: int
-) -> ToolOutput:
-    if exited.code is None:
+def describe_input(kind: InputKind | None) -> str:
+    """Return what a program does that waits for input."""
+    return "waits for a password" if kind == "password" else "waits for input"
+
+
+def _build_output(args: Shell, process: RunningCommand, seconds: int, pause: Pause) -> ToolOutput:
+    code, output = process.exit_code, process.output
+    if code is not None:
+        status = format_exit_code(code)
+    elif pause is Pause.NEEDS_INPUT:
+        status = f"the user stopped it when it {describe_input(process.input_kind)}"
+    else:
         status = (
             f"timed out and stopped after {seconds} s; set a larger `timeout_seconds`"
             f" (at most {MAX_TIMEOUT_SECONDS}) if it needs longer"
         )
-    else:
-        status = format_exit_code(exited.code)
     printed = output.text().rstrip("\n") or "(no output)"
     return ToolOutput(
         (TextBlock(f"{printed}\n[{status}]"),),
-        success=exited.code == 0,
+        success=code == 0,
         details={
-            "exit_code": exited.code,
-            "seconds": round(exited.seconds, 3),
-            "timed_out": exited.code is None,
+            "exit_code": code,
+            "seconds": round(process.seconds, 3),
+            "timed_out": code is None,
             "output_bytes": output.total_bytes,
             "full_output": None if output.spill_path is None else str(output.spill_path),
         },

@@ -112,6 +112,11 @@ class State:
         return elide_tool_outputs(self.conversation, self.elided_through.get(model_id))
 
     @property
+    def last_model(self) -> str | None:
+        """Id of the model of the last turn."""
+        return self.last_route.chosen_model if self.last_route else None
+
+    @property
     def prompts(self) -> list[Message]:
         """The messages that started turns, in order."""
         return [message for message in self.messages if message.is_prompt]

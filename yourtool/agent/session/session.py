@@ -277,6 +277,7 @@ class Session:
         if self._closed:
             return
         self._closed = True
+        ending = asyncio.ensure_future(self._env.processes.close())
         try:
             async for _ in self._selection.store_pending():
                 pass
@@ -291,6 +292,7 @@ class Session:
                 )
         finally:
             self._lease.release()
+            await ending
 
     def _require_idle(self) -> None:
         if self.busy:
@@ -309,7 +311,7 @@ class Session:
             async for fact in self._selection.store_pending():
                 yield fact
             routes = self._routes
-            retried = self._last_model() if content is None else None
+            retried = self.state.last_model if content is None else None
             await routes.load_description(addressed.override or routes.expected_model(self.state))
             toolbox = self._env.tools.renew()
             record.turn_id = new_id()
@@ -348,10 +350,6 @@ class Session:
             self._release_turn(interrupt)
         async for fact in self._selection.store_if_idle():
             yield fact
-
-    def _last_model(self) -> str | None:
-        """Return the model of the last turn."""
-        return self.state.last_route.chosen_model if self.state.last_route else None
 
     def _release_turn(self, interrupt: Interrupt) -> None:
         """Allow the next turn; has no effect if it has started already."""

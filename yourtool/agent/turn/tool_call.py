@@ -137,6 +137,7 @@ class ToolCall:
             journal=journal or NoJournal(),
             approved=self.preview,
             command=self.command,
+            processes=turn.env.processes,
             sandbox=None if self.is_outside_sandbox else turn.env.sandbox,
             image_limit=can.max_image_bytes if can.supports_images else 0,
         )

@@ -1,0 +1,195 @@
+"""A pseudo-terminal for a command: typing into it, and noticing that a program waits for input.
+
+On Linux, `/proc` shows that a process reads from its terminal. Elsewhere, and for a program of
+another user, the modes of the terminal show it: a program that asks for a password turns the echo
+off, and editors, pagers and interpreters with line editing read single keys.
+"""
+
+import fcntl
+import os
+import platform
+import re
+import struct
+import sys
+import termios
+import threading
+from contextlib import suppress
+from enum import IntEnum
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from yourtool.errors import ToolError
+
+InputKind: TypeAlias = Literal["line", "password", "keys"]
+"""What a program waits for: a line, a line that is not shown, or single keys."""
+
+_SCRIPT = """\
+import fcntl, os, sys, termios
+if os.getsid(0) != os.getpid():
+    os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+"""Makes standard input the controlling terminal, then becomes the command; also in the sandbox.
+
+https://man7.org/linux/man-pages/man2/TIOCSCTTY.2const.html
+"""
+_ROWS, _COLUMNS = 40, 120
+_LOCAL_MODES = 3
+_READS = {"x86_64": (0, 19), "aarch64": (63, 65)}
+"""The numbers of `read` and `readv`, as `/proc/PID/syscall` shows them.
+
+https://man7.org/linux/man-pages/man5/proc_pid_syscall.5.html
+"""
+_TERMINAL_MAJORS = (5, *range(136, 144))
+"""Of `/dev/tty` and of pseudo-terminals: https://www.kernel.org/doc/html/latest/admin-guide/devices.html
+"""
+_MAX_HELD_BYTES = 4_096
+_SEQUENCE = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-Z\\^-~])|\r(?=\n)"
+)
+"""Control sequences (ECMA-48, 5.4 and 5.6), and the carriage return of a line end."""
+
+
+class Readers(IntEnum):
+    """How the processes of a terminal wait for input; of several, the greatest one counts."""
+
+    UNKNOWN = 0
+    """They belong to another user, or the system does not show it."""
+    NONE = 1
+    POLLING = 2
+    """One waits for several things, and the terminal can be one of them."""
+    BLOCKED = 3
+    """One waits for nothing else."""
+
+
+class PseudoTerminal:
+    """The side of a pseudo-terminal that this program has; thread-safe."""
+
+    def __init__(self) -> None:
+        """Open both sides.
+
+        Raises:
+            OSError: the system has no more pseudo-terminals.
+        """
+        self._lock = threading.Lock()
+        self._main, self.program_side = os.openpty()
+        """`program_side` is closed when the program has it."""
+        fcntl.ioctl(self._main, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, _COLUMNS, 0, 0))
+        os.set_blocking(self._main, False)
+        self._is_open = True
+
+    def duplicate(self) -> int:
+        """Return another descriptor of this program's side, for the reader of the output."""
+        return os.dup(self._main)
+
+    def type(self, text: str) -> None:
+        """Type a text; a newline is the Enter key.
+
+        Raises:
+            ToolError: the program has ended, or does not read what was typed before.
+        """
+        data = text.replace("\n", "\r").encode("utf-8", "replace")
+        with self._lock:
+            if not self._is_open:
+                raise ToolError("the process has ended, so nothing was typed")
+            try:
+                written = os.write(self._main, data)
+            except BlockingIOError:
+                written = 0
+            except OSError as error:
+                raise ToolError("the process has ended, so nothing was typed") from error
+        if written < len(data):
+            raise ToolError(f"the program does not read: only {written} bytes were typed")
+
+    def find_input(self) -> InputKind | None:
+        """Return what the program waits for; None if it does not wait, or nothing shows it."""
+        with self._lock:
+            if not self._is_open:
+                return None
+            try:
+                modes = termios.tcgetattr(self._main)[_LOCAL_MODES]
+                group = os.tcgetpgrp(self._main)
+            except (OSError, termios.error):
+                return None
+        readers = _find_readers(group)
+        if modes & termios.ICANON and modes & termios.ECHO:
+            return "line" if readers is Readers.BLOCKED else None
+        if readers is Readers.NONE:
+            return None
+        return "password" if modes & termios.ICANON else "keys"
+
+    def close(self) -> None:
+        """Hang up."""
+        with self._lock:
+            if self._is_open:
+                self._is_open = False
+                os.close(self._main)
+
+
+def use_terminal(arguments: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the arguments of a command whose standard input becomes its controlling terminal."""
+    return sys.executable, "-I", "-S", "-c", _SCRIPT, *arguments
+
+
+class PlainText:
+    """Removes control sequences and carriage returns before line ends from a stream."""
+
+    def __init__(self) -> None:
+        self._held = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """Return the next bytes of plain text; an incomplete sequence waits for its end."""
+        characters = (self._held + data).decode("latin-1")  # one for each byte
+        data = _SEQUENCE.sub("", characters).encode("latin-1")
+        start = max(data.rfind(b"\x1b"), len(data) - 1 if data.endswith(b"\r") else -1)
+        if start < 0 or len(data) - start > _MAX_HELD_BYTES:
+            self._held = b""
+            return data
+        self._held = data[start:]
+        return data[:start]
+
+    def close(self) -> bytes:
+        """Return what is left."""
+        held, self._held = self._held, b""
+        return held
+
+
+def _find_readers(group: int) -> Readers:
+    """Return how the processes of a group wait for their terminal."""
+    if sys.platform != "linux":
+        return Readers.UNKNOWN
+    found = Readers.UNKNOWN
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with suppress(OSError, ValueError, IndexError):
+            # The name can contain spaces and parentheses:
+            # https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
+            fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
+            if int(fields[2]) != group or fields[0] in (b"Z", b"X"):
+                continue
+            how = _examine(entry)
+            if how is Readers.BLOCKED:
+                return how
+            found = max(found, how)
+    return found
+
+
+def _examine(process: Path) -> Readers:
+    """Return how one process waits for its terminal.
+
+    Raises:
+        OSError: it belongs to another user, or has ended.
+    """
+    call = (process / "syscall").read_bytes().split()
+    reads = _READS.get(platform.machine(), ())
+    if call[0].isdigit() and int(call[0]) in reads and _is_terminal(process, int(call[1], 16)):
+        return Readers.BLOCKED
+    place = (process / "wchan").read_bytes()
+    waits = any(name in place for name in (b"poll", b"select"))
+    return Readers.POLLING if waits and _is_terminal(process, 0) else Readers.NONE
+
+
+def _is_terminal(process: Path, descriptor: int) -> bool:
+    return os.major((process / "fd" / str(descriptor)).stat().st_rdev) in _TERMINAL_MAJORS
