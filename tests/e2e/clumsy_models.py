@@ -169,17 +169,18 @@ def build_loops(project: Project) -> ScriptedModel:
     }
 
     def script(model: ScriptedModel) -> Script:
-        yield from _repeat(calls[project.language])
+        is_stubborn = project.language == "Python"
+        yield from _repeat(calls[project.language], "^$" if is_stubborn else SAME_CALL)
         return (yield from repair(model, project))
 
     return ScriptedModel(script)
 
 
-def _repeat(calls: Sequence[tuple[str, dict[str, Any]]]) -> Step:
-    """Make calls in turn, again and again."""
+def _repeat(calls: Sequence[tuple[str, dict[str, Any]]], advice: str) -> Step:
+    """Make calls in turn, again and again, until an answer has the advice or the user writes."""
     for number in range(MOST_REPEATS * len(calls)):
         request = yield Reply(calls=[calls[number % len(calls)]])
-        if re.search(SAME_CALL, request.text):
+        if request.prompt or re.search(advice, request.text):
             break
     return request
 
@@ -393,7 +394,8 @@ KINDS = {
     ),
     "loops": Kind(
         "Loops",
-        "The same call, or the same two calls in turn, until an answer advises against it.",
+        "The same call, or the same two calls in turn, until an answer advises against it. The"
+        " model in the Python project repeats its call until the program stops it.",
         build_loops,
     ),
     "endless_readers": Kind(

@@ -124,11 +124,15 @@ def format_kind(kind: str, before: Outcomes, now: Outcomes) -> str:
 
 
 def record(before: Outcomes, now: Outcomes) -> list[str]:
-    """Record the requests where they are fewer; return the tasks that take more than recorded."""
+    """Record the requests where they are fewer; return the tasks that take more than recorded.
+
+    A task that takes another number with the program before has changed, so it is recorded again.
+    """
     old = read_requests() if FILE.exists() else {}
     rows, more = dict[tuple[str, str], Requests](), list[str]()
     for task, outcome in now.items():
-        most = old[task].now if task in old else outcome.requests
+        is_same = task in old and old[task].before == before[task].requests
+        most = old[task].now if is_same else outcome.requests
         rows[task] = Requests(before[task].requests, min(most, outcome.requests))
         if outcome.requests > most:
             more.append(f"{' '.join(task)}: {outcome.requests}, recorded {most}")
