@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from tests.tools.contexts import answer, call, get_refusal
 from yourtool.effects import Preview
+from yourtool.errors import ToolError
 from yourtool.masking import Mask
 from yourtool.tools import output as outputs
 from yourtool.tools.files import read_file
@@ -102,6 +103,16 @@ async def test_preview_shows_the_complete_command(context):
 
 
 @pytest.mark.req("R-TOOL-03")
+@pytest.mark.parametrize(
+    "command", ["apply_patch <<'EOF'\n*** Begin Patch\nEOF", "cd src && apply_patch 'x'"]
+)
+async def test_patch_as_a_command_is_answered_with_the_tool_before_any_approval(context, command):
+    with pytest.raises(ToolError, match="`apply_patch` is a tool and no command"):
+        await shell.preview(shell.parse({"command": command}), context)
+    other = shell.parse({"command": "grep apply_patch notes; ./apply_patches"})
+    assert (await shell.preview(other, context)).kind == "command"
+
+
 async def test_slow_and_chunked_output_is_complete(context):
     said = await answer(shell, context, command="echo one; sleep .05; printf tw; sleep .05; echo o")
     assert said == "one\ntwo\n[exit code 0]"

@@ -1,6 +1,7 @@
 """The `shell` tool, which runs commands."""
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Mapping
@@ -36,6 +37,10 @@ _FIXED_VARIABLES = {
 }
 
 
+_PATCH_COMMAND = re.compile(r"\s*(?:cd [^;&|\n]{1,500}(?:&&|;)\s*)?apply_patch\b")
+"""A tool that other programs offer as a command."""
+
+
 class Shell(Args, frozen=True):
     """Arguments of `shell`."""
 
@@ -52,6 +57,12 @@ class Shell(Args, frozen=True):
 
 
 async def _preview(args: Shell, context: ToolContext) -> Preview:
+    if _PATCH_COMMAND.match(args.command) and shutil.which("apply_patch") is None:
+        raise ToolError(
+            "`apply_patch` is a tool and no command, so nothing was run: call it with the patch as"
+            " `patch`"
+        )
+
     def build_input(command: str) -> dict[str, Any]:
         return {**to_builtins(args), "command": command}
 
