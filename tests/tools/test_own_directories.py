@@ -41,6 +41,8 @@ def assert_closed(workspace, path):
     actions = (
         lambda: workspace.read(path, limit=100),
         lambda: workspace.write(path, b"x", expected=ABSENT),
+        lambda: workspace.delete(path, expected=ABSENT),
+        lambda: workspace.is_link(f"{path}/x"),
         lambda: workspace.locate(path),
         lambda: workspace.entries(path),
         lambda: next(directory_walk.iter_files(workspace, path, threading.Event())),

@@ -204,6 +204,65 @@ def test_failed_write_leaves_no_file(workspace, root):
     assert (root / "file").read_bytes() == b"x"
 
 
+@pytest.mark.req("R-TOOL-06")
+def test_delete_removes_only_the_file_that_is_expected(workspace, root, tmp_path):
+    (tmp_path / "outside").write_bytes(b"x")
+    (root / "file").hardlink_to(tmp_path / "outside")
+    (root / "dir").mkdir()
+    (root / "out").symlink_to(tmp_path)
+    for path, said in (
+        ("file", "changed during"), ("missing", "does not exist"), ("dir", "is a directory"),
+        ("../outside", "--add-dir"), ("out/outside", "--add-dir"), (".", "is a directory"),
+    ):  # fmt: skip
+        with pytest.raises(ToolError, match=said):
+            workspace.delete(path, expected=digest(b"y"))
+    assert sorted(path.name for path in root.iterdir()) == ["dir", "file", "out"]
+    workspace.delete("file", expected=digest(b"x"))
+    assert not (root / "file").exists()
+    assert (tmp_path / "outside").read_bytes() == b"x"
+
+
+@pytest.mark.req("R-TOOL-06")
+def test_file_that_becomes_a_link_just_before_it_is_deleted_stays(workspace, root):
+    (root / "file").write_bytes(b"x")
+    (root / "other").write_bytes(b"x")
+
+    @contextlib.contextmanager
+    def swap(found):
+        assert found.before_mode is not None
+        (root / "file").unlink()
+        (root / "file").symlink_to("other")
+        yield
+
+    with pytest.raises(ToolError, match="could not be deleted"):
+        workspace.delete("file", expected=digest(b"x"), announce=swap)
+    assert (root / "file").is_symlink()
+    assert (root / "other").read_bytes() == b"x"
+
+
+def test_links_are_recognized_by_their_last_name(workspace, root):
+    (root / "dir").mkdir()
+    (root / "dir" / "file").write_bytes(b"x")
+    (root / "link").symlink_to("dir/file")
+    (root / "folder").symlink_to("dir")
+    found = {
+        path: workspace.is_link(path)
+        for path in ("link", "./link", f"{root}/link", "folder", "folder/", "folder/file",
+                     "dir/file", "missing", "missing/x", "dir/file/x")
+    }  # fmt: skip
+    links = {"link", "./link", f"{root}/link", "folder", "folder/"}
+    assert found == {path: path in links for path in found}
+
+
+def test_new_file_can_have_the_mode_of_another(workspace, root):
+    (root / "file").write_bytes(b"x")
+    (root / "file").chmod(0o640)
+    mode = workspace.permissions("file")
+    assert mode == 0o640
+    workspace.write("new", b"y", expected=ABSENT, mode=0o751)
+    assert stat.S_IMODE((root / "new").stat().st_mode) == 0o751
+
+
 def test_entries_have_the_kind_of_each_name(workspace, root):
     (root / "dir").mkdir()
     (root / "file").write_bytes(b"abc")
