@@ -104,9 +104,9 @@ class Terminal:
         self.send("\r")
 
     def answer(self, letter: str) -> None:
-        """Answer an approval prompt once it accepts keys, shortly after the last key."""
-        self.read(0.7)
-        self.send(letter)
+        """Answer an approval prompt once it accepts keys, a second after the last key."""
+        self.read(1.2)
+        self.send(letter if letter == "\x1b" else f"{letter}\r")
 
     def paste(self, text: str) -> None:
         """Paste with bracketed paste."""

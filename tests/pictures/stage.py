@@ -74,8 +74,7 @@ class Stage:
         """Answer the approval prompt."""
         asked = self.app.chat.approval_prompt.confirmation
         await self.frame(1.5)
-        await press(self._pilot, letter)
-        self._clock.seconds += 0.5
+        await press(self._pilot, letter, "enter")
         await self._wait(lambda: self.app.chat.approval_prompt.confirmation is not asked)
 
     async def stream(self, pace: Pace, pieces: int) -> None:

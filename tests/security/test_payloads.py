@@ -66,8 +66,8 @@ def answer(terminal: Terminal, sign: str, key: str, label: str, *, is_linear: bo
     terminal.wait(sign, number if is_linear else "deny")
     terminal.read(1.2)
     if is_linear:
-        key = re.findall(number, terminal.text)[-1] + "\r"
-    terminal.send(key)
+        key = re.findall(number, terminal.text)[-1]
+    terminal.send(f"{key}\r")
     terminal.read(1.2)
 
 

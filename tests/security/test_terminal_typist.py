@@ -19,7 +19,7 @@ from tests.security.typist import NOTES, SIZES, WORDS
 
 UP, CTRL_C, CTRL_U, ESC = "\x1b[A", "\x03", "\x15", "\x1b"
 PASTES = ("yes", "a", "n\ny\na", "see https://example.org/a?n=y")
-QUIET = 0.65
+QUIET = 1.2
 """Seconds without a key after which letters answer."""
 PERSONS = 2
 
@@ -85,9 +85,9 @@ class Person:
         terminal.read(QUIET)
         note = self.dice.choice(NOTES) if key == "n" else ""
         self.notes[question.name] = None if key == "a" else note
-        terminal.send(key)
+        terminal.send(key if key == ESC else f"{key}\r")
         if key == "n":
-            terminal.wait("denies")
+            terminal.wait("Enter denies")
             terminal.send(f"{note}\r")
 
 

@@ -7,12 +7,13 @@ changed command, nothing more and nothing less, and only until the person sees t
 Every other answer is unintended. All that the person types as text is, character by character, in
 the prompt, in one message, or in the note or command that it was meant for.
 
-A message with the first letter `n`, a second after the last key at a question that was drawn a
-second ago, is a note by the rules of the interface. Only then the person types none by the way.
+A letter and Enter, a second after the last key at a question that was drawn a second ago, are an
+answer by the rules of the interface. Only then the person sends no message of a single letter.
 
-The person is modelled after studies of typing: 4 to 15 keys a second with lognormal intervals
-(Dhakal et al., "Observations on Typing from 136 Million Keystrokes", CHI 2018). During a pause of
-more than `LOOK_SECONDS` the person looks at the screen; within shorter ones nothing is noticed.
+The person is modelled after studies of typing: intervals with a lognormal distribution and a median
+of 0.07 to 0.25 seconds (Dhakal et al., "Observations on Typing from 136 Million Keystrokes", CHI
+2018), and sometimes seconds of thinking, also within a word. During a pause of more than
+`LOOK_SECONDS` between two texts the person looks at the screen; otherwise nothing is noticed.
 """
 
 import asyncio
@@ -283,8 +284,7 @@ class Typist:
         self.app._driver.send_message(build_key(key))
         if is_burst:
             return
-        spread = exp(self.dice.gauss(0, 0.35))
-        await asyncio.sleep(min(1.1, spread / self.rate))
+        await asyncio.sleep(exp(self.dice.gauss(0, 0.4)) / self.rate)
 
     async def type(self, text: str) -> None:
         """Type a text with a few mistakes that are corrected, and pauses within it."""
@@ -294,8 +294,8 @@ class Typist:
                 await self.press("backspace")
             await self.press("space" if character == " " else character)
             self.line += character
-            if character == " " and self.dice.random() < 0.05:
-                await asyncio.sleep(self.dice.uniform(0.3, 4))
+            if self.dice.random() < (0.05 if character == " " else 0.02):
+                await asyncio.sleep(self.dice.uniform(0.3, 6))
 
     async def burst(self, text: str) -> None:
         """Send the keys of a text at once, as an input method does."""
@@ -345,8 +345,8 @@ class Typist:
     async def write(self) -> None:
         """Write a message; send it, mostly."""
         text = self.compose()
-        if self._has_seen_question():  # `n` would open a note
-            text = text.lstrip("n ") or "ok"
+        if len(text) == 1 and (self.desk.asks_trust or self._has_seen_question()):
+            text = "ok"  # one letter would be an answer
         if len(text) > 1 and self.dice.random() < 0.1:
             await self.burst(text)
             self.line += text
@@ -458,12 +458,14 @@ class Typist:
         key = self.dice.choice([*TRUST])
         self.desk.meant[question] = Meaning(key, is_about_trust=True)
         await self.press(key)
+        if key != "escape":
+            await self._confirm()
         await asyncio.sleep(self.dice.uniform(1, 1.5))
         self.desk.meant.pop(question, None)
         await self.clear("", key)
 
     def _has_seen_question(self) -> bool:
-        """Whether a message with the letter `n` would be a note, by the rules."""
+        """Whether a message of one letter would be an answer, by the rules."""
         now, question = asyncio.get_running_loop().time(), self.chat.approval_prompt.confirmation
         return (
             question is not None and now >= max(self.pressed_at, self.desk.drawn_at) + LOOK_SECONDS
@@ -486,6 +488,11 @@ class Typist:
         desk.remember(f"MEANS {meant} for {question.id}")
         sent = len(self.submitted)
         await self.press(key)
+        if key not in ("enter", "escape"):
+            if self.dice.random() < 0.1:
+                await self._withdraw(several)
+                return
+            await self._confirm()
         written = await self._write(meant)
         await asyncio.sleep(self.dice.uniform(1, 1.5))
         self._check_arrival(question.id, meant, written, self.submitted[sent:])
@@ -496,19 +503,28 @@ class Typist:
             desk.meant.clear()
         await self.clear(self.chat.prompt.text)
 
-    async def _write(self, meant: Meaning) -> str:
-        """Write what belongs to an answer; return it, or an empty text if its field did not open.
+    async def _confirm(self) -> None:
+        """Confirm the letter with Enter, sometimes after a while."""
+        if self.dice.random() < 0.2:
+            await asyncio.sleep(self.dice.uniform(0.2, 3))
+        await self.press("enter")
 
-        The reason of a denial is typed right after its key, so it may become a message.
-        """
+    async def _withdraw(self, questions: list[Confirmation]) -> None:
+        """Change one's mind after a letter."""
+        for each in questions:
+            self.desk.meant.pop(each.id, None)
+        await asyncio.sleep(self.dice.uniform(0.1, 3))
+        await self.press("backspace")
+        await asyncio.sleep(REACTION_SECONDS)
+        await self.clear("")
+
+    async def _write(self, meant: Meaning) -> str:
+        """Write what belongs to an answer; return it, empty if its field did not open."""
         if meant.key not in ("n", "m", "e"):
             return ""
-        if meant.key == "n":
-            await asyncio.sleep(self.dice.choice((0, 0.9)))
-        else:
-            await asyncio.sleep(self.dice.uniform(1.0, 1.5))
-            if not self.chat.approval_prompt.has_class("-noting"):
-                return ""
+        await asyncio.sleep(self.dice.uniform(0.3, 1.5))
+        if not self.chat.approval_prompt.has_class("-noting"):
+            return ""
         if meant.key == "e":
             await self.press("ctrl+u", is_burst=self.dice.random() < 0.5)
         await self._fill_in(meant.text)

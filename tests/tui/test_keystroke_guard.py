@@ -3,10 +3,9 @@ import random
 import pytest
 
 from yourtool.tui.keystroke_guard import (
-    HOLD_SECONDS,
+    ENTER_SECONDS,
     QUIET_SECONDS,
     SEEN_SECONDS,
-    UNSEEN_HOLD_SECONDS,
     KeystrokeGuard,
 )
 
@@ -41,10 +40,7 @@ class Desk:
         end = self.now + seconds
         while self.now < end:
             self.now = min(end, self.now + 0.01)
-            if (letter := self.answering.accept_letter()) is not None:
-                self.answers.append(letter)
-                self.ask()
-            elif not self.listening and not self.prompt and self.answering.seconds_until_ready == 0:
+            if not self.listening and not self.prompt and self.answering.seconds_until_ready == 0:
                 self.listening = True
 
     def press(self, key):
@@ -53,15 +49,13 @@ class Desk:
         if not self.listening:
             self.answering.mark_typing()
             self.prompt = "" if key == "\n" else self.prompt + key
-        elif held is None and key in LETTERS:
+        elif held and key == "\n":
+            self.answers.append(self.answering.release_letter())
+            self.ask()
+        elif not held and key in LETTERS:
             self.answering.hold_letter(key)
-        elif key == held:
-            pass
-        elif key == "\n":
-            if held is None:
-                self.answers.append("enter")
-                self.ask()
         else:
+            self.answering.mark_typing()
             self.prompt += self.answering.release_letter() + key
             self.listening = False
 
@@ -94,34 +88,44 @@ def test_first_letter_after_a_pause_is_not_an_answer():
             desk.pass_time(dice.uniform(0, 3))
             for key in text:
                 desk.press(key)
-                desk.pass_time(dice.uniform(0.05, 0.3))
+                desk.pass_time(dice.choice((0.05, 0.3, 5)))
             assert desk.answers == []
             assert desk.prompt == text
 
 
-def test_single_letter_answers_once():
+def test_letter_answers_once_enter_confirms_it():
     desk = Desk()
     desk.ask()
     desk.pass_time(SEEN_SECONDS + 0.1)
     desk.press("a")
-    desk.pass_time(HOLD_SECONDS + 0.1)
+    desk.pass_time(60)
+    assert desk.answers == []
+    desk.press("\n")
     assert desk.answers == ["a"]
 
 
-def test_letter_waits_longer_for_another_key_before_the_user_looked_at_the_screen():
+@pytest.mark.req("T20")
+def test_letter_and_enter_before_the_user_looked_at_the_screen_are_a_message():
     desk = Desk()
     desk.ask()
     desk.pass_time(QUIET_SECONDS + 0.1)
-    desk.press("a")
-    desk.pass_time(HOLD_SECONDS + 0.1)
+    for key in "a\n":
+        desk.press(key)
     assert desk.answers == []
-    desk.press("d")
-    assert desk.prompt == "ad"
-    desk.prompt = ""
-    desk.pass_time(QUIET_SECONDS + 0.1)
-    desk.press("a")
-    desk.pass_time(UNSEEN_HOLD_SECONDS + 0.1)
-    assert desk.answers == ["a"]
+    desk.pass_time(SEEN_SECONDS - 0.1)
+    for key in "a\n":
+        desk.press(key)
+    assert desk.answers == []
+
+
+def test_enter_without_a_letter_waits_for_another_key():
+    now = 0.0
+    answering = KeystrokeGuard(lambda: now)
+    answering.hold_letter("enter", ENTER_SECONDS)
+    assert answering.accept_letter() == ""
+    now = ENTER_SECONDS
+    assert answering.accept_letter() == "enter"
+    assert answering.held_letter == ""
 
 
 @pytest.mark.req("R-CONF-03")
@@ -143,12 +147,16 @@ def test_quiet_time_is_measured_from_the_last_key():
     now = 0.0
     answering = KeystrokeGuard(lambda: now)
     answering.mark_drawn()
-    now = 0.4
+    now = 0.8
     answering.mark_keystroke()
-    now = 0.6
+    now = SEEN_SECONDS
     assert answering.seconds_until_ready > 0
-    now = 0.95
+    now = 0.8 + QUIET_SECONDS
     assert answering.seconds_until_ready == 0
+    answering.mark_keystroke()
+    answering.mark_typing()
+    now += QUIET_SECONDS
+    assert answering.seconds_until_ready == pytest.approx(SEEN_SECONDS - QUIET_SECONDS)
 
 
 def test_approval_prompt_that_is_not_drawn_takes_no_letters():

@@ -137,7 +137,6 @@ async def test_large_text_is_allowed_only_after_its_end_was_shown(home):
         assert "line 3999" in screen_text(app)
         assert len(panel.preview.rows(panel.preview.content_size.width)) == 4_002
         await wait(pilot, clock, 1)
-        await press(pilot, "a")
-        await wait(pilot, clock, 0.5)
+        await press(pilot, "a", "enter")
         await until(pilot, lambda: asked.decision is not None)
         assert asked.decision.verdict is Verdict.ALLOW

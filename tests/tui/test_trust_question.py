@@ -48,7 +48,7 @@ async def until_asked(pilot, clock):
 
 
 async def answer(pilot, clock, key):
-    await press(pilot, key)
+    await press(pilot, key, "enter")
     clock.now += 1
     await until(pilot, lambda: "[t] trust" not in screen_text(pilot.app))
     await settle(pilot)
@@ -174,7 +174,7 @@ async def test_quit_closes_the_program_and_stores_no_answer(opened, home):
     app, session, clock = opened("go")
     async with app.run_test() as pilot:
         await until_asked(pilot, clock)
-        await press(pilot, "q")
+        await press(pilot, "q", "enter")
         clock.now += 1
         await until(pilot, lambda: not app.is_running or app._exit)
     assert session.sent == []

@@ -16,7 +16,7 @@ from tests.tui.events import EventBuilder
 from tests.tui.fakes import Ask, Script, approval_request, default_route, text_deltas, turn_start
 from tests.tui.pilot_helpers import press, say, settle, until
 from yourtool.config import Mode
-from yourtool.effects import Confirmation, Preview, SideEffects, Subject
+from yourtool.effects import Confirmation, Editable, Preview, SideEffects, Subject
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import (
     MessageStart,
@@ -130,6 +130,14 @@ def patch_request() -> Confirmation:
         ),
         no_rule_reason="it is about several places at once, and a rule names one",
     )
+
+
+def plan_request() -> Confirmation:
+    """Return the request for a plan that fits on no small screen."""
+    plan = "# Count words\n\n" + "\n".join(f"{n}. Change `part_{n}.py`" for n in range(1, 10))
+    editable = Editable(text=plan, suffix=".md", build_input=lambda text: {"plan": text})
+    preview = Preview(kind="text", body=plan, editable=editable)
+    return Confirmation(id="c1", kind="plan", title="propose_plan", preview=preview)
 
 
 def web_request() -> Confirmation:
@@ -468,9 +476,20 @@ async def selected_answer(pilot):
 
 
 @state(waiting(Ask(approval_request())))
+async def chosen_answer(pilot):
+    await asked(pilot)
+    await press(pilot, "a")
+
+
+@state(waiting(Ask(plan_request())))
+async def approval_of_a_plan(pilot):
+    await asked(pilot)
+
+
+@state(waiting(Ask(approval_request())))
 async def note_for_a_denial(pilot):
     await asked(pilot)
-    await press(pilot, "n")
+    await press(pilot, "n", "enter")
     pilot.app.clock.seconds += 1
     await until(pilot, lambda: pilot.app.chat.approval_prompt.has_class("-noting"))
     await press(pilot, *"not now")

@@ -42,9 +42,12 @@ class HintState(Struct, frozen=True, kw_only=True):
     """What the hints of an approval prompt depend on."""
 
     columns: int
-    has_text: bool
-    """Whether the message prompt has text."""
-    feedback: str
+    prompt_text: str
+    """The text of the message prompt."""
+    feedback: Feedback | None
+    """On the last key."""
+    chosen: str
+    """The answer that Enter confirms, if a letter chose one."""
     submits: str
     """What Enter does in the field that is open, if one is."""
     accepts_letters: bool
@@ -52,32 +55,47 @@ class HintState(Struct, frozen=True, kw_only=True):
     enter_approves: bool
     overflows: bool
     is_expanded: bool
+    is_at_end: bool
+    """Whether the last row of the preview is on the screen."""
     waiting: int
     """Requests after the one that is shown."""
 
+    @property
+    def is_roomy(self) -> bool:
+        """Whether all hints fit."""
+        return self.columns >= WIDE_COLUMNS
+
     def text(self) -> str:
         """Return the hints that fit, in one line."""
-        roomy = self.columns >= WIDE_COLUMNS
         stop = build_hint("chat.stop", "goes back" if self.submits else "denies")
         behind = f"{self.waiting} more" if self.waiting else ""
-        if self.feedback and not roomy:
-            return self.feedback
-        return join_hints(*self._actions(roomy=roomy), stop, behind)
+        if (feedback := self._feedback_text) and not self.is_roomy:
+            return feedback
+        return join_hints(*self._actions(feedback), stop, behind)
 
-    def _actions(self, *, roomy: bool) -> tuple[str, ...]:
+    @property
+    def _feedback_text(self) -> str:
+        if self.feedback is None or len(self.prompt_text) > 1:
+            return ""
+        return self.feedback.text(roomy=self.is_roomy, is_in_prompt=bool(self.prompt_text))
+
+    def _actions(self, feedback: str) -> tuple[str, ...]:
+        roomy = self.is_roomy
         if self.submits:
             return (f"Enter {self.submits}",)
-        if self.feedback:
-            return (self.feedback,)
-        if self.has_text and not self.accepts_arrows:
+        if self.chosen:
+            return (f"Enter: {self.chosen}",)
+        if feedback:
+            return (feedback,)
+        if self.prompt_text and not self.accepts_arrows:
             return ("send or clear the prompt to answer" if roomy else "clear the prompt",)
         if not self.accepts_letters:
             return ("stop typing to answer" if roomy else "",)
-        if self.overflows:
-            expand = "approval.expand"
-            if not self.is_expanded:
-                return (build_hint(expand, "shows more"),)
-            less = build_hint(expand, "shows less") if roomy else ""
+        if self.overflows and not self.is_expanded:
+            return (build_hint("approval.expand", "shows more"),)
+        if self.overflows and not self.is_at_end:
+            less = build_hint("approval.expand", "shows less") if roomy else ""
             return (f"{get_label('chat.page_down')} for more", less)
-        letters = "Enter or y allows" if self.enter_approves else "press a letter"
-        return (("Enter selects" if self.accepts_arrows else letters) if roomy else "",)
+        less = build_hint("approval.expand", "shows less") if self.overflows else ""
+        letters = "Enter allows" if self.enter_approves else "press a letter and Enter"
+        return (("Enter selects" if self.accepts_arrows else letters) if roomy else "", less)

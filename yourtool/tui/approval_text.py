@@ -18,8 +18,6 @@ EDIT = Decision(verdict=Verdict.EDIT)
 _MAX_DESCRIBED = 20
 """Rules of one question that can be changed."""
 _GAP = " · "
-_NOTE_STARTS = frozenset({"no", "not", "now", "need", "new", "nope", "nothing", "note", "next"})
-"""Words with `n` whose other letters are no word."""
 
 
 class Entry(Struct, frozen=True):
@@ -30,8 +28,6 @@ class Entry(Struct, frozen=True):
     """What Enter does."""
     decision: Decision
     """The answer, to which the text is added."""
-    opens_at_once: bool = False
-    """Whether its letter is not delayed, so that the text can be typed right after it."""
 
 
 class Option(Struct, frozen=True):
@@ -50,12 +46,12 @@ class Option(Struct, frozen=True):
         return self.decision.verdict is Verdict.ALLOW
 
 
-_REASON = Entry("Why not?", "denies", DENY, opens_at_once=True)
+_REASON = Entry("Why not?", "denies", DENY)
 _COMMENT = Entry("A note for the model", "allows it once", ALLOW)
 ALWAYS = replace(ALLOW, scope=Scope.ALWAYS)
 _RULES = Entry("The rules, one on each line", "allows it always", ALWAYS)
 _COMMAND = Entry("The command", "shows the changed command", EDIT)
-_PLAN_NOTE = Entry("What should be different?", "keeps planning", DENY, opens_at_once=True)
+_PLAN_NOTE = Entry("What should be different?", "keeps planning", DENY)
 _PLAN_OPTIONS = (
     Option("a", "carry it out, ask", "ask", replace(ALLOW, plan=PlanAnswer.ASK)),
     Option("s", "accept edits", "accept edits", replace(ALLOW, plan=PlanAnswer.ACCEPT_EDITS)),
@@ -145,12 +141,6 @@ def _join(examples: tuple[str, ...]) -> str:
 def get_editable(question: Confirmation) -> Editable | None:
     """Return what the user can change in a call."""
     return question.preview.editable if question.preview is not None else None
-
-
-def complete_note(letter: str, typed: str) -> str:
-    """Return a note, with the letter that opened its field if it belongs to the first word."""
-    whole = f"{letter}{typed}"
-    return whole if whole.split(maxsplit=1)[0].rstrip(",.;:!?") in _NOTE_STARTS else typed
 
 
 def approval_title(confirmation: Confirmation) -> Content:

@@ -1,10 +1,10 @@
 """Protection of approval prompts against keys that were meant for the prompt.
 
-Three rules apply when an approval prompt appears while the user types. It accepts no letters while
-the prompt contains text. Letters count only after it is drawn and after half a second without a
-key. A letter counts only if no other key follows immediately, so that the first letter of a
-sentence goes to the prompt. Before the user had a second to look at the screen, such as between two
-messages, a letter has to wait longer for another key.
+A letter answers nothing: it chooses an answer, which Enter confirms. Any other key makes the letter
+text for the prompt, however long the pause before it is, so that no message is an answer. A letter
+chooses only in an empty prompt, after the user had a second to look at the approval prompt without
+typing, and half a second after any key. Enter that answers without a letter is delayed, and another
+key withdraws it.
 """
 
 from collections.abc import Callable
@@ -13,9 +13,9 @@ from math import inf
 QUIET_SECONDS = 0.5
 SEEN_SECONDS = 1.0
 """Time without typing after which the user has seen what is on the screen."""
-HOLD_SECONDS = 0.4
-UNSEEN_HOLD_SECONDS = 0.8
-"""Time between two keys of a slow typist."""
+
+ENTER_SECONDS = 0.4
+"""Time for which Enter without a letter waits for another key."""
 
 
 class KeystrokeGuard:
@@ -25,14 +25,14 @@ class KeystrokeGuard:
         self._clock = clock
         self._drawn_at = inf
         self._last_key_at = self._typed_at = -inf
-        self._held: str | None = None
+        self._held = ""
         self._accept_at = inf
         self.was_seen = False
         """Whether the approval prompt was seen before the last key."""
 
     def reset(self) -> None:
         """Start over for another approval prompt that is not drawn yet."""
-        self._drawn_at, self._held = inf, None
+        self._drawn_at, self._held = inf, ""
 
     def mark_drawn(self) -> None:
         """Record that the approval prompt is on the screen."""
@@ -51,31 +51,28 @@ class KeystrokeGuard:
     @property
     def seconds_until_ready(self) -> float:
         """Seconds until letters count; infinite before the approval prompt is drawn."""
-        return max(0.0, max(self._drawn_at, self._last_key_at) + QUIET_SECONDS - self._clock())
+        seen_at = max(self._drawn_at, self._typed_at) + SEEN_SECONDS
+        return max(0.0, max(seen_at, self._last_key_at + QUIET_SECONDS) - self._clock())
 
     @property
     def is_new(self) -> bool:
         """Whether the approval prompt is so new that a key was pressed before the user saw it."""
         return self._clock() < self._drawn_at + QUIET_SECONDS
 
-    def hold_letter(self, letter: str) -> None:
-        """Delay a letter, which is the answer unless another key follows immediately."""
-        seconds = HOLD_SECONDS if self.was_seen else UNSEEN_HOLD_SECONDS
+    def hold_letter(self, letter: str, seconds: float = inf) -> None:
+        """Choose the answer of a letter until the next key, or confirm it after so many seconds."""
         self._held, self._accept_at = letter, self._clock() + seconds
 
     @property
-    def held_letter(self) -> str | None:
-        """The letter that is not accepted yet."""
+    def held_letter(self) -> str:
+        """The letter that chose an answer and is not confirmed yet; empty if there is none."""
         return self._held
 
     def release_letter(self) -> str:
-        """Return the delayed letter for the prompt, because another key followed."""
-        letter, self._held = self._held or "", None
+        """Return and clear the letter, because another key followed."""
+        letter, self._held = self._held, ""
         return letter
 
-    def accept_letter(self) -> str | None:
-        """Return and clear the delayed letter once its delay has passed."""
-        if self._held is None or self._clock() < self._accept_at:
-            return None
-        letter, self._held = self._held, None
-        return letter
+    def accept_letter(self) -> str:
+        """Return and clear what is held if its delay has passed; otherwise an empty text."""
+        return self.release_letter() if self._clock() >= self._accept_at else ""

@@ -1,25 +1,24 @@
 """The approval prompt: shows a tool call above the prompt until the user allows or denies it.
 
 It does not block the screen: the transcript scrolls, the prompt accepts text and the turn can be
-stopped. The prompt keeps the focus, and only the letters of the answers reach the approval prompt,
-when `KeystrokeGuard` permits it; with a setting, also Enter and `y`, which allow the call. From an
-empty prompt, Tab moves the focus here, where arrows and Enter work too. A call can be allowed only
-after its last row was on the screen. The letter of a denial with a note opens its field at once if
-the request was seen.
+stopped. The prompt keeps the focus, and only the letters of the answers and the Enter that confirms
+them reach the approval prompt, when `KeystrokeGuard` permits it; with a setting, also Enter without
+a letter, which allows the call. From an empty prompt, Tab moves the focus here, where arrows and
+Enter work too. A call can be allowed only after its last row was on the screen.
 """
 
 import asyncio
 import time
 from collections.abc import Callable
 
-from textual import events, getters
+from textual import events, getters, on
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input
 
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.tui.active_keys import bindings, get_keys, is_chat_key, is_reading_key
-from yourtool.tui.approval_hints import WIDE_COLUMNS, Feedback, HintState, explain_key
+from yourtool.tui.approval_hints import Feedback, HintState, explain_key
 from yourtool.tui.approval_text import (
     DENY,
     Entry,
@@ -28,11 +27,11 @@ from yourtool.tui.approval_text import (
     approval_title,
     build_edit,
 )
-from yourtool.tui.keystroke_guard import HOLD_SECONDS, QUIET_SECONDS, KeystrokeGuard
+from yourtool.tui.keystroke_guard import ENTER_SECONDS, QUIET_SECONDS, KeystrokeGuard
 from yourtool.tui.question_list import QuestionList
 from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.widgets.approval_field import ApprovalField, RuleExamples
-from yourtool.tui.widgets.approval_options import ENTER, ApprovalOptions
+from yourtool.tui.widgets.approval_options import ENTER, ApprovalOptions, get_typed
 from yourtool.tui.widgets.preview import PreviewPane, RemainingRows
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.styled_text import StyledText
@@ -118,21 +117,19 @@ class ApprovalPrompt(Vertical):
 
         Everything that looks like typing goes to the prompt, in the order it was typed.
         """
-        is_ready = self.guard.seconds_until_ready == 0
         self.guard.mark_keystroke()
         if (field := self.open_field) is not None:
             return self.screen.focused is field and field.insert_typed(event)
-        is_consumed = self._handle_key(event, is_ready=is_ready)
+        is_consumed = self._handle_key(event)
         is_reading = self.guard.was_seen and not self._prompt.text and is_reading_key(event)
         if not is_consumed and not is_reading:
             self.guard.mark_typing()
         return is_consumed
 
-    def _handle_key(self, event: events.Key | events.Paste, *, is_ready: bool) -> bool:
-        """Handle a key; `is_ready`: whether the last key before it was long enough ago."""
+    def _handle_key(self, event: events.Key | events.Paste) -> bool:
         if self.confirmation is None or self.app.screen is not self.screen:
             return False
-        self._explain(event, is_ready=is_ready)
+        self._explain(event)
         is_here = self.screen.focused is self  # `has_focus` is set later
         if self._prompt.text:
             if is_here:
@@ -158,7 +155,7 @@ class ApprovalPrompt(Vertical):
                 self.set_timer(wait, self.arm_when_safe)
         else:
             self.options.accepts_letters = True
-            self._prompt.focus()
+            self.screen.set_focus(self._prompt)  # at once: Tab may move the focus here now
         self._update_hints()
 
     def focus_when_safe(self) -> None:
@@ -192,6 +189,7 @@ class ApprovalPrompt(Vertical):
             self._close_field()
             self._take_focus()
         else:
+            self.guard.release_letter()  # it was shown as a choice, which this key withdraws
             self._answer(DENY)
         return True
 
@@ -207,31 +205,26 @@ class ApprovalPrompt(Vertical):
         if self.confirmation is question and (decision := build_edit(question, text)):
             self._answer(decision)
 
-    def on_preview_pane_visible_rows_changed(self) -> None:
-        """Update the hints."""
-        self._update_hints()
-
     def action_answer(self, typed: str) -> None:
-        """Answer with a typed character, or with Enter, unless another key follows immediately."""
-        if not self.options.accepts_letters or (option := self._find_option(typed)) is None:
-            return
-        if option.entry is not None and option.entry.opens_at_once and self.guard.was_seen:
-            self._choose(option)
-            return
-        self.guard.hold_letter(typed)
-        self.set_timer(HOLD_SECONDS, self.commit_held_letter)
+        """Choose the answer of a typed character until Enter confirms it; Enter confirms itself."""
+        if self.options.accepts_letters and self._find_option(typed) is not None:
+            if typed == ENTER:
+                self.guard.hold_letter(typed, ENTER_SECONDS)
+                self.set_timer(ENTER_SECONDS, self.commit_enter)
+            else:
+                self.guard.hold_letter(typed)
+            self._update_hints()
+
+    def commit_enter(self) -> None:
+        """Apply an Enter without a letter when its delay has passed."""
+        if typed := self.guard.accept_letter():
+            self._choose(self._find_option(typed))
+        elif self.guard.held_letter == ENTER:
+            self.set_timer(ENTER_SECONDS / 4, self.commit_enter)
 
     def action_expand(self) -> None:
         """Enlarge or shrink the preview; enlarged, it scrolls with Page Up and Page Down."""
         self._expand(not self.has_class("-expanded"))
-
-    def commit_held_letter(self) -> None:
-        """Apply a delayed letter when its delay has passed."""
-        if (typed := self.guard.accept_letter()) is not None:
-            if (option := self._find_option(typed)) is not None:
-                self._choose(option)
-        elif self.guard.held_letter is not None:
-            self.set_timer(HOLD_SECONDS / 4, self.commit_held_letter)
 
     # ── inside ──────────────────────────────────────────────────────────────────────────────────
 
@@ -249,7 +242,7 @@ class ApprovalPrompt(Vertical):
 
     def _handle_focused_key(self, event: events.Key | events.Paste) -> bool:
         """Handle a key while the focus is here; True if it was consumed."""
-        if isinstance(event, events.Key) and self.guard.held_letter is None:
+        if isinstance(event, events.Key) and not self.guard.held_letter:
             if event.key in ("left", "up", "right", "down"):
                 self.options.move(-1 if event.key in ("left", "up") else 1)
                 return True
@@ -262,11 +255,16 @@ class ApprovalPrompt(Vertical):
         return self._handle_letter(event)
 
     def _handle_letter(self, event: events.Key | events.Paste) -> bool:
-        """Handle an answer letter; any other key goes to the prompt, after a delayed letter."""
-        if isinstance(event, events.Key) and self.guard.held_letter is None:
-            typed = ENTER if event.key == "enter" else event.character or ""
-            is_safe = typed != ENTER or self.guard.was_seen  # Enter sends what may not have arrived
-            if is_safe and self._find_option(typed) is not None:
+        """Handle a letter or Enter; any other key goes to the prompt, after the letter."""
+        if isinstance(event, events.Key) and (held := self.guard.held_letter):
+            if event.key == "enter" and held != ENTER:
+                self._choose(self._find_option(self.guard.release_letter()))
+                return True
+            if event.key in get_keys("chat.stop"):
+                return False
+        elif isinstance(event, events.Key):
+            typed = get_typed(event)
+            if self.guard.was_seen and self._find_option(typed) is not None:
                 self.action_answer(typed)
                 return True
             if event.key in get_keys("approval.expand"):
@@ -285,7 +283,9 @@ class ApprovalPrompt(Vertical):
         self._disarm()
         self.set_timer(QUIET_SECONDS, self.arm_when_safe)
 
-    def _choose(self, option: Option) -> None:
+    def _choose(self, option: Option | None) -> None:
+        if option is None:
+            return
         self.pane.check_visible_rows()
         if option.allows and not self.pane.was_read_to_end:
             self._expand(True)
@@ -320,8 +320,8 @@ class ApprovalPrompt(Vertical):
             self._update_hints()
 
     def _disarm(self) -> None:
-        """Stop accepting keys; a delayed letter goes to the prompt."""
-        if (letter := self.guard.release_letter()) and letter != ENTER:
+        """Stop accepting keys; a letter that was not confirmed goes to the prompt."""
+        if (letter := self.guard.release_letter()) not in ("", ENTER):
             self._prompt.insert_text(letter)
         if self.screen.focused is self:
             self.screen.set_focus(self._prompt)
@@ -337,13 +337,13 @@ class ApprovalPrompt(Vertical):
             self.field.close()
             self.screen.set_focus(self._prompt)
 
-    def _explain(self, event: events.Key | events.Paste, *, is_ready: bool) -> None:
+    def _explain(self, event: events.Key | events.Paste) -> None:
         """Explain a key that looks like an answer and answers nothing, until the next key."""
         self._feedback = None
-        if isinstance(event, events.Key) and not self._prompt.text:
-            typed = ENTER if event.key == "enter" else event.character or ""
+        if isinstance(event, events.Key) and not self._prompt.text and not self.guard.held_letter:
+            typed = get_typed(event)
             if typed != ENTER or self.screen.focused is not self:
-                is_ready = is_ready and self.options.accepts_letters
+                is_ready = self.guard.was_seen and self.options.accepts_letters
                 self._feedback = explain_key(typed, self._find_option(typed), is_ready=is_ready)
         self._update_hints()
 
@@ -378,23 +378,23 @@ class ApprovalPrompt(Vertical):
         self.set_class(self.pane.overflows and expanded, "-expanded")
         self._update_hints()
 
+    @on(PreviewPane.VisibleRowsChanged)
     def _update_hints(self) -> None:
         """Update the key hints and the count of hidden lines."""
-        roomy, prompt_text, feedback = self.size.width >= WIDE_COLUMNS, self._prompt.text, ""
-        if self._feedback is not None and len(prompt_text) <= 1:
-            feedback = self._feedback.text(roomy=roomy, is_in_prompt=bool(prompt_text))
         hints = HintState(
             columns=self.size.width,
-            has_text=bool(prompt_text),
-            feedback=feedback,
+            prompt_text=self._prompt.text,
+            feedback=self._feedback,
+            chosen=self.options.choose(self._find_option(self.guard.held_letter)),
             submits=self.field.entry.submits if self.field.entry is not None else "",
             accepts_letters=self.options.accepts_letters,
             accepts_arrows=self.options.accepts_arrows,
             enter_approves=self.enter_approves,
             overflows=self.pane.overflows,
             is_expanded=self.has_class("-expanded"),
+            is_at_end=self.pane.is_at_end,
             waiting=self._questions.waiting,
         )
         self.border_subtitle = f" {hints.text()} "
         self.options.blocks_allowing = not self.pane.was_read_to_end
-        self.remaining.show(self.pane, roomy=roomy)
+        self.remaining.show(self.pane, roomy=hints.is_roomy)

@@ -9,11 +9,10 @@ from textual.widgets import Static, TextArea
 
 from yourtool.effects import Confirmation, Decision, Scope, Verdict
 from yourtool.text import storable
-from yourtool.tui.active_keys import get_answer_label, get_keys
+from yourtool.tui.active_keys import get_keys
 from yourtool.tui.approval_text import (
     Entry,
     build_decision,
-    complete_note,
     describe_rules,
     get_editable,
 )
@@ -67,13 +66,10 @@ class ApprovalField(TextArea):
         self._note = ""
         """The note that was left without an answer; the next key replaces it."""
         self._unchanged = self._change = ""
-        self._opened_by_letter = False
 
     def take_unsent(self) -> str:
         """Return the note or the change that was left, and start over for another request."""
         note, change, self._note, self._change = self._note, self._change, "", ""
-        if note.strip() and self._opened_by_letter:
-            return complete_note(get_answer_label("n"), note)
         return note if note.strip() else change
 
     def open(self, entry: Entry, question: Confirmation) -> None:
@@ -97,7 +93,6 @@ class ApprovalField(TextArea):
         """Hide the field; it shows the same note when it is opened again."""
         if self._is_note:
             self._note = self.text
-            self._opened_by_letter = self.entry is not None and self.entry.opens_at_once
         elif self.text != self._unchanged:
             self._change = self.text
         self.entry, self.display, self._examples.display = None, False, False
@@ -116,8 +111,6 @@ class ApprovalField(TextArea):
             self._examples.show(self._question, text)
             if not self._examples.are_valid:
                 return
-        elif self.entry.opens_at_once:
-            text = complete_note(get_answer_label("n"), text.strip())
         self._answer(build_decision(self._question, self.entry, text))
 
     @property

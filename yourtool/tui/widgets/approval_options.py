@@ -1,6 +1,7 @@
 """The answers of an approval prompt, with their letters."""
 
 from textual.content import Content
+from textual.events import Key
 from textual.reactive import var
 
 from yourtool.tui.active_keys import find_answer, get_answer_label
@@ -9,7 +10,12 @@ from yourtool.tui.approval_text import Option
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
 ENTER = "enter"
-"""Delayed like a letter, but it does not go to the prompt if another key follows."""
+"""Enter without a letter; it does not go to the prompt if another key follows."""
+
+
+def get_typed(event: Key) -> str:
+    """Return the character of a key, or `ENTER`."""
+    return ENTER if event.key == ENTER else event.character or ""
 
 
 class ApprovalOptions(WrappedWidget):
@@ -25,8 +31,10 @@ class ApprovalOptions(WrappedWidget):
     COMPONENT_CLASSES = {"options--selected", "options--disabled"}  # noqa: RUF012 - Textual's form
 
     selected: var[int] = var(0)
+    chosen: var[str] = var("")
+    """The letter whose answer Enter confirms, if one is chosen."""
     accepts_letters: var[bool] = var(False)
-    """Whether a letter key selects its answer."""
+    """Whether a letter key chooses its answer."""
     accepts_arrows: var[bool] = var(False)
     """Whether arrows move the selection and Enter confirms it."""
     blocks_allowing: var[bool] = var(False)
@@ -38,7 +46,7 @@ class ApprovalOptions(WrappedWidget):
 
     def on_mount(self) -> None:
         """Redraw when an attribute changes."""
-        for name in ("selected", "accepts_letters", "accepts_arrows", "blocks_allowing"):
+        for name in ("selected", "chosen", "accepts_letters", "accepts_arrows", "blocks_allowing"):
             self.watch(self, name, self._redraw, init=False)
 
     def _redraw(self) -> None:
@@ -51,11 +59,16 @@ class ApprovalOptions(WrappedWidget):
         self.refresh_rows()
 
     def find(self, typed: str, *, enter_approves: bool) -> Option | None:
-        """Return the answer of a typed character or of Enter."""
-        letter = find_answer(typed)
+        """Return the answer of a typed character or of Enter, if there is one."""
+        letter = find_answer(typed) if typed else ""
         if not letter and enter_approves and typed in (ENTER, "y"):
             letter = "a"
         return next((each for each in self.options if each.letter == letter), None)
+
+    def choose(self, option: Option | None) -> str:
+        """Mark the answer that Enter confirms; return its label."""
+        self.chosen = option.letter if option is not None else ""
+        return option.label if option is not None else ""
 
     def move(self, step: int) -> None:
         """Move the selection."""
@@ -74,7 +87,8 @@ class ApprovalOptions(WrappedWidget):
             key = get_answer_label(option.letter)
             label = option.label if width >= WIDE_COLUMNS else option.short
             text = Content(f" [{key}] {label} " if key else f" {label} ")
-            if self.accepts_arrows and at == self.selected:
+            is_selected = self.accepts_arrows and at == self.selected
+            if option.letter == self.chosen if self.chosen else is_selected:
                 text = text.stylize(selected)
             elif not self.accepts_letters or (self.blocks_allowing and option.allows):
                 text = text.stylize(disabled)

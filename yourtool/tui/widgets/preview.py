@@ -61,6 +61,11 @@ class PreviewPane(VerticalScroll):
         """Whether the text is higher than the pane."""
         return self.show_vertical_scrollbar
 
+    @property
+    def is_at_end(self) -> bool:
+        """Whether the last row is visible."""
+        return self.is_complete and self.rows_below == 0
+
     def show(self, question: Confirmation, highlight: HighlighterFactory | None = None) -> None:
         """Show the start of another request; `highlight` has the colours of code."""
         self.was_read_to_end = False
@@ -88,7 +93,7 @@ class PreviewPane(VerticalScroll):
         shown = placed.visible_region
         self.rows_below = placed.region.bottom - shown.bottom if shown else placed.region.height
         self.is_complete = text.is_complete
-        self.was_read_to_end = self.was_read_to_end or (self.is_complete and self.rows_below == 0)
+        self.was_read_to_end = self.was_read_to_end or self.is_at_end
         self.post_message(self.VisibleRowsChanged())
 
     def _schedule_check(self) -> None:

@@ -1,7 +1,7 @@
 """The question whether to trust a folder, above the prompt; letters answer it.
 
 The prompt keeps the focus, as below an approval prompt: only a single letter after a pause without
-keys is an answer, and everything else is text for the prompt.
+keys, and Enter after it, is an answer. Everything else is text for the prompt.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from textual import events
 from textual.content import Content
 
 from yourtool.text import printable
-from yourtool.tui.keystroke_guard import HOLD_SECONDS, KeystrokeGuard
+from yourtool.tui.keystroke_guard import KeystrokeGuard
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
@@ -23,6 +23,7 @@ _ANSWERS: dict[str, tuple[TrustChoice, str]] = {
     "c": ("decline", "continue without"),
     "q": ("quit", "quit"),
 }
+_HINT = "press a letter and Enter"
 _MAX_FILES = 4
 """Files that are named."""
 _MAX_FILES_SHORT = 3
@@ -62,7 +63,7 @@ class TrustQuestion(WrappedWidget):
         """
         self._folder, self._files = folder, files
         self.border_title = "Files changed: trust them?" if is_changed else "Trust this folder?"
-        self.border_subtitle = "press a letter"
+        self.border_subtitle = _HINT
         self._answer = asyncio.get_running_loop().create_future()
         self.guard.reset()
         await self._prompt.screen.mount(self, before=self._prompt)
@@ -77,25 +78,32 @@ class TrustQuestion(WrappedWidget):
 
     def intercept(self, event: events.Key | events.Paste) -> bool:
         """Handle a key or paste before it is dispatched; True if it was consumed."""
-        is_ready = self.guard.seconds_until_ready == 0 and not self._prompt.text
         self.guard.mark_keystroke()  # also before the question
-        is_consumed = self._handle_key(event, is_ready=is_ready)
+        is_consumed = self._handle_key(event)
         if not is_consumed:
             self.guard.mark_typing()
         return is_consumed
 
-    def _handle_key(self, event: events.Key | events.Paste, *, is_ready: bool) -> bool:
+    def _handle_key(self, event: events.Key | events.Paste) -> bool:
         if self._answer is None or self.app.screen is not self.screen:
             return False
-        if self._release_letter() or not is_ready or not isinstance(event, events.Key):
-            return False
-        if event.key == "escape":
-            self._choose("decline")
+        letter = self.guard.held_letter.lower()
+        if isinstance(event, events.Key) and event.key == "enter" and letter:
+            self.guard.release_letter()
+            self._choose(_ANSWERS[letter][0])
             return True
-        if event.character is None or event.character.lower() not in _ANSWERS:
+        if isinstance(event, events.Key) and event.key == "escape" and not self._prompt.text:
+            self.guard.release_letter()
+            if not self.guard.is_new:
+                self._choose("decline")
+            return not self.guard.is_new
+        if self._release_letter() or self._prompt.text or not isinstance(event, events.Key):
             return False
-        self.guard.hold_letter(event.character)
-        self.set_timer(HOLD_SECONDS, self._commit_held_letter)
+        typed = event.character or ""
+        if not self.guard.was_seen or typed.lower() not in _ANSWERS:
+            return False
+        self.guard.hold_letter(typed)
+        self.border_subtitle = f"Enter: {_ANSWERS[typed.lower()][1]}"
         return True
 
     def rows(self, width: int) -> list[Content]:
@@ -121,14 +129,9 @@ class TrustQuestion(WrappedWidget):
                 answer_rows.append(each)
         return [row.truncate(width, ellipsis=True) for row in (*rows, *answer_rows)]
 
-    def _commit_held_letter(self) -> None:
-        if (letter := self.guard.accept_letter()) is not None:
-            self._choose(_ANSWERS[letter.lower()][0])
-        elif self.guard.held_letter is not None:
-            self.set_timer(HOLD_SECONDS / 4, self._commit_held_letter)
-
     def _release_letter(self) -> bool:
-        """Pass a delayed letter to the prompt; return whether there was one."""
+        """Pass a letter without its Enter to the prompt; return whether there was one."""
+        self.border_subtitle = _HINT
         if letter := self.guard.release_letter():
             self._prompt.insert_text(letter)
         return bool(letter)
