@@ -183,7 +183,9 @@ async def test_command_is_stopped_at_its_timeout(context):
     assert time.monotonic() - began < 30
     assert not output.success
     assert output.details["timed_out"]
-    assert output.content[0].text.startswith("before\n[timed out and stopped after 1 s;")
+    text = output.content[0].text
+    assert text.startswith("before\n[timed out and stopped after 1 s; set a larger")
+    assert text.endswith("or `background` if it keeps running]")
 
 
 @pytest.mark.req("R-TOOL-04")
@@ -218,7 +220,10 @@ async def test_command_that_ignores_termination_is_killed(root, tmp_path):
 )
 @pytest.mark.req("R-TOOL-04")
 async def test_grandchild_process_ends_with_the_call(context, root, start):
-    assert "[exit code 0]" in await answer(shell, context, command=start)
+    said = await answer(shell, context, command=start)
+    assert said.endswith(
+        "[exit code 0; what it left running was ended, so use `background` for it]"
+    )
     assert not alive(int((root / "pid").read_text()))
 
 

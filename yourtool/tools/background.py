@@ -105,6 +105,13 @@ class RunningCommand:
         return self._task.result().code
 
     @property
+    def left_processes(self) -> bool:
+        """Whether it has ended and had left processes running, which were ended, too."""
+        if self.exit_code is None or self._task is None:
+            return False
+        return self._task.result().left_processes
+
+    @property
     def last_line(self) -> str:
         """The last line of its output that is not blank."""
         text, _ = self.output.text_since(max(0, self.output.total_bytes - _MAX_LAST_BYTES))

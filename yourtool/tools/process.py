@@ -54,6 +54,8 @@ class ProcessExit(Struct, frozen=True):
     code: int | None
     """The exit code; negative for a signal; None after a timeout."""
     seconds: float
+    left_processes: bool = False
+    """Whether processes that it had left running were ended."""
 
 
 class LiveText:
@@ -124,7 +126,7 @@ async def run_process(
     thread = ThreadPoolExecutor(1)  # another one, because it is busy while the command runs
     pump = asyncio.wrap_future(thread.submit(_pump_output, reading, output, ended, plain))
     thread.shutdown(wait=False)
-    in_time = True
+    in_time, left = True, False
     try:
         async with asyncio.timeout(seconds):
             await process.wait()
@@ -134,11 +136,11 @@ async def run_process(
         spared = {process.pid} if command.is_contained else set[int]()
         ending = _finish(process, _Call(marker, spared, grace), pump, ended)
         try:
-            await asyncio.shield(asyncio.ensure_future(ending))
+            left = await asyncio.shield(asyncio.ensure_future(ending))
         finally:
             if terminal is not None:
                 terminal.close()
-    return ProcessExit(process.returncode if in_time else None, time.monotonic() - started)
+    return ProcessExit(process.returncode if in_time else None, time.monotonic() - started, left)
 
 
 def _find_entrance(command: ShellCommand) -> str | Path:
@@ -158,13 +160,16 @@ class _Call(Struct, frozen=True):
 
 async def _finish(
     process: Process, call: _Call, pump: asyncio.Future[None], ended: threading.Event
-) -> None:
+) -> bool:
+    """End the processes of a command; return whether there were any besides those to spare."""
+    left_processes = False
     marker, grace = call.marker, call.grace
     deadline = time.monotonic() + grace
     terminated = set(call.spared)
     pause = _FIRST_POLL_SECONDS
     try:
         while pids := await asyncio.to_thread(_find_processes, process.pid, marker):
+            left_processes = left_processes or bool(pids - call.spared)
             if time.monotonic() > deadline:
                 _send_signal(pids, signal.SIGKILL)
             else:
@@ -182,6 +187,7 @@ async def _finish(
     finally:
         ended.set()
     await pump
+    return left_processes
 
 
 def _send_signal(pids: set[int], number: signal.Signals) -> None:

@@ -28,6 +28,8 @@ MAX_TIMEOUT_SECONDS = 590
 FIRST_OUTPUT_SECONDS = 1.0
 """How long a call waits for the first output of a background process."""
 
+_LEFT = "; what it left running was ended, so use `background` for it"
+"""Added to the exit code."""
 _FIXED_VARIABLES = {
     "TERM": "dumb",
     "PAGER": "cat",
@@ -263,13 +265,14 @@ def describe_input(kind: InputKind | None) -> str:
 def _build_output(args: Shell, process: RunningCommand, seconds: int, pause: Pause) -> ToolOutput:
     code, output = process.exit_code, process.output
     if code is not None:
-        status = format_exit_code(code)
+        status = format_exit_code(code) + (_LEFT if process.left_processes else "")
     elif pause is Pause.NEEDS_INPUT:
         status = f"the user stopped it when it {describe_input(process.input_kind)}"
     else:
         status = (
             f"timed out and stopped after {seconds} s; set a larger `timeout_seconds`"
-            f" (at most {MAX_TIMEOUT_SECONDS}) if it needs longer"
+            f" (at most {MAX_TIMEOUT_SECONDS}) if it needs longer, or `background` if it keeps"
+            " running"
         )
     printed = output.text().rstrip("\n") or "(no output)"
     return ToolOutput(
