@@ -1,3 +1,4 @@
+import os
 import stat
 from contextlib import nullcontext
 
@@ -7,6 +8,7 @@ from tests.tools.contexts import answer, call, get_refusal
 from yourtool.effects import Preview, Subject
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.gate import CallSubjects
+from yourtool.tools.file_changes import MAX_EDITABLE_BYTES
 from yourtool.tools.files import read_file
 from yourtool.tools.patch import apply_patch
 from yourtool.tools.toolset import resolve_subjects
@@ -235,6 +237,17 @@ async def test_failure_in_the_middle_lists_what_was_changed(contexts, files):
         "no space. Changed: `a.py`, `new/b.py`. Not changed: `moved/e.py`, `c.py`, `d.py`." in said
     )
     assert snapshot(files).keys() == {"a.py", "new/b.py", "c.py", "d.py"}
+
+
+async def test_patch_of_very_many_bytes_is_refused(context, files):
+    for number in range(5):
+        (files / f"large{number}").write_bytes(b"")
+        os.truncate(files / f"large{number}", MAX_EDITABLE_BYTES)
+    patch = "".join(f"*** Delete File: large{number}\n" for number in range(5))
+    await get_refusal(
+        apply_patch, context, "more than 67,108,864 bytes up to `large4`", patch=patch
+    )
+    assert len(list(files.glob("large*"))) == 5
 
 
 async def test_user_can_change_the_patch_of_one_file(contexts, files):

@@ -17,6 +17,7 @@ from yourtool.messages.blocks import TextBlock
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.encoding import Encoding
 from yourtool.tools.file_changes import (
+    MAX_EDITABLE_BYTES,
     FileChange,
     apply_changes,
     build_diff,
@@ -38,6 +39,10 @@ from yourtool.tools.text_edits import to_lf
 
 _MAX_RANGES = 10
 """Changed ranges of one file that the result names."""
+
+
+MAX_TOTAL_BYTES = 4 * MAX_EDITABLE_BYTES
+"""Of all files that a patch changes, which are in memory until it is applied."""
 
 
 class ApplyPatch(Args, frozen=True):
@@ -163,6 +168,8 @@ class _PatchedFiles:
         self._context = context
         self._changes: dict[str, FileChange] = {}
         """By real path, in the order of the patch."""
+        self._size = 0
+        """Bytes of the files that were read."""
         self._moved: set[str] = set()
         """The old and the new real paths of moved files."""
 
@@ -247,6 +254,12 @@ class _PatchedFiles:
         if (change := self._changes.get(real)) is not None:
             return change
         before = read_current(path, self._context)
+        self._size += len(before or b"")
+        if self._size > MAX_TOTAL_BYTES:
+            raise ToolError(
+                f"The files of the patch have more than {MAX_TOTAL_BYTES:,} bytes up to `{path}`,"
+                " so nothing was changed; send several smaller patches"
+            )
         return FileChange(path, real, before, before)
 
     def _require_no_link(self, path: str) -> None:
