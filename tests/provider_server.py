@@ -78,6 +78,8 @@ class ProviderServer:
         """Path and body of every request so far."""
         self.keys: list[str] = []
         """Of every request to a model."""
+        self.model_names: list[str] = []
+        """The models that the server lists."""
         self.get_headers: list[str] = []
         """The headers of every GET request."""
         self._asked: list[tuple[str, str]] = []  # model and `anthropic-beta` of each request
@@ -92,7 +94,10 @@ class ProviderServer:
 
             def do_GET(self) -> None:
                 outer.get_headers.append(str(self.headers))
-                body = b'{"data": []}'
+                names = outer.model_names
+                found = {"data": [{"id": each} for each in names]}
+                found |= {"models": [{"name": each, "model": each} for each in names]}
+                body = json.dumps(found).encode()
                 self.send_response(200)
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
@@ -157,6 +162,9 @@ class ProviderServer:
     def _answer(self, handler: BaseHTTPRequestHandler) -> None:
         body = json.loads(handler.rfile.read(int(handler.headers["content-length"])))
         path = handler.path.partition("?")[0]
+        if path not in _RENDERERS and not _NAME.search(path):
+            handler.send_error(404)
+            return
         named = _NAME.search(path)
         path, model = _NAME.sub("*", path), named[0] if named else body["model"]
         with self._lock:

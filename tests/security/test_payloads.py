@@ -285,6 +285,8 @@ COMMANDS = (
     ("permissions", "list"),
     ("permissions", "check", "{text}"),
     ("permissions", "check", "--json", "{text}"),
+    ("permissions", "replay"),
+    ("route", "{text}"),
     ("trust", "list"),
     ("trust", "remove", "{text}"),
     ("doctor",),

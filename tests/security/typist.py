@@ -462,7 +462,8 @@ class Typist:
             await self._confirm()
         await asyncio.sleep(self.dice.uniform(1, 1.5))
         self.desk.meant.pop(question, None)
-        await self.clear("", key)
+        # Esc that came too early stopped the turn: what waited is in the prompt
+        await self.clear("", key, *self.taken_back, *self.submitted)
 
     def _has_seen_question(self) -> bool:
         """Whether a message of one letter would be an answer, by the rules."""
