@@ -197,6 +197,7 @@ async def _run_task(paths: Paths, options: RunOptions, task: Task, printer: Prin
         session = await _open_session(runtime, task)
         async with _closing(session, printer):
             _print_warnings(runtime, printer)
+            session.processes.show_with(printer.show)
             mask = await asyncio.to_thread(build_mask, paths, os.environ)
             result = await run_turn(session, content, printer, paths.log_file, mask)
             return check_output_schema(options.output_schema, result)

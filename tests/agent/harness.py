@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tests.validator.validate import errors, validate
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
-from yourtool.agent.history.repair import close_open_turn
+from yourtool.agent.history.repair import repair_session
 from yourtool.agent.history.state import State
 from yourtool.agent.routes import DefaultModels, Routes
 from yourtool.agent.session.session import Session
@@ -186,8 +186,7 @@ class Bench:
             for fact in await self.store.read(resume):
                 state.apply(fact)
             tool_ids = ToolIdMap(await self.store.provider_call_ids(resume))
-            async for _ in close_open_turn(state, record, session_id):
-                pass
+            await repair_session(state, record, session_id)
         spill = self.root / "spill"
         spill.mkdir(exist_ok=True)
         snapshot = ToolSnapshot(toolset)

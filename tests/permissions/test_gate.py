@@ -284,3 +284,32 @@ def test_deny_rule_also_denies_a_plan():
     gate = Gate(RuleSet(deny=(Rule.parse("propose_plan"),)), Mode.PLAN)
     decision = gate.decide(propose_plan.definition, CallSubjects((Subject("opaque"),)), None)
     assert decision.verdict == "deny"
+
+
+def type_text(text, mode=Mode.ASK, is_trusted=True, **rules):
+    """Decide on a text that is typed into a process."""
+    given = {name: tuple(map(Rule.parse, each)) for name, each in rules.items()}
+    subjects = CallSubjects((Subject("command", text, "/w"),))
+    typing = JudgedCall("process_input", SideEffects.EXECUTE, subjects)
+    return judge(Policy(mode, RuleSet(**given), is_trusted=is_trusted), typing)
+
+
+@pytest.mark.req("R-TOOL-17", "R-CONF-09")
+def test_typed_text_asks_even_if_it_reads_like_a_free_command():
+    for text in ("ls", "print(1)", "y"):
+        found = type_text(text)
+        assert (found.verdict, found.proposed_rules) == ("ask", ())
+        assert "a program reads it" in found.no_rule_reason
+        assert type_text(text, Mode.PLAN).verdict == "deny"
+        assert type_text(text, allow=["shell"]).verdict == "ask"
+    assert type_text("print(1)", Mode.AUTO).verdict == "allow"
+    assert type_text("print(1)", allow=["process_input"]).verdict == "allow"
+
+
+@pytest.mark.req("R-TOOL-17", "R-CONF-09")
+def test_deny_rules_for_commands_cover_what_is_typed():
+    for mode in Mode:
+        assert type_text("git push", mode, deny=["shell(git push *)"]).verdict == "deny"
+        assert type_text("x", mode, deny=["process_input"]).verdict == "deny"
+    assert type_text("git push", Mode.AUTO, ask=["shell(git push *)"]).verdict == "ask"
+    assert type_text("eval $x", Mode.AUTO, deny=["shell(git push *)"]).verdict == "ask"

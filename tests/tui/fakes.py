@@ -9,8 +9,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TypeAlias
 
+from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.agent.input.mentioned_files import MentionedFiles
+from yourtool.agent.session.processes import SessionProcesses
 from yourtool.agent.session.project_files import ProjectTrust
 from yourtool.amounts import Spending
 from yourtool.config import Config, Mode
@@ -41,6 +43,7 @@ from yourtool.permissions.gate import Gate
 from yourtool.permissions.rules import RuleSet
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.store.base import MessageExcerpt
+from yourtool.tools.background import ProcessTable
 from yourtool.tools.workspace import FileReads, Workspace
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -181,6 +184,12 @@ def approval_request(
     )
 
 
+class NoLog:
+    """Stores nothing."""
+
+    async def append(self, *facts: AnyFact) -> None: ...
+
+
 class FakeSession:
     """Plays one script per turn and repeats the last one."""
 
@@ -205,6 +214,7 @@ class FakeSession:
         self.closed = False
         self.confirm: Callable[[Confirmation], Awaitable[Decision]] | None = None
         self.steering: Steering = no_steering
+        self._table = ProcessTable()
         self._models = models
         self._scripts = list(scripts)
         self._interrupt: Interrupt | None = None
@@ -276,6 +286,11 @@ class FakeSession:
 
     def steer_with(self, steering: Steering) -> None:
         self.steering = steering
+
+    @property
+    def processes(self) -> SessionProcesses:
+        record = Recorder(NoLog(), self.id, self.state)
+        return SessionProcesses(self.id, self.state, record, self._table)
 
     def build_steering(self, content: str | tuple[ContentBlock, ...]) -> tuple[ContentBlock, ...]:
         blocks = (TextBlock(content),) if isinstance(content, str) else content

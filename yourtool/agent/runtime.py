@@ -9,7 +9,7 @@ from pathlib import Path
 from yourtool.agent.delegation import Delegation, WorkerPlan
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
-from yourtool.agent.history.repair import close_open_turn
+from yourtool.agent.history.repair import repair_session
 from yourtool.agent.history.state import State
 from yourtool.agent.input.attachments import read_attachment
 from yourtool.agent.input.clipboard import read_clipboard_content
@@ -219,8 +219,7 @@ class Runtime:
         """Record that a stored session continues."""
         last = state.facts[-1].id
         record = Recorder(self.store, session_id, state)
-        async for _ in close_open_turn(state, record, session_id):
-            pass
+        await repair_session(state, record, session_id)
         here = workspace_hash(env.workspace.root)
         await record(SessionResumed(workspace_hash=here, last_event_id_at_resume=last))
         await self._record_effort(record)

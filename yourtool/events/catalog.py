@@ -26,6 +26,9 @@ from yourtool.events.sessions import (
     SessionResumed,
 )
 from yourtool.events.tools import (
+    ProcessEnded,
+    ProcessesReported,
+    ProcessStarted,
     ShellRan,
     ToolCalled,
     ToolCompleted,
@@ -74,6 +77,9 @@ AnyFact: TypeAlias = (
     | FileChangeFailed
     | FilesRestoring
     | FilesRestored
+    | ProcessStarted
+    | ProcessEnded
+    | ProcessesReported
     | DelegateStarted
     | DelegateCompleted
     | DelegateFailed

@@ -1,4 +1,4 @@
-"""Facts about tool calls, their approvals, and shell commands of the user."""
+"""Facts about tool calls, their approvals and processes, and shell commands of the user."""
 
 from datetime import datetime
 from typing import ClassVar, Literal
@@ -120,3 +120,36 @@ class ShellRan(Fact, frozen=True, kw_only=True, tag="shell.ran"):
     """Whether the message contains less than the full output."""
     message: PromptMessage
     """A user message of three texts: the command after `$ `, its output, its exit status."""
+
+
+class ProcessStarted(Fact, frozen=True, kw_only=True, tag="process.started"):
+    """A command of a call moved to the background."""
+
+    actor: ClassVar[Actor] = Actor.TOOL
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    process_id: str
+    """Such as `p1`; unique in the session."""
+    command: str
+
+
+class ProcessEnded(Fact, frozen=True, kw_only=True, tag="process.ended"):
+    """A background process ended."""
+
+    actor: ClassVar[Actor] = Actor.TOOL
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    process_id: str
+    command: str
+    reason: Literal["exited", "stopped", "session_ended", "program_died"]
+    """`stopped`: by a call or the user. `program_died`: it is found when the session is resumed."""
+    exit_code: int | None = None
+    """Negative for a signal; None unless it exited."""
+
+
+class ProcessesReported(Fact, frozen=True, kw_only=True, tag="process.reported"):
+    """The model learns before a turn which processes have ended."""
+
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    message: PromptMessage

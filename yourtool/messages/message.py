@@ -44,6 +44,10 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+_NO_PROMPTS = (Origin.USER_SHELL, Origin.STEERING, Origin.FILES_RESTORED, Origin.PROCESSES)
+"""The sources of user messages that start no turn."""
+
+
 class Message(Struct, frozen=True, kw_only=True, weakref=True):
     """One entry of a conversation, of the type for its role."""
 
@@ -77,8 +81,7 @@ class Message(Struct, frozen=True, kw_only=True, weakref=True):
     @property
     def is_prompt(self) -> bool:
         """Whether the message starts a turn: not one to a running turn or about the user."""
-        others = (Origin.USER_SHELL, Origin.STEERING, Origin.FILES_RESTORED)
-        return self.role is Role.USER and self.metadata.origin not in others
+        return self.role is Role.USER and self.metadata.origin not in _NO_PROMPTS
 
     @property
     def tool_uses(self) -> tuple[ToolUseBlock, ...]:

@@ -107,6 +107,7 @@ class Origin(StrEnum):
     IMPORT_REPAIR = "import_repair"
     RESUME_REPAIR = "resume_repair"
     FILES_RESTORED = "custom:files_restored"
+    PROCESSES = "custom:processes"
 
 
 class ImportSource(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -61,6 +61,15 @@ class CallSubjects(Struct, frozen=True):
 _SEVERAL_SUBJECTS = "it is about several places at once, and a rule names one"
 
 
+_TYPED = "a program reads it, and a rule does not show what the program does with it"
+_TYPING_TOOLS = {"process_input": "shell"}
+"""Tools whose text a running program reads, with the tool that started the program.
+
+The text can be a command, if the program is a shell, so the rules that restrict the other tool
+restrict these too; but no rule for commands allows it.
+"""
+
+
 class JudgedCall(Struct, frozen=True):
     """What a decision about a call depends on besides the policy."""
 
@@ -98,7 +107,7 @@ def judge(policy: Policy, call: JudgedCall) -> GateDecision:
     It depends on the arguments only, and on the files that a command names.
     """
     effects, subjects = call.side_effects, call.subjects
-    judgements = [policy.rules.judge(call.tool, subject) for subject in subjects.items]
+    judgements = _judge_subjects(policy, call)
     verdicts = {each.verdict for each in judgements}
     if RuleVerdict.DENY in verdicts:
         return GateDecision(
@@ -108,7 +117,7 @@ def judge(policy: Policy, call: JudgedCall) -> GateDecision:
         )
     if policy.mode is Mode.PLAN and effects.needs_approval:
         may_read = policy.is_trusted and verdicts <= {RuleVerdict.ALLOW, RuleVerdict.NONE}
-        if may_read and _only_reads(subjects):
+        if may_read and _only_reads(call):
             return _build_allowed(subjects)
         return GateDecision(
             "deny",
@@ -135,13 +144,13 @@ def judge(policy: Policy, call: JudgedCall) -> GateDecision:
         call.is_contained or not effects.needs_approval or _is_allowed_by_mode(policy.mode, effects)
     ):
         return GateDecision("allow")
-    only_reads = _only_reads(subjects, policy.rules.get_specs(call.tool))
+    only_reads = _only_reads(call, policy.rules.get_specs(call.tool))
     if only_reads and policy.is_trusted:
         return _build_allowed(subjects)
     named = ", ".join(f"`{path}`" for path in subjects.credential_files)
     reason = f"{named} may contain credentials; approval is required unless a rule allows it"
-    if len(subjects.items) != 1:
-        return GateDecision("ask", reason if named else "", (), _SEVERAL_SUBJECTS)
+    if problem := _find_rule_problem(call):
+        return GateDecision("ask", reason if named else "", (), problem)
     proposal = propose_rules(
         call.tool, subjects.items[0], policy.rules.allow, is_trusted=policy.is_trusted
     )
@@ -217,6 +226,24 @@ class Gate:
         self._rules = RuleSet(*own) | stored
 
 
+def _find_rule_problem(call: JudgedCall) -> str:
+    """Return why no rule can allow a call, if none can."""
+    if call.tool in _TYPING_TOOLS:
+        return _TYPED
+    return "" if len(call.subjects.items) == 1 else _SEVERAL_SUBJECTS
+
+
+def _judge_subjects(policy: Policy, call: JudgedCall) -> list[Judgement]:
+    """Return the judgements of the rules, also of those that restrict a typed text."""
+    subjects, rules = call.subjects.items, policy.rules
+    found = [rules.judge(call.tool, subject) for subject in subjects]
+    if (tool := _TYPING_TOOLS.get(call.tool)) is not None:
+        restricting = (RuleVerdict.DENY, RuleVerdict.UNCLEAR, RuleVerdict.ASK)
+        typed = (rules.judge(tool, subject) for subject in subjects)
+        found += (each for each in typed if each.verdict in restricting)
+    return found
+
+
 def _build_allowed(subjects: CallSubjects, rules: tuple[Rule, ...] = ()) -> GateDecision:
     """Return the decision about a call that rules cover, or that only reads."""
     commands = [each for each in subjects.items if each.kind == "command"]
@@ -255,12 +282,12 @@ def build_judged_call(
     )
 
 
-def _only_reads(subjects: CallSubjects, specs: "Sequence[CommandSpec]" = ()) -> bool:
+def _only_reads(call: JudgedCall, specs: "Sequence[CommandSpec]" = ()) -> bool:
     """Whether each command is covered by a spec or only reads the workspace."""
-    return all(
+    return call.tool not in _TYPING_TOOLS and all(
         each.kind == "command"
         and coverage.cover_line(specs, each.text, get_place(each), is_trusted=True).is_complete
-        for each in subjects.items
+        for each in call.subjects.items
     )
 
 

@@ -62,6 +62,8 @@ class RunningCommand:
         self.output = output
         self.terminal = terminal
         self.refused_hosts: Sequence[str] = ()
+        self.is_enclosed = False
+        """Whether it runs in the sandbox."""
         self.was_stopped = False
         """Whether this program ended it."""
         self.input_kind: InputKind | None = None

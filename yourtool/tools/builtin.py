@@ -6,7 +6,7 @@ from yourtool.tools.files import list_dir, read_file
 from yourtool.tools.patch import apply_patch
 from yourtool.tools.plan import update_plan
 from yourtool.tools.plan_proposal import propose_plan
-from yourtool.tools.process_tools import process_output, process_stop
+from yourtool.tools.process_tools import process_input, process_output, process_stop
 from yourtool.tools.search import glob, grep
 from yourtool.tools.shell import shell
 from yourtool.tools.toolset import Toolbox
@@ -26,6 +26,7 @@ def default_toolbox(*, delegates: bool = True) -> Toolbox:
             grep,
             shell,
             process_output,
+            process_input,
             process_stop,
             build_fetch_url(),
             update_plan,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from msgspec import Meta, to_builtins
+from msgspec import Meta
 from msgspec.structs import replace
 
 from yourtool.effects import Editable, Preview, SideEffects
@@ -66,11 +66,12 @@ async def _preview(args: Shell, context: ToolContext) -> Preview:
         )
 
     def build_input(command: str) -> dict[str, Any]:
-        return {**to_builtins(args), "command": command}
+        fields = {"command": command, "timeout_seconds": args.timeout_seconds}
+        return fields | {name: True for name in ("background", "terminal") if getattr(args, name)}
 
     editable = Editable(text=args.command, build_input=build_input)
-    ways = ("in a terminal",) if args.terminal else ()
-    ways += ("keeps running in the background",) if args.background else ()
+    ways = ("a terminal",) if args.terminal else ()
+    ways += ("the background",) if args.background else ()
     if (sandbox := context.sandbox) is None:
         return Preview(
             kind="command", body=args.command, editable=editable, surroundings="; ".join(ways)
@@ -177,8 +178,8 @@ async def _keep(
             )
         case Pause.NEEDS_INPUT:
             status = (
-                f"it {describe_input(process.input_kind)}, and no user is present: it keeps running"
-                f" in the background as `{process.id}`"
+                f"it {describe_input(process.input_kind)}, so it keeps running in the background as"
+                f" `{process.id}`: answer with `process_input`, or ask the user"
             )
         case _:
             status = f"runs in the background as `{process.id}`"
@@ -198,7 +199,7 @@ async def _run_enclosed(line: str, context: ToolContext, process: RunningCommand
     if context.sandbox is None:
         return await _run(command, process.output, process.terminal)
     async with context.sandbox.enclose(command) as enclosed:
-        process.refused_hosts = enclosed.refused_hosts
+        process.is_enclosed, process.refused_hosts = True, enclosed.refused_hosts
         return await _run(enclosed.command, process.output, process.terminal)
 
 

@@ -25,11 +25,11 @@ class KeyBinding(Struct, frozen=True, kw_only=True):
     """Stable name, with which `[ui.keys]` assigns other keys."""
     place: KeyPlace
     """`chat` applies everywhere on the main screen, the others to the focused widget."""
-    keys: str
+    keys: str = ""
     """Textual's key names, separated by commas; empty if the action has no key by default."""
-    label: str
+    label: str = ""
     """The default keys that the help lists."""
-    action: str
+    action: str = ""
     """Textual's action; empty if the keys cannot be changed."""
     description: str
     hint: str = ""  # a word for the line of hints; keys without one are not listed there
@@ -165,6 +165,14 @@ KEYS: tuple[KeyBinding, ...] = (
         description="open everything that is folded in the transcript, or fold it again",
     ),
     KeyBinding(
+        id="chat.background",
+        place="chat",
+        keys="ctrl+b",
+        label="Ctrl+B",
+        action="run_slash_command('background')",
+        description="move the running command to the background, where it keeps running",
+    ),
+    KeyBinding(
         id="chat.retry",
         place="chat",
         keys="ctrl+t",
@@ -207,24 +215,18 @@ KEYS: tuple[KeyBinding, ...] = (
     KeyBinding(
         id="chat.effort",
         place="chat",
-        keys="",
-        label="",
         action="run_slash_command('effort')",
         description="choose the reasoning effort",
     ),
     KeyBinding(
         id="chat.sessions",
         place="chat",
-        keys="",
-        label="",
         action="run_slash_command('resume')",
         description="choose an earlier session",
     ),
     KeyBinding(
         id="chat.help",
         place="chat",
-        keys="",
-        label="",
         action="run_slash_command('help')",
         description="list commands and keys",
     ),
@@ -450,7 +452,6 @@ KEYS: tuple[KeyBinding, ...] = (
         place="approval",
         keys="enter,y",
         label="Enter, y",
-        action="",
         description="allow once, if `[ui] enter_approves = true`",
     ),
     KeyBinding(
@@ -522,7 +523,6 @@ KEYS: tuple[KeyBinding, ...] = (
         place="approval",
         keys="left,right,up,down",
         label="Tab, arrows, Enter",
-        action="",
         description="focus the approval, choose an answer, confirm it",
     ),
     KeyBinding(
@@ -538,7 +538,6 @@ KEYS: tuple[KeyBinding, ...] = (
         place="list",
         keys="enter",
         label="Enter",
-        action="",
         description="choose the highlighted row",
     ),
     KeyBinding(

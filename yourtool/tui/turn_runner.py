@@ -117,6 +117,7 @@ class TurnRunner:
             self.queue.pause(_SESSION_CHANGED, can_retry=session.state.last_turn_failed)
         self.session = session
         session.steer_with(self._deliver)
+        session.processes.show_with(self._display.show_event)
 
     # ── input ───────────────────────────────────────────────────────────────────────────────────
 

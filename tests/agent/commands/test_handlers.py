@@ -104,6 +104,8 @@ EXPECTED = {
     "mode": Choose,
     "plan": SettingChanged,
     "copy": CopyText,
+    "processes": Notice,
+    "background": Notice,
     "trust": Choose,
 }
 """The first result of each command that needs no more than a session."""

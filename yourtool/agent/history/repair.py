@@ -8,12 +8,24 @@ from yourtool.agent.history.state import State
 from yourtool.errors import ToolFailure
 from yourtool.events.catalog import AnyFact
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallStarted
-from yourtool.events.tools import ToolCalled, ToolFailed
+from yourtool.events.tools import ProcessEnded, ToolCalled, ToolFailed
 from yourtool.events.turns import TurnCancelled
 from yourtool.ids import new_id
 from yourtool.messages.blocks import TextBlock, ToolResultBlock
 from yourtool.messages.message import ResultMessage, now
 from yourtool.messages.metadata import Origin, ResultMetadata
+
+
+async def repair_session(state: State, record: Recorder, session_id: str) -> None:
+    """Close what a dead process left open: the turn, and the background processes."""
+    async for _ in close_open_turn(state, record, session_id):
+        pass
+    for process in tuple(state.processes.running.values()):
+        await record(
+            ProcessEnded(
+                process_id=process.process_id, command=process.command, reason="program_died"
+            )
+        )
 
 
 async def close_open_turn(

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from yourtool.agent.history.elision import elide_tool_outputs, next_elision
 from yourtool.agent.history.file_history import FileHistory
+from yourtool.agent.history.process_history import ProcessHistory
 from yourtool.errors import ErrorClass
 from yourtool.events.catalog import AnyFact
 from yourtool.events.delegation import DelegateCompleted, DelegateFailed
@@ -20,7 +21,7 @@ from yourtool.events.sessions import (
     SessionModelSelected,
     SessionRenamed,
 )
-from yourtool.events.tools import ShellRan, ToolCompleted, ToolFailed
+from yourtool.events.tools import ProcessesReported, ShellRan, ToolCompleted, ToolFailed
 from yourtool.events.turns import (
     RouteDecided,
     TurnCancelled,
@@ -58,7 +59,7 @@ class State:
         self._conversation: list[Message] = []
         self._rejected_prompt: str | None = None
         """Id of the last prompt if every model rejected its content."""
-        self.files = FileHistory()
+        self.files, self.processes = FileHistory(), ProcessHistory()
         # `title` is that of `/rename`, `policy` that of the last `policy.snapshot`.
         self.workspace_path = self.title = self.policy = ""
         self.model: str | None = None
@@ -127,6 +128,7 @@ class State:
             self.facts.clear()
         self.facts.append(fact)
         self.files.apply(fact)
+        self.processes.apply(fact)
         match fact:
             case SessionCreated(workspace_path=path):
                 self.workspace_path = path
@@ -159,6 +161,7 @@ class State:
                 ShellRan(message=message)
                 | TurnSteered(message=message)
                 | FilesRestored(message=message)
+                | ProcessesReported(message=message)
             ):
                 self.add_message(message)
             case ToolCompleted(message=message) | ToolFailed(message=message):

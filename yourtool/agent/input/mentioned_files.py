@@ -5,8 +5,11 @@ the program closes, is only mentioned, and the model has to read it with the too
 """
 
 import re
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
@@ -29,6 +32,7 @@ from yourtool.messages.blocks import (
 from yourtool.permissions.gate import CallSubjects, Gate
 from yourtool.providers.media_types import AUDIO_TYPES, IMAGE_TYPES, sniff
 from yourtool.text import printable
+from yourtool.tools import directory_walk
 from yourtool.tools.files import MAX_LINES, MAX_RESULT_BYTES, read_file
 from yourtool.tools.replacing import digest
 from yourtool.tools.workspace import FileReads, Workspace
@@ -193,3 +197,12 @@ def _iter_names(text: str) -> Iterator[str]:
             yield name
             if (stripped := name.rstrip(_PUNCTUATION)) not in (name, ""):
                 yield stripped
+
+
+def list_mentionable_files(workspace: Workspace, limit: int) -> list[str]:
+    """Return at most `limit` files of a workspace without those that git ignores; blocks."""
+    found = directory_walk.iter_files(workspace, ".", threading.Event())
+    with suppress(ToolError):  # the workspace is a directory of this program
+        names = (name for name in found if name.isprintable() and " " not in name)
+        return list(islice(names, limit))
+    return []

@@ -6,22 +6,21 @@ needs to iterate over them.
 
 import asyncio
 import hashlib
-import threading
 import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
-from itertools import islice
+from contextlib import aclosing
 from pathlib import Path
 
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
 from yourtool.agent.input import user_shell
-from yourtool.agent.input.mentioned_files import MentionedFiles
+from yourtool.agent.input.mentioned_files import MentionedFiles, list_mentionable_files
 from yourtool.agent.input.mentions import AddressedPrompt, parse_address
 from yourtool.agent.routes import to_routing_record
 from yourtool.agent.session.file_restoring import FileRestoring
 from yourtool.agent.session.model_selection import ModelSelection
+from yourtool.agent.session.processes import SessionProcesses
 from yourtool.agent.session.project_files import ProjectTrust
 from yourtool.agent.session.system_prompt import build_situation, build_stable_message
 from yourtool.agent.session_environment import SessionEnvironment
@@ -31,7 +30,7 @@ from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.blobs import has_bytes, store_media
 from yourtool.config import Mode
 from yourtool.effects import Steering
-from yourtool.errors import ToolError, UsageError
+from yourtool.errors import UsageError
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.events.sessions import SessionEnded, SessionRenamed
@@ -47,7 +46,6 @@ from yourtool.permissions.trust import Trust
 from yourtool.providers.requests.reasoning_effort import describe_effort, describe_effort_change
 from yourtool.store.base import Lease
 from yourtool.store.texts import one_line_title
-from yourtool.tools import directory_walk
 from yourtool.tools.workspace import FileReads
 
 
@@ -67,6 +65,7 @@ class Session:
         self.files = FileRestoring(
             session_id, state.files, record, env.workspace, env.blobs / "files", lambda: self.busy
         )
+        self.processes = SessionProcesses(session_id, state, record, env.processes)
         self._reads = FileReads()
         self._interrupt: Interrupt | None = None
         self._opened = time.monotonic()
@@ -143,11 +142,7 @@ class Session:
 
         Files that git ignores are omitted. Blocks on the file system.
         """
-        found = directory_walk.iter_files(self._env.workspace, ".", threading.Event())
-        with suppress(ToolError):  # the workspace is a directory of this program
-            names = (name for name in found if name.isprintable() and " " not in name)
-            return list(islice(names, limit))
-        return []
+        return list_mentionable_files(self._env.workspace, limit)
 
     @property
     def mentioned_files(self) -> MentionedFiles:
@@ -277,8 +272,8 @@ class Session:
         if self._closed:
             return
         self._closed = True
-        ending = asyncio.ensure_future(self._env.processes.close())
         try:
+            await self.processes.record_leaving()
             async for _ in self._selection.store_pending():
                 pass
             if self.state.messages:
@@ -292,7 +287,7 @@ class Session:
                 )
         finally:
             self._lease.release()
-            await ending
+            await self.processes.close()
 
     def _require_idle(self) -> None:
         if self.busy:
@@ -309,6 +304,8 @@ class Session:
             async for fact in close_open_turn(self.state, record, self.id):
                 yield fact
             async for fact in self._selection.store_pending():
+                yield fact
+            async for fact in self.processes.report():
                 yield fact
             routes = self._routes
             retried = self.state.last_model if content is None else None

@@ -42,6 +42,7 @@ from yourtool.ids import new_id
 from yourtool.interrupt import Interrupted
 from yourtool.messages.blocks import ToolUseBlock, canonical_json
 from yourtool.text import storable
+from yourtool.tools.process_tools import describe_ended
 
 _log = logging.getLogger(__name__)
 
@@ -328,7 +329,7 @@ class ToolRunner:
         if has_bytes(content):
             content = await asyncio.to_thread(store_media, turn.env.blobs, content)
         self._count(call, canonical_json(content).decode())
-        content += to_text_blocks(*call.notes)
+        content += to_text_blocks(*call.notes, *describe_ended(turn.env.processes.take_ended()))
         self._end_hints.append(output.terminate)
         self._ends_turn = self._ends_turn or call.ends_turn
         return await self._record_end(

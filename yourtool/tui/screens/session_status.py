@@ -227,6 +227,7 @@ class SessionStatus:
             ),
             activity=self._transcript.hidden_activity,
             queued=len(runner.queue),
+            processes=session.processes.running_count,
             branch=self._branch,
             sandbox=session.sandbox_level,
             directory=self.directory,

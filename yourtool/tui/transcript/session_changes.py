@@ -11,6 +11,7 @@ from yourtool.events.sessions import (
     SessionModelSelected,
     SessionRenamed,
 )
+from yourtool.events.tools import ProcessEnded
 from yourtool.events.turns import ProviderRecovered, ProviderUnavailable
 from yourtool.text import printable
 from yourtool.tui.transcript import turn_results
@@ -24,9 +25,12 @@ SessionChange: TypeAlias = (
     | ProviderUnavailable
     | ProviderRecovered
     | FilesRestored
+    | ProcessEnded
 )
 
 _MAX_NAMED = 5
+_MAX_COMMAND = 80
+"""Characters of a command in a line."""
 _VERBS = {"undo": "Took back", "redo": "Made again", "rewind": "Took back"}
 
 
@@ -46,12 +50,33 @@ def describe_change(change: SessionChange) -> tuple[Literal["info", "warning"], 
             return "info", f"Forked here from {parent}, which is unchanged: /resume"
         case SessionImported(source_session_id=source):
             return "info", f"Imported up to here from session {source}"
+        case ProcessEnded():
+            return _describe_end(change)
         case FilesRestored():
             return _describe_restored(change)
         case ProviderUnavailable():
             return "warning", turn_results.format_outage(change)
         case ProviderRecovered():
             return "info", turn_results.format_recovery(change)
+
+
+def _describe_end(ended: ProcessEnded) -> tuple[Literal["info", "warning"], str]:
+    process = f"Process {ended.process_id}, {_one_line(ended.command)[:_MAX_COMMAND]},"
+    match ended.reason:
+        case "stopped":
+            return "info", f"{process} was stopped"
+        case "session_ended":
+            return "info", f"{process} ended with the session"
+        case "program_died":
+            return "warning", f"{process} ended when the program died"
+        case "exited" if ended.exit_code == 0:
+            return "info", f"{process} has ended"
+        case "exited":
+            return "warning", f"{process} has ended, {_format_code(ended.exit_code or 0)}"
+
+
+def _format_code(code: int) -> str:
+    return f"by signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def describe_lasting_changes(changed: FilesChanged) -> str:

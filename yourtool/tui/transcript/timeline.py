@@ -39,6 +39,8 @@ from yourtool.events.sessions import (
     SessionResumed,
 )
 from yourtool.events.tools import (
+    ProcessesReported,
+    ProcessStarted,
     ShellRan,
     ToolCalled,
     ToolCompleted,
@@ -236,7 +238,10 @@ class Timeline:
             case FilesChanged():
                 if text := describe_lasting_changes(event):
                     self.add_notice("warning", text)
-            case SessionCreated() | SessionResumed() | SessionEnded() | PolicySnapshot():
+            case (
+                SessionCreated() | SessionResumed() | SessionEnded() | PolicySnapshot()
+                | ProcessStarted() | ProcessesReported()
+            ):  # fmt: skip
                 pass
             case FileChangeFailed() | FilesRestoring() | SessionEffortSelected():
                 pass  # `/effort` shows its effect on the model

@@ -29,6 +29,8 @@ class StatusFields(Struct, frozen=True, kw_only=True):
     activity: str = ""
     """What the turn does, if the line under the last message is not visible."""
     queued: int = 0
+    processes: int = 0
+    """Processes that run in the background."""
     branch: str = ""
     sandbox: str = ""
     """The level that was measured at the first command."""
@@ -83,6 +85,9 @@ def status_parts(
         found.append(StatusPart(0, status.activity, "$warning"))
     if status.vim_mode:
         found.append(StatusPart(0, status.vim_mode, "$text-accent"))
+    if count := status.processes:
+        words = "1 process" if count == 1 else f"{count} processes"
+        found.append(StatusPart(1, words, "$text-accent"))
     if status.mode == "auto" and "mode" not in items:
         items = (*items, "mode")
     parts = _chosen_parts(status, narrow=narrow)
