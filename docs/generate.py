@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
+from docs.prompt_page import prompt_page
 from docs.provider_tables import providers_table
 from docs.tool_tables import tools_page
 from yourtool.agent.commands.table import COMMANDS
@@ -189,6 +190,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "docs/providers.md": providers_table,
     "docs/security.md": credential_files_table,
     "docs/tools.md": tools_page,
+    "docs/prompt.md": prompt_page,
 }
 
 

@@ -181,7 +181,6 @@ async def test_requests_that_run_count_for_the_cost_limit(start):
     events = await play(session.send("Go."))
     ends = [each for each in events if isinstance(each, DelegateFailed)]
     assert {each.failure_mode for each in ends} == {"limit_reached"}
-    assert len(ends) == 3
 
 
 async def test_cost_of_workers_counts_for_the_turn_that_delegates(start):

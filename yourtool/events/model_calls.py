@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import ClassVar, TypeAlias
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from yourtool.events.facts import Actor, Fact, Sensitivity
 from yourtool.messages.message import ReplyMessage
@@ -17,6 +17,15 @@ Purpose: TypeAlias = str | UnsetType
 _NO_USAGE = Usage(
     input_tokens=0, output_tokens=0, cost_usd=Decimal(0), pricing_version="", latency_ms=0
 )
+
+
+class SystemPart(Struct, frozen=True):
+    """A message of the system prompt of a request."""
+
+    digest: str
+    """SHA-256 of the text."""
+    text: str | UnsetType = UNSET
+    """Unset if an earlier request of the session has the text with this digest."""
 
 
 class LlmCallStarted(Fact, frozen=True, kw_only=True, tag="llm.call_started"):
@@ -34,6 +43,8 @@ class LlmCallStarted(Fact, frozen=True, kw_only=True, tag="llm.call_started"):
     """Id of the last message whose provider extras were dropped, because the model rejected the
     request with them."""
     purpose: Purpose = UNSET
+    system: tuple[SystemPart, ...] | UnsetType = UNSET
+    """The system prompt, each of its texts stored once."""
 
 
 class LlmCallCompleted(Fact, frozen=True, kw_only=True, tag="llm.call_completed"):

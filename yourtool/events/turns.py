@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import ClassVar, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from yourtool.events.facts import Actor, Fact, Sensitivity
 from yourtool.messages.message import PromptMessage
@@ -22,6 +22,8 @@ class TurnStarted(Fact, frozen=True, kw_only=True, tag="turn.started"):
     has_tool_calls_in_history: bool
     message: PromptMessage | None
     """The prompt; None for a retry, whose prompt is already stored."""
+    surroundings: str | UnsetType = UNSET
+    """What the system prompt has about the workspace from now on; unset: as before."""
 
 
 class TurnSteered(Fact, frozen=True, kw_only=True, tag="turn.steered"):

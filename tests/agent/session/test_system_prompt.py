@@ -1,19 +1,28 @@
 """The system prompt."""
 
+import asyncio
 import os
 import re
 import subprocess
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import UNSET
 
-from tests.agent.harness import Checked
+from tests.agent.harness import Bench, Checked, play
 from tests.trusted_folders import trust
+from yourtool.agent.history.stored_prompt import StoredPrompt
 from yourtool.agent.session.project_files import MAX_BYTES, read_project_files
 from yourtool.agent.session.system_prompt import system_messages
 from yourtool.config import Mode
+from yourtool.events.model_calls import LlmCallStarted
 from yourtool.events.tools import ToolCompleted
+from yourtool.masking import Mask
 from yourtool.messages.invariants import validate_message
+from yourtool.messages.message import Role
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.store.forks import fork
 
 
 def trusted_prompt(workspace):
@@ -184,3 +193,126 @@ def test_huge_or_undecodable_file_is_truncated_with_a_notice(tmp_path):
     text = trusted_prompt(tmp_path)
     assert f"[cut at {MAX_BYTES} bytes]" in text
     assert "\0" not in text
+
+
+@pytest.fixture
+def repository(bench):
+    subprocess.run(["git", "init", "-q", bench.workspace], check=True)
+    return bench.workspace
+
+
+def stable_texts(adapter):
+    return [request.messages[0].text for request in adapter.requests]
+
+
+async def test_stable_part_stays_the_same_when_files_and_git_change(bench, repository):
+    adapter = Checked(Scripted([calls("list_dir"), says("a"), says("b")]))
+    session = await bench.session(adapter)
+    await play(session.send("one"))
+    (repository / "new.txt").write_text("new")
+    (repository / ".git" / "HEAD").write_text("ref: refs/heads/other\n")
+    session.mode = Mode.AUTO
+    await play(session.send("two"))
+    assert len(adapter.requests) == 3
+    assert len(set(stable_texts(adapter))) == 1
+    await session.close()
+
+
+async def test_resumed_session_keeps_its_stable_part(bench, repository):
+    first, second = Checked(Scripted([says("a")])), Checked(Scripted([says("b")]))
+    session = await bench.session(first)
+    await play(session.send("one"))
+    await session.close()
+    (repository / "new.txt").write_text("new")
+    resumed = await bench.session(second, resume=session.id)
+    await play(resumed.send("two"))
+    assert stable_texts(first) == stable_texts(second)
+    await resumed.close()
+
+
+@given(
+    steps=st.lists(
+        st.one_of(st.sampled_from([*Mode]), st.sampled_from(["turn", "file", "commit"])),
+        max_size=8,
+    )
+)
+@settings(max_examples=10, deadline=None)
+def test_no_sequence_of_turns_modes_and_changes_alters_the_stable_part(tmp_path_factory, steps):
+    bench = Bench(tmp_path_factory.mktemp("bench"))
+    subprocess.run(["git", "init", "-q", bench.workspace], check=True)
+
+    async def run():
+        adapter = Checked(Scripted([says("ok")] * (len(steps) + 1)))
+        session = await bench.session(adapter)
+        for number, step in enumerate([*steps, "turn"]):
+            if isinstance(step, Mode):
+                session.mode = step
+            elif step == "turn":
+                await play(session.send("go"))
+            else:
+                (bench.workspace / f"{number}.txt").write_text("x")
+        assert len(set(stable_texts(adapter))) == 1
+        await session.close()
+        await bench.close()
+
+    asyncio.run(run())
+
+
+async def test_system_prompt_of_every_request_is_stored_once(bench):
+    adapter = Checked(Scripted([calls("list_dir"), says("a"), says("b")]))
+    session = await bench.session(adapter)
+    await play(session.send("one"))
+    session.mode = Mode.PLAN
+    await play(session.send("two"))
+    facts = await bench.store.read(session.id)
+    stored, texts = StoredPrompt(), []
+    for fact in facts:
+        stored.apply(fact)
+        if isinstance(fact, LlmCallStarted):
+            texts.append(stored.get_texts(fact))
+    sent = [
+        tuple(each.text for each in request.messages if each.role is Role.SYSTEM)
+        for request in adapter.requests
+    ]
+    assert texts == sent
+    parts = [
+        each.text for fact in facts if isinstance(fact, LlmCallStarted) for each in fact.system
+    ]
+    assert sum(text is not UNSET for text in parts) == len({text for each in sent for text in each})
+    await session.close()
+
+
+async def test_prompt_states_whether_somebody_can_answer(bench):
+    present, absent = Checked(Scripted([says("a")])), Checked(Scripted([says("a")]))
+    for adapter, interactive in ((present, True), (absent, False)):
+        session = await bench.session(adapter, interactive=interactive)
+        await play(session.send("go"))
+        await session.close()
+    assert "Nobody can answer" not in present.requests[0].messages[1].text
+    assert "Nobody can answer" in absent.requests[0].messages[1].text
+
+
+async def test_keys_in_instructions_are_neither_sent_nor_stored(bench, home):
+    key = "sk-ant-api03-" + "k" * 80
+    (home / "AGENTS.md").write_text(f"Use {key}.")
+    adapter = Checked(Scripted([says("a")]))
+    session = await bench.session(adapter, mask=Mask([key]))
+    await play(session.send("go"))
+    assert key not in str(adapter.requests[0].messages)
+    assert key not in str(await bench.store.read(session.id))
+    await session.close()
+
+
+async def test_copy_in_another_directory_reads_its_own_surroundings(bench):
+    first, second = Checked(Scripted([says("a")])), Checked(Scripted([says("b")]))
+    session = await bench.session(first)
+    await play(session.send("one"))
+    await session.close()
+    copied = await fork(bench.store, session.id)
+    (bench.workspace / ".git").mkdir()
+    (bench.workspace / ".git" / "HEAD").write_text("ref: refs/heads/x\n")
+    resumed = await bench.session(second, resume=copied)
+    await play(resumed.send("two"))
+    assert "Git repository: no" in stable_texts(first)[0]
+    assert "Git repository: yes" in stable_texts(second)[0]
+    await resumed.close()

@@ -6,6 +6,7 @@ from decimal import Decimal
 from yourtool.agent.history.elision import elide_tool_outputs, next_elision
 from yourtool.agent.history.file_history import FileHistory
 from yourtool.agent.history.process_history import ProcessHistory
+from yourtool.agent.history.stored_prompt import StoredPrompt
 from yourtool.errors import ErrorClass
 from yourtool.events.catalog import AnyFact
 from yourtool.events.delegation import DelegateCompleted, DelegateFailed
@@ -60,6 +61,7 @@ class State:
         self._rejected_prompt: str | None = None
         """Id of the last prompt if every model rejected its content."""
         self.files, self.processes = FileHistory(), ProcessHistory()
+        self.system_prompt = StoredPrompt()
         # `title` is that of `/rename`, `policy` that of the last `policy.snapshot`.
         self.workspace_path = self.title = self.policy = ""
         self.model: str | None = None
@@ -129,6 +131,7 @@ class State:
         self.facts.append(fact)
         self.files.apply(fact)
         self.processes.apply(fact)
+        self.system_prompt.apply(fact)
         match fact:
             case SessionCreated(workspace_path=path):
                 self.workspace_path = path

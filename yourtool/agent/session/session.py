@@ -22,7 +22,7 @@ from yourtool.agent.session.file_restoring import FileRestoring
 from yourtool.agent.session.model_selection import ModelSelection
 from yourtool.agent.session.processes import SessionProcesses
 from yourtool.agent.session.project_files import ProjectTrust
-from yourtool.agent.session.system_prompt import build_situation, build_stable_message
+from yourtool.agent.session.system_prompt import SystemPrompt
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn import loop
 from yourtool.agent.turn.turn import Turn, empty_turn_completed
@@ -66,10 +66,10 @@ class Session:
             session_id, state.files, record, env.workspace, env.blobs / "files", lambda: self.busy
         )
         self.processes = SessionProcesses(session_id, state, record, env.processes)
+        self._prompt = SystemPrompt(session_id, state, env)
         self._reads = FileReads()
         self._interrupt: Interrupt | None = None
-        self._opened = time.monotonic()
-        self._closed = False
+        self._opened, self._closed = time.monotonic(), False
 
     @property
     def workspace(self) -> Path:
@@ -356,7 +356,6 @@ class Session:
 
     def _build_turn_started(self, message: PromptMessage | None) -> TurnStarted:
         text = message.text if message is not None else ""
-        history = self.state.messages
         new_messages = [message] if message is not None else []
         return TurnStarted(
             user_message_hash=hashlib.sha256(text.encode()).hexdigest(),
@@ -364,8 +363,9 @@ class Session:
                 self.state, self.model.id, new_messages
             ),
             has_images=any(isinstance(b, ImageBlock) for m in new_messages for b in m.content),
-            has_tool_calls_in_history=any(each.tool_uses for each in history),
+            has_tool_calls_in_history=any(each.tool_uses for each in self.state.messages),
             message=message,
+            surroundings=self._prompt.find_surroundings(),
         )
 
     async def _build_turn(
@@ -385,8 +385,8 @@ class Session:
             model=model,
             adapter=env.registry.adapter(model),
             routing=to_routing_record(route),
-            system=(build_stable_message(self.workspace, self.id),),
-            build_situation=lambda: build_situation(self.id, self.mode),
+            system=(await asyncio.to_thread(self._prompt.build_stable),),
+            build_situation=lambda: self._prompt.build_situation(self.mode),
             reads=self._reads,
             effort=env.effort,
             find_trust_offer=self.trust.find_offer,

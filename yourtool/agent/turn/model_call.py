@@ -45,7 +45,7 @@ from yourtool.events.model_calls import (
 )
 from yourtool.interrupt import Interrupted
 from yourtool.messages.blocks import ContentBlock, TextBlock, ToolUseBlock
-from yourtool.messages.message import ReplyMessage, now
+from yourtool.messages.message import ReplyMessage, Role, now
 from yourtool.messages.metadata import ErrorInfo, MessageStatus, ReplyMetadata, StopReason
 from yourtool.providers.base import Request
 
@@ -155,6 +155,9 @@ class ModelCall:
                 is_worker=turn.env.is_worker,
                 rejected_through=turn.trial_omission,
                 purpose=self._purpose,
+                system=turn.state.system_prompt.find_parts(
+                    each.text for each in prepared.request.messages if each.role is Role.SYSTEM
+                ),
             )
         )
 

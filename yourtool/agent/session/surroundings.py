@@ -1,0 +1,61 @@
+"""What a model reads about the directory of a session, found once when its first turn starts."""
+
+import os
+import platform
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from yourtool.text import printable
+from yourtool.tools.git_program import GitError, GitRunner, find_repository
+
+_GIT_SECONDS = 1.0
+_MAX_CHANGES = 20
+_MAX_NAME = 120
+"""Characters of a branch or a changed file."""
+
+
+def describe_surroundings(
+    root: Path, further: Sequence[Path] = (), *, is_trusted: bool = False
+) -> str:
+    """Return lines about the directory, its system and its repository; blocks.
+
+    `further`: directories besides the workspace. Of a folder without trust, names of branches and
+    files are left out, because they could contain instructions.
+    """
+    return "\n".join(_describe(root, further, is_trusted=is_trusted))
+
+
+def _describe(root: Path, further: Sequence[Path], *, is_trusted: bool) -> Iterator[str]:
+    yield f"Working directory: {root}"
+    if further:
+        yield f"Further directories: {', '.join(map(str, further))}"
+    yield f"System: {platform.system()} {platform.machine()}; shell commands run in bash"
+    if (repository := find_repository(root)) is None:
+        yield "Git repository: no"
+        return
+    runner = GitRunner(repository, _GIT_SECONDS)
+    try:
+        status = runner.run("status", "--porcelain=v1", "--branch", directory=root)
+    except GitError:
+        yield "Git repository: yes"
+        return
+    yield from _describe_status(os.fsdecode(status).splitlines(), is_trusted=is_trusted)
+
+
+def _describe_status(lines: Sequence[str], *, is_trusted: bool) -> Iterator[str]:
+    """Yield lines about the output of `git status --porcelain=v1 --branch`."""
+    branch, *changes = lines or ["## ?"]
+    count = len(changes) or "no"
+    state = f"{count} changed file{'' if count == 1 else 's'}"
+    if not is_trusted:
+        yield f"Git repository: yes, with {state} when the session began"
+        return
+    name = _shorten(branch.removeprefix("## ").split("...")[0])
+    yield f"Git repository: yes; when the session began, on branch {name} with {state}"
+    yield from (f"  {_shorten(change)}" for change in changes[:_MAX_CHANGES])
+    if len(changes) > _MAX_CHANGES:
+        yield f"  and {len(changes) - _MAX_CHANGES} more"
+
+
+def _shorten(text: str) -> str:
+    return printable(text)[:_MAX_NAME]
