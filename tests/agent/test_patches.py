@@ -216,7 +216,7 @@ async def test_model_gets_the_tool_that_its_row_names(patching, work):
 
 
 def test_system_prompt_names_only_tools_that_every_model_gets(tmp_path):
-    named = set(re.findall(r"[a-z]+_[a-z]+", text_of(build_stable_message(tmp_path, "s"))))
+    named = set(re.findall(r"[a-z]+_[a-z]+", text_of(build_stable_message(tmp_path, "s", ""))))
     named |= {word for each in default_toolbox() for word in re.findall(
         r"`([a-z]+_[a-z]+)`", each.definition.description)}  # fmt: skip
     assert not named & set(EDIT_TOOLS)

@@ -19,7 +19,8 @@ MOST_TOKENS = 3_000
 
 def count_tokens(model, workspace, omitted):
     """Return the estimated tokens of the prompt and all tools but one."""
-    tools = [each for each in default_toolbox().definitions if each.name != omitted]
+    offered = default_toolbox().offered_to(replace(MODEL, edit_tool="none"))
+    tools = [each for each in offered if each.name != omitted]
     return estimate_tokens(system_messages(workspace, ""), tools, model)
 
 

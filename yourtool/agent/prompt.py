@@ -1,6 +1,6 @@
 """The text of the system prompt, one section a subject.
 
-The stable part is the same in every request of a session, whatever model answers, so it names no
+The stable part is the same in every request of a session, for every model, so it names no
 tool that only some models have.
 """
 

@@ -31,22 +31,16 @@ class Delegate(Args, frozen=True):
         str,
         Meta(
             min_length=1,
-            description="The complete task, and what to report; the worker gets nothing else.",
+            description="All the worker gets: the task, and what to report.",
         ),
     ]
-    files: Annotated[
-        tuple[FileReference, ...], Meta(max_length=50, description="Files to start with.")
-    ] = ()
-    notes: Annotated[
-        tuple[str, ...], Meta(max_length=20, description="Findings and decisions that matter.")
-    ] = ()
+    files: Annotated[tuple[FileReference, ...], Meta(max_length=50)] = ()
+    notes: Annotated[tuple[str, ...], Meta(max_length=20, description="Findings that matter.")] = ()
     tier: Annotated[Tier, Meta(description="Which kind of model; empty: yours.")] = ""
     allowed_tools: Annotated[
         tuple[str, ...], Meta(max_length=50, description="Empty: all of yours.")
     ] = ()
-    max_tokens: Annotated[
-        int, Meta(ge=0, description="Limit for the tokens of all its requests; 0: the default.")
-    ] = 0
+    max_tokens: Annotated[int, Meta(ge=0, description="For all its requests; 0: the default.")] = 0
 
 
 class MissingPart(Struct, frozen=True, forbid_unknown_fields=True):

@@ -25,17 +25,17 @@ from yourtool.tools.text_edits import Edit, apply_edits, to_lf
 class WriteFile(Args, frozen=True):
     """Arguments of `write_file`."""
 
-    path: Annotated[str, Meta(description="Path of the file, relative to the workspace.")]
+    path: Annotated[str, Meta(description="Relative to the workspace.")]
     content: Annotated[str, Meta(description="The complete new content.")]
 
 
 class EditFile(Args, frozen=True):
     """Arguments of `edit_file`."""
 
-    path: Annotated[str, Meta(description="Path of the file, relative to the workspace.")]
+    path: Annotated[str, Meta(description="Relative to the workspace.")]
     edits: Annotated[
         tuple[Edit, ...],
-        Meta(min_length=1, description="Applied in order, each to the result of the previous one."),
+        Meta(min_length=1, description="Applied in order."),
     ]
 
 
@@ -67,8 +67,7 @@ def _preview_change(args: EditFile, context: ToolContext) -> Preview:
 async def write_file(args: WriteFile, context: ToolContext) -> ToolOutput:
     """Create a file or replace all of its content; missing parent directories are created.
 
-    An existing file keeps its mode, byte order mark, encoding, line endings and final newline. To
-    change part of a file, edit it.
+    An existing file keeps its mode, encoding and line endings. To change part of a file, edit it.
     """
     change = await apply_change(lambda: _compute_write(args, context), args.path, context)
     verb = "Created" if change.before is None else "Replaced"
@@ -80,8 +79,8 @@ async def edit_file(args: EditFile, context: ToolContext) -> ToolOutput:
     """Replace exact text in one file; either all edits are applied or none.
 
     Each `old` must occur exactly once, so include enough surrounding lines, unless `replace_all` is
-    set. Put all edits of one file into one call. Line endings, encoding and all other text do not
-    change. Read the file first, and omit the line numbers that `read_file` adds.
+    set. Put all edits of one file into one call. Read the file first, and omit the line numbers
+    that `read_file` adds.
     """
     change = await apply_change(lambda: _compute_edit(args, context), args.path, context)
     count = len(args.edits)

@@ -34,17 +34,15 @@ _SNIFF_BYTES = 8_192
 class ReadFile(Args, frozen=True):
     """Arguments of `read_file`."""
 
-    path: Annotated[str, Meta(description="Path of the file, relative to the workspace.")]
-    offset: Annotated[int, Meta(ge=1, description="First line to read, from 1.")] = 1
-    limit: Annotated[
-        int, Meta(ge=1, le=MAX_LINES, description="Maximum number of lines to read.")
-    ] = MAX_LINES
+    path: Annotated[str, Meta(description="Relative to the workspace.")]
+    offset: Annotated[int, Meta(ge=1, description="First line, from 1.")] = 1
+    limit: Annotated[int, Meta(ge=1, le=MAX_LINES)] = MAX_LINES
 
 
 class ListDir(Args, frozen=True):
     """Arguments of `list_dir`."""
 
-    path: Annotated[str, Meta(description="Path of the directory; `.` is the workspace.")] = "."
+    path: str = "."
 
 
 class _FileText(Struct, frozen=True):
@@ -60,15 +58,14 @@ class _FileText(Struct, frozen=True):
 async def read_file(args: ReadFile, context: ToolContext) -> str | ToolOutput:
     """Read a text file with numbered lines (number, tab, text), or view an image.
 
-    Returns at most 2,000 lines or 50,000 bytes; the last line gives the `offset` to continue. Only
-    regular files in the workspace can be read.
+    Returns at most 2,000 lines or 50,000 bytes; the last line gives the `offset` to continue.
     """
     return await context.run_in_thread(_read, args, context)
 
 
 @tool(SideEffects.READ)
 async def list_dir(args: ListDir, context: ToolContext) -> str:
-    """List one directory: directories with a trailing slash, files with their size in bytes."""
+    """List a directory: directories with a trailing slash, files with their size in bytes."""
     entries = await context.run_in_thread(context.workspace.entries, args.path)
     if not entries:
         return f"`{args.path}` is an empty directory."

@@ -48,7 +48,7 @@ MAX_TOTAL_BYTES = 4 * MAX_EDITABLE_BYTES
 class ApplyPatch(Args, frozen=True):
     """Arguments of `apply_patch`."""
 
-    patch: Annotated[str, Meta(min_length=1, description="The whole patch.")]
+    patch: Annotated[str, Meta(min_length=1)]
 
     def workspace_paths(self) -> Iterable[str]:
         """Return the old and the new paths of all files.

@@ -13,16 +13,14 @@ from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 class Step(Struct, frozen=True, forbid_unknown_fields=True):
     """One step of a plan."""
 
-    text: Annotated[str, Meta(min_length=1, description="What to do, in a few words.")]
+    text: Annotated[str, Meta(min_length=1)]
     status: Literal["pending", "in_progress", "completed"] = "pending"
 
 
 class UpdatePlan(Args, frozen=True):
     """Arguments of `update_plan`."""
 
-    steps: Annotated[
-        tuple[Step, ...], Meta(max_length=50, description="All steps, in order; replaces the plan.")
-    ]
+    steps: Annotated[tuple[Step, ...], Meta(max_length=50)]
 
 
 @tool(SideEffects.NONE)

@@ -19,7 +19,7 @@ class ProposePlan(Args, frozen=True):
         str,
         Meta(
             min_length=1,
-            description="The whole plan in Markdown: what changes, where, and how it is tested.",
+            description="In Markdown: what changes, where, and how it is tested.",
         ),
     ]
 
@@ -47,7 +47,7 @@ async def _preview(args: ProposePlan, context: ToolContext) -> Preview:
 
 @tool(SideEffects.NONE, preview=_preview)
 async def propose_plan(args: ProposePlan, context: ToolContext) -> str:
-    """In plan mode, show the user the finished plan, who approves it, changes it or declines it."""
+    """In plan mode, show the user the finished plan, who approves, changes or declines it."""
     del args
     if context.approved is None:
         return "No plan has to be approved in this approval mode. Go on with the task."

@@ -19,6 +19,9 @@ from msgspec import Struct
 _MAX_FIELDS = 20
 """Fields in the description of an object."""
 
+_CHECKED = frozenset({"minLength", "minItems", "maxItems"})
+_EMPTY = (("additionalProperties", False), ("required", []))
+
 Schema: TypeAlias = Mapping[str, Any]
 
 
@@ -240,6 +243,24 @@ def derive_schema(arguments: type[Struct]) -> dict[str, Any]:
     flat = _inline_references(root, definitions)
     flat.pop("description", None)
     return flat
+
+
+def omit_checked(schema: Schema) -> dict[str, Any]:
+    """Return a schema without what a model need not read, because every call is checked for it."""
+    kept: dict[str, Any] = {}
+    for keyword, value in schema.items():
+        if keyword == "properties" and isinstance(value, dict):
+            properties = cast("dict[str, Any]", value)
+            kept[keyword] = {name: _omit_checked_in(each) for name, each in properties.items()}
+        elif keyword == "items":
+            kept[keyword] = _omit_checked_in(value)
+        elif not (keyword in _CHECKED or (keyword, value) in _EMPTY):
+            kept[keyword] = value
+    return kept
+
+
+def _omit_checked_in(value: Any) -> Any:
+    return omit_checked(cast("Schema", value)) if isinstance(value, dict) else value
 
 
 def _inline_references(node: Any, definitions: Mapping[str, Any]) -> Any:

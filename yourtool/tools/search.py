@@ -49,10 +49,8 @@ class Glob(Args, frozen=True):
             ),
         ),
     ]
-    path: Annotated[str, Meta(description="Directory to search; `.` is the workspace.")] = "."
-    limit: Annotated[int, Meta(ge=1, le=2_000, description="Maximum number of files to list.")] = (
-        500
-    )
+    path: Annotated[str, Meta(description="Directory to search.")] = "."
+    limit: Annotated[int, Meta(ge=1, le=2_000)] = 500
 
 
 class Grep(Args, frozen=True):
@@ -60,14 +58,12 @@ class Grep(Args, frozen=True):
 
     pattern: Annotated[
         str,
-        Meta(min_length=1, description="Python regular expression, matched against each line."),
+        Meta(min_length=1, description="Python regular expression."),
     ]
     path: Annotated[str, Meta(description="File or directory to search.")] = "."
-    files: Annotated[
-        str, Meta(description="Search only files that match this glob, such as `*.py`.")
-    ] = ""
+    files: Annotated[str, Meta(description="Only files that match this glob, such as `*.py`.")] = ""
     ignore_case: bool = False
-    limit: Annotated[int, Meta(ge=1, le=500, description="Maximum number of lines to show.")] = 100
+    limit: Annotated[int, Meta(ge=1, le=500)] = 100
 
 
 @tool(SideEffects.READ)
@@ -80,7 +76,7 @@ async def glob(args: Glob, context: ToolContext) -> str:
 async def grep(args: Grep, context: ToolContext) -> str:
     """Search files line by line; returns `path:line: text` and the number of matches.
 
-    Skips files ignored by `.gitignore`, binary files and files above 5 MiB. Files that may contain
+    Skips binary files, large ones, and those ignored by `.gitignore`. Files that may contain
     credentials, such as `.env`, are searched only if `path` names one.
     """
     return await search(args, context, seconds=TIMEOUT_SECONDS)

@@ -46,10 +46,8 @@ _PATCH_COMMAND = re.compile(r"\s*(?:cd [^;&|\n]{1,500}(?:&&|;)\s*)?apply_patch\b
 class Shell(Args, frozen=True):
     """Arguments of `shell`."""
 
-    command: Annotated[str, Meta(min_length=1, description="A bash command line.")]
-    timeout_seconds: Annotated[
-        int, Meta(ge=1, description=f"Timeout in seconds; at most {MAX_TIMEOUT_SECONDS}.")
-    ] = 120
+    command: Annotated[str, Meta(min_length=1)]
+    timeout_seconds: Annotated[int, Meta(ge=1, description=f"At most {MAX_TIMEOUT_SECONDS}.")] = 120
     background: Annotated[
         bool, Meta(description="Keep it running, such as a server; returns its id.")
     ] = False
@@ -89,11 +87,11 @@ async def _preview(args: Shell, context: ToolContext) -> Preview:
 
 @tool(SideEffects.EXECUTE, preview=_preview, command=lambda args: args.command)
 async def shell(args: Shell, context: ToolContext) -> ToolOutput:
-    """Run a command in the workspace and wait for it; returns stdout and stderr combined.
+    """Run a bash command in the workspace and wait for it; returns stdout and stderr combined.
 
-    Every call starts a new shell without a terminal or input, so pass options such as `--yes` to
-    programs that would prompt. Long output is truncated to its start and end, with the path of a
-    file that contains all of it. What it leaves running is ended with it; use `background`.
+    Every call starts a new shell without input, so pass options such as `--yes` to programs that
+    would prompt. Of long output you get start, end, and a file with all of it. What it leaves
+    running is ended with it; use `background`.
     """
     if context.approved is not None and context.approved.body != args.command:
         raise ToolError("this is not the command that the user approved, so it was not run")

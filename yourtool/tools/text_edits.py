@@ -19,10 +19,10 @@ class Edit(Struct, frozen=True, forbid_unknown_fields=True):
 
     old: Annotated[
         str,
-        Meta(min_length=1, description="Exact text to replace; must occur once in the file."),
+        Meta(min_length=1, description="Exact text of the file."),
     ]
-    new: Annotated[str, Meta(description="Replacement text.")]
-    replace_all: Annotated[bool, Meta(description="Replace every occurrence.")] = False
+    new: str
+    replace_all: bool = False
 
 
 class EditedText(Struct, frozen=True):

@@ -12,6 +12,7 @@ from yourtool.models import EDIT_TOOLS, Model
 from yourtool.permissions.gate import CallSubjects
 from yourtool.tools.adjusted_arguments import AdjustedArguments
 from yourtool.tools.base import ToolContext, ToolOutput
+from yourtool.tools.schema import omit_checked
 from yourtool.tools.workspace import Workspace
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -99,6 +100,7 @@ class Toolbox:
                 self._tools[name] = tool
         self.problems = tuple(found)
         self.definitions = tuple(tool.definition for tool in self)
+        self._short = tuple(map(_shorten, self.definitions))
 
     def current(self) -> "Toolbox":
         """Return the toolbox itself."""
@@ -112,20 +114,24 @@ class Toolbox:
         return self._tools.get(name)
 
     def offered_to(self, model: Model) -> tuple[ToolDefinition, ...]:
-        """Return the definitions that a model gets.
+        """Return the definitions that a model gets, without limits that calls are checked for.
 
         Of the tools that change parts of files, it gets its own one. Calls of the others run, too:
         a model can repeat a call that another one made in the same session.
         """
         if model.edit_tool not in self._tools:
-            return self.definitions
+            return self._short
         others = {each for each in EDIT_TOOLS if each != model.edit_tool}
-        return tuple(each for each in self.definitions if each.name not in others)
+        return tuple(each for each in self._short if each.name not in others)
 
     @property
     def subject_kinds(self) -> Mapping[str, SubjectKind]:
         """What the calls of each tool are about, by its name."""
         return {each.name: each.subject_kind for each in self.definitions}
+
+
+def _shorten(definition: ToolDefinition) -> ToolDefinition:
+    return replace(definition, input_schema=omit_checked(definition.input_schema))
 
 
 class JoinedToolset:

@@ -31,7 +31,7 @@ MAX_TARGET_BYTES = 512
 class FetchUrl(Args, frozen=True):
     """Arguments of `fetch_url`."""
 
-    url: Annotated[str, Meta(min_length=1, description="An http or https URL.")]
+    url: Annotated[str, Meta(min_length=1)]
 
 
 def build_fetch_url(
@@ -55,7 +55,7 @@ def build_fetch_url(
     async def fetch_url(args: FetchUrl, context: ToolContext) -> str:
         """Fetch a page from the public web; HTML is converted to Markdown.
 
-        The limits are 5 MiB and 30 seconds. Redirects to another host are reported, not followed.
+        Redirects to another host are reported, not followed.
         """
         url = page_fetching.parse_url(args.url)
         if context.approved is not None and context.approved != await preview(args, context):

@@ -51,7 +51,9 @@ async def test_changed_command_is_shown_again_and_runs_while_the_stored_call_sta
     shown = [question.preview.body for question in user.asked]
     assert shown == ["touch from-model", "touch from-user"]
     assert [question.is_edited for question in user.asked] == [False, True]
-    assert user.asked[1].input == {"command": "touch from-user", "timeout_seconds": 7}
+    assert (
+        user.asked[1].input.items() >= {"command": "touch from-user", "timeout_seconds": 7}.items()
+    )
     assert (bench.workspace / "from-user").exists()
     assert not (bench.workspace / "from-model").exists()
     (use,) = session.state.messages[1].tool_uses

@@ -60,8 +60,11 @@ class State:
         self._conversation: list[Message] = []
         self._rejected_prompt: str | None = None
         """Id of the last prompt if every model rejected its content."""
-        self.files, self.processes = FileHistory(), ProcessHistory()
-        self.system_prompt = StoredPrompt()
+        self.files, self.processes, self.system_prompt = (
+            FileHistory(),
+            ProcessHistory(),
+            StoredPrompt(),
+        )
         # `title` is that of `/rename`, `policy` that of the last `policy.snapshot`.
         self.workspace_path = self.title = self.policy = ""
         self.model: str | None = None

@@ -20,7 +20,7 @@ def describe_surroundings(
     """Return lines about the directory, its system and its repository; blocks.
 
     `further`: directories besides the workspace. Of a folder without trust, names of branches and
-    files are left out, because they could contain instructions.
+    files are omitted, because they could contain instructions.
     """
     return "\n".join(_describe(root, further, is_trusted=is_trusted))
 
