@@ -60,6 +60,8 @@ def test_first_of_two_tools_with_one_name_is_used():
 def test_only_tools_with_paths_have_paths_as_their_subject():
     kinds = default_toolbox().subject_kinds
     assert [name for name, kind in kinds.items() if kind == "opaque"] == [
+        "process_output",
+        "process_stop",
         "update_plan",
         "propose_plan",
     ]
@@ -89,7 +91,7 @@ def test_joined_toolset_omits_a_source_with_an_error():
     assert "the server is gone" in box.problems[0]
 
 
-def test_there_are_twelve_built_in_tools():
+def test_built_in_tools_have_the_effects_that_decide_on_approvals():
     effects = {
         definition.name: definition.side_effects for definition in default_toolbox().definitions
     }
@@ -102,6 +104,8 @@ def test_there_are_twelve_built_in_tools():
         "glob": SideEffects.READ,
         "grep": SideEffects.READ,
         "shell": SideEffects.EXECUTE,
+        "process_output": SideEffects.NONE,
+        "process_stop": SideEffects.NONE,
         "fetch_url": SideEffects.NETWORK,
         "update_plan": SideEffects.NONE,
         "delegate": SideEffects.NONE,

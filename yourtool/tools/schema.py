@@ -20,7 +20,7 @@ _MAX_FIELDS = 20
 """Fields in the description of an object."""
 
 _CHECKED = frozenset({"minLength", "minItems", "maxItems"})
-_EMPTY = (("additionalProperties", False), ("required", []))
+_EMPTY: tuple[tuple[str, Any], ...] = (("additionalProperties", False), ("required", []))
 
 Schema: TypeAlias = Mapping[str, Any]
 

@@ -11,6 +11,7 @@ from yourtool.events.tools import (
     ToolConfirmationResolved,
     ToolFailed,
 )
+from yourtool.messages.blocks import canonical_json
 from yourtool.messages.invariants import validate_session
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.scripted import Scripted, calls, says
@@ -51,9 +52,8 @@ async def test_changed_command_is_shown_again_and_runs_while_the_stored_call_sta
     shown = [question.preview.body for question in user.asked]
     assert shown == ["touch from-model", "touch from-user"]
     assert [question.is_edited for question in user.asked] == [False, True]
-    assert (
-        user.asked[1].input.items() >= {"command": "touch from-user", "timeout_seconds": 7}.items()
-    )
+    edited_input = user.asked[1].input
+    assert edited_input.items() >= {"command": "touch from-user", "timeout_seconds": 7}.items()
     assert (bench.workspace / "from-user").exists()
     assert not (bench.workspace / "from-model").exists()
     (use,) = session.state.messages[1].tool_uses
@@ -63,7 +63,7 @@ async def test_changed_command_is_shown_again_and_runs_while_the_stored_call_sta
     decisions = [e.decision for e in events if isinstance(e, ToolConfirmationResolved)]
     assert decisions == ["edit", "allow"]
     (called,) = [e for e in events if isinstance(e, ToolCalled)]
-    assert called.input_size_bytes == len('{"command":"touch from-user","timeout_seconds":7}')
+    assert called.input_size_bytes == len(canonical_json(edited_input))
     await session.close()
 
 
