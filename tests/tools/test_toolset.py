@@ -105,6 +105,7 @@ def test_built_in_tools_have_the_effects_that_decide_on_approvals():
         "grep": SideEffects.READ,
         "shell": SideEffects.EXECUTE,
         "process_output": SideEffects.NONE,
+        "process_input": SideEffects.EXECUTE,
         "process_stop": SideEffects.NONE,
         "fetch_url": SideEffects.NETWORK,
         "update_plan": SideEffects.NONE,
