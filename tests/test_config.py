@@ -183,7 +183,7 @@ def test_the_template_has_every_key_at_its_default():
         assert {name for name in each.__struct_fields__ if name not in TABLES} <= written
 
 
-TABLES = {"workspaces", "providers", "limits", "delegation", "sandbox", "ui"}
+TABLES = {"workspaces", "providers", "limits", "delegation", "sandbox", "checks", "ui"}
 
 
 @pytest.mark.req("R-CFG-02")

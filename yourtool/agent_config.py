@@ -1,4 +1,4 @@
-"""Settings of turns and of the workers that they start."""
+"""Settings of turns, of the workers that they start, and of the checks after edits."""
 
 from decimal import Decimal
 from typing import Annotated
@@ -55,3 +55,24 @@ class DelegationConfig(Struct, frozen=True):
         int,
         Meta(ge=1, le=3, description="1: workers cannot delegate; 2: their workers cannot."),
     ] = 1
+
+
+class CheckConfig(Struct, frozen=True):
+    """A command that runs after edits of files."""
+
+    run: Annotated[
+        tuple[str, ...],
+        Meta(
+            min_length=1,
+            description="The program and its arguments, without a shell; `{files}` becomes the"
+            " names of the files, each one argument.",
+            examples=[["ruff", "format", "{files}"]],
+        ),
+    ] = ()
+    files: Annotated[
+        tuple[str, ...],
+        Meta(description="Globs of the files after whose edit it runs; empty: every file."),
+    ] = ()
+    seconds: Annotated[
+        float, Meta(gt=0, le=590, description="How long it may take before it is stopped.")
+    ] = 30

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from yourtool.agent_config import DelegationConfig, Limits
+from yourtool.agent_config import CheckConfig, DelegationConfig, Limits
 from yourtool.errors import ConfigError
 from yourtool.models import CacheRetention, Effort
 from yourtool.paths import Paths, shipped_directory
@@ -143,6 +143,10 @@ class Config(Struct, frozen=True):
     limits: Limits = Limits()
     delegation: DelegationConfig = DelegationConfig()
     sandbox: SandboxConfig = SandboxConfig()
+    checks: Annotated[
+        dict[str, CheckConfig],
+        Meta(description="Commands that run after edits, by name, in order.", examples=["format"]),
+    ] = {}
     providers: Annotated[
         dict[str, ProviderConfig], Meta(description="Providers by name.", examples=["my-server"])
     ] = {}

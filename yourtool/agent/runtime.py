@@ -17,6 +17,7 @@ from yourtool.agent.input.mentions import parse_address
 from yourtool.agent.routes import DefaultModels, Routes
 from yourtool.agent.session.demo_workspace import find_scratch_copies, make_scratch_copy
 from yourtool.agent.session.known_secrets import build_mask
+from yourtool.agent.session.project_checks import find_checks
 from yourtool.agent.session.project_files import is_trusted
 from yourtool.agent.session.session import Session
 from yourtool.agent.session.system_prompt import system_messages
@@ -76,6 +77,7 @@ class Runtime:
         self.store = store
         own, used = own_directories(paths), config.sandbox.is_used
         self._sandboxes = sandbox.Sandboxes(config.sandbox, own) if used else None
+        self._discovery_file = paths.cache / discovery_cache.FILE_NAME
         self._warnings = discovery_cache.restore_discoveries(
             self._discovery_file, self.registry, self.catalogue
         )
@@ -122,7 +124,10 @@ class Runtime:
         session_id = new_session_id()
         chosen, project = self._explicit_model(model), workspace or self.options.workspace
         initial = chosen or self.catalogue.get(self.default_models(project).preferred)
-        workspace = await self._make_scratch_copy(project) if initial.is_demo else project
+        workspace = project
+        if initial.is_demo:
+            own = own_directories(self.paths)
+            workspace = await asyncio.to_thread(make_scratch_copy, project, self.paths.scratch, own)
         files = await self._open_workspace(workspace, dirs, session_id)
         env = await self._build_environment(session_id, files, tools, confirm, ToolIdMap())
         env.project = project
@@ -297,10 +302,6 @@ class Runtime:
         midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         return await self.store.spending_since(midnight)
 
-    @property
-    def _discovery_file(self) -> Path:
-        return self.paths.cache / discovery_cache.FILE_NAME
-
     def _build_gate(
         self, workspace: Path, kinds: Mapping[str, SubjectKind], session_id: str
     ) -> Gate:
@@ -388,12 +389,9 @@ class Runtime:
             thinking_on_swap=config.thinking_on_swap,
             attaches_mentions=config.ui.file_mentions == "attach",
             output_schema=options.output_schema,
+            find_checks=lambda: find_checks(config.checks, workspace.root, self.paths),
             limits=config.limits,
             tasks=Delegation(config.delegation, self.open_worker),
             budget=Budget(max_requests=options.max_turns, max_cost=options.max_cost),
             tool_ids=tool_ids,
         )
-
-    async def _make_scratch_copy(self, project: Path) -> Path:
-        scratch, own = self.paths.scratch, own_directories(self.paths)
-        return await asyncio.to_thread(make_scratch_copy, project, scratch, own)

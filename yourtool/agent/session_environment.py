@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.routes import Routes
-from yourtool.agent_config import Limits
+from yourtool.agent_config import CheckConfig, Limits
 from yourtool.config import ThinkingOnSwap
 from yourtool.effects import Confirm, Steering, no_steering
 from yourtool.events.catalog import AnyFact
@@ -119,6 +119,9 @@ class SessionEnvironment:
     tool_choice: ToolChoice = "auto"
     output_schema: Mapping[str, Any] | None = None
     """JSON Schema of the final reply of every turn."""
+
+    find_checks: Callable[[], Mapping[str, CheckConfig]] = dict
+    """Returns the commands that run after edits; blocks on the file system."""
 
     limits: Limits
     budget: Budget = field(default_factory=Budget)

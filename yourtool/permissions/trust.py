@@ -40,10 +40,13 @@ class ProjectFileKind(Struct, frozen=True):
     """In order of precedence; the first that exists in a directory is used."""
     purpose: str
     """What they do, for the user."""
+    is_sent: bool = True
+    """Whether models get the content, which must then not be that of a credential file."""
 
 
 INSTRUCTIONS = ProjectFileKind(("AGENTS.md", "CLAUDE.md"), "instructions")
-PROJECT_FILES = (INSTRUCTIONS,)
+CHECKS = ProjectFileKind((".yourtool/config.toml",), "commands after edits", is_sent=False)
+PROJECT_FILES = (INSTRUCTIONS, CHECKS)
 """All files of a project that configure, except for rules, which can only ask and deny."""
 
 

@@ -40,6 +40,12 @@ class NameFilter:
             )
         self._wildcards = Wildcards(each for each in parsed if each is not None)
 
+    def matches(self, path: str) -> bool:
+        """Whether a file matches, or is in a directory that does."""
+        above, _, name = path.rpartition("/")
+        verdict = self._wildcards.verdict(path, name, is_directory=False)
+        return bool(verdict) or self._is_inside(f"{above}/" if above else "", {})
+
     def filter_tree(self, tree: Tree) -> Iterator[Folder]:
         """Yield folders with only the files that match, or that are in a matching directory."""
         inside = dict[str, bool]()

@@ -187,8 +187,8 @@ def read_project_files(workspace: Path) -> tuple[ProjectFile, ...]:
     """Return the files that configure, from the outermost directory inwards.
 
     The directories are those from the root of the git repository down to the workspace; links that
-    lead out of it are ignored. Files that a tool could not read without approval are ignored too,
-    so that nothing is sent to a provider that the user did not allow.
+    lead out of it are ignored. So are files for models that a tool could not read without approval:
+    nothing is sent to a provider that the user did not allow.
     """
     real, root = workspace.resolve(), find_folder(workspace)
     parents = [each for each in real.parents if each.is_relative_to(root)]
@@ -203,7 +203,7 @@ def read_project_files(workspace: Path) -> tuple[ProjectFile, ...]:
     readable = Workspace(root, (real,), own_directories(resolve_paths()))
     files: list[ProjectFile] = []
     for path, kind in found:
-        if data := _read_if_allowed(readable, str(path.relative_to(root))):
+        if data := _read_if_allowed(readable, str(path.relative_to(root)), kind):
             name = os.path.relpath(path, real)
             is_truncated = len(data) > MAX_BYTES
             files.append(ProjectFile(path, name, kind, data[:MAX_BYTES], is_truncated))
@@ -225,9 +225,9 @@ def get_instructions(files: tuple[ProjectFile, ...]) -> tuple[ProjectFile, ...]:
     return tuple(each for each in files if each.kind is INSTRUCTIONS)
 
 
-def _read_if_allowed(readable: Workspace, path: str) -> bytes:
+def _read_if_allowed(readable: Workspace, path: str, kind: ProjectFileKind) -> bytes:
     try:
-        if readable.is_credential_file(path):
+        if kind.is_sent and readable.is_credential_file(path):
             return b""
         with readable.open(path) as file:
             return file.read(MAX_BYTES + 1)

@@ -42,6 +42,8 @@ class CallJournal:
         self._show = show
         self._blobs = turn.env.blobs / "files"
         self._loop = asyncio.get_running_loop()
+        self.edited: list[str] = []
+        """The files that the tool wrote, by their real paths relative to the workspace."""
 
     @contextmanager
     def changing(
@@ -72,6 +74,8 @@ class CallJournal:
         try:
             with self._turn.env.watch.writing(path):
                 yield
+            if after.image.kind == "file":
+                self.edited.append(path)
         except BaseException:
             self._record_in_thread(
                 FileChangeFailed(tool_use_id=self._tool_use_id, changed_event_id=fact.id)

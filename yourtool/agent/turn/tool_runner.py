@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from yourtool.agent.history.recorder import DEFERRED_SECONDS
 from yourtool.agent.turn.admission import admit, offer_retry
 from yourtool.agent.turn.change_journal import CallJournal, changes_files_unrecorded
+from yourtool.agent.turn.edit_checks import EditChecks
 from yourtool.agent.turn.loops import REPEATS_BEFORE_NOTE, build_note, build_notice
 from yourtool.agent.turn.safety_copy import make_safety_copy
 from yourtool.agent.turn.tool_call import (
@@ -68,6 +69,7 @@ class ToolRunner:
         self._admitted: deque[ToolCall] = deque()
         self._running: dict[asyncio.Task[None], ToolCall] = {}
         self._updates: asyncio.Queue[ToolOutputDelta | AnyFact | ToolOutcome] = asyncio.Queue()
+        self._checks = EditChecks(turn, self._pending)
         self._end_hints: list[bool] = []
         self._notices: list[Notice] = []
         self._ends_turn = False
@@ -107,6 +109,8 @@ class ToolRunner:
                 if (refusal := call.refusal) is None:
                     self._admitted.append(call)
                     continue
+                for fact in await self._checks.finish_refused(call):
+                    yield fact
                 for fact in await self._fail(call, refusal.failure, str(refusal)):
                     yield fact
             async with aclosing(self._run_admitted()) as events:
@@ -248,10 +252,11 @@ class ToolRunner:
 
         assert call.tool is not None, "only admitted calls are run"
         tool, name = call.tool, call.block.name
+        show = self._updates.put_nowait
+        journal = CallJournal(self._turn, call.block.id, call.parent, show)
         try:
-            journal = CallJournal(self._turn, call.block.id, call.parent, self._updates.put_nowait)
             context = await call.build_context(self._turn, emit, journal)
-            delegator = call.build_delegator(self._turn, self._updates.put_nowait)
+            delegator = call.build_delegator(self._turn, show)
             context = replace(context, delegator=delegator)
             async with AsyncExitStack() as stack:
                 if changes_files_unrecorded(tool):
@@ -270,7 +275,10 @@ class ToolRunner:
         except Exception:  # noqa: BLE001 - the tool boundary: a bug in a tool is an error result
             _log.exception("tool %s failed", name)
             outcome = ToolOutcome(call, None, ToolFailure.EXECUTION_ERROR, BUG_MESSAGE.format(name))
-        self._updates.put_nowait(outcome)
+        try:
+            await self._checks.finish(call, journal.edited, show)
+        finally:
+            show(outcome)
 
     async def _wait_for_workers(self) -> AsyncGenerator[Event, None]:
         """Stop the other calls; wait until workers are done, or the user insists on the stop."""

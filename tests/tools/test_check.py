@@ -1,0 +1,55 @@
+"""Which files a check is about, and how much of its output counts."""
+
+import pytest
+
+from tests.tools.sandbox.levels import build_sandbox
+from yourtool.agent_config import CheckConfig
+from yourtool.tools.check import (
+    MAX_BYTES,
+    CheckResult,
+    format_results,
+    matching_files,
+    run_check,
+)
+from yourtool.tools.sandbox.confinement import SandboxLevel
+
+
+@pytest.mark.parametrize(
+    ("globs", "expected"),
+    [
+        ((), ["a.py", "src/b.py", "c.md"]),
+        (("*.py",), ["a.py", "src/b.py"]),
+        (("src/**", "*.md"), ["src/b.py", "c.md"]),
+    ],
+)
+def test_globs_choose_files_as_in_gitignore(globs, expected):
+    check = CheckConfig(run=("true",), files=globs)
+    assert matching_files(check, ["a.py", "src/b.py", "c.md"]) == expected
+
+
+@pytest.mark.parametrize("count", [1, 3, 200])
+def test_results_of_all_checks_together_are_bounded(count):
+    results = [CheckResult(f"check{each}", "ok", "é" * 9_000) for each in range(count)]
+    assert len(format_results(results, ["file"] * 9).encode()) <= MAX_BYTES
+
+
+async def test_check_runs_in_the_sandbox(root, contexts, tmp_path):
+    outside = tmp_path / "outside"
+    check = CheckConfig(run=("sh", "-c", f"touch inside; touch {outside}"))
+    context = contexts(sandbox=build_sandbox(root, SandboxLevel.FULL))
+    await run_check("write", check, ["a"], context)
+    assert (root / "inside").exists()
+    assert not outside.exists()
+
+
+async def test_check_does_not_run_below_the_required_level(root, contexts):
+    sandbox = build_sandbox(root, SandboxLevel.NONE, require="full")
+    check = CheckConfig(run=("touch", "inside"))
+    result = await run_check("write", check, ["a"], contexts(sandbox=sandbox))
+    assert "too weak" in result.status
+    assert not (root / "inside").exists()
+
+
+async def test_check_without_a_program_is_named(contexts):
+    result = await run_check("empty", CheckConfig(), ["a"], contexts())
+    assert "`run`" in result.status
