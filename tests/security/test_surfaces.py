@@ -33,7 +33,7 @@ from yourtool.cli.parser import build_parser
 VISITED = (
     "copy", "help", "keys", "model", "models", "effort", "rename", "search tide", "export out.md",
     "undo", "redo", "rewind", "cost", "context", "diff", "theme", "mode", "trust", "permissions",
-    "copy list", "fork", "new", "resume", "clear", "steer", "plan",
+    "copy list", "processes", "fork", "new", "resume", "clear", "steer", "plan",
 )  # fmt: skip
 """The slash commands, in an order in which each has something to show."""
 UNVISITED = {
@@ -41,6 +41,7 @@ UNVISITED = {
     "retry": "shows a reply, as `converse` does",
     "continue": "shows a reply, as `converse` does",
     "attach": "shows the file names of the completer, as `browse` does",
+    "background": "shows that a command was moved, without its text",
     "paste": "shows an attachment of the clipboard, of which the terminal has none",
     "quit": "ends every scenario",
 }

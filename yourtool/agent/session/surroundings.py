@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from yourtool.text import printable
-from yourtool.tools.git_program import GitError, GitRunner, find_repository
+from yourtool.tools.git_program import GitError, GitRunner, Repository, find_repository
 
 _GIT_SECONDS = 1.0
 _MAX_CHANGES = 20
@@ -19,8 +19,8 @@ def describe_surroundings(
 ) -> str:
     """Return lines about the directory, its system and its repository; blocks.
 
-    `further`: directories besides the workspace. Of a folder without trust, names of branches and
-    files are omitted, because they could contain instructions.
+    `further`: directories besides the workspace. In a folder without trust git is not run, and
+    names of branches and files, which could contain instructions, are omitted.
     """
     return "\n".join(_describe(root, further, is_trusted=is_trusted))
 
@@ -33,28 +33,27 @@ def _describe(root: Path, further: Sequence[Path], *, is_trusted: bool) -> Itera
     if (repository := find_repository(root)) is None:
         yield "Git repository: no"
         return
-    runner = GitRunner(repository, _GIT_SECONDS)
-    try:
-        status = runner.run("status", "--porcelain=v1", "--branch", directory=root)
-    except GitError:
+    lines = _read_status(repository, root) if is_trusted else []
+    if not lines:
         yield "Git repository: yes"
         return
-    yield from _describe_status(os.fsdecode(status).splitlines(), is_trusted=is_trusted)
-
-
-def _describe_status(lines: Sequence[str], *, is_trusted: bool) -> Iterator[str]:
-    """Yield lines about the output of `git status --porcelain=v1 --branch`."""
-    branch, *changes = lines or ["## ?"]
-    count = len(changes) or "no"
+    branch, *changes = lines
+    name, count = _shorten(branch.removeprefix("## ").split("...")[0]), len(changes) or "no"
     state = f"{count} changed file{'' if count == 1 else 's'}"
-    if not is_trusted:
-        yield f"Git repository: yes, with {state} when the session began"
-        return
-    name = _shorten(branch.removeprefix("## ").split("...")[0])
     yield f"Git repository: yes; when the session began, on branch {name} with {state}"
     yield from (f"  {_shorten(change)}" for change in changes[:_MAX_CHANGES])
     if len(changes) > _MAX_CHANGES:
         yield f"  and {len(changes) - _MAX_CHANGES} more"
+
+
+def _read_status(repository: Repository, directory: Path) -> list[str]:
+    """Return the lines of `git status --porcelain=v1 --branch`; none if git fails."""
+    runner = GitRunner(repository, _GIT_SECONDS)
+    try:
+        status = runner.run("status", "--porcelain=v1", "--branch", directory=directory)
+    except GitError:
+        return []
+    return os.fsdecode(status).splitlines()
 
 
 def _shorten(text: str) -> str:
