@@ -144,10 +144,12 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     """A request for the user's approval."""
 
     id: str
-    kind: Literal["tool", "limit", "plan"]
+    kind: Literal["tool", "limit", "plan", "input", "password"]
     """`limit`: a limit was reached; allowing it continues up to the same amount again.
 
-    `plan`: the mode `plan` ends with an answer that allows it.
+    `plan`: the mode `plan` ends with an answer that allows it. `input`: a running command waits for
+    what `Decision.typed` has; it moves to the background without that, and a denial stops it.
+    `password`: the same, and the text is neither shown nor stored.
     """
     title: str
     """One line: the name of the tool, or the limit."""
@@ -228,6 +230,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     """Whether the folder that the request offers is trusted from now on."""
     plan: PlanAnswer | None = None
     """For an allowed plan, how it is carried out; None: as with `PlanAnswer.ASK`."""
+    typed: str | None = None
+    """What a running command gets that waits for input; never stored."""
 
 
 Confirm: TypeAlias = Callable[[Confirmation], Awaitable[Decision]]

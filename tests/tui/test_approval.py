@@ -1374,3 +1374,50 @@ async def test_note_of_an_approval_whose_question_ends_is_in_the_prompt_as_typed
         await until(pilot, lambda: panel.confirmation is None)
         await settle(pilot)
         assert app.chat.prompt.text == "ot"
+
+
+def input_request(kind) -> Confirmation:
+    return Confirmation(id="c1", kind=kind, title="`login` waits for input: Name?")
+
+
+@pytest.mark.req("R-TOOL-17")
+@pytest.mark.parametrize("kind", ["input", "password"])
+async def test_program_that_waits_gets_what_is_typed_and_a_password_is_not_shown(home, clock, kind):
+    asked = Ask(input_request(kind))
+    app = asking(home, clock, asked)
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await ask(pilot, clock)
+        assert "waits for input: Name?" in screen_text(app)
+        await press(pilot, "a", "enter")
+        await press(pilot, *"hunter2")
+        assert panel.field.text == "hunter2"
+        assert ("hunter2" in screen_text(app)) == (kind == "input")
+        assert ("•••••••" in screen_text(app)) == (kind == "password")
+        await press(pilot, "enter")
+        await until(pilot, lambda: asked.decision is not None)
+        assert (asked.decision.verdict, asked.decision.typed) == (Verdict.ALLOW, "hunter2")
+        assert panel.field.text == ""
+        assert app.chat.prompt.text == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "verdict"), [("w", Verdict.ALLOW), ("d", Verdict.DENY)], ids=["background", "stop"]
+)
+async def test_program_that_waits_is_moved_or_stopped_by_a_key(home, clock, key, verdict):
+    asked = Ask(input_request("input"))
+    async with asking(home, clock, asked).run_test(size=(80, 24)) as pilot:
+        await ask(pilot, clock)
+        await press(pilot, key, "enter")
+        await until(pilot, lambda: asked.decision is not None)
+        assert (asked.decision.verdict, asked.decision.typed) == (verdict, None)
+
+
+async def test_password_is_forgotten_if_the_call_ends_first(home, clock):
+    asked = Ask(input_request("password"))
+    app = asking(home, clock, asked)
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await ask(pilot, clock)
+        await press(pilot, "a", "enter", *"hunter2", "escape", "escape")
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.verdict is Verdict.DENY
+        assert panel.field.text == app.chat.prompt.text == ""

@@ -266,7 +266,7 @@ def _build_output(args: Shell, process: RunningCommand, seconds: int, pause: Pau
     if code is not None:
         status = format_exit_code(code) + (_LEFT if process.left_processes else "")
     elif pause is Pause.NEEDS_INPUT:
-        status = f"the user stopped it when it {describe_input(process.input_kind)}"
+        status = f"the user stopped it, because it {describe_input(process.input_kind)}"
     else:
         status = (
             f"timed out and stopped after {seconds} s; set a larger `timeout_seconds`"

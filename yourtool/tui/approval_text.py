@@ -61,6 +61,12 @@ _PLAN_OPTIONS = (
     Option("d", "keep planning", "keep planning", DENY),
     Option("n", "keep planning with note", "note", DENY, _PLAN_NOTE),
 )
+_INPUT = Entry("What the program gets", "types it", ALLOW)
+_INPUT_OPTIONS = (
+    Option("a", "type an answer", "type", ALLOW, _INPUT),
+    Option("w", "leave it waiting in the background", "background", ALLOW),
+    Option("d", "stop the command", "stop", DENY),
+)
 _TRUST = Option("f", "trust folder", "trust", replace(ALLOW, trusts_folder=True))
 
 
@@ -73,6 +79,8 @@ def approval_options(confirmation: Confirmation, *, waiting: int = 0) -> tuple[O
         )
     if confirmation.kind == "plan":
         return _PLAN_OPTIONS
+    if is_about_input(confirmation):
+        return _INPUT_OPTIONS
     lasting = (
         Option("s", "this session", "session", replace(ALLOW, scope=Scope.SESSION)),
         Option("w", "always", "always", ALWAYS, _RULES if confirmation.describe_rule else None),
@@ -93,8 +101,15 @@ def approval_options(confirmation: Confirmation, *, waiting: int = 0) -> tuple[O
     )
 
 
+def is_about_input(confirmation: Confirmation) -> bool:
+    """Whether a running command waits for input."""
+    return confirmation.kind in ("input", "password")
+
+
 def build_decision(question: Confirmation, entry: Entry, text: str) -> Decision | None:
     """Return the answer with the text from its field; None if the text is empty or unchanged."""
+    if is_about_input(question):
+        return replace(entry.decision, typed=text)
     if entry.decision.verdict is Verdict.EDIT:
         return build_edit(question, text) if text.strip() else None
     if entry.decision.scope is Scope.ALWAYS:
@@ -149,6 +164,8 @@ def approval_title(confirmation: Confirmation) -> Content:
         question = f"Continue? {escape_line(confirmation.title)}"
     elif confirmation.kind == "plan":
         question = "Carry out this plan?"
+    elif is_about_input(confirmation):
+        question = escape_line(confirmation.title)
     else:
         question = _specific_question(confirmation) or _general_question(confirmation)
     worker = f"{escape_line(confirmation.asked_by)}: " if confirmation.asked_by else ""

@@ -15,11 +15,12 @@ from msgspec.structs import replace
 from yourtool.agent.session_environment import DelegatingCall
 from yourtool.agent.turn.turn import Turn
 from yourtool.config import Mode
-from yourtool.effects import Decision, PlanAnswer, Preview
+from yourtool.effects import Confirmation, Decision, PlanAnswer, Preview, Verdict
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.events.catalog import AnyFact
 from yourtool.events.permissions import CallJudgement
 from yourtool.events.tools import ToolCalled
+from yourtool.ids import new_id
 from yourtool.masking import Mask
 from yourtool.messages.blocks import (
     ImageBlock,
@@ -31,10 +32,12 @@ from yourtool.messages.blocks import (
 from yourtool.messages.message import ResultMessage, now
 from yourtool.messages.metadata import ResultMetadata
 from yourtool.text import storable
+from yourtool.tools.background import AskInput, InputChoice, RunningCommand
 from yourtool.tools.base import ChangeJournal, Delegator, NoJournal, ToolContext, ToolOutput
 from yourtool.tools.delegate import DELEGATE
 from yourtool.tools.lost_work import LostWork
 from yourtool.tools.safety_copies import SafetyCopy
+from yourtool.tools.shell import describe_input
 from yourtool.tools.toolset import Tool
 
 KEEP_PLANNING = "The user did not approve the plan; plan mode stays on."
@@ -45,6 +48,8 @@ PLAN_GOES_ELSEWHERE = "The plan is not carried out in this turn: the user contin
 _ELSEWHERE = {PlanAnswer.MODEL: "with another model", PlanAnswer.FRESH: "in a new session"}
 _MAX_EDIT_CHARACTERS = 4_000
 """Characters of a changed call that the model gets; it can read the file."""
+_MAX_PARTIAL_CHARACTERS = 4_000
+"""Characters of a stopped tool's output that its result contains."""
 _SHORT_CHARACTERS = 16_384
 """Outputs up to this length are masked without a thread, because a thread takes longer."""
 BUG_MESSAGE = "`{}` failed with an internal error (see the log). Use another tool."
@@ -114,6 +119,12 @@ class ToolCall:
             self.mask = await asyncio.to_thread(turn.env.mask)
         return self.mask
 
+    async def describe_stop(self, turn: Turn) -> str:
+        """Return the result of a running call that the user stopped, with the end of its output."""
+        output, mask = "".join(self.recent_output), await self.load_mask(turn)
+        tail = mask.slice(output, max(0, len(output) - _MAX_PARTIAL_CHARACTERS), len(output))
+        return "Stopped by the user." + (f" Output until then:\n{tail}" if tail else "")
+
     async def build_context(
         self,
         turn: Turn,
@@ -139,8 +150,26 @@ class ToolCall:
             command=self.command,
             processes=turn.env.processes,
             sandbox=None if self.is_outside_sandbox else turn.env.sandbox,
+            ask_input=self._build_ask_input(turn),
             image_limit=can.max_image_bytes if can.supports_images else 0,
         )
+
+    def _build_ask_input(self, turn: Turn) -> AskInput | None:
+        """Return what asks the user for the input of a running command; None without a user."""
+        if not turn.env.interactive:
+            return None
+
+        async def ask(process: RunningCommand) -> str | InputChoice:
+            what, last = describe_input(process.input_kind), process.last_line
+            title = f"`{process.command}` {what}{f': {last}' if last else ''}"
+            kind = "password" if process.input_kind == "password" else "input"
+            question = Confirmation(id=new_id(), kind=kind, title=title, tool_use_id=self.block.id)
+            decision = await turn.env.confirm(question)
+            if decision.verdict is not Verdict.ALLOW:
+                return InputChoice.STOP
+            return InputChoice.BACKGROUND if decision.typed is None else decision.typed
+
+        return ask
 
     def build_delegator(self, turn: Turn, show: Callable[[AnyFact], None]) -> Delegator | None:
         """Return what starts workers for this call; None for every other tool."""

@@ -53,8 +53,6 @@ BLOCKED_NOTE = (
     "[Probable cause: {}. Do without it, or ask the user to run it with `!`, which has no sandbox.]"
 )
 """Appended to the result of a command that the sandbox blocked."""
-_MAX_PARTIAL_CHARACTERS = 4_000
-"""Characters of a stopped tool's output that its result contains."""
 
 
 class ToolRunner:
@@ -317,10 +315,7 @@ class ToolRunner:
             elif isinstance(update, Fact):
                 yield update
         for call in self._running.values():
-            output = "".join(call.recent_output)
-            mask = await call.load_mask(self._turn)
-            tail = mask.slice(output, max(0, len(output) - _MAX_PARTIAL_CHARACTERS), len(output))
-            message = "Stopped by the user." + (f" Output until then:\n{tail}" if tail else "")
+            message = await call.describe_stop(self._turn)
             for fact in await self._fail(call, ToolFailure.CANCELLED, message):
                 yield fact
         self._running.clear()

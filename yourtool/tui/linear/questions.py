@@ -20,6 +20,7 @@ from yourtool.tui.approval_text import (
     build_decision,
     build_edit,
     describe_rules,
+    is_about_input,
 )
 from yourtool.tui.linear.lines import Lines
 from yourtool.tui.linear.speaker import Speaker
@@ -54,6 +55,8 @@ class Questions:
         self._speaker.say("Question", approval_title(confirmation).plain)
         for line in details:
             self._speaker.write(line)
+        if confirmation.kind == "password":  # what is typed here is visible
+            options = tuple(option for option in options if option.entry is None)
         labels = [option.label for option in options]
         while True:
             option = options[await self._pick(labels, is_safe=False)]
@@ -68,7 +71,8 @@ class Questions:
             return option.decision
         if option.decision.scope is Scope.ALWAYS:
             return await self._change_rules(option.entry, question)
-        self._speaker.say("Question", "Which note does the model get? One line.")
+        what = "What does the program" if is_about_input(question) else "Which note does the model"
+        self._speaker.say("Question", f"{what} get? One line.")
         return build_decision(question, option.entry, await self._lines.ask())
 
     async def _change_call(self, question: Confirmation) -> Decision | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from rich.text import Text
 from textual import events
 from textual.geometry import Region
 from textual.strip import Strip
@@ -15,6 +16,7 @@ from yourtool.tui.approval_text import (
     build_decision,
     describe_rules,
     get_editable,
+    is_about_input,
 )
 from yourtool.tui.drafts import normalize_newlines
 
@@ -79,6 +81,8 @@ class ApprovalField(TextArea):
         if entry.decision.scope is Scope.ALWAYS:
             self.load_text("\n".join(question.rules))
             self.move_cursor(self.document.end)
+        elif is_about_input(question):
+            self.load_text("")
         elif self._is_note or editable is None:
             self.load_text(self._note)
             self.select_all()
@@ -91,7 +95,9 @@ class ApprovalField(TextArea):
 
     def close(self) -> None:
         """Hide the field; it shows the same note when it is opened again."""
-        if self._is_note:
+        if self._question is not None and is_about_input(self._question):
+            self.load_text("")  # it is for the program alone
+        elif self._is_note:
             self._note = self.text
         elif self.text != self._unchanged:
             self._change = self.text
@@ -122,6 +128,12 @@ class ApprovalField(TextArea):
         if self.entry is None or self._has_rules:
             return False
         return self.entry.decision.verdict is not Verdict.EDIT
+
+    def get_line(self, line_index: int) -> Text:
+        """Return a line to paint; that of a password has dots for its characters."""
+        line = super().get_line(line_index)
+        is_secret = self._question is not None and self._question.kind == "password"
+        return Text("•" * len(line), end="") if is_secret else line
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Paint rows; the terminal's cursor, where input methods draw, goes to the caret."""
