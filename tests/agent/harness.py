@@ -15,6 +15,7 @@ from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import repair_session
 from yourtool.agent.history.state import State
 from yourtool.agent.routes import DefaultModels, Routes
+from yourtool.agent.session.project_files import is_trusted
 from yourtool.agent.session.session import Session
 from yourtool.agent.session_environment import Budget, SessionEnvironment
 from yourtool.agent_config import Limits
@@ -198,7 +199,7 @@ class Bench:
             routes=Routes(registry, self.availability, estimates, defaults),
             estimates=estimates,
             tools=snapshot,
-            gate=Gate(rules, mode),
+            gate=Gate(rules, mode, is_trusted=is_trusted(self.workspace)),
             confirm=confirm or User(),
             limits=limits,
             budget=Budget(max_requests=max_requests, max_cost=max_cost),

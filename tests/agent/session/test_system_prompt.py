@@ -316,3 +316,16 @@ async def test_copy_in_another_directory_reads_its_own_surroundings(bench):
     assert "Git repository: no" in stable_texts(first)[0]
     assert "Git repository: yes" in stable_texts(second)[0]
     await resumed.close()
+
+
+@pytest.mark.req("R-CONF-05")
+@pytest.mark.parametrize("trusted", [True, False], ids=["given", "withdrawn"])
+async def test_git_is_asked_as_the_trust_at_the_first_message_allows(bench, trusted):
+    subprocess.run(["git", "init", "-q", "-b", "trunk", bench.workspace], check=True)
+    trust(bench.workspace, trusted=not trusted)
+    adapter = Checked(Scripted([says("a")]))
+    session = await bench.session(adapter)
+    trust(bench.workspace, trusted=trusted)
+    await play(session.send("go"))
+    assert ("trunk" in stable_texts(adapter)[0]) == trusted
+    await session.close()

@@ -313,10 +313,10 @@ class Session:
             toolbox = self._env.tools.renew()
             record.turn_id = new_id()
             message = None if content is None else build_prompt(self.id, content)
+            trust = await asyncio.to_thread(self.trust.examine)
+            self._env.gate.is_trusted = trust.status is Trust.TRUSTED  # before git is asked below
             started = await record(await asyncio.to_thread(self._build_turn_started, message))
             yield started
-            trust = await asyncio.to_thread(self.trust.examine)
-            self._env.gate.is_trusted = trust.status is Trust.TRUSTED
             unused = self.trust.find_notice(trust, self._env.interactive)
             for notice in self._env.new_notices(*toolbox.problems, unused):
                 yield notice
