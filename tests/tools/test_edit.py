@@ -111,8 +111,38 @@ async def test_new_file_is_written_unchanged(context, root):
 
 async def test_binary_file_can_be_replaced_completely(context, root):
     (root / "file").write_bytes(b"\xff\0")
-    assert "Replaced" in await answer(write_file, context, path="file", content="x")
+    said = await answer(write_file, context, path="file", content="x")
+    assert said == "Edited `file` (1 bytes)."
     assert (root / "file").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ("a\nb\n", "`file` is unchanged: it had this content."),
+        ("a\nB\n", "Edited `file`, line 2."),
+        ("A\nb\nc\nd\n", "Edited `file`, lines 1, 3–4."),
+        ("b\n", "Edited `file`, line 1."),
+    ],
+)
+async def test_answer_to_a_replaced_file_names_the_changed_lines(context, root, after, said):
+    (root / "file").write_text("a\nb\n")
+    assert await answer(write_file, context, path="file", content=after) == said
+
+
+async def test_answer_to_many_changes_names_the_first_ones(context, root):
+    (root / "file").write_text("".join(f"line {n}\n" for n in range(100)))
+    pairs = ((f"line {n}\n", f"changed {n}\n") for n in range(0, 100, 4))
+    said = await answer(edit_file, context, path="file", edits=edits(*pairs))
+    assert said == "Edited `file`, lines 1, 5, 9, 13, 17, 21, 25, 29, 33, 37, …."
+
+
+async def test_long_diff_of_a_tolerated_edit_is_not_in_its_answer(context, root):
+    (root / "file").write_text("".join(f"  line {n}\n" for n in range(50)))
+    old, new = ("".join(f"{word} {n}\n" for n in range(50)) for word in ("line", "other"))
+    said = await answer(edit_file, context, path="file", edits=edits((old, new)))
+    assert said.startswith("Edited `file`, lines 1–50. `old` of the edit was matched")
+    assert "\n" not in said
 
 
 @pytest.mark.req("R-TOOL-09")
@@ -159,9 +189,10 @@ async def test_near_miss_is_previewed_and_written_the_same_and_the_result_names_
         "-\tc  ", "\\ No newline at end of file", "+\td  ", "\\ No newline at end of file",
     ]  # fmt: skip
     assert said == (
-        "Edited `file` (2 edits). `old` of edit 1 of 2 was matched with its indentation shifted by"
+        "Edited `file`, lines 1, 3. `old` of edit 1 of 2 was matched with its indentation shifted by"
         " +4 columns, with typographic characters taken as plain ones. `old` of edit 2 of 2 was"
-        " matched without regard to trailing space."
+        " matched without regard to trailing space.\n@@ -1 +1 @@\n-if x:\n+if y:\n@@ -3 +3 @@\n"
+        "-\tc  \n\\ No newline at end of file\n+\td  \n\\ No newline at end of file"
     )
 
 

@@ -83,6 +83,49 @@ async def test_text_in_any_encoding_is_shown(context, root, data, said):
 
 
 @pytest.mark.req("R-TOOL-10")
+@pytest.mark.parametrize(
+    ("ranges", "header", "shown"),
+    [
+        ("2-3,9", "lines 2–3, 9–9 of 10", [2, 3, "…", 9]),
+        ("9, 2–3, 3-4", "lines 2–4, 9–9 of 10", [2, 3, 4, "…", 9]),
+        ("8-", "lines 8–10 of 10", [8, 9, 10]),
+        ("1:2,20-30", "lines 1–2 of 10", [1, 2]),
+    ],
+)
+async def test_several_parts_of_a_file_are_read_at_once(context, root, ranges, header, shown):
+    (root / "file").write_text("".join(f"line {n}\n" for n in range(1, 11)))
+    first, *lines = (await answer(read_file, context, path="file", ranges=ranges)).splitlines()
+    assert first == f"`file`, {header}"
+    assert lines == [n if n == "…" else f"{n:>6}\tline {n}" for n in shown]
+
+
+async def test_parts_that_are_too_long_are_continued_with_the_rest_of_them(context, root):
+    (root / "file").write_text("".join(f"line {n}\n" for n in range(1, 6001)))
+    ranges, numbers = "10-1500,2000-3500,5990-", list[int]()
+    while ranges:
+        said = await answer(read_file, context, path="file", ranges=ranges)
+        numbers += [int(line.split("\t")[0]) for line in said.splitlines() if "\t" in line]
+        ranges = said.partition("continue with `ranges` ")[2].rstrip("]")
+    assert numbers == [*range(10, 1501), *range(2000, 3501), *range(5990, 6001)]
+
+
+@pytest.mark.parametrize(
+    ("ranges", "problem"),
+    [
+        ("a-b", "`a-b` is no range of lines"),
+        ("5-3", "it ends before it begins"),
+        ("0-3", "it ends before it begins"),
+        ("1-2,,3", "`` is no range"),
+        (",".join(["1"] * 60), "more than 50 parts"),
+    ],
+)
+async def test_ranges_that_name_no_lines_are_explained(context, root, ranges, problem):
+    (root / "file").write_text("".join(f"line {n}\n" for n in range(1, 11)))
+    await get_refusal(read_file, context, problem, path="file", ranges=ranges)
+    beyond = await answer(read_file, context, path="file", ranges="20-30")
+    assert beyond == "`file` has 10 lines; use an `offset` below 20."
+
+
 async def test_file_too_large_to_edit_is_read_by_range(context, root, monkeypatch):
     monkeypatch.setattr(files, "MAX_EDITABLE_BYTES", 9_000)
     (root / "file").write_text("".join(f"line {n}\n" for n in range(1, 1501)))

@@ -70,8 +70,7 @@ async def write_file(args: WriteFile, context: ToolContext) -> ToolOutput:
     An existing file keeps its mode, encoding and line endings. To change part of a file, edit it.
     """
     change = await apply_change(lambda: _compute_write(args, context), args.path, context)
-    verb = "Created" if change.before is None else "Replaced"
-    return _build_output(f"{verb} `{change.real}` ({len(change.after or b''):,} bytes).", change)
+    return await context.run_in_thread(_build_output, change)
 
 
 @tool(SideEffects.WRITE, preview=_preview_edit, records_changes=True)
@@ -83,14 +82,12 @@ async def edit_file(args: EditFile, context: ToolContext) -> ToolOutput:
     that `read_file` adds.
     """
     change = await apply_change(lambda: _compute_edit(args, context), args.path, context)
-    count = len(args.edits)
-    text = f"Edited `{change.real}` ({count} edit{'s' * (count > 1)})."
-    return _build_output(" ".join((text, *change.remarks)), change)
+    return await context.run_in_thread(_build_output, change)
 
 
-def _build_output(text: str, change: FileChange) -> ToolOutput:
+def _build_output(change: FileChange) -> ToolOutput:
     return ToolOutput(
-        (TextBlock(text),),
+        (TextBlock(change.describe()),),
         details={"path": change.real, "diff": change.diff(), "created": change.before is None},
         files_modified=(change.real,),
     )

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from yourtool.effects import Editable, Preview
 from yourtool.errors import ToolError
-from yourtool.file_images import ABSENT_FILE, FileState
+from yourtool.file_images import ABSENT_FILE, FileState, find_hunks
 from yourtool.permissions.protected_places import is_protected
 from yourtool.tools.base import ToolContext
 from yourtool.tools.encoding import Encoding, detect_encoding
@@ -29,6 +29,10 @@ MAX_EDITABLE_BYTES = 16 * 2**20
 """Larger files must be changed with `shell`."""
 _MAX_EDITOR_BYTES = 1_000_000
 """Larger files are not opened in an editor."""
+_MAX_RANGES = 10
+"""Changed ranges of one file that a result names."""
+_MAX_SHORT_DIFF_LINES, _MAX_SHORT_DIFF_CHARACTERS = 40, 3_000
+"""Size of a diff in a result; the model gets no longer one."""
 
 
 class FileChange(Struct, frozen=True):
@@ -58,17 +62,47 @@ class FileChange(Struct, frozen=True):
         parts = (self.real, self.expected, _digest(self.after))
         return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
+    @property
+    def _original(self) -> bytes | None:
+        return self.before if self.origin is None else self.origin.before
+
+    def describe(self) -> str:
+        """Return what happened to the file, for the model.
+
+        It has the lines as they were written where they differ from what the model sent.
+        """
+        if self.after is None:
+            return f"Deleted `{self.real}`."
+        if (before := self._original) is None:
+            return f"Created `{self.real}` ({len(self.after):,} bytes)."
+        if self.origin is None and before == self.after:
+            return f"`{self.real}` is unchanged: it had this content."
+        moved = f"Moved `{self.origin.real}` to " if self.origin is not None else "Edited "
+        text = f"{moved}`{self.real}`{_format_ranges(before, self.after)}."
+        return " ".join((text, *self.remarks)) + (self._short_diff() if self.remarks else "")
+
+    def _short_diff(self) -> str:
+        """Return the diff without its header, on lines of its own; empty if it is long."""
+        body = self._diff_body(around=0)
+        text = "\n".join(("", *body))
+        is_short = len(body) <= _MAX_SHORT_DIFF_LINES and len(text) <= _MAX_SHORT_DIFF_CHARACTERS
+        return text if is_short else ""
+
     def diff(self) -> str:
         """Return a unified diff; that of a moved file has the names of both paths."""
-        before = self.before if self.origin is None else self.origin.before
+        before = self._original
         source = self.real if self.origin is None else self.origin.real
         names = (
             "/dev/null" if before is None else f"a/{printable_name(source)}",
             "/dev/null" if self.after is None else f"b/{printable_name(self.real)}",
         )
-        old, new = _diff_lines(before or b""), _diff_lines(self.after or b"")
-        lines = list(difflib.unified_diff(old, new, *names, lineterm=""))
-        return "\n".join(lines) or f"--- {names[0]}\n+++ {names[1]}\n"
+        header = (f"--- {names[0]}", f"+++ {names[1]}")
+        return "\n".join((*header, *(self._diff_body() or ("",))))
+
+    def _diff_body(self, around: int = 3) -> list[str]:
+        """Return the hunks of the diff, with some lines around each."""
+        old, new = _diff_lines(self._original or b""), _diff_lines(self.after or b"")
+        return list(difflib.unified_diff(old, new, lineterm="", n=around))[2:]
 
     def preview(self, build_input: Callable[[str], dict[str, Any]] | None) -> Preview:
         """Return the diff for an approval; `build_input` is that of `Editable`."""
@@ -88,6 +122,20 @@ class FileChange(Struct, frozen=True):
             return None  # an editor would change the line ends that the call does not touch
         suffix = PurePath(self.path).suffix
         return Editable(text=to_lf(text), suffix=suffix, build_input=build_input)
+
+
+def _format_ranges(before: bytes, after: bytes) -> str:
+    """Return which lines of the new content are changed, or how large it is."""
+    if not (hunks := find_hunks(before, after)):
+        return f" ({len(after):,} bytes)"
+    shown = ", ".join(
+        f"{each.new_start}–{each.new_start + each.new_count - 1}"
+        if each.new_count > 1
+        else str(each.new_start)
+        for each in hunks[:_MAX_RANGES]
+    )
+    word = "line" if len(hunks) == 1 and hunks[0].new_count < 2 else "lines"
+    return f", {word} {shown}{', …' if len(hunks) > _MAX_RANGES else ''}"
 
 
 def build_preview(changes: Sequence[FileChange]) -> Preview:

@@ -2,7 +2,7 @@
 
 import base64
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, BinaryIO
 
 from msgspec import Meta, Struct
@@ -16,6 +16,13 @@ from yourtool.providers.requests.media_parts import format_mib
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.encoding import detect_encoding
 from yourtool.tools.file_changes import MAX_EDITABLE_BYTES
+from yourtool.tools.line_ranges import (
+    END,
+    LineRange,
+    parse_ranges,
+    select_lines,
+    without_lines_before,
+)
 from yourtool.tools.path_resolution import printable_name
 from yourtool.tools.replacing import digest
 from yourtool.tools.workspace import DirectoryEntry
@@ -37,6 +44,7 @@ class ReadFile(Args, frozen=True):
     path: Annotated[str, Meta(description="Relative to the workspace.")]
     offset: Annotated[int, Meta(ge=1, description="First line, from 1.")] = 1
     limit: Annotated[int, Meta(ge=1, le=MAX_LINES)] = MAX_LINES
+    ranges: Annotated[str, Meta(description="Parts, such as `1-40,200-260`.")] = ""
 
 
 class ListDir(Args, frozen=True):
@@ -46,9 +54,9 @@ class ListDir(Args, frozen=True):
 
 
 class _FileText(Struct, frozen=True):
-    """Lines from the requested offset, and facts about the whole file."""
+    """All lines with their numbers, and facts about the file."""
 
-    lines: Iterator[str]
+    lines: Iterable[tuple[int, str]]
     total: int | None
     """Number of lines; None if the file is too large to count them."""
     notes: tuple[str, ...] = ()
@@ -93,6 +101,7 @@ def _format_entry(entry: DirectoryEntry) -> str:
 
 
 def _read(args: ReadFile, context: ToolContext) -> str | ToolOutput:
+    wanted = parse_ranges(args.ranges) if args.ranges else (LineRange(args.offset, END),)
     with context.workspace.open(args.path) as file:
         start = file.read(_SNIFF_BYTES)
         if (media_type := sniff(start)) in IMAGE_TYPES:
@@ -103,16 +112,18 @@ def _read(args: ReadFile, context: ToolContext) -> str | ToolOutput:
         data = start + rest
         if len(data) <= MAX_EDITABLE_BYTES:
             context.reads.record(context.workspace.locate(args.path), digest(data))
-            return _format_text(args, _read_whole(args, data), context.mask)
-        file.seek(0)
-        return _format_text(args, _read_part(args, file, context), context.mask)
+            text = _read_whole(args.path, data)
+        else:
+            file.seek(0)
+            text = _read_part(args.path, file, context)
+        return _format_text(args, text, wanted, context.mask)
 
 
-def _read_whole(args: ReadFile, data: bytes) -> _FileText:
+def _read_whole(path: str, data: bytes) -> _FileText:
     notes: list[str] = []
     if (encoding := detect_encoding(data)) is None:
         if b"\0" in data[:_SNIFF_BYTES]:
-            raise _binary_file_error(args.path, len(data))
+            raise _binary_file_error(path, len(data))
         text = data.decode("utf-8", "replace")
         notes.append("not valid UTF-8: invalid bytes are shown as \ufffd")
     else:
@@ -126,24 +137,33 @@ def _read_whole(args: ReadFile, data: bytes) -> _FileText:
         lines.pop()
     elif lines:
         notes.append("no newline at the end")
-    chosen = (line.removesuffix("\r") for line in lines[args.offset - 1 :])
-    return _FileText(chosen, len(lines), tuple(notes))
+    numbered = ((number, line.removesuffix("\r")) for number, line in enumerate(lines, 1))
+    return _FileText(numbered, len(lines), tuple(notes))
 
 
-def _read_part(args: ReadFile, file: BinaryIO, context: ToolContext) -> _FileText:
+def _read_part(path: str, file: BinaryIO, context: ToolContext) -> _FileText:
     """Read lines from a file that is too large for memory."""
     start = file.read(_SNIFF_BYTES)
     if b"\0" in start:
-        raise _binary_file_error(args.path, None)
+        raise _binary_file_error(path, None)
     file.seek(0)
     pieces = _iter_pieces(file, context.mask, context.cancelled)
-    number = 1
-    while number < args.offset:
-        if (piece := next(pieces, None)) is None:
-            return _FileText(iter(()), number - 1)
-        number += piece.endswith(b"\n")
-    lines = (piece.decode("utf-8", "replace").rstrip("\r\n") for piece in pieces)
-    return _FileText(lines, None, ("too large for `edit_file`",))
+    return _FileText(_LargeText(pieces), None, ("too large for `edit_file`",))
+
+
+class _LargeText:
+    """The numbered lines of a file that is too large for memory."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self.total = 0
+        """Number of lines that were read to their end."""
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        """Yield pieces of lines; each piece of a very long line has its number."""
+        for piece in self._pieces:
+            yield self.total + 1, piece.decode("utf-8", "replace").rstrip("\r\n")
+            self.total += piece.endswith(b"\n")
 
 
 def _iter_pieces(file: BinaryIO, mask: Mask, cancelled: threading.Event) -> Iterator[bytes]:
@@ -161,34 +181,43 @@ def _iter_pieces(file: BinaryIO, mask: Mask, cancelled: threading.Event) -> Iter
         yield rest
 
 
-def _format_text(args: ReadFile, text: _FileText, mask: Mask) -> str:
+def _format_text(
+    args: ReadFile, text: _FileText, wanted: Sequence[LineRange], mask: Mask
+) -> str:
     if text.total == 0:
         return f"`{args.path}` is empty."
-    shown: list[str] = []
-    size = 0
-    is_truncated = False
-    for line in text.lines:
+    most = MAX_LINES if args.ranges else args.limit
+    shown, runs, count, size, footer = list[str](), list[LineRange](), 0, 0, ""
+    for number, line in select_lines(text.lines, wanted):
         shown_line = line if len(line) <= _MAX_LINE_LENGTH else _truncate_line(line, mask)
         size += len(shown_line.encode("utf-8", "replace")) + 8
-        if len(shown) == args.limit or (size > MAX_RESULT_BYTES and shown):
-            is_truncated = True
+        if count == most or (size > MAX_RESULT_BYTES and shown):
+            footer = _build_footer(args, wanted, number)
             break
-        shown.append(f"{args.offset + len(shown):>6}\t{shown_line}")
+        if runs and number <= runs[-1].last + 1:
+            runs[-1] = LineRange(runs[-1].first, number)
+        else:
+            shown += ["…"] * bool(runs)
+            runs.append(LineRange(number, number))
+        shown.append(f"{number:>6}\t{shown_line}")
+        count += 1
     if not shown:
-        count = "fewer" if text.total is None else f"{text.total:,}"
-        return f"`{args.path}` has {count} lines; use an `offset` below {args.offset}."
-    last = args.offset + len(shown) - 1
+        total = text.lines.total if isinstance(text.lines, _LargeText) else text.total
+        return f"`{args.path}` has {total:,} lines; use an `offset` below {wanted[0].first}."
     of = "" if text.total is None else f" of {text.total:,}"
-    header = "; ".join((f"`{args.path}`, lines {args.offset}–{last}{of}", *text.notes))
-    footer = [_build_footer(args, last)] if is_truncated else []
-    return "\n".join((header, *shown, *footer))
+    lines = ", ".join(f"{run.first}–{run.last}" for run in runs)
+    header = "; ".join((f"`{args.path}`, lines {lines}{of}", *text.notes))
+    return "\n".join((header, *shown, *([footer] if footer else [])))
 
 
-def _build_footer(args: ReadFile, last: int) -> str:
-    """Return how to continue, also in larger steps if the model continues in small ones."""
+def _build_footer(args: ReadFile, wanted: Sequence[LineRange], number: int) -> str:
+    """Return how to continue from a line, also in larger steps if the model reads small ones."""
+    if args.ranges:
+        rest = ",".join(map(str, without_lines_before(wanted, number)))
+        return f"[more lines follow; continue with `ranges` {rest}]"
     is_small = args.offset > 1 and args.limit <= _SMALL_STEP
     advice = f"; one call reads up to {MAX_LINES:,} lines" if is_small else ""
-    return f"[more lines follow; continue with `offset` {last + 1}{advice}]"
+    return f"[more lines follow; continue with `offset` {number}{advice}]"
 
 
 def _truncate_line(line: str, mask: Mask) -> str:

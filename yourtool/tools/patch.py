@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from yourtool.effects import Preview, SideEffects
 from yourtool.errors import ToolError
-from yourtool.file_images import find_hunks
 from yourtool.messages.blocks import TextBlock
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.encoding import Encoding
@@ -36,10 +35,6 @@ from yourtool.tools.patch_format import (
 )
 from yourtool.tools.patch_hunks import apply_hunks
 from yourtool.tools.text_edits import to_lf
-
-_MAX_RANGES = 10
-"""Changed ranges of one file that the result names."""
-
 
 MAX_TOTAL_BYTES = 4 * MAX_EDITABLE_BYTES
 """Of all files that a patch changes, which are in memory until it is applied."""
@@ -109,35 +104,18 @@ async def apply_patch(args: ApplyPatch, context: ToolContext) -> ToolOutput:
     """
     paths = args.workspace_paths()
     changes = await apply_changes(lambda: _compute(args, context), paths, context)
+    return await context.run_in_thread(_build_output, changes)
+
+
+def _build_output(changes: Sequence[FileChange]) -> ToolOutput:
     return ToolOutput(
-        (TextBlock("\n".join(map(_describe, without_origins(changes)))),),
+        (TextBlock("\n".join(change.describe() for change in without_origins(changes))),),
         details={"diff": build_diff(changes)},
         files_modified=tuple(change.real for change in changes),
     )
 
 
 apply_patch.definition = replace(apply_patch.definition, subject_kind="path")
-
-
-def _describe(change: FileChange) -> str:
-    """Return what happened to a file, for the model."""
-    before = change.before if change.origin is None else change.origin.before
-    if change.after is None:
-        return f"Deleted `{change.real}`."
-    if before is None:
-        return f"Created `{change.real}` ({len(change.after):,} bytes)."
-    hunks = find_hunks(before, change.after)
-    shown = ", ".join(
-        f"{each.new_start}–{each.new_start + each.new_count - 1}"
-        if each.new_count > 1
-        else str(each.new_start)
-        for each in hunks[:_MAX_RANGES]
-    )
-    more = ", …" if len(hunks) > _MAX_RANGES else ""
-    word = "line" if len(hunks) == 1 and hunks[0].new_count < 2 else "lines"
-    lines = f", {word} {shown}{more}" if hunks else ""
-    moved = f"Moved `{change.origin.real}` to " if change.origin is not None else "Edited "
-    return " ".join((f"{moved}`{change.real}`{lines}.", *change.remarks))
 
 
 def _compute(args: ApplyPatch, context: ToolContext) -> Sequence[FileChange]:
