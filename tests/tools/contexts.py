@@ -29,11 +29,11 @@ class Contexts:
         )
 
 
-async def call(tool, context, **arguments):
+async def call(tool, context, /, **arguments):
     return await tool.run(tool.parse(arguments), context)
 
 
-async def answer(tool, context, **arguments):
+async def answer(tool, context, /, **arguments):
     output = await call(tool, context, **arguments)
     return "".join(block.text for block in output.content if hasattr(block, "text"))
 

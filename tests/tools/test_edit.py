@@ -189,8 +189,8 @@ async def test_near_miss_is_previewed_and_written_the_same_and_the_result_names_
         "-\tc  ", "\\ No newline at end of file", "+\td  ", "\\ No newline at end of file",
     ]  # fmt: skip
     assert said == (
-        "Edited `file`, lines 1, 3. `old` of edit 1 of 2 was matched with its indentation shifted by"
-        " +4 columns, with typographic characters taken as plain ones. `old` of edit 2 of 2 was"
+        "Edited `file`, lines 1, 3. `old` of edit 1 of 2 was matched with its indentation shifted"
+        " by +4 columns, with typographic characters taken as plain ones. `old` of edit 2 of 2 was"
         " matched without regard to trailing space.\n@@ -1 +1 @@\n-if x:\n+if y:\n@@ -3 +3 @@\n"
         "-\tc  \n\\ No newline at end of file\n+\td  \n\\ No newline at end of file"
     )

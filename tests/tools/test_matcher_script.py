@@ -22,7 +22,7 @@ def answers(directory, pattern, names):
     sink = io.BytesIO()
     start = os.open(directory, os.O_RDONLY)
     try:
-        matcher_script.serve(source, sink, start, 1_000, 10, 0)
+        matcher_script.serve(source, sink, start, 1_000, matcher_script.Quoting(10, 0, 0))
     finally:
         os.close(start)
     return [json.loads(line) for line in sink.getvalue().splitlines()]
@@ -37,5 +37,5 @@ def test_matcher_tries_every_line_without_the_known_parser(tmp_path, monkeypatch
     monkeypatch.setattr(matcher_script, "parse", PARSERS[kind])
     opened, answer = answers(tmp_path, pattern, ["a", "b"])
     assert opened == {"has_literals": False, "wider": ""}
-    assert answer["found"] == known["found"] == [[0, 1, [[2, "needle", 0, 6, False, False]]]]
+    assert answer["found"] == known["found"] == [[0, 1, [[2, "needle", 0, 6, False, False, True]]]]
     assert answer["read"] == 2

@@ -59,7 +59,9 @@ def searched(directory, names, pattern, *, ignore_case, ripgrep):
         narrower = (
             Ripgrep(Path(RIPGREP), directory, SearchRoot(descriptor), 1_000) if ripgrep else None
         )
-        wanted = SearchPattern(pattern, ignore_case=ignore_case, max_lines=3, max_file_bytes=1_000)
+        wanted = SearchPattern(
+            pattern, ignore_case=ignore_case, max_matches=3, max_file_bytes=1_000
+        )
         matching = MatcherPool(wanted, SearchRoot(descriptor), Mask(), narrower)
         try:
             matching.open()

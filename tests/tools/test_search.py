@@ -1,5 +1,6 @@
 import asyncio
 import contextlib
+import os
 import sys
 import threading
 import time
@@ -12,7 +13,7 @@ from yourtool.errors import ToolError, ToolFailure
 from yourtool.masking import Mask
 from yourtool.tools import search as searching
 from yourtool.tools.directory_walk import Folder, iter_files
-from yourtool.tools.matcher_pool import MatcherPool, SearchPattern
+from yourtool.tools.matcher_pool import FoundLine, MatcherPool, SearchPattern
 from yourtool.tools.ripgrep import SearchRoot
 from yourtool.tools.search import glob, grep, search
 
@@ -168,6 +169,62 @@ async def test_grep_finds_lines_and_reports_the_total(context, tree):
     assert (await answer(grep, context, pattern="x =", files="*.ts")).startswith("src/d.ts:2")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            {"context": 1},
+            "a-1- 1\na:2: x\na-3- 3\n--\na-5- 5\na:6: x\na:7: x\na-8- 8\n--\nb:1: x\nb-2- 2\n"
+            "[4 lines match in 2 files]",
+        ),
+        (
+            {"context": 1, "limit": 2},
+            "a-1- 1\na:2: x\na-3- 3\n--\na-5- 5\na:6: x\n"
+            "[4 lines match in 2 files; the first 2 are shown]",
+        ),
+        ({"files_only": True}, "a: 3\nb: 1\n[4 lines match in 2 files]"),
+        (
+            {"files_only": True, "limit": 1},
+            "a: 3\n[4 lines match in 2 files; the first 1 are shown]",
+        ),
+    ],
+)
+async def test_grep_shows_the_lines_around_matches_or_only_files(context, root, arguments, said):
+    plant(root, a="1\nx\n3\n4\n5\nx\nx\n8\n9\n", b="x\n2\n")
+    assert await answer(grep, context, pattern="x", **arguments) == said
+
+
+async def test_literal_pattern_is_searched_as_it_is_written(context, root):
+    plant(root, a="f(a)+\nfa\n", b="f(a\n")
+    said = await answer(grep, context, pattern="f(a", literal=True)
+    assert said == "a:1: f(a)+\nb:1: f(a\n[2 lines match in 2 files]"
+    folded = await answer(grep, context, pattern="F(A)+", literal=True, ignore_case=True)
+    assert folded.startswith("a:1: f(a)+\n[1 ")
+
+
+async def test_newest_files_come_first_on_request(context, tree):
+    for at, name in enumerate(("src/b.py", "a.py", "src/deep/c.py"), 1):
+        os.utime(tree / name, (at, at))
+    for name in ("keep/build/f.py", "src/gen/keep.py"):
+        os.utime(tree / name, (2, 2))
+    ordered = ["src/deep/c.py", "a.py", "keep/build/f.py", "src/gen/keep.py", "src/b.py"]
+    said = await answer(glob, context, pattern="*.py", newest_first=True)
+    assert said.splitlines() == ordered
+    found = await answer(grep, context, pattern="x", files="*.py", newest_first=True)
+    assert [line.partition(":")[0] for line in found.splitlines()[:-1]] == ordered
+    limited = await answer(
+        grep, context, pattern="x", files="*.py", newest_first=True, files_only=True, limit=2
+    )
+    assert limited.splitlines()[:2] == [f"{path}: 1" for path in ordered[:2]]
+
+
+async def test_lines_of_a_search_have_a_maximum_size(context, root):
+    plant(root, **{f"file{n}": f"{'y' * 250} x\n" * 20 for n in range(20)})
+    said = await answer(grep, context, pattern="x$", limit=500, context=1)
+    assert len(said) < 50_200
+    assert "[400 lines match in 20 files; the first " in said
+
+
 async def test_grep_skips_binary_files_and_reports_them(context, root):
     (root / "binary").write_bytes(b"name\0")
     with (root / "large").open("wb") as file:
@@ -254,13 +311,13 @@ def test_matching_process_receives_no_keys(monkeypatch, context, root):
     (root / "file").write_text("a\nx\n")
     with context.workspace.directory(".") as start:
         matching = MatcherPool(
-            SearchPattern("x", ignore_case=False, max_lines=5, max_file_bytes=100),
+            SearchPattern("x", ignore_case=False, max_matches=5, max_file_bytes=100),
             SearchRoot(start),
             Mask(),
         )
         matching.open()
         try:
-            assert matching.search([Folder("", ["file"])]).found == [(0, 1, [(2, "x")])]
+            assert matching.search([Folder("", ["file"])]).found == [(0, 1, [FoundLine(2, "x")])]
             [process] = matching.processes._running
             environment = Path(f"/proc/{process.pid}/environ").read_bytes()
         finally:

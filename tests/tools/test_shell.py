@@ -17,7 +17,12 @@ from yourtool.errors import ToolError
 from yourtool.masking import Mask
 from yourtool.tools import output as outputs
 from yourtool.tools.files import read_file
-from yourtool.tools.output import HEAD_TAIL_BYTES, CommandOutput
+from yourtool.tools.output import (
+    FAILED_HEAD_BYTES,
+    FAILED_TAIL_BYTES,
+    HEAD_TAIL_BYTES,
+    CommandOutput,
+)
 from yourtool.tools.process import LiveText, ShellCommand, run_process
 from yourtool.tools.shell import MAX_TIMEOUT_SECONDS, command_environment, shell
 
@@ -139,6 +144,49 @@ async def test_long_output_shows_both_ends_and_is_complete_in_a_file(context):
     assert stat.S_IMODE((await asyncio.to_thread(path.stat)).st_mode) == 0o600
     part = await answer(read_file, context, path=str(path), offset=150_000, limit=1)
     assert "150000\t150000" in part
+
+
+@pytest.mark.req("R-TOOL-03")
+async def test_failed_command_keeps_more_of_its_end(context):
+    output = await call(shell, context, command="seq 300000; exit 3")
+    start, _, end = output.content[0].text.partition("\n[")
+    assert start.startswith("1\n2\n")
+    assert len(start) == FAILED_HEAD_BYTES
+    _, _, tail = end.partition("]\n")
+    assert tail.endswith("\n300000\n[exit code 3]")
+    assert FAILED_TAIL_BYTES <= len(tail) < FAILED_TAIL_BYTES + 100
+
+
+async def test_command_runs_in_the_directory_of_the_call(context, root):
+    (root / "a 'b").mkdir()
+    (root / "a 'b" / "file").touch()
+    arguments = {"command": "ls; pwd", "directory": "a 'b"}
+    args = shell.parse(arguments)
+    preview = await shell.preview(args, context)
+    assert preview.body == """cd 'a '"'"'b' && ls; pwd"""
+    assert preview.editable.build_input("x")["command"] == "x"
+    assert "directory" not in preview.editable.build_input("x")
+    said = await answer(shell, context, **arguments)
+    assert said == f"file\n{root}/a 'b\n[exit code 0]"
+    assert await answer(shell, context, command="pwd", directory=".") == f"{root}\n[exit code 0]"
+
+
+async def test_directory_whose_name_is_an_option_is_entered(context, root):
+    (root / "-P").mkdir()
+    said = await answer(shell, context, command="pwd", directory="-P")
+    assert said == f"{root}/-P\n[exit code 0]"
+
+
+@pytest.mark.parametrize("directory", ["none", "file", "../.."])
+async def test_command_whose_directory_is_none_of_the_workspace_is_not_run(
+    context, root, directory
+):
+    (root / "file").touch()
+    args = shell.parse({"command": "touch ran", "directory": directory})
+    for start in (shell.preview, shell.run):
+        with pytest.raises(ToolError, match=r"is no directory|leaves the workspace"):
+            await start(args, context)
+    assert not list(root.rglob("ran"))
 
 
 @pytest.mark.req("R-TOOL-03")

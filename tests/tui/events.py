@@ -18,6 +18,7 @@ from yourtool.events.turns import (
 )
 from yourtool.messages.blocks import (
     ContentBlock,
+    ImageBlock,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
@@ -135,8 +136,10 @@ class EventBuilder:
             input_summary="",
         )
 
-    def tool_result(self, use: ToolUseBlock, output: str, success=True, **details) -> Event:
-        result = ToolResultBlock(use.id, (TextBlock(output),))
+    def tool_result(
+        self, use: ToolUseBlock, output: str, *images: ImageBlock, success=True, **details
+    ) -> Event:
+        result = ToolResultBlock(use.id, (TextBlock(output), *images))
         return self._fact(
             ToolCompleted,
             tool_use_id=use.id,

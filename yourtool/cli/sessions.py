@@ -245,8 +245,8 @@ def _block_lines(block: ContentBlock) -> Iterator[str]:
             yield f"(reasoning) {text}"
         case RedactedThinkingBlock():
             yield "(reasoning, encrypted by the provider)"
-        case ImageBlock(media_type=media_type):
-            yield f"(image, {media_type})"
+        case ImageBlock():
+            yield block.label
         case AudioBlock(media_type=media_type):
             yield f"(audio, {media_type})"
         case DocumentBlock(media_type=media_type):

@@ -74,6 +74,12 @@ class ImageBlock(Struct, frozen=True, tag_field="type", tag="image", omit_defaul
     """Width and height, if known; the token count depends on them."""
     critical: Critical = msgspec.UNSET
 
+    @property
+    def label(self) -> str:
+        """What a terminal shows in its place: its type and its size in pixels."""
+        size = f", {self.pixels[0]}x{self.pixels[1]} pixels" if self.pixels else ""
+        return f"[{self.media_type} image{size}]"
+
 
 class AudioBlock(Struct, frozen=True, tag_field="type", tag="audio"):
     """Audio."""

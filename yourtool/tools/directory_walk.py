@@ -9,8 +9,10 @@ its parent.
 import os
 import stat
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import groupby
+from operator import itemgetter
 
 from msgspec import Struct, field
 
@@ -78,6 +80,28 @@ def open_tree(
             yield Tree(descriptor, base, folders, truncated)
         finally:
             folders.close()
+
+
+def sort_newest_first(descriptor: int, folders: Iterable[Folder]) -> Iterator[Folder]:
+    """Yield the files of folders by their last change; those that change at once by their path.
+
+    A folder is yielded once for each of its files that come one after the other.
+    """
+    files = [
+        (-_last_change(descriptor, each.path + name), each.path, name)
+        for each in folders
+        for name in each.names
+    ]
+    for path, group in groupby(sorted(files), key=itemgetter(1)):
+        yield Folder(path, [name for _, _, name in group])
+
+
+def _last_change(descriptor: int, path: str) -> int:
+    """Return nanoseconds; 0 if the file is gone."""
+    try:
+        return os.stat(path, dir_fd=descriptor, follow_symlinks=False).st_mtime_ns
+    except OSError:
+        return 0
 
 
 def iter_files(workspace: Workspace, path: str, cancelled: threading.Event) -> Iterator[str]:

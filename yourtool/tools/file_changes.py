@@ -82,7 +82,7 @@ class FileChange(Struct, frozen=True):
         return " ".join((text, *self.remarks)) + (self._short_diff() if self.remarks else "")
 
     def _short_diff(self) -> str:
-        """Return the diff without its header, on lines of its own; empty if it is long."""
+        """Return the diff without its header, after a line break; empty if it is long."""
         body = self._diff_body(around=0)
         text = "\n".join(("", *body))
         is_short = len(body) <= _MAX_SHORT_DIFF_LINES and len(text) <= _MAX_SHORT_DIFF_CHARACTERS

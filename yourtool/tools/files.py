@@ -66,7 +66,7 @@ class _FileText(Struct, frozen=True):
 async def read_file(args: ReadFile, context: ToolContext) -> str | ToolOutput:
     """Read a text file with numbered lines (number, tab, text), or view an image.
 
-    Returns at most 2,000 lines or 50,000 bytes; the last line gives the `offset` to continue.
+    Of a long file you get a part, and how to continue.
     """
     return await context.run_in_thread(_read, args, context)
 
@@ -181,14 +181,12 @@ def _iter_pieces(file: BinaryIO, mask: Mask, cancelled: threading.Event) -> Iter
         yield rest
 
 
-def _format_text(
-    args: ReadFile, text: _FileText, wanted: Sequence[LineRange], mask: Mask
-) -> str:
+def _format_text(args: ReadFile, text: _FileText, wanted: Sequence[LineRange], mask: Mask) -> str:
     if text.total == 0:
         return f"`{args.path}` is empty."
     most = MAX_LINES if args.ranges else args.limit
-    shown, runs, count, size, footer = list[str](), list[LineRange](), 0, 0, ""
-    for number, line in select_lines(text.lines, wanted):
+    shown, runs, size, footer = list[str](), list[LineRange](), 0, ""
+    for count, (number, line) in enumerate(select_lines(text.lines, wanted)):
         shown_line = line if len(line) <= _MAX_LINE_LENGTH else _truncate_line(line, mask)
         size += len(shown_line.encode("utf-8", "replace")) + 8
         if count == most or (size > MAX_RESULT_BYTES and shown):
@@ -200,7 +198,6 @@ def _format_text(
             shown += ["…"] * bool(runs)
             runs.append(LineRange(number, number))
         shown.append(f"{number:>6}\t{shown_line}")
-        count += 1
     if not shown:
         total = text.lines.total if isinstance(text.lines, _LargeText) else text.total
         return f"`{args.path}` has {total:,} lines; use an `offset` below {wanted[0].first}."

@@ -9,8 +9,9 @@ from yourtool.errors import ToolError
 
 END = sys.maxsize
 """The last line of a range that has no end."""
-_MAX_RANGES = 50
-_RANGE = re.compile(r"\s*(\d{1,9})\s*(?:([-–:])\s*(\d{0,9})\s*)?", re.ASCII)
+_MAX_RANGES, _MAX_PART = 50, 40
+"""Number of ranges, and of characters of one."""
+_RANGE = re.compile(r"(\d{1,9})(?:([-–:])(\d{0,9}))?", re.ASCII)
 
 
 class LineRange(NamedTuple):
@@ -40,13 +41,14 @@ def parse_ranges(text: str) -> tuple[LineRange, ...]:
 
 
 def _parse_range(part: str) -> LineRange:
+    part = "".join(part.split())[:_MAX_PART]
     found = _RANGE.fullmatch(part)
     if found is None:
-        raise ToolError(f"`{part.strip()}` is no range of lines; use a form such as `1-40,200-260`")
+        raise ToolError(f"`{part}` is no range of lines; use a form such as `1-40,200-260`")
     first, dash, last = int(found[1]), found[2], found[3]
     end = int(last) if last else END if dash else first
     if not 1 <= first <= end:
-        raise ToolError(f"`{part.strip()}` is no range of lines: it ends before it begins")
+        raise ToolError(f"`{part}` is no range of lines: it ends before it begins")
     return LineRange(first, end)
 
 

@@ -34,17 +34,28 @@ class SearchPattern(Struct, frozen=True):
 
     text: str
     ignore_case: bool
-    max_lines: int
-    """Maximum number of quoted lines per block."""
+    max_matches: int
+    """Maximum number of quoted matches per block."""
     max_file_bytes: int
     """Larger files are skipped."""
+    around: int = 0
+    """Number of lines quoted before and after each match."""
+
+
+class FoundLine(Struct, frozen=True):
+    """A quoted line."""
+
+    number: int
+    text: str
+    is_match: bool = True
+    """False: it is near a match."""
 
 
 class SearchAnswer(Struct, frozen=True):
     """The matches in a block of files."""
 
-    found: list[tuple[int, int, list[tuple[int, str]]]] = []
-    """Index of a file in the block, its number of matches, and the first (line, text) pairs."""
+    found: list[tuple[int, int, list[FoundLine]]] = []
+    """Index of a file in the block, its number of matches, and the first ones."""
     read: int = 0
     """Files whose lines were matched one by one."""
     skipped: int = 0
@@ -53,7 +64,7 @@ class SearchAnswer(Struct, frozen=True):
 
 
 class _Quote(Struct, frozen=True, array_like=True):
-    """A matching line as sent by `matcher_script`."""
+    """A line as sent by `matcher_script`."""
 
     line: int
     text: str
@@ -61,10 +72,12 @@ class _Quote(Struct, frozen=True, array_like=True):
     stop: int
     is_cut_before: bool
     is_cut_after: bool
+    is_match: bool
 
-    def to_masked_line(self, mask: Mask) -> tuple[int, str]:
+    def to_masked_line(self, mask: Mask) -> FoundLine:
         text = mask.slice(self.text, self.start, self.stop).strip("\r")
-        return self.line, "…" * self.is_cut_before + text + "…" * self.is_cut_after
+        shown = "…" * self.is_cut_before + text + "…" * self.is_cut_after
+        return FoundLine(self.line, shown, self.is_match)
 
 
 class _Quotes(Struct, frozen=True):
@@ -162,8 +175,8 @@ class MatcherPool:
         process = self.processes.start(
             [
                 *(sys.executable, "-I", "-S", str(Path(matcher_script.__file__))),
-                *map(str, (self._start.descriptor, pattern.max_file_bytes, pattern.max_lines)),
-                str(self._mask.reach),
+                *map(str, (self._start.descriptor, pattern.max_file_bytes, pattern.max_matches)),
+                *map(str, (pattern.around, self._mask.reach)),
             ],
             stdin=subprocess.PIPE,
             pass_fds=(self._start.descriptor,),

@@ -3,17 +3,18 @@
 A regular expression can run forever and cannot be interrupted. This file is run as a script with an
 isolated interpreter and imports only the standard library. Its arguments are an inherited
 descriptor of the start directory, the maximum file size in bytes, the maximum number of quoted
-lines per answer, and the number of characters sent around each quote.
+matches per answer, the number of lines quoted around each match, and the number of characters sent
+around each quote.
 
 It reads frames: a decimal length, a newline and that many bytes. The first frame is a list of
 `[device, inode]` pairs to exclude. The second is a flag (`i` or `-`) and the pattern, answered with
 `{"error": …}` or `{"has_literals": …, "wider": …}`. Every other frame is a list of NUL-separated
 paths: a directory with a trailing slash, followed by names in it. The answer is
 `{"found": [[index, count, [quote, …]], …], "read": …, "skipped": …, "unread": …}`. A quote is
-`[line, text, start, stop, is cut before, is cut after]`: `text[start:stop]` is displayed, and the
-rest is used to detect API keys that extend over the edges. `index` counts the names, `read` is the
-number of files whose lines were matched one by one, `skipped` that of binary and large files. Every
-answer is one line.
+`[line, text, start, stop, is cut before, is cut after, is match]`: `text[start:stop]` is displayed,
+and the rest is used to detect API keys that extend over the edges. `index` counts the names, `read`
+is the number of files whose lines were matched one by one, `skipped` that of binary and large
+files. Every answer is one line.
 """
 
 import json
@@ -22,7 +23,7 @@ import re
 import stat
 import sys
 import warnings
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 internals: Any = re
 ops: Any = getattr(internals, "_constants", None)
@@ -59,11 +60,22 @@ _FOLDS = re.compile(r"\(\?[A-Za-z]*i")
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-_Quote = tuple[int, str, int, int, bool, bool]
+_Quote = tuple[int, str, int, int, bool, bool, bool]
+
+
+class Quoting(NamedTuple):
+    """How much of the matches is quoted."""
+
+    limit: int
+    """Matches per answer."""
+    around: int
+    """Lines before and after each match."""
+    margin: int
+    """Characters beyond the edges of a quote."""
 
 
 def serve(
-    source: BinaryIO, sink: BinaryIO, start: int, max_file_bytes: int, limit: int, margin: int
+    source: BinaryIO, sink: BinaryIO, start: int, max_file_bytes: int, quoting: Quoting
 ) -> None:
     """Answer frames until the end of input."""
     warnings.simplefilter("ignore")
@@ -79,9 +91,7 @@ def serve(
     literals, folds, wider = analyse_pattern(text, flags)
     has_literals = min(map(len, literals), default=0) >= _MIN_LITERAL_LENGTH
     _write_answer(sink, {"has_literals": has_literals, "wider": wider})
-    search = _Search(
-        pattern, literals, folds, _Files(start, excluded, max_file_bytes), (limit, margin)
-    )
+    search = _Search(pattern, literals, folds, _Files(start, excluded, max_file_bytes), quoting)
     while (frame := _read_frame(source)) is not None:
         _write_answer(sink, search.answer(frame))
 
@@ -93,19 +103,19 @@ class _Search:
         literals: list[str],
         folds: bool,
         files: "_Files",
-        quoted: tuple[int, int],
+        quoting: Quoting,
     ) -> None:
         self._pattern = pattern
         self._literals = [literal.encode() for literal in literals]
         self._folds = folds
         self._files = files
-        self._limit, self._margin = quoted
+        self._quoting = quoting
         self._tried = 0
 
     def answer(self, frame: bytes) -> dict[str, Any]:
         found: list[Any] = []
         skipped = unread = index = 0
-        room = self._limit
+        room = self._quoting.limit
         self._tried = 0
         for path in frame.split(b"\0"):
             if path.endswith(b"/"):
@@ -118,27 +128,47 @@ class _Search:
             else:
                 if data is None:
                     skipped += 1
-                elif matches := self._matches(data):
-                    found.append((index, len(matches), matches[:room]))
-                    room -= min(room, len(matches))
+                else:
+                    count, quotes = self._find(data, room)
+                    if count:
+                        found.append((index, count, quotes))
+                        room -= min(room, count)
             index += 1
         return {"found": found, "read": self._tried, "skipped": skipped, "unread": unread}
 
-    def _matches(self, data: bytes) -> list[_Quote]:
+    def _find(self, data: bytes, room: int) -> tuple[int, list[_Quote]]:
+        """Return the number of matches, and the quotes of the first ones."""
         if self._literals:
             folded = data.lower() if self._folds else data
             if not any(literal in folded for literal in self._literals):
-                return []
+                return 0, []
         self._tried += 1
         search = self._pattern.search
         lines = data.decode("utf-8", "replace").split("\n")
         if not lines[-1]:
             lines.pop()  # no line follows the final line feed
-        return [
-            _build_quote(number, line, match.start(), self._margin)
-            for number, line in enumerate(lines, 1)
-            if (match := search(line.removesuffix("\r")))
-        ]
+        around, count, reach, starts = self._quoting.around, 0, -1, dict[int, int]()
+        for at, line in enumerate(lines):
+            if match := search(line.removesuffix("\r")):
+                count += 1
+                if count <= room:
+                    reach = at + around
+                if at <= reach:
+                    starts[at] = match.start()
+        quoted = {
+            near
+            for at in list(starts)[:room]
+            for near in range(max(0, at - around), min(len(lines), at + around + 1))
+        }
+        return count, [self._quote(at, lines[at], starts.get(at)) for at in sorted(quoted)]
+
+    def _quote(self, at: int, line: str, found: int | None) -> _Quote:
+        margin = self._quoting.margin
+        first = max(0, (found or 0) - SNIPPET // 3) if len(line) > SNIPPET else 0
+        above = max(0, first - margin)
+        last = min(len(line), first + SNIPPET)
+        text, is_cut = line[above : last + margin], (first > 0, last < len(line))
+        return at + 1, text, first - above, last - above, *is_cut, found is not None
 
 
 class _Files:
@@ -205,14 +235,6 @@ def _read_text(descriptor: int, max_file_bytes: int) -> bytes | None:
         parts.append(data)
         size += len(data)
     return b"".join(parts) if size <= max_file_bytes else None
-
-
-def _build_quote(number: int, line: str, found: int, margin: int) -> _Quote:
-    first = max(0, found - SNIPPET // 3) if len(line) > SNIPPET else 0
-    above = max(0, first - margin)
-    last = min(len(line), first + SNIPPET)
-    text = line[above : last + margin]
-    return number, text, first - above, last - above, first > 0, last < len(line)
 
 
 def analyse_pattern(pattern: str, flags: int) -> tuple[list[str], bool, str]:
@@ -357,4 +379,5 @@ def _read_frame(source: BinaryIO) -> bytes | None:
 
 
 if __name__ == "__main__":
-    serve(sys.stdin.buffer, sys.stdout.buffer, *map(int, sys.argv[1:5]))
+    directory, file_bytes, *amounts = map(int, sys.argv[1:])
+    serve(sys.stdin.buffer, sys.stdout.buffer, directory, file_bytes, Quoting(*amounts))

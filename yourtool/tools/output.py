@@ -17,6 +17,8 @@ from yourtool.masking import Mask
 
 HEAD_TAIL_BYTES = 24_000
 """Bytes of the start, and bytes of the end, that are sent to the model."""
+FAILED_HEAD_BYTES, FAILED_TAIL_BYTES = 8_000, 40_000
+"""The same for a command that failed, whose end shows why."""
 MAX_SPILL_BYTES = 100 * 2**20
 """Maximum size of the saved output."""
 
@@ -52,8 +54,8 @@ class CommandOutput:
             self._head += data[:room]
             self._tail += data[room:] if room > 0 else data
             # Trimmed only occasionally, so that small pieces cost no more than one large piece.
-            if len(self._tail) > 4 * HEAD_TAIL_BYTES:
-                del self._tail[:-HEAD_TAIL_BYTES]
+            if len(self._tail) > 3 * FAILED_TAIL_BYTES:
+                del self._tail[:-FAILED_TAIL_BYTES]
         if text := self._decoder.decode(data):
             self._emit(text)
 
@@ -66,23 +68,26 @@ class CommandOutput:
             with suppress(OSError):
                 self._file.close()
 
-    def text(self) -> str:
-        """Return the text for the model."""
-        return self.text_since(0)[0]
+    def text(self, *, has_failed: bool = False) -> str:
+        """Return the text for the model; more of the end if the command failed."""
+        return self.text_since(0, has_failed=has_failed)[0]
 
-    def text_since(self, position: int) -> tuple[str, int]:
+    def text_since(self, position: int, *, has_failed: bool = False) -> tuple[str, int]:
         """Return what follows a position for the model, and the position after it.
 
         It is behind the last complete character, so the next text starts with a character.
         """
+        first = FAILED_HEAD_BYTES if has_failed else HEAD_TAIL_BYTES
+        last = FAILED_TAIL_BYTES if has_failed else HEAD_TAIL_BYTES
         with self._lock:
-            if self.total_bytes <= 2 * HEAD_TAIL_BYTES:
+            if self.total_bytes <= first + last:
                 return _decode((self._head + self._tail)[position:], self.total_bytes)
-            tail = self._tail[-HEAD_TAIL_BYTES:]
+            tail = self._tail[-last:]
             if (new := self.total_bytes - position) <= len(tail):
                 return _decode(tail[len(tail) - new :], self.total_bytes)
-            head = self._head[position:].decode("utf-8", "replace")
-            omitted = new - len(self._head[position:]) - len(tail)
+            start = self._head[position:first]
+            head = start.decode("utf-8", "replace")
+            omitted = new - len(start) - len(tail)
             end, after = _decode(tail, self.total_bytes)
             note = f"{omitted:,} of {new:,} bytes are omitted here; {self._spill_note()}"
             return f"{head}\n[{note}]\n{end}" if head else f"[{note}]\n{end}", after

@@ -20,7 +20,13 @@ _MAX_FIELDS = 20
 """Fields in the description of an object."""
 
 _CHECKED = frozenset({"minLength", "minItems", "maxItems"})
-_EMPTY: tuple[tuple[str, Any], ...] = (("additionalProperties", False), ("required", []))
+_EMPTY: Mapping[str, tuple[Any, ...]] = {
+    "additionalProperties": (False,),
+    "required": ([],),
+    "default": (False, "", []),
+    "minimum": (0, 1),
+}
+"""What a model assumes in any case."""
 
 Schema: TypeAlias = Mapping[str, Any]
 
@@ -254,7 +260,7 @@ def omit_checked(schema: Schema) -> dict[str, Any]:
             kept[keyword] = {name: _omit_checked_in(each) for name, each in properties.items()}
         elif keyword == "items":
             kept[keyword] = _omit_checked_in(value)
-        elif not (keyword in _CHECKED or (keyword, value) in _EMPTY):
+        elif not (keyword in _CHECKED or value in _EMPTY.get(keyword, ())):
             kept[keyword] = value
     return kept
 

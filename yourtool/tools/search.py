@@ -6,21 +6,23 @@ They read only files of the workspace. Regular expressions run in separate proce
 
 import asyncio
 import os
+import re
 import threading
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct
 
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.credential_files import credential_names
 from yourtool.tools.base import Args, ToolContext, tool
-from yourtool.tools.directory_walk import Folder, Tree, open_tree
+from yourtool.tools.directory_walk import Folder, Tree, open_tree, sort_newest_first
+from yourtool.tools.grep_result import NARROWING_HINT, GrepResult, ignore_limit_note
 from yourtool.tools.matcher_pool import MatcherPool, SearchAnswer, SearchPattern
 from yourtool.tools.name_filter import NameFilter
 from yourtool.tools.path_resolution import printable_name
@@ -32,7 +34,6 @@ TIMEOUT_SECONDS = 30.0
 _MAX_FILE_BYTES = 5 * 2**20
 _MIN_BLOCK_FILES, _MAX_BLOCK_FILES = 128, 2_048
 """Number of files per block: few at first, so that a small search uses all processors."""
-_MAX_NAMES = 5
 _WORKERS = min(4, max(2, os.cpu_count() or 1))
 """Blocks searched in parallel: more than one, so that a slow file does not stop the others."""
 
@@ -44,12 +45,11 @@ class Glob(Args, frozen=True):
         str,
         Meta(
             min_length=1,
-            description=(
-                "For example `*.py` (in any directory), `src/**/test_*.py` or `*.{ts,tsx}`."
-            ),
+            description=("Such as `*.py` (in any directory), `src/**/test_*.py` or `*.{ts,tsx}`."),
         ),
     ]
     path: Annotated[str, Meta(description="Directory to search.")] = "."
+    newest_first: bool = False
     limit: Annotated[int, Meta(ge=1, le=2_000)] = 500
 
 
@@ -61,8 +61,12 @@ class Grep(Args, frozen=True):
         Meta(min_length=1, description="Python regular expression."),
     ]
     path: Annotated[str, Meta(description="File or directory to search.")] = "."
-    files: Annotated[str, Meta(description="Only files that match this glob, such as `*.py`.")] = ""
+    files: Annotated[str, Meta(description="Only those that match, such as `*.py`.")] = ""
     ignore_case: bool = False
+    literal: Annotated[bool, Meta(description="The pattern is plain text.")] = False
+    context: Annotated[int, Meta(ge=0, le=20, description="Lines around each match.")] = 0
+    files_only: Annotated[bool, Meta(description="Only paths and counts.")] = False
+    newest_first: bool = False
     limit: Annotated[int, Meta(ge=1, le=500)] = 100
 
 
@@ -76,8 +80,8 @@ async def glob(args: Glob, context: ToolContext) -> str:
 async def grep(args: Grep, context: ToolContext) -> str:
     """Search files line by line; returns `path:line: text` and the number of matches.
 
-    Skips binary files, large ones, and those ignored by `.gitignore`. Files that may contain
-    credentials, such as `.env`, are searched only if `path` names one.
+    Skips files that are binary, large or ignored by `.gitignore`, and those that may contain
+    credentials, such as `.env`, unless `path` names one.
     """
     return await search(args, context, seconds=TIMEOUT_SECONDS)
 
@@ -103,41 +107,8 @@ async def search(args: Grep, context: ToolContext, *, seconds: float) -> str:
         work.cancel()
         await asyncio.wait([work])
     if stopped and not grep_run.result.searched:
-        raise ToolError(f"the search was {stopped}; {_NARROWING_HINT}", ToolFailure.TIMEOUT)
-    return _format_result(args, grep_run.result, stopped)
-
-
-_NARROWING_HINT = (
-    "narrow `path` or `files`, or simplify the pattern: nested repetition such as `(a+)+` can be"
-    " extremely slow"
-)
-
-
-class _GrepResult(Struct):
-    """The accumulated result of a search."""
-
-    lines: list[str] = field(default_factory=list[str])
-    matches: int = 0
-    files: int = 0
-    searched: int = 0
-    skipped: int = 0
-    unread: int = 0
-    withheld_files: list[str] = field(default_factory=list[str])
-    """Files skipped because they may contain credentials."""
-    truncated_ignore_files: list[str] = field(default_factory=list[str])
-
-    def add(self, block: "_FileBlock", answer: SearchAnswer, limit: int) -> None:
-        """Add the result of a block, in the order of its files."""
-        paths = block.paths
-        self.skipped += answer.skipped
-        self.unread += answer.unread
-        self.searched += len(paths) - answer.skipped - answer.unread
-        for index, count, lines in answer.found:
-            self.files += 1
-            self.matches += count
-            path = printable_name(paths[index])
-            room = limit - len(self.lines)
-            self.lines += [f"{path}:{line}: {text}" for line, text in lines[:room]]
+        raise ToolError(f"the search was {stopped}; {NARROWING_HINT}", ToolFailure.TIMEOUT)
+    return grep_run.result.format(args.pattern, args.path, stopped)
 
 
 class _FileBlock(Struct, frozen=True):
@@ -162,7 +133,7 @@ class _GrepRun:
         self._stopped = False
         self._is_path_approved = False
         """Whether `path` names a credential file, so that the approval covers it."""
-        self.result = _GrepResult()
+        self.result = GrepResult(args.limit, args.files_only, args.context)
 
     @property
     def current(self) -> str:
@@ -184,9 +155,7 @@ class _GrepRun:
         self._is_path_approved = context.workspace.is_credential_file(self._args.path)
         own = context.workspace.own_files()
         with _open_target(context, self._args.path) as tree:
-            pattern = SearchPattern(
-                self._args.pattern, self._args.ignore_case, self._args.limit, _MAX_FILE_BYTES
-            )
+            pattern = _build_pattern(self._args)
             excluded = own.directories | own.entries
             if not self._is_path_approved:
                 excluded |= context.workspace.linked_credential_files()
@@ -224,6 +193,8 @@ class _GrepRun:
         folders = tree.folders if self._name_filter is None else self._name_filter.filter_tree(tree)
         if not self._is_path_approved:
             folders = self._without_credentials(tree.base, folders, root)
+        if self._args.newest_first:
+            folders = sort_newest_first(tree.descriptor, folders)
         for block in _blocks(tree.base, folders):
             running.add(answer := workers.submit(matching.search, block.folders))
             self._blocks.append((block, answer))
@@ -250,7 +221,17 @@ class _GrepRun:
         """Add the results of all finished blocks, in the order of the files."""
         for block, answer in self._blocks:
             if answer.done() and not answer.cancelled() and answer.exception() is None:
-                self.result.add(block, answer.result(), self._args.limit)
+                self.result.add(block.paths, answer.result())
+
+
+def _build_pattern(args: Grep) -> SearchPattern:
+    return SearchPattern(
+        re.escape(args.pattern) if args.literal else args.pattern,
+        args.ignore_case,
+        0 if args.files_only else args.limit,
+        _MAX_FILE_BYTES,
+        0 if args.files_only else args.context,
+    )
 
 
 @contextmanager
@@ -292,10 +273,13 @@ def _glob(args: Glob, context: ToolContext) -> str:
     name_filter = NameFilter(args.pattern)
     found = list[str]()
     with open_tree(context.workspace, args.path, context.cancelled) as tree:
-        for folder in name_filter.filter_tree(msgspec.structs.replace(tree, base="")):
+        folders = name_filter.filter_tree(msgspec.structs.replace(tree, base=""))
+        if args.newest_first:
+            folders = sort_newest_first(tree.descriptor, folders)
+        for folder in folders:
             found += [tree.base + folder.path + name for name in folder.names]
     notes = (
-        [f"[{_ignore_limit_note(tree.truncated_ignore_files)}]"]
+        [f"[{ignore_limit_note(tree.truncated_ignore_files)}]"]
         if tree.truncated_ignore_files
         else []
     )
@@ -309,50 +293,3 @@ def _glob(args: Glob, context: ToolContext) -> str:
     if len(found) > args.limit:
         lines.append(f"[{len(found):,} files match; the first {args.limit:,} are shown]")
     return "\n".join(lines + notes)
-
-
-def _format_result(args: Grep, result: _GrepResult, stopped: str) -> str:
-    notes = list[str]()
-    if result.skipped:
-        notes.append(f"{result.skipped:,} binary or large files were skipped")
-    if result.unread:
-        notes.append(f"{result.unread:,} files could not be read")
-    if result.withheld_files:
-        notes.append(withheld_note(result.withheld_files))
-    if result.truncated_ignore_files:
-        notes.append(_ignore_limit_note(result.truncated_ignore_files))
-    if stopped:
-        notes.append(
-            f"the search was {stopped}, after {result.searched:,} files, and the rest were not"
-            f" searched: {_NARROWING_HINT}"
-        )
-    more = "".join(f"; {note}" for note in notes)
-    if not result.matches:
-        return (
-            f"No line matches `{args.pattern}` in `{args.path}`"
-            f" ({result.searched:,} files searched{more}; `.gitignore` is respected)."
-        )
-    total = f"[{result.matches:,} lines match in {result.files:,} files"
-    if result.matches > len(result.lines):
-        total += f"; the first {len(result.lines):,} are shown"
-    return "\n".join((*result.lines, f"{total}{more}]"))
-
-
-def _ignore_limit_note(paths: Sequence[str]) -> str:
-    return f"too many ignore patterns: only the first ones of {_format_names(paths)} were applied"
-
-
-def _format_names(paths: Sequence[str]) -> str:
-    named = ", ".join(f"`{printable_name(path)}`" for path in paths[:_MAX_NAMES])
-    return named + (", …" if len(paths) > _MAX_NAMES else "")
-
-
-def withheld_note(paths: Sequence[str]) -> str:
-    """Return a note about files that were skipped because they may contain credentials."""
-    count = (
-        "1 file that may contain credentials was"
-        if len(paths) == 1
-        else f"{len(paths):,} files that may contain credentials were"
-    )
-    names = _format_names(paths)
-    return f"{count} skipped ({names}): read one with `read_file`, which needs the user's approval"

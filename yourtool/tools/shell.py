@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import time
 from collections.abc import Mapping
@@ -47,6 +48,7 @@ class Shell(Args, frozen=True):
     """Arguments of `shell`."""
 
     command: Annotated[str, Meta(min_length=1)]
+    directory: Annotated[str, Meta(description="Where it runs.")] = "."
     timeout_seconds: Annotated[int, Meta(ge=1, description=f"At most {MAX_TIMEOUT_SECONDS}.")] = 120
     background: Annotated[
         bool, Meta(description="Keep it running, such as a server; returns its id.")
@@ -54,6 +56,14 @@ class Shell(Args, frozen=True):
     terminal: Annotated[bool, Meta(description="Run it in a terminal, for programs that ask.")] = (
         False
     )
+
+    @property
+    def line(self) -> str:
+        """The command line, which enters the directory itself, so that rules see where it runs."""
+        if self.directory in ("", "."):
+            return self.command
+        prefix = "./" if self.directory.startswith("-") else ""
+        return f"cd {shlex.quote(prefix + self.directory)} && {self.command}"
 
 
 async def _preview(args: Shell, context: ToolContext) -> Preview:
@@ -63,21 +73,23 @@ async def _preview(args: Shell, context: ToolContext) -> Preview:
             " `patch`"
         )
 
+    await _require_directory(args, context)
+
     def build_input(command: str) -> dict[str, Any]:
-        fields = {"command": command, "timeout_seconds": args.timeout_seconds}
+        fields = {"command": command, "timeout_seconds": args.timeout_seconds}  # enters it itself
         return fields | {name: True for name in ("background", "terminal") if getattr(args, name)}
 
-    editable = Editable(text=args.command, build_input=build_input)
+    editable = Editable(text=args.line, build_input=build_input)
     ways = ("a terminal",) if args.terminal else ()
     ways += ("the background",) if args.background else ()
     if (sandbox := context.sandbox) is None:
         return Preview(
-            kind="command", body=args.command, editable=editable, surroundings="; ".join(ways)
+            kind="command", body=args.line, editable=editable, surroundings="; ".join(ways)
         )
     await sandbox.measure()
     return Preview(
         kind="command",
-        body=args.command,
+        body=args.line,
         protected=sandbox.is_below_requirement,
         surroundings="; ".join(filter(None, (sandbox.describe(), *ways))),
         is_contained=sandbox.allows_commands,
@@ -85,16 +97,17 @@ async def _preview(args: Shell, context: ToolContext) -> Preview:
     )
 
 
-@tool(SideEffects.EXECUTE, preview=_preview, command=lambda args: args.command)
+@tool(SideEffects.EXECUTE, preview=_preview, command=lambda args: args.line)
 async def shell(args: Shell, context: ToolContext) -> ToolOutput:
-    """Run a bash command in the workspace and wait for it; returns stdout and stderr combined.
+    """Run a bash command and wait for it; returns stdout and stderr combined.
 
-    Every call starts a new shell without input, so pass options such as `--yes` to programs that
-    would prompt. Of long output you get start, end, and a file with all of it. What it leaves
-    running is ended with it; use `background`.
+    Every call is a new shell in the workspace without input, so pass options such as `--yes` to
+    programs that would prompt. Of long output you get start, end, and a file with all of it. What
+    it leaves running is ended with it; use `background`.
     """
-    if context.approved is not None and context.approved.body != args.command:
+    if context.approved is not None and context.approved.body != args.line:
         raise ToolError("this is not the command that the user approved, so it was not run")
+    await _require_directory(args, context)
     seconds = min(args.timeout_seconds, MAX_TIMEOUT_SECONDS)
     process = _start(args, context)
     try:
@@ -114,6 +127,17 @@ async def shell(args: Shell, context: ToolContext) -> ToolOutput:
     return result if blocked is None else replace(result, blocked=blocked)
 
 
+async def _require_directory(args: Shell, context: ToolContext) -> None:
+    """Raise a `ToolError` if the directory is not one of the workspace."""
+    if args.line == args.command:
+        return
+    if await context.run_in_thread(context.workspace.kind, args.directory) != "directory":
+        raise ToolError(
+            f"`{args.directory}` is no directory, so nothing was run; `list_dir` shows what there"
+            " is"
+        )
+
+
 def _start(args: Shell, context: ToolContext) -> RunningCommand:
     """Start a command in the foreground."""
     if args.background:
@@ -125,8 +149,8 @@ def _start(args: Shell, context: ToolContext) -> RunningCommand:
             context.emit(text)
 
     output = CommandOutput(context.spill, LiveText(emit), context.mask)
-    process = RunningCommand(context.mask.text(args.command), output, terminal)
-    line = context.command or args.command
+    process = RunningCommand(context.mask.text(args.line), output, terminal)
+    line = context.command or args.line
     return context.processes.start(process, _run_enclosed(line, context, process))
 
 
@@ -185,7 +209,7 @@ async def _keep(
     return ToolOutput(
         (TextBlock(f"{printed}\n[{status}]"),),
         details={"process": process.id, "output_bytes": process.output.total_bytes},
-        command_executed=args.command,
+        command_executed=args.line,
     )
 
 
@@ -273,7 +297,7 @@ def _build_output(args: Shell, process: RunningCommand, seconds: int, pause: Pau
             f" (at most {MAX_TIMEOUT_SECONDS}) if it needs longer, or `background` if it keeps"
             " running"
         )
-    printed = output.text().rstrip("\n") or "(no output)"
+    printed = output.text(has_failed=code != 0).rstrip("\n") or "(no output)"
     return ToolOutput(
         (TextBlock(f"{printed}\n[{status}]"),),
         success=code == 0,
@@ -284,5 +308,5 @@ def _build_output(args: Shell, process: RunningCommand, seconds: int, pause: Pau
             "output_bytes": output.total_bytes,
             "full_output": None if output.spill_path is None else str(output.spill_path),
         },
-        command_executed=args.command,
+        command_executed=args.line,
     )

@@ -320,8 +320,8 @@ async def test_copy_in_another_directory_reads_its_own_surroundings(bench):
 
 @pytest.mark.req("R-CONF-05")
 @pytest.mark.parametrize("trusted", [True, False], ids=["given", "withdrawn"])
-async def test_git_is_asked_as_the_trust_at_the_first_message_allows(bench, trusted):
-    subprocess.run(["git", "init", "-q", "-b", "trunk", bench.workspace], check=True)
+async def test_git_is_asked_as_the_trust_at_the_first_message_allows(bench, repository, trusted):
+    (repository / ".git" / "HEAD").write_text("ref: refs/heads/trunk\n")
     trust(bench.workspace, trusted=not trusted)
     adapter = Checked(Scripted([says("a")]))
     session = await bench.session(adapter)

@@ -7,7 +7,7 @@ from tests.tui.pilot_helpers import paint
 from tests.tui.transcript.test_transcript import DIFF, Stage, play
 from yourtool.effects import SideEffects
 from yourtool.events.deltas import ThinkingDelta, ToolOutputDelta
-from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolUseBlock
+from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock, ToolUseBlock
 from yourtool.tui.transcript.excerpts import get_fold_hint
 from yourtool.tui.transcript.text_items import UserMessageItem
 from yourtool.tui.transcript.timeline import Timeline
@@ -69,6 +69,18 @@ def test_output_of_a_tool_that_reads_names_the_key_in_its_head(session):
     result = (called, session.reply(READ), session.tool_result(READ, lines(22)))
     assert shown(*result) == ["read_file a.py · 22 lines · 1.2 s (Ctrl+O)"]
     assert get_fold_hint() not in shown(*result, width=36)[0]
+
+
+def test_image_of_a_result_is_a_line_with_its_type_and_size(session):
+    image = ImageBlock(ImageSource("file_ref", "sha256:0"), "image/png", (640, 480))
+    called = session.tool_start(READ, SideEffects.READ)
+    result = (called, session.reply(READ), session.tool_result(READ, "Image:", image))
+    assert shown(*result) == [
+        "read_file a.py · 2 lines · 1.2 s (Ctrl+O)",
+        "│ [image/png image, 640x480 pixels]",
+    ]
+    run = (session.tool_start(SHELL), session.tool_result(SHELL, "made", image))
+    assert shown(*run)[-1] == "│ [image/png image, 640x480 pixels]"
 
 
 def test_long_diff_is_folded_with_a_count(session):

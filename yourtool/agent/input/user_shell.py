@@ -73,7 +73,7 @@ class UserShell:
         status = "stopped by the user" if code is None else format_exit_code(code)
         texts = (
             f"$ {shown}\n",
-            await asyncio.to_thread(mask.text, error_message or output.text()),
+            await asyncio.to_thread(mask.text, error_message or output.text(has_failed=code != 0)),
             f"[{status}; the user ran this command]",
         )
         yield await self.record(

@@ -56,7 +56,7 @@ from yourtool.events.turns import (
     TurnStarted,
     TurnSteered,
 )
-from yourtool.messages.blocks import ContentBlock, TextBlock, ToolUseBlock
+from yourtool.messages.blocks import ContentBlock, ImageBlock, TextBlock, ToolUseBlock
 from yourtool.messages.message import Message
 from yourtool.messages.metadata import Audience
 from yourtool.tui.pending_attachments import describe_attachments
@@ -368,15 +368,16 @@ class Timeline:
 
     def _complete_call(self, event: ToolCompleted) -> None:
         result = event.message.result
-        parts = result.content if result else ()
+        is_hidden = event.message.metadata.audience is Audience.MODEL
+        parts = () if result is None or is_hidden else result.content
+        images = [part.label for part in parts if isinstance(part, ImageBlock)]
         output = "\n".join(
-            part.text if isinstance(part, TextBlock) else f"[{part.media_type} image]"
-            for part in parts
-            if event.message.metadata.audience is not Audience.MODEL
+            part.label if isinstance(part, ImageBlock) else part.text for part in parts
         )
+        details = {**(event.message.metadata.details or {}), "images": images}
         card = self._get_card(event.tool_use_id, event.tool_name)
         status: CardStatus = "ok" if event.success else "failed"
-        card.finish(status, output, event.latency_ms / 1000, event.message.metadata.details or {})
+        card.finish(status, output, event.latency_ms / 1000, details)
 
     def _fail_call(self, event: ToolFailed) -> None:
         status = _FAILURE_STATUS.get(event.error_class, "failed")

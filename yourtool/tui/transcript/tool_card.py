@@ -316,7 +316,8 @@ class ToolCard(Item):
             return self._last_output_rows(failure_rows, width)
         if self.status == "ok" and not self._is_read_only:
             return self._last_output_rows(success_rows, width)
-        return []
+        images = "\n".join(self._details.get("images", ()))
+        return plain_lines(images, "muted", width) if images else []
 
     def _diff_rows(self, diff: str, width: int) -> list[StyledLine]:
         return list(rows.Diff(diff, highlight=self.highlight).rows(width))
