@@ -75,6 +75,7 @@ class PseudoTerminal:
         self._lock = threading.Lock()
         self._main, self.program_side = os.openpty()
         """`program_side` is closed when the program has it."""
+        self._device = os.fstat(self.program_side).st_rdev
         fcntl.ioctl(self._main, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, _COLUMNS, 0, 0))
         os.set_blocking(self._main, False)
         self._is_open = True
@@ -112,7 +113,7 @@ class PseudoTerminal:
                 group = os.tcgetpgrp(self._main)
             except (OSError, termios.error):
                 return None
-        readers = _find_readers(group)
+        readers = _find_readers(group, self._device)
         if modes & termios.ICANON and modes & termios.ECHO:
             return "line" if readers is Readers.BLOCKED else None
         if readers is Readers.NONE:
@@ -155,8 +156,12 @@ class PlainText:
         return held
 
 
-def _find_readers(group: int) -> Readers:
-    """Return how the processes of a group wait for their terminal."""
+def _find_readers(group: int, terminal: int) -> Readers:
+    """Return how the processes of a terminal's foreground group wait for it.
+
+    `terminal`: its device number. A process in another session, such as one of `su -c`, can read
+    from it, too.
+    """
     if sys.platform != "linux":
         return Readers.UNKNOWN
     found = Readers.UNKNOWN
@@ -167,9 +172,12 @@ def _find_readers(group: int) -> Readers:
             # The name can contain spaces and parentheses:
             # https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
             fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
-            if int(fields[2]) != group or fields[0] in (b"Z", b"X"):
+            if fields[0] in (b"Z", b"X"):
                 continue
-            how = _examine(entry)
+            if int(fields[2]) == group:
+                how = _examine(entry)
+            else:
+                how = Readers.BLOCKED if _find_read(entry) == terminal else Readers.UNKNOWN
             if how is Readers.BLOCKED:
                 return how
             found = max(found, how)
@@ -182,14 +190,28 @@ def _examine(process: Path) -> Readers:
     Raises:
         OSError: it belongs to another user, or has ended.
     """
-    call = (process / "syscall").read_bytes().split()
-    reads = _READS.get(platform.machine(), ())
-    if call[0].isdigit() and int(call[0]) in reads and _is_terminal(process, int(call[1], 16)):
+    if _is_terminal(_find_read(process)):
         return Readers.BLOCKED
     place = (process / "wchan").read_bytes()
     waits = any(name in place for name in (b"poll", b"select"))
-    return Readers.POLLING if waits and _is_terminal(process, 0) else Readers.NONE
+    return Readers.POLLING if waits and _is_terminal(_find_device(process, 0)) else Readers.NONE
 
 
-def _is_terminal(process: Path, descriptor: int) -> bool:
-    return os.major((process / "fd" / str(descriptor)).stat().st_rdev) in _TERMINAL_MAJORS
+def _find_read(process: Path) -> int:
+    """Return the device from which a process reads now; 0: it does not read from one.
+
+    Raises:
+        OSError: it belongs to another user, or has ended.
+    """
+    call = (process / "syscall").read_bytes().split()
+    if not call[0].isdigit() or int(call[0]) not in _READS.get(platform.machine(), ()):
+        return 0
+    return _find_device(process, int(call[1], 16))
+
+
+def _find_device(process: Path, descriptor: int) -> int:
+    return (process / "fd" / str(descriptor)).stat().st_rdev
+
+
+def _is_terminal(device: int) -> bool:
+    return os.major(device) in _TERMINAL_MAJORS

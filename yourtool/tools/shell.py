@@ -38,7 +38,8 @@ _FIXED_VARIABLES = {
     "GIT_TERMINAL_PROMPT": "0",
     "DEBIAN_FRONTEND": "noninteractive",
 }
-
+_NO_EDITOR = dict.fromkeys(("EDITOR", "VISUAL", "GIT_EDITOR"), "false")
+"""An editor without a terminal gets no keys, so a program that opens one fails at once."""
 
 _PATCH_COMMAND = re.compile(r"\s*(?:cd [^;&|\n]{1,500}(?:&&|;)\s*)?apply_patch\b")
 """A tool that other programs offer as a command."""
@@ -215,7 +216,7 @@ async def _keep(
 
 async def _run_enclosed(line: str, context: ToolContext, process: RunningCommand) -> ProcessExit:
     """Run a command line in the sandbox, if there is one, which lasts as long as the command."""
-    command = _build_command(line, context.workspace)
+    command = _build_command(line, context.workspace, has_terminal=process.terminal is not None)
     if process.terminal is not None:
         command = replace(command, arguments=use_terminal(command.arguments))
     if context.sandbox is None:
@@ -234,13 +235,13 @@ async def run_command_line(line: str, workspace: Workspace, output: CommandOutpu
     return await _run(_build_command(line, workspace), output)
 
 
-def _build_command(line: str, workspace: Workspace) -> ShellCommand:
+def _build_command(line: str, workspace: Workspace, *, has_terminal: bool = False) -> ShellCommand:
     if "\0" in line:
         raise ToolError("the command contains a NUL character; remove it")
     return ShellCommand(
         (*_interpreter(), line),
         workspace.root,
-        command_environment(os.environ, workspace.root),
+        command_environment(os.environ, workspace.root, has_terminal=has_terminal),
         opened_directory=workspace.root_descriptor(),
     )
 
@@ -262,13 +263,16 @@ def format_exit_code(code: int) -> str:
     return f"ended by signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def command_environment(outer: Mapping[str, str], workspace: Path) -> dict[str, str]:
+def command_environment(
+    outer: Mapping[str, str], workspace: Path, *, has_terminal: bool = False
+) -> dict[str, str]:
     """Return the environment for a command: an allow-list of variables, without API keys."""
     passed = {
         name: value for name, value in outer.items() if name in PUBLIC or name.startswith("LC_")
     }
     found = find_command_path(outer, os.path.realpath(workspace))
-    return {**passed, **_FIXED_VARIABLES, "PATH": os.pathsep.join(found) or os.defpath}
+    fixed = _FIXED_VARIABLES if has_terminal else _FIXED_VARIABLES | _NO_EDITOR
+    return {**passed, **fixed, "PATH": os.pathsep.join(found) or os.defpath}
 
 
 def _interpreter() -> tuple[str, ...]:

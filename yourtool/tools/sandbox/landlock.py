@@ -27,7 +27,8 @@ READ, LIST, WRITE, DEVICE = b"r", b"l", b"w", b"d"
 
 _SCRIPT = Path(__file__).with_name("confine_script.py")
 _CREATE_RULESET, _VERSION = 444, 1
-_DEVICES = ("null", "zero", "full", "random", "urandom")
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+"""`tty` is the terminal of the command, if it has one: programs read passwords from it."""
 _MAX_ENTRIES = 20_000
 
 
