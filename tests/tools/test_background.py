@@ -186,7 +186,7 @@ async def test_end_of_a_process_is_reported_once(context):
     for process in (first, second):
         os.kill(int(process.output.text()), signal.SIGKILL)
         await process.wait_for_end()
-    await third.stop()
+    await answer(process_stop, context, id=third.id)
     while len(ended) < 3:
         await asyncio.sleep(0.01)
     await answer(process_output, context, id=second.id)

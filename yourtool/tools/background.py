@@ -66,6 +66,8 @@ class RunningCommand:
         """Whether it runs in the sandbox."""
         self.was_stopped = False
         """Whether this program ended it."""
+        self.has_known_end = False
+        """Whether the model has read that it has ended."""
         self.input_kind: InputKind | None = None
         """What it waited for when it was last examined."""
         self._started = time.monotonic()
@@ -301,7 +303,7 @@ class ProcessTable:
 
     async def _watch(self, process: RunningCommand) -> None:
         await process.wait_for_end()
-        if not process.was_stopped:
+        if not process.has_known_end:
             self._unreported.append(process)
         await self.on_end(process)
 
@@ -315,11 +317,12 @@ class ProcessTable:
 
     def forget_end(self, process: RunningCommand) -> None:
         """Note that the model has learned of the end of a process."""
+        process.has_known_end = True
         if process in self._unreported:
             self._unreported.remove(process)
 
     def take_ended(self) -> tuple[RunningCommand, ...]:
-        """Return the processes that ended since the last call, unless they were stopped."""
+        """Return the processes that ended since the last call, unless the model has read it."""
         ended, self._unreported = tuple(self._unreported), []
         return ended
 

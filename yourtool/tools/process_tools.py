@@ -125,4 +125,4 @@ def describe_ended(processes: Iterable[RunningCommand]) -> tuple[str, ...]:
 
 def _format_end(process: RunningCommand) -> str:
     code = process.exit_code
-    return "stopped" if code is None else format_exit_code(code)
+    return "the user stopped it" if code is None else format_exit_code(code)

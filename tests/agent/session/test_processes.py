@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from tests.agent.harness import Checked, names, play
+from tests.agent.harness import ALLOW, DENY, Checked, names, play
 from yourtool.config import Mode
 from yourtool.events.tools import ProcessEnded, ProcessesReported
 from yourtool.messages.invariants import validate_session
@@ -90,6 +90,37 @@ async def test_model_learns_of_an_end_during_a_turn_with_the_next_result(bench):
     assert "[Process p1 (`echo $$ > pid; sleep 100`) has ended: ended by signal 9." in (
         read_results(session)
     )
+    await session.close()
+
+
+@pytest.mark.req("R-TOOL-17")
+async def test_model_learns_of_an_end_with_the_result_of_a_failed_call(bench):
+    async def confirm(question):
+        if question.preview.body == SERVER:
+            return ALLOW
+        await kill(bench, session)
+        return DENY
+
+    model = build_model(calls("shell", command="rm *"))
+    session = await bench.session(model, mode=Mode.ASK, confirm=confirm)
+    await play(session.send("go"))
+    events = await play(session.send("remove it"))
+    assert "tool.failed" in names(events)
+    assert read_results(session).count("has ended: ended by signal 9.") == 1
+    assert "process.reported" not in names(await play(session.send("again")))
+    await session.close()
+
+
+@pytest.mark.req("R-TOOL-17")
+async def test_model_learns_that_the_user_stopped_a_process(bench):
+    session = await bench.session(build_model(), mode=Mode.AUTO)
+    await play(session.send("go"))
+    await session.processes.get("p1").stop()
+    while session.state.processes.running:
+        await asyncio.sleep(0.01)
+    events = await play(session.send("and now?"))
+    [reported] = [each for each in events if isinstance(each, ProcessesReported)]
+    assert "has ended: the user stopped it." in reported.message.text
     await session.close()
 
 

@@ -36,6 +36,7 @@ from yourtool.tools.background import AskInput, InputChoice, RunningCommand
 from yourtool.tools.base import ChangeJournal, Delegator, NoJournal, ToolContext, ToolOutput
 from yourtool.tools.delegate import DELEGATE
 from yourtool.tools.lost_work import LostWork
+from yourtool.tools.process_tools import describe_ended
 from yourtool.tools.safety_copies import SafetyCopy
 from yourtool.tools.shell import describe_input
 from yourtool.tools.toolset import Tool
@@ -187,6 +188,10 @@ class ToolCall:
                 show=show,
             )
         )
+
+    def take_notes(self, turn: Turn) -> tuple[TextBlock, ...]:
+        """Return what follows the result: notes on the call, and the processes that have ended."""
+        return to_text_blocks(*self.notes, *describe_ended(turn.env.processes.take_ended()))
 
     def build_called_fact(self) -> ToolCalled:
         """Return the fact that the tool starts."""

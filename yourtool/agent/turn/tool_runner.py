@@ -43,7 +43,6 @@ from yourtool.ids import new_id
 from yourtool.interrupt import Interrupted
 from yourtool.messages.blocks import ToolUseBlock, canonical_json
 from yourtool.text import storable
-from yourtool.tools.process_tools import describe_ended
 
 _log = logging.getLogger(__name__)
 
@@ -332,7 +331,7 @@ class ToolRunner:
         if has_bytes(content):
             content = await asyncio.to_thread(store_media, turn.env.blobs, content)
         self._count(call, canonical_json(content).decode())
-        content += to_text_blocks(*call.notes, *describe_ended(turn.env.processes.take_ended()))
+        content += call.take_notes(turn)
         self._end_hints.append(output.terminate)
         self._ends_turn = self._ends_turn or call.ends_turn
         return await self._record_end(
@@ -366,7 +365,9 @@ class ToolRunner:
                 error_message=message,
                 latency_ms=call.elapsed_ms,
                 judgement=UNSET if call.started else call.judgement,
-                message=call.build_result(turn.session_id, to_text_blocks(message, *call.notes)),
+                message=call.build_result(
+                    turn.session_id, to_text_blocks(message) + call.take_notes(turn)
+                ),
             ),
         )
 
