@@ -7,6 +7,7 @@ from tests.agent.harness import ALLOW, DENY, User, play
 from tests.trusted_folders import trust
 from yourtool.agent.session.project_files import ProjectTrust
 from yourtool.events.deltas import Notice
+from yourtool.events.tools import ToolCompleted
 from yourtool.permissions.trust import Trust
 from yourtool.providers.scripted import Scripted, calls, says
 
@@ -97,3 +98,25 @@ async def test_unreadable_answers_offer_nothing_and_says_so(bench, home):
     (home / "trust.toml").write_text("damaged")
     user, _ = await ask(bench, DENY)
     assert user.asked[0].trust is None
+
+
+async def test_rules_judge_a_command_where_it_runs(bench):
+    (bench.workspace / "sub").mkdir()
+    (bench.workspace / "sub" / "inner.txt").touch()
+    trust(bench.workspace)
+    asked = User(DENY)
+    where = {"directory": "sub"}
+    script = [
+        calls("shell", command="ls", **where),
+        calls("shell", command="cat ../../secret", **where),
+        calls("shell", command="ls; ls", **where),
+        says("done"),
+    ]
+    session = await bench.session(Scripted(script), confirm=asked)
+    results = [each for each in await play(session.send("go")) if isinstance(each, ToolCompleted)]
+    await session.close()
+    assert ["inner.txt" in each.message.result.content[0].text for each in results] == [True]
+    assert [each.preview.body for each in asked.asked] == [
+        "cd sub && cat ../../secret",
+        "cd sub && ls; ls",
+    ]
