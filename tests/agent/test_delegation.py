@@ -297,6 +297,17 @@ async def test_worker_that_lacks_something_says_what(start):
     assert "- the schema (docs?)" in text_of(only(events, ToolFailed).message)
 
 
+@pytest.mark.parametrize("interactive", [True, False])
+async def test_worker_learns_that_it_reports_what_is_missing(start, interactive):
+    script = Script(delegates("a"), says("Ok."), a=[says("A.")])
+    _, session = await start(script, interactive=interactive)
+    await play(session.send("Go."))
+    situation = script.requests[1].messages[1].text
+    assert "or call report_missing" in situation
+    assert ("need an approval is refused" in situation) != interactive
+    assert "a question ends the work" not in situation
+
+
 async def test_worker_stops_at_its_limit_of_tokens(start):
     script = Script(
         delegates("a", max_tokens=1_500),

@@ -44,10 +44,12 @@ _MODES = {
     " The user decides about it.",
     Mode.AUTO: "auto. Calls run without a question, except in protected places.",
 }
+_NOBODY_APPROVES = "Nobody can answer: what would need an approval is refused"
 _NOBODY_ANSWERS = (
-    "Nobody can answer: what would need an approval is refused, and a question ends the work."
-    " Decide yourself, and state what you assumed."
+    f"{_NOBODY_APPROVES}, and a question ends the work. Decide yourself, and state what you"
+    " assumed."
 )
+_WORKERS_WAY = "Decide yourself and state what you assumed, or call report_missing."
 
 
 def build_stable_text(surroundings: str, instructions: Iterable[tuple[str, str]]) -> str:
@@ -60,10 +62,18 @@ def build_stable_text(surroundings: str, instructions: Iterable[tuple[str, str]]
     return "\n\n".join((_ROLE, _WORK, _TOOLS, _ANSWERS, place, *named))
 
 
-def build_situation_text(today: str, mode: Mode, *, is_answered: bool) -> str:
+def build_situation_text(
+    today: str, mode: Mode, *, is_answered: bool = True, is_worker: bool = False
+) -> str:
     """Return the part about the moment of a request.
 
-    `is_answered`: whether somebody can answer questions.
+    `is_answered`: whether somebody can answer questions. `is_worker`: whether another agent gave
+    the task, which answers none.
     """
     lines = [f"Today is {today}.", f"Approval mode: {_MODES[mode]}"]
-    return "\n".join(lines if is_answered else [*lines, _NOBODY_ANSWERS])
+    if is_worker:
+        who = "Nobody answers questions" if is_answered else _NOBODY_APPROVES
+        lines.append(f"{who}. {_WORKERS_WAY}")
+    elif not is_answered:
+        lines.append(_NOBODY_ANSWERS)
+    return "\n".join(lines)

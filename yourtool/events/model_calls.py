@@ -19,8 +19,8 @@ _NO_USAGE = Usage(
 )
 
 
-class SystemPart(Struct, frozen=True):
-    """A message of the system prompt of a request."""
+class RequestPart(Struct, frozen=True):
+    """A text that many requests of a session have in common."""
 
     digest: str
     """SHA-256 of the text."""
@@ -43,8 +43,10 @@ class LlmCallStarted(Fact, frozen=True, kw_only=True, tag="llm.call_started"):
     """Id of the last message whose provider extras were dropped, because the model rejected the
     request with them."""
     purpose: Purpose = UNSET
-    system: tuple[SystemPart, ...] | UnsetType = UNSET
+    system: tuple[RequestPart, ...] | UnsetType = UNSET
     """The system prompt, each of its texts stored once."""
+    tools: RequestPart | UnsetType = UNSET
+    """The tools that the model could call, as canonical JSON: name, description, schema."""
 
 
 class LlmCallCompleted(Fact, frozen=True, kw_only=True, tag="llm.call_completed"):

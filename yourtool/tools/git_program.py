@@ -10,7 +10,8 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
+from tempfile import TemporaryFile
+from typing import BinaryIO, TypeAlias
 
 from msgspec import Struct
 
@@ -35,6 +36,8 @@ _SETTINGS = (
 _PASSED = ("HOME", "XDG_CONFIG_HOME", "TMPDIR")
 _NO_FILTER = (("required", "false"), ("clean", ""), ("smudge", ""), ("process", ""))
 _MAX_GIT_FILE_BYTES = 8_192
+MAX_OUTPUT_BYTES = 64 * 2**20
+"""Maximum size of what one command prints."""
 
 Settings: TypeAlias = Sequence[tuple[str, str]]
 
@@ -103,7 +106,7 @@ class GitRunner:
         `directory` instead of the root of the work tree.
 
         Raises:
-            GitError: it failed, or the deadline passed.
+            GitError: it failed, printed too much, or the deadline passed.
         """
         if self._settings is None:
             self._settings = (*_SETTINGS, *self._disable_filters())
@@ -145,23 +148,28 @@ class GitRunner:
         if (seconds := self._deadline - time.monotonic()) <= 0:
             raise GitError("it took too long")
         try:
-            done = subprocess.run(
-                (program, *arguments),
-                input=data,
-                capture_output=True,
-                cwd=directory or self.repository.work_tree,
-                env=self._build_environment(settings, index),
-                timeout=seconds,
-                check=False,
-            )
+            with TemporaryFile() as output, TemporaryFile() as errors:
+                done = subprocess.run(
+                    (program, *arguments),
+                    input=data,
+                    stdout=output,
+                    stderr=errors,
+                    cwd=directory or self.repository.work_tree,
+                    env=self._build_environment(settings, index),
+                    timeout=seconds,
+                    check=False,
+                )
+                printed, problem = _read_start(output), _read_start(errors, 10_000)
         except subprocess.TimeoutExpired as error:
             raise GitError("it took too long") from error
         except OSError as error:
             raise GitError(f"git could not be started: {error.strerror}") from error
         if done.returncode != 0:
-            lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            lines = problem.decode("utf-8", "replace").strip().splitlines()
             raise GitError(lines[-1][:200] if lines else f"git ended with {done.returncode}")
-        return done.stdout
+        if len(printed) > MAX_OUTPUT_BYTES:
+            raise GitError(f"git printed more than {MAX_OUTPUT_BYTES:,} bytes")
+        return printed
 
     def _build_environment(self, settings: Settings, index: Path | None) -> dict[str, str]:
         environment = {
@@ -183,3 +191,8 @@ class GitRunner:
         if index is not None:
             environment["GIT_INDEX_FILE"] = str(index)
         return environment
+
+
+def _read_start(file: BinaryIO, size: int = MAX_OUTPUT_BYTES + 1) -> bytes:
+    file.seek(0)
+    return file.read(size)

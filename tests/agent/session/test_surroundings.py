@@ -4,7 +4,9 @@ import subprocess
 
 import pytest
 
+from yourtool.agent.session import surroundings
 from yourtool.agent.session.surroundings import describe_surroundings
+from yourtool.tools import git_program
 
 
 def git(directory, *arguments):
@@ -61,6 +63,20 @@ def test_long_and_many_names_are_cut(repository):
     lines = describe_surroundings(repository, is_trusted=True).splitlines()
     assert max(map(len, lines[3:])) < 130
     assert lines[-1] == "  and 30 more"
+
+
+@pytest.mark.parametrize("hindrance", ["output", "time"])
+def test_git_that_prints_too_much_or_hangs_costs_only_its_lines(
+    repository, monkeypatch, tmp_path, hindrance
+):
+    program = tmp_path / "git"
+    line = "sleep 60 &\nwait" if hindrance == "time" else "head -c 5000 /dev/zero"
+    program.write_text(f"#!/bin/sh\n{line}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(git_program, "find_git", lambda: str(program))
+    monkeypatch.setattr(git_program, "MAX_OUTPUT_BYTES", 1_000)
+    monkeypatch.setattr(surroundings, "_GIT_SECONDS", 0.2)
+    assert describe_surroundings(repository, is_trusted=True).endswith("Git repository: yes")
 
 
 def test_control_characters_of_names_are_visible(repository):

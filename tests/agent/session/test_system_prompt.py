@@ -1,16 +1,17 @@
 """The system prompt."""
 
 import asyncio
+import json
 import os
 import re
 import subprocess
+from operator import attrgetter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from msgspec import UNSET
 
-from tests.agent.harness import Bench, Checked, play
+from tests.agent.harness import MODEL, OTHER, Bench, Checked, play
 from tests.trusted_folders import trust
 from yourtool.agent.history.stored_prompt import StoredPrompt
 from yourtool.agent.session.project_files import MAX_BYTES, read_project_files
@@ -230,27 +231,40 @@ async def test_resumed_session_keeps_its_stable_part(bench, repository):
     await resumed.close()
 
 
-@given(
-    steps=st.lists(
-        st.one_of(st.sampled_from([*Mode]), st.sampled_from(["turn", "file", "commit"])),
-        max_size=8,
-    )
-)
-@settings(max_examples=10, deadline=None)
-def test_no_sequence_of_turns_modes_and_changes_alters_the_stable_part(tmp_path_factory, steps):
+READ = attrgetter("name", "description", "input_schema")
+STEPS = [*Mode, "turn", "file", "commit", "another model", "this model", "resume", "trust"]
+
+
+@given(steps=st.lists(st.sampled_from(STEPS), max_size=8), trusted=st.booleans())
+@settings(max_examples=12, deadline=None)
+@example(steps=["turn", "file", "resume", "another model", "turn", "this model"], trusted=True)
+@example(steps=["turn", "trust", "file", "resume", "turn"], trusted=False)
+def test_no_sequence_of_turns_modes_and_changes_alters_the_stable_part(
+    tmp_path_factory, steps, trusted
+):
     bench = Bench(tmp_path_factory.mktemp("bench"))
     subprocess.run(["git", "init", "-q", bench.workspace], check=True)
+    trust(bench.workspace, trusted=trusted)
 
     async def run():
         adapter = Checked(Scripted([says("ok")] * (len(steps) + 1)))
         session = await bench.session(adapter)
         for number, step in enumerate([*steps, "turn"]):
-            if isinstance(step, Mode):
-                session.mode = step
-            elif step == "turn":
-                await play(session.send("go"))
-            else:
-                (bench.workspace / f"{number}.txt").write_text("x")
+            match step:
+                case Mode():
+                    session.mode = step
+                case "turn":
+                    await play(session.send("go"))
+                case "another model" | "this model":
+                    chosen = OTHER if step == "another model" else MODEL
+                    await play(session.select_model(chosen.id))
+                case "resume":
+                    await session.close()
+                    session = await bench.session(adapter, resume=session.id)
+                case "trust":
+                    trust(bench.workspace, trusted=not trusted)
+                case _:
+                    (bench.workspace / f"{number}.txt").write_text("x")
         assert len(set(stable_texts(adapter))) == 1
         await session.close()
         await bench.close()
@@ -258,27 +272,36 @@ def test_no_sequence_of_turns_modes_and_changes_alters_the_stable_part(tmp_path_
     asyncio.run(run())
 
 
-async def test_system_prompt_of_every_request_is_stored_once(bench):
-    adapter = Checked(Scripted([calls("list_dir"), says("a"), says("b")]))
+async def test_prompt_and_tools_of_every_request_are_stored_once(bench):
+    adapter = Checked(Scripted([calls("list_dir"), says("a"), says("b"), says("c")]))
     session = await bench.session(adapter)
     await play(session.send("one"))
     session.mode = Mode.PLAN
     await play(session.send("two"))
+    await session.close()
+    session = await bench.session(adapter, resume=session.id)
+    await play(session.send("three"))
     facts = await bench.store.read(session.id)
-    stored, texts = StoredPrompt(), []
+    stored, texts, tools = StoredPrompt(), [], []
     for fact in facts:
         stored.apply(fact)
         if isinstance(fact, LlmCallStarted):
             texts.append(stored.get_texts(fact))
-    sent = [
+            tools.append(json.loads(stored.get_tools(fact)))
+    assert texts == [
         tuple(each.text for each in request.messages if each.role is Role.SYSTEM)
         for request in adapter.requests
     ]
-    assert texts == sent
-    parts = [
-        each.text for fact in facts if isinstance(fact, LlmCallStarted) for each in fact.system
+    assert tools == [
+        [
+            {"name": name, "description": description, "schema": json.loads(json.dumps(schema))}
+            for name, description, schema in map(READ, request.tools)
+        ]
+        for request in adapter.requests
     ]
-    assert sum(text is not UNSET for text in parts) == len({text for each in sent for text in each})
+    requests = [fact for fact in facts if isinstance(fact, LlmCallStarted)]
+    kept = [part.text for each in requests for part in (*each.system, each.tools) if part.text]
+    assert len(kept) == len(set(kept)) == len({text for each in texts for text in each}) + 1
     await session.close()
 
 

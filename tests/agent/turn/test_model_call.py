@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from tests.agent.harness import MODEL, play
-from yourtool.agent.session.system_prompt import build_situation
+from yourtool.agent.session.system_prompt import system_messages
 from yourtool.agent.turn.model_call import ModelCall, call_silently
 from yourtool.agent.turn.request import SilentRequest
 from yourtool.agent.turn.turn import Turn
@@ -39,7 +39,7 @@ def turn_of(session):
             mode=RoutingMode.DEFAULT, chosen_model=MODEL.id, reason="the default"
         ),
         system=(),
-        build_situation=lambda: build_situation(session.id, session.mode),
+        build_situation=lambda: system_messages(session.workspace, session.id, session.mode)[1],
         reads=FileReads(),
         effort=None,
         find_trust_offer=session.trust.find_offer,

@@ -1,18 +1,23 @@
-"""The system prompts of a session, as its facts have them: each text once, by its digest."""
+"""What requests of a session had besides messages: system prompts and tools.
 
-from collections.abc import Iterable
+Its facts have each text once, by its digest.
+"""
+
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
+from yourtool.effects import ToolDefinition
 from yourtool.events.catalog import AnyFact
-from yourtool.events.model_calls import LlmCallStarted, SystemPart
+from yourtool.events.model_calls import LlmCallStarted, RequestPart
 from yourtool.events.sessions import SessionForked, SessionImported
 from yourtool.events.turns import TurnStarted
+from yourtool.messages.blocks import canonical_json
 
 
 class StoredPrompt:
-    """What requests of a session had as their system prompt."""
+    """What requests of a session had as their system prompt and as their tools."""
 
     def __init__(self) -> None:
         self.surroundings = ""
@@ -26,19 +31,33 @@ class StoredPrompt:
                 self.surroundings = surroundings
             case SessionForked() | SessionImported():
                 self.surroundings = ""  # they can be in another directory
-            case LlmCallStarted(system=tuple(parts)):
-                self._texts |= {each.digest: each.text for each in parts if each.text is not UNSET}
+            case LlmCallStarted():
+                for part in (*(fact.system or ()), fact.tools):
+                    if part is not UNSET and part.text is not UNSET:
+                        self._texts[part.digest] = part.text
             case _:
                 pass
 
-    def find_parts(self, texts: Iterable[str]) -> tuple[SystemPart, ...]:
+    def find_parts(self, texts: Iterable[str]) -> tuple[RequestPart, ...]:
         """Return what the fact of a request stores about its system prompt."""
-        digests = ((sha256(text.encode()).hexdigest(), text) for text in texts)
-        return tuple(
-            SystemPart(digest) if digest in self._texts else SystemPart(digest, text)
-            for digest, text in digests
-        )
+        return tuple(map(self._find_part, texts))
+
+    def find_tools(self, tools: Sequence[ToolDefinition]) -> RequestPart:
+        """Return what the fact of a request stores about its tools."""
+        read = [
+            {"name": each.name, "description": each.description, "schema": each.input_schema}
+            for each in tools
+        ]
+        return self._find_part(canonical_json(read).decode())
+
+    def _find_part(self, text: str) -> RequestPart:
+        digest = sha256(text.encode()).hexdigest()
+        return RequestPart(digest) if digest in self._texts else RequestPart(digest, text)
 
     def get_texts(self, request: LlmCallStarted) -> tuple[str, ...]:
         """Return the system prompt of a stored request; empty before it was stored."""
         return tuple(self._texts[each.digest] for each in request.system or ())
+
+    def get_tools(self, request: LlmCallStarted) -> str:
+        """Return the tools of a stored request as JSON; empty before they were stored."""
+        return "" if isinstance(request.tools, UnsetType) else self._texts[request.tools.digest]

@@ -51,8 +51,11 @@ class SystemPrompt:
 
     def build_situation(self, mode: Mode) -> Message:
         """Return the part about the moment of a request."""
-        is_answered = self._env.interactive and not self._env.is_worker
-        return build_situation(self._session_id, mode, is_answered=is_answered)
+        env = self._env
+        text = build_situation_text(
+            now().date().isoformat(), mode, is_answered=env.interactive, is_worker=env.is_worker
+        )
+        return _build_message("system-1", self._session_id, text)
 
 
 def system_messages(
@@ -61,7 +64,8 @@ def system_messages(
     """Return the system prompt as it is in a directory about which nothing else is known."""
     surroundings = f"Working directory: {workspace}"
     stable = build_stable_message(workspace, session_id, surroundings)
-    return stable, build_situation(session_id, mode)
+    situation = build_situation_text(now().date().isoformat(), mode)
+    return stable, _build_message("system-1", session_id, situation)
 
 
 def build_stable_message(
@@ -73,12 +77,6 @@ def build_stable_message(
     """
     text = build_stable_text(surroundings, _instructions(workspace))
     return _build_message("system-0", session_id, mask.text(text))
-
-
-def build_situation(session_id: str, mode: Mode = Mode.ASK, *, is_answered: bool = True) -> Message:
-    """Return the part about the moment of a request."""
-    text = build_situation_text(now().date().isoformat(), mode, is_answered=is_answered)
-    return _build_message("system-1", session_id, text)
 
 
 def _build_message(message_id: str, session_id: str, text: str) -> Message:

@@ -158,6 +158,7 @@ class ModelCall:
                 system=turn.state.system_prompt.find_parts(
                     each.text for each in prepared.request.messages if each.role is Role.SYSTEM
                 ),
+                tools=turn.state.system_prompt.find_tools(prepared.request.tools),
             )
         )
 
