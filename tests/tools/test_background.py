@@ -10,7 +10,7 @@ from tests.tools.contexts import answer, call, get_refusal
 from yourtool.errors import ToolFailure
 from yourtool.masking import Mask
 from yourtool.tools import background
-from yourtool.tools.background import MAX_RUNNING
+from yourtool.tools.background import MAX_RUNNING, RunningCommand
 from yourtool.tools.output import HEAD_TAIL_BYTES, CommandOutput
 from yourtool.tools.process_tools import process_output, process_stop
 from yourtool.tools.shell import shell
@@ -192,6 +192,14 @@ async def test_end_of_a_process_is_reported_once(context):
     await answer(process_output, context, id=second.id)
     assert [each.id for each in context.processes.take_ended()] == ["p1"]
     assert context.processes.take_ended() == ()
+
+
+def test_last_line_is_the_last_state_of_a_progress_bar(tmp_path):
+    output = CommandOutput(tmp_path, lambda _: None, Mask())
+    process = RunningCommand("make", output)
+    assert process.last_line == ""
+    output.feed(b"start\n\x1b[32m10 %\r20 %\r\x1b[0m\n\n")
+    assert process.last_line == "20 %"
 
 
 def test_text_since_a_position_starts_with_a_character(tmp_path):

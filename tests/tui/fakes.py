@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -287,7 +288,7 @@ class FakeSession:
     def steer_with(self, steering: Steering) -> None:
         self.steering = steering
 
-    @property
+    @cached_property
     def processes(self) -> SessionProcesses:
         record = Recorder(NoLog(), self.id, self.state)
         return SessionProcesses(self.id, self.state, record, self._table)

@@ -1377,7 +1377,7 @@ async def test_note_of_an_approval_whose_question_ends_is_in_the_prompt_as_typed
 
 
 def input_request(kind) -> Confirmation:
-    return Confirmation(id="c1", kind=kind, title="`login` waits for input: Name?")
+    return Confirmation(id="c1", kind=kind, title="It waits for input: Name? · login")
 
 
 @pytest.mark.req("R-TOOL-17")

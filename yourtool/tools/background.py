@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.tools.output import CommandOutput
 from yourtool.tools.process import ProcessExit
-from yourtool.tools.pseudo_terminal import InputKind, PseudoTerminal
+from yourtool.tools.pseudo_terminal import InputKind, PseudoTerminal, remove_sequences
 
 MAX_RUNNING = 16
 """Background processes of a session at once."""
@@ -117,9 +117,13 @@ class RunningCommand:
 
     @property
     def last_line(self) -> str:
-        """The last line of its output that is not blank."""
+        """The last line of its output that is not blank, without control sequences.
+
+        Of a line that was overwritten, such as a progress bar, it is the last state.
+        """
         text, _ = self.output.text_since(max(0, self.output.total_bytes - _MAX_LAST_BYTES))
-        return next((line for line in reversed(text.split("\n")) if line.strip()), "")
+        lines = remove_sequences(text).replace("\r", "\n").split("\n")
+        return next((line for line in reversed(lines) if line.strip()), "")
 
     @property
     def has_unread(self) -> bool:

@@ -133,6 +133,11 @@ def use_terminal(arguments: tuple[str, ...]) -> tuple[str, ...]:
     return sys.executable, "-I", "-S", "-c", _SCRIPT, *arguments
 
 
+def remove_sequences(text: str) -> str:
+    """Return a text without control sequences."""
+    return _SEQUENCE.sub("", text)
+
+
 class PlainText:
     """Removes control sequences and carriage returns before line ends from a stream."""
 

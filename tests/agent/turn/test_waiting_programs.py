@@ -147,7 +147,7 @@ async def test_user_types_what_a_program_waits_for(bench):
     user, text, _ = await run(bench, "read -p 'Colour? ' x; echo got $x", answer)
     [question] = user.asked
     assert question.kind == "input"
-    assert "waits for input: Colour?" in question.title
+    assert question.title.startswith("It waits for input: Colour? · read -p")
     assert "got blue" in text
 
 

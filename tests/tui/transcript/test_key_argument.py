@@ -18,6 +18,7 @@ PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** Delete File: b.
         ({"content": "text", "path": "a.py"}, "a.py"),
         ({"other": "text"}, "text"),
         ({"path": 1}, ""),
+        ({"id": "p3", "text": "print(6*7)"}, "p3: print(6*7)"),
     ],
 )
 def test_most_telling_argument_is_shown(arguments, shown):

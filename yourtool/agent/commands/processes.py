@@ -15,6 +15,7 @@ from yourtool.agent.commands.base import (
 from yourtool.amounts import format_duration
 from yourtool.errors import ToolError, UsageError
 from yourtool.events.deltas import Notice
+from yourtool.tools.pseudo_terminal import remove_sequences
 from yourtool.tools.shell import format_exit_code
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ async def show_processes(session: "Session", _runtime: "Runtime", argument: str)
         tuple(map(_build_choice, reversed(session.processes.all))),
         then=partial(_show_output, session),
         hint="Enter shows the output",
-        columns=("age", "state", "last line"),
+        columns=("age", "state"),
         actions=(ChoiceAction("ctrl+d", "Ctrl+D stop", partial(_stop, session)),),
     )
 
@@ -61,7 +62,8 @@ def _build_choice(process: "RunningCommand") -> Choice:
     return Choice(
         process.id,
         f"{process.id} {process.command}",
-        cells=(format_duration(int(process.seconds)), _format_state(process), process.last_line),
+        detail=process.last_line,
+        cells=(format_duration(int(process.seconds)), _format_state(process)),
         is_muted=not process.is_running,
     )
 
@@ -75,7 +77,7 @@ def _format_state(process: "RunningCommand") -> str:
 
 async def _show_output(session: "Session", name: str) -> CommandResults:
     process = session.processes.get(name)
-    lines = process.output.text().rstrip("\n").split("\n")[-_MAX_ROWS:]
+    lines = remove_sequences(process.output.text()).rstrip("\n").split("\n")[-_MAX_ROWS:]
     about = (("command", process.command), ("state", _format_state(process)))
     shown = tuple(("", line) for line in lines)
     yield Report(process.id, (Section("Process", about), Section("Output", shown)))

@@ -161,8 +161,9 @@ class ToolCall:
             return None
 
         async def ask(process: RunningCommand) -> str | InputChoice:
-            what, last = describe_input(process.input_kind), process.last_line
-            title = f"`{process.command}` {what}{f': {last}' if last else ''}"
+            what, last = describe_input(process.input_kind), process.last_line.strip()
+            # The question is cut at the width of the screen, so the command is at its end.
+            title = f"It {what}{f': {last}' if last else ''} · {process.command}"
             kind = "password" if process.input_kind == "password" else "input"
             question = Confirmation(id=new_id(), kind=kind, title=title, tool_use_id=self.block.id)
             decision = await turn.env.confirm(question)

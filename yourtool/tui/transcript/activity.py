@@ -21,6 +21,8 @@ _STILL_FRAME = "•"
 _SILENCE_SECONDS = 10
 """Seconds without new output after which the line shows the pause."""
 _CHARACTERS_PER_TOKEN = 4
+_SHELL = "shell"
+"""The tool whose calls can move to the background."""
 _LEAST_CELLS = 24
 """Cells for the activity before less important parts are dropped."""
 
@@ -124,7 +126,8 @@ class ActivityLine:
             times = [format_duration(int(self._clock() - self._started_at))]
             if silence := self._silence(turn):
                 times.append(f"no output for {silence}")
-            spans = _fit(activity, times, str(turn.tokens), width, stops=not self.is_stopping)
+            keys = [] if self.is_stopping else _build_keys(turn)
+            spans = _fit(activity, times, str(turn.tokens), width, keys)
             if spans != before.spans:
                 self.line = StyledLine(spans)
         return self.line is not before
@@ -161,13 +164,23 @@ def describe_activity(turn: TurnProgress) -> str:
             return f"waiting for {printable(turn.provider)}" if turn.provider else "working"
 
 
+def _build_keys(turn: TurnProgress) -> list[str]:
+    """Return what keys do with the running turn, the most important key first."""
+    keys = [build_hint("chat.stop", "to interrupt")]
+    if any(card.name == _SHELL for card in turn.running_cards):
+        keys.append(build_hint("chat.background", "to the background"))
+    return keys
+
+
 def _fit(
-    activity: str, times: Sequence[str], tokens: str, width: int, *, stops: bool
+    activity: str, times: Sequence[str], tokens: str, width: int, keys: Sequence[str]
 ) -> tuple[Span, ...]:
-    """Return the parts that fit: the tokens are dropped first, then the key."""
-    key = [build_hint("chat.stop", "to interrupt")] if stops else []
+    """Return the parts that fit: further keys are dropped first, then the tokens, then the key."""
+    first = keys[:1]
     needed = min(cell_len(activity), _LEAST_CELLS)
-    for parts in ([*times, tokens, *key], [*times, *key], times, times[:1]):
+    for parts in (
+        [*times, tokens, *keys], [*times, tokens, *first], [*times, *first], times, times[:1]
+    ):  # fmt: skip
         facts = "".join(f" · {part}" for part in parts if part)
         if needed + len(facts) <= width:
             return ((_capitalised(activity, width - len(facts)), ""), (facts, "muted"))

@@ -7,6 +7,8 @@ from typing import Any
 from yourtool.text import printable
 
 _KEYS = ("command", "pattern", "path", "url", "query", "file", "name")
+_INPUT = ("id", "text")
+"""The arguments of `process_input`, which are shown together."""
 _PATCH = "patch"
 _PATCHED_FILE = re.compile(
     r"^(?:\*\*\* (?:Add|Update|Delete) File:|\+\+\+ b/)([^\n]+)\n", re.MULTILINE
@@ -23,6 +25,8 @@ def get_key_argument(arguments: Mapping[str, Any]) -> str:
     patch = arguments.get(_PATCH)
     if isinstance(patch, str) and (paths := _PATCHED_FILE.findall(patch[:_MAX_PATCH])):
         return ", ".join(dict.fromkeys(path.strip() for path in paths))
+    if isinstance(typed := arguments.get("text"), str) and tuple(arguments)[:2] == _INPUT:
+        return f"{arguments['id']}: {typed}"
     for key in (*_KEYS, *arguments):
         if isinstance(value := arguments.get(key), str) and value:
             return value
