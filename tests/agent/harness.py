@@ -187,7 +187,7 @@ class Bench:
             for fact in await self.store.read(resume):
                 state.apply(fact)
             tool_ids = ToolIdMap(await self.store.provider_call_ids(resume))
-            await repair_session(state, record, session_id)
+            await repair_session(state, record, session_id, self.store.read)
         spill = self.root / "spill"
         spill.mkdir(exist_ok=True)
         snapshot = ToolSnapshot(toolset)

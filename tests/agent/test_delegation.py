@@ -2,7 +2,10 @@
 
 import asyncio
 import os
+import subprocess
+import sys
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -26,6 +29,8 @@ from yourtool.store.journal import ChangeFilter
 
 USAGE = TokenUsage(input_tokens=1_000, output_tokens=100)
 MARK = "You are a worker"
+PARENT_COST = Decimal("0.0045")
+"""Of one request with this usage."""
 
 
 def text_of(message):
@@ -537,3 +542,28 @@ async def test_session_without_delegation_has_no_such_tool(start):
     _, session = await start(script, settings="[delegation]\nenabled = false\n")
     await play(session.send("Go."))
     assert "delegate" not in {each.name for each in script.requests[0].tools}
+
+
+@pytest.mark.req("R-PER-02", "R-DLG-01")
+@pytest.mark.parametrize(
+    ("tag", "number"), [("files.changed", 2), ("delegate.completed", 1)], ids=["change", "end"]
+)
+async def test_work_of_a_killed_worker_is_counted_and_can_be_undone(start, home, work, tag, number):
+    command = [sys.executable, "-m", "tests.agent.killed_delegation", home, work, tag, str(number)]
+    died = await asyncio.create_subprocess_exec(
+        *command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE
+    )
+    session_id = (await died.communicate())[0].decode().strip()
+    assert died.returncode == -9
+    runtime, _ = await start(Script(says("Ok.")))
+    session = await runtime.resume(session_id, User(ALLOW))
+    failed = only(session.state.facts, DelegateFailed)
+    assert failed.error_message == "the program ended while it worked"
+    assert failed.llm_call_count >= 1
+    assert failed.total_cost_usd == session.state.cost_usd - PARENT_COST > 0
+    assert len([each for each in session.state.facts if isinstance(each, FilesChanged)]) == 1
+    await play(session.files.undo())
+    assert not (work / "new.txt").exists()
+    await session.close()
+    again = await runtime.resume(session_id, User(ALLOW))
+    only(again.state.facts, DelegateFailed)

@@ -224,7 +224,7 @@ class Runtime:
         """Record that a stored session continues."""
         last = state.facts[-1].id
         record = Recorder(self.store, session_id, state)
-        await repair_session(state, record, session_id)
+        await repair_session(state, record, session_id, self.store.read)
         here = workspace_hash(env.workspace.root)
         await record(SessionResumed(workspace_hash=here, last_event_id_at_resume=last))
         await self._record_effort(record)

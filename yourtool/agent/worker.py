@@ -4,15 +4,14 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Protocol
 
+from yourtool.agent.history.delegated_work import WorkTotals
 from yourtool.errors import YourtoolError
 from yourtool.events.catalog import Event
-from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegationFailure
+from yourtool.events.delegation import DelegationFailure
 from yourtool.events.deltas import Notice
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed, LlmCallStarted
-from yourtool.events.tools import ToolCalled
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed
 from yourtool.events.turns import RouteDecided, TurnCompleted
 from yourtool.messages.blocks import ContentBlock, ToolUseBlock
 from yourtool.messages.metadata import StopReason
@@ -48,26 +47,6 @@ class WorkerSession(Protocol):
 
 
 @dataclass
-class Totals:
-    """What a worker has used, as its last fact states it."""
-
-    model: str = ""
-    llm_call_count: int = 0
-    tool_call_count: int = 0
-    total_tokens: int = 0
-    total_cost_usd: Decimal = Decimal(0)
-    unpriced: bool = False
-
-    def add_worker(self, end: DelegateCompleted | DelegateFailed) -> None:
-        """Add what a worker of the worker has used."""
-        self.llm_call_count += end.llm_call_count
-        self.tool_call_count += end.tool_call_count
-        self.total_tokens += end.total_tokens
-        self.total_cost_usd += end.total_cost_usd
-        self.unpriced = self.unpriced or end.unpriced
-
-
-@dataclass
 class Worker:
     """Runs one task; `report` has the result, or `failure` and `problem` the reason."""
 
@@ -78,7 +57,7 @@ class Worker:
     """Displays a line of progress."""
     observe: Callable[[Event], Awaitable[None]]
     """Gets every event of the worker."""
-    totals: Totals = field(default_factory=Totals)
+    totals: WorkTotals = field(default_factory=WorkTotals)
     report: str = ""
     """The text of the last reply."""
     failure: DelegationFailure | None = None
@@ -138,19 +117,12 @@ class Worker:
             self._fail("worker_error", "it ended without a reply")
 
     def _apply(self, event: Event) -> None:
+        self.totals.apply(event)
         match event:
             case RouteDecided(chosen_model=None):
                 self._fail("no_model_available", "no model is available for it")
-            case RouteDecided(chosen_model=str(model)):
-                self.totals.model = model
-            case LlmCallStarted():
-                self.totals.llm_call_count += 1
-            case LlmCallCompleted() | LlmCallFailed():
+            case LlmCallCompleted() | LlmCallFailed() if not event.purpose:
                 self._apply_call(event)
-            case ToolCalled():
-                self.totals.tool_call_count += 1
-            case DelegateCompleted() | DelegateFailed():
-                self.totals.add_worker(event)
             case TurnCompleted(stop_reason=StopReason.MAX_TOKENS):
                 self.report += "\n[The report ends here, at the output limit of the model.]"
             case TurnCompleted(stop_reason=StopReason.ERROR) if self.session.limit_reached is None:
@@ -161,13 +133,6 @@ class Worker:
                 pass
 
     def _apply_call(self, call: LlmCallEnd) -> None:
-        if call.usage is not None:
-            self.totals.total_tokens += call.usage.prompt_tokens + call.usage.output_tokens
-            self.totals.total_cost_usd += call.usage.cost_usd
-        extra = call.usage_extra
-        self.totals.unpriced = self.totals.unpriced or bool(extra and extra.unpriced)
-        if call.purpose:
-            return
         if isinstance(call, LlmCallFailed):
             self.problem = call.error_message_redacted
             return

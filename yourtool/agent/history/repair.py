@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from decimal import Decimal
 
+from yourtool.agent.history.delegated_work import ReadFacts, close_delegations
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.errors import ToolFailure
@@ -16,8 +17,15 @@ from yourtool.messages.message import ResultMessage, now
 from yourtool.messages.metadata import Origin, ResultMetadata
 
 
-async def repair_session(state: State, record: Recorder, session_id: str) -> None:
-    """Close what a dead process left open: the turn, and the background processes."""
+async def repair_session(state: State, record: Recorder, session_id: str, read: ReadFacts) -> None:
+    """Close what a dead process left open: workers, the turn, and the background processes.
+
+    `read` returns the facts of the session of a worker.
+    """
+    if (turn := state.open_turn) is not None:
+        done = [fact for fact in state.facts if fact.turn_id == turn.turn_id]
+        record.turn_id = turn.turn_id
+        await close_delegations(done, record, read)
     async for _ in close_open_turn(state, record, session_id):
         pass
     for process in tuple(state.processes.running.values()):
