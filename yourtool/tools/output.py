@@ -19,6 +19,8 @@ HEAD_TAIL_BYTES = 24_000
 """Bytes of the start, and bytes of the end, that are sent to the model."""
 FAILED_HEAD_BYTES, FAILED_TAIL_BYTES = 8_000, 40_000
 """The same for a command that failed, whose end shows why."""
+_MIN_SECRET_CHARACTERS = 4
+"""Shorter ones occur in ordinary output."""
 MAX_SPILL_BYTES = 100 * 2**20
 """Maximum size of the saved output."""
 
@@ -28,7 +30,7 @@ class CommandOutput:
 
     def __init__(self, directory: Path, emit: Callable[[str], None], mask: Mask) -> None:
         """`mask` replaces API keys before output is stored or displayed."""
-        self._masking = mask.stream()
+        self._masks = [mask.stream()]
         self._directory = directory
         self._emit = emit
         self._lock = threading.Lock()
@@ -44,7 +46,14 @@ class CommandOutput:
 
     def feed(self, data: bytes) -> None:
         """Add the next bytes of output."""
-        self._process(self._masking.feed(data))
+        for each in self._masks:
+            data = each.feed(data)
+        self._process(data)
+
+    def hide(self, secret: str) -> None:
+        """Mask a secret in the output from now on, such as a password that the user typed."""
+        if len(secret) >= _MIN_SECRET_CHARACTERS:
+            self._masks.append(Mask((secret,)).stream())
 
     def _process(self, data: bytes) -> None:
         with self._lock:
@@ -61,7 +70,10 @@ class CommandOutput:
 
     def close(self) -> None:
         """Flush incomplete characters and close the file."""
-        self._process(self._masking.close())
+        data = b""
+        for each in self._masks:
+            data = each.feed(data) + each.close()
+        self._process(data)
         if text := self._decoder.decode(b"", final=True):
             self._emit(text)
         if self._file is not None:

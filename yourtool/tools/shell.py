@@ -179,6 +179,8 @@ async def _wait(
             return pause
         match await process.ask(context.ask_input):
             case str(typed):
+                if process.input_kind == "password":
+                    process.output.hide(typed)
                 process.type(f"{typed}\n")
             case InputChoice.BACKGROUND:
                 return Pause.MOVED

@@ -160,6 +160,13 @@ async def test_password_is_neither_shown_to_the_model_nor_stored(bench):
     assert "hunter2" not in str(facts)
 
 
+async def test_password_that_the_program_prints_is_masked(bench):
+    line = "read -s -p 'Secret: ' x; echo; echo $x; printf $x | base64"
+    _, text, facts = await run(bench, line, replace(ALLOW, typed="hunter2hunter2"))
+    assert "[hidden key]\n[hidden key]" in text
+    assert "hunter2" not in str(facts)
+
+
 async def test_user_stops_a_program_that_waits(bench):
     _, text, _ = await run(bench, "read x", DENY)
     assert "the user stopped it, because it waits for input" in text
