@@ -52,7 +52,7 @@ class Script:
     def __call__(self, request):
         self.requests.append(request)
         prompts = [text_of(each) for each in request.messages if each.role == "user"]
-        task = next((each for each in prompts if each.startswith(MARK)), None)
+        task = next((each for each in prompts if MARK in each), None)
         lines = self.parent if task is None else self._lines(task)
         return lines.pop(0) + counts(USAGE)
 
@@ -567,3 +567,26 @@ async def test_work_of_a_killed_worker_is_counted_and_can_be_undone(start, home,
     await session.close()
     again = await runtime.resume(session_id, User(ALLOW))
     only(again.state.facts, DelegateFailed)
+
+
+async def test_edit_of_a_worker_is_done_or_refused_while_others_change_the_file(start, work):
+    names = [f"w{number}" for number in range(8)]
+    (work / "many.txt").write_text("".join(f"{name} old\n" for name in names) + "x\n" * 50_000)
+    edits = {
+        name: [
+            calls("edit_file", path="many.txt", edits=[{"old": f"{name} old", "new": name}]),
+            says("Done."),
+        ]
+        for name in names
+    }
+    script = Script(delegates(*names), says("Ok."), **edits)
+    _, session = await start(script, mode=Mode.AUTO)
+    await play(session.send("Go."))
+    answers = {
+        next(name for name in names if f"<{name}>" in text_of(request.messages[2])): text
+        for request in script.requests
+        if (text := text_of(request.messages[-1])).startswith(("Edited", "`many.txt` changed"))
+    }
+    assert set(answers) == set(names)
+    shown = [name if answers[name].startswith("Edited") else f"{name} old" for name in names]
+    assert (work / "many.txt").read_text().splitlines()[:8] == shown

@@ -241,4 +241,5 @@ def test_sessions_of_workers_are_listed_only_with_their_option(line):
     assert run_sessions(line, "list").count("sess_") == 1
     listed = json.loads(run_sessions(line, "list", "--workers", "--json"))
     [worker] = [each["id"] for each in listed if each["id"] != session_id]
+    assert {each["title"] for each in listed} == {"Go.", "Look."}
     assert "Look." in run_sessions(line, "show", worker)

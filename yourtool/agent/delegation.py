@@ -38,7 +38,7 @@ _NOT_FOR_WORKERS = frozenset({"propose_plan", "update_plan"})
 _MAX_LAST_WORDS = 4_000
 """Characters of a failed worker's last reply that the model gets."""
 _RULES = """\
-You are a worker: another agent gave you the task below, and nobody answers questions.
+You are a worker: another agent gave you the task above, and nobody answers questions.
 - Do this task and nothing else. What you need, find out with your tools.
 - If something is missing that no tool can find, call report_missing at once.
 - Your last message is your report, and all that the other agent gets. State results, with paths and
@@ -63,6 +63,7 @@ class WorkerPlan(Struct, frozen=True, kw_only=True):
         """Let the environment of the worker share what belongs to both sessions."""
         parent = self.parent
         env.watch, env.budget = parent.watch, parent.budget
+        env.workspace.share_locks(parent.workspace)
         env.turn_spending, env.effort = parent.turn_spending, parent.effort
         env.project, env.is_worker, env.max_tokens = parent.project, True, self.max_tokens
         env.routes.delegated_model, env.tasks = self.model, self.tasks
@@ -277,7 +278,7 @@ class CallDelegator:
 
 def build_brief(args: Delegate) -> str:
     """Return the message with which a worker starts."""
-    parts = [_RULES, f"Task:\n{args.task}"]
+    parts = [args.task]  # first, because the first line is the title of the session
     if args.files:
         files = (
             f"- {each.path}{f', lines {each.lines}' if each.lines else ''}" for each in args.files
@@ -285,4 +286,5 @@ def build_brief(args: Delegate) -> str:
         parts.append("Files to start with:\n" + "\n".join(files))
     if args.notes:
         parts.append("Known already:\n" + "\n".join(f"- {note}" for note in args.notes))
+    parts.append(_RULES)
     return "\n\n".join(parts)

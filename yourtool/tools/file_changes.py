@@ -199,7 +199,7 @@ def _apply(
     changes = compute()
     if context.approved is not None and context.approved.guard != _build_guard(changes):
         raise ToolError(
-            f"{_join_paths(changes)} changed after the user approved this edit, so nothing was"
+            f"{_join_paths(changes)} changed after this edit was approved, so nothing was"
             " written; read again with `read_file` and repeat the call"
         )
     for number, change in enumerate(changes):

@@ -155,6 +155,10 @@ class Workspace:
         """Return the program's own files and directories, which every search skips."""
         return self._own.snapshot()
 
+    def share_locks(self, other: "Workspace") -> None:
+        """Use the locks of another session in the same directory."""
+        self._locks = other._locks
+
     def lock(self, path: str) -> asyncio.Lock:
         """Return the lock that serialises changes of a file; `path` comes from `locate`."""
         return self._locks.setdefault(path, asyncio.Lock())
