@@ -293,7 +293,7 @@ async def test_approved_content_is_what_is_written(contexts, root):
     preview = await preview_of(edit_file, contexts(), **arguments)
     other = {"path": "file", "edits": edits(("a", "c"))}
     await get_refusal(
-        edit_file, contexts(approved=preview), "changed after the user approved", **other
+        edit_file, contexts(approved=preview), "changed after this edit was approved", **other
     )
     (root / "file").write_bytes(b"a!")
     await get_refusal(edit_file, contexts(approved=preview), "read_file", **arguments)

@@ -195,7 +195,7 @@ async def test_approval_of_another_patch_covers_nothing(contexts, files):
     other = Preview(kind="diff", body="", guard="0" * 64)
     before = snapshot(files)
     said = await get_refusal(apply_patch, contexts(approved=other), patch=PATCH)
-    assert "changed after the user approved" in said
+    assert "changed after this edit was approved" in said
     assert snapshot(files) == before
 
 
