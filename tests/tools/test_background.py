@@ -58,7 +58,8 @@ async def test_background_command_runs_on_after_its_call(context):
 
 
 @pytest.mark.req("R-TOOL-17")
-async def test_background_command_that_ends_at_once_has_a_usual_result(context):
+async def test_background_command_that_ends_at_once_has_a_usual_result(context, monkeypatch):
+    monkeypatch.setattr("yourtool.tools.shell.FIRST_OUTPUT_SECONDS", 20)
     said = await answer(shell, context, command="echo no such port; exit 3", background=True)
     assert said == "no such port\n[exit code 3]"
     assert context.processes.background == ()

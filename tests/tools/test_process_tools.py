@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 
 from tests.tools.contexts import answer, get_refusal
@@ -7,6 +9,13 @@ from yourtool.errors import ToolFailure
 from yourtool.tools import background
 from yourtool.tools.process_tools import process_input, process_output
 from yourtool.tools.shell import shell
+
+
+async def wait_for_reader(process):
+    """Wait until a process reads from its terminal."""
+    async with asyncio.timeout(20):
+        while not await process.find_input():
+            await asyncio.sleep(0.01)
 
 
 @pytest.fixture
@@ -19,12 +28,14 @@ async def context(contexts, monkeypatch):
 
 
 @pytest.mark.req("R-TOOL-17")
-async def test_model_types_into_an_interpreter(context):
+async def test_model_types_into_an_interpreter(context, monkeypatch):
     line = "while read -p '? ' x; do echo \"<$x>\"; done"
     await answer(shell, context, command=line, background=True, terminal=True)
     process = context.processes.get("p1")
     await wait_for(process, "? ")
+    await wait_for_reader(process)
     process.read()
+    monkeypatch.setattr(background, "_POLL_SECONDS", 0.3)
     said = await answer(process_input, context, id="p1", text="hello")
     assert said.startswith("hello\n<hello>\n? \n[p1: runs since ")
     assert "waits for input" in said
@@ -33,8 +44,9 @@ async def test_model_types_into_an_interpreter(context):
 async def test_text_without_enter_is_a_key(context):
     line = "read -n 1 key; echo; echo key=$key"
     await answer(shell, context, command=line, background=True, terminal=True)
-    await answer(process_input, context, id="p1", text="q", enter=False)
     process = context.processes.get("p1")
+    await wait_for_reader(process)
+    await answer(process_input, context, id="p1", text="q", enter=False)
     await process.wait_for_end()
     assert process.output.text() == "q\nkey=q\n"
 

@@ -32,6 +32,8 @@ _MAX_LIVE_CHARACTERS = 64_000
 _MAX_LATE_BYTES = 2**20
 _FIRST_POLL_SECONDS = 0.001
 _MAX_POLL_SECONDS = 0.02
+_SETTLE_SECONDS = 0.2
+"""Time for processes that end just after the command, such as `tee` in `>(tee log)`."""
 
 
 class ShellCommand(Struct, frozen=True):
@@ -92,7 +94,7 @@ async def run_process(
     """Run a command until it exits, times out (`seconds`, None: no timeout) or is cancelled.
 
     Without a `terminal`, which is closed at its end, it has an empty standard input. Processes that
-    it leaves running get SIGTERM, and SIGKILL `grace` seconds later.
+    it leaves running get SIGTERM after a moment, and SIGKILL `grace` seconds later.
 
     Raises:
         OSError: it could not be started.
@@ -156,6 +158,7 @@ class _Call(Struct, frozen=True):
     spared: set[int]
     """They end by themselves when the others have ended, so they get no SIGTERM."""
     grace: float
+    """Seconds between SIGTERM and SIGKILL."""
 
 
 async def _finish(
@@ -164,15 +167,17 @@ async def _finish(
     """End the processes of a command; return whether there were any besides those to spare."""
     left_processes = False
     marker, grace = call.marker, call.grace
-    deadline = time.monotonic() + grace
+    start = time.monotonic() + (0.0 if process.returncode is None else _SETTLE_SECONDS)
+    deadline = start + grace
     terminated = set(call.spared)
     pause = _FIRST_POLL_SECONDS
     try:
         while pids := await asyncio.to_thread(_find_processes, process.pid, marker):
-            left_processes = left_processes or bool(pids - call.spared)
-            if time.monotonic() > deadline:
+            now = time.monotonic()
+            left_processes = left_processes or (now > start and bool(pids - call.spared))
+            if now > deadline:
                 _send_signal(pids, signal.SIGKILL)
-            else:
+            elif now > start:
                 _send_signal(set(pids) - terminated, signal.SIGTERM)
                 terminated.update(pids)
             await asyncio.sleep(pause)

@@ -31,6 +31,7 @@ FIRST_OUTPUT_SECONDS = 1.0
 
 _LEFT = "; what it left running was ended, so use `background` for it"
 """Added to the exit code."""
+_ENDS_IN_BACKGROUND = re.compile(r"(?<![&>|])& ?(?:disown|echo[^;&|]*)?$")
 _FIXED_VARIABLES = {
     "TERM": "dumb",
     "PAGER": "cat",
@@ -294,7 +295,11 @@ def describe_input(kind: InputKind | None) -> str:
 def _build_output(args: Shell, process: RunningCommand, seconds: int, pause: Pause) -> ToolOutput:
     code, output = process.exit_code, process.output
     if code is not None:
-        status = format_exit_code(code) + (_LEFT if process.left_processes else "")
+        # A full sandbox ends all of its processes at once, before they are found.
+        is_left = (
+            process.is_enclosed and _ENDS_IN_BACKGROUND.search(args.command.strip()) is not None
+        )
+        status = format_exit_code(code) + (_LEFT if process.left_processes or is_left else "")
     elif pause is Pause.NEEDS_INPUT:
         status = f"the user stopped it, because it {describe_input(process.input_kind)}"
     else:
