@@ -15,7 +15,7 @@ from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import repair_session
 from yourtool.agent.history.state import State
 from yourtool.agent.routes import DefaultModels, Routes
-from yourtool.agent.session.project_files import is_trusted
+from yourtool.agent.session.project_trust import is_trusted
 from yourtool.agent.session.session import Session
 from yourtool.agent.session_environment import Budget, SessionEnvironment
 from yourtool.agent_config import Limits

@@ -13,7 +13,7 @@ from tests.agent.harness import DENY, User, play
 from tests.provider_server import ProviderServer, Reply
 from tests.trusted_folders import trust
 from yourtool.agent.runtime import Runtime
-from yourtool.agent.session.project_files import ProjectTrust
+from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.config import RunOptions, config_file
 from yourtool.effects import Decision, Scope, SideEffects, Verdict
 from yourtool.errors import SessionBusyError, SessionNotFoundError, UnknownModelError, UsageError

@@ -13,8 +13,9 @@ from typing import TypeAlias
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.agent.input.mentioned_files import MentionedFiles
+from yourtool.agent.session.instructions import FolderInstructions
 from yourtool.agent.session.processes import SessionProcesses
-from yourtool.agent.session.project_files import ProjectTrust
+from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.amounts import Spending
 from yourtool.config import Config, Mode
 from yourtool.effects import Confirmation, Decision, Preview, SideEffects, Steering, no_steering
@@ -247,6 +248,10 @@ class FakeSession:
     @property
     def trust(self) -> ProjectTrust:
         return ProjectTrust(self.workspace)
+
+    @property
+    def instructions(self) -> FolderInstructions:
+        return FolderInstructions(self.trust, self.workspace, self.state)
 
     def list_files(self, limit: int) -> list[str]:
         found = (path for path in self.workspace.rglob("*") if path.is_file())

@@ -18,7 +18,7 @@ from yourtool.agent.routes import DefaultModels, Routes
 from yourtool.agent.session.demo_workspace import find_scratch_copies, make_scratch_copy
 from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.project_checks import find_checks
-from yourtool.agent.session.project_files import is_trusted
+from yourtool.agent.session.project_trust import is_trusted
 from yourtool.agent.session.session import Session
 from yourtool.agent.session.system_prompt import system_messages
 from yourtool.agent.session_environment import Budget, SessionEnvironment, open_workspace

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool import __version__
-from yourtool.agent.session.project_files import ProjectTrust
+from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.config import find_key_problems
 from yourtool.cli.output import print_json, print_table

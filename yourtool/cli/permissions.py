@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from yourtool.agent.session.project_files import is_trusted
+from yourtool.agent.session.project_trust import is_trusted
 from yourtool.cli import stored_permissions
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from yourtool.agent.session.project_files import (
+from yourtool.agent.session.project_trust import (
     FolderTrust,
     ProjectTrust,
     trust_store,
@@ -35,15 +35,15 @@ def run(paths: Paths, arguments: Arguments) -> int:
 
 def _trust(paths: Paths, directory: Path, *, as_json: bool) -> None:
     project = ProjectTrust(directory, paths)
-    shown = project.examine()
+    shown = project.examine_all()
     folder = project.answer(shown, trusted=True)
     if as_json:
         print_json({"folder": str(folder), "trusted": True, "files": _file_rows(shown)})
         return
     print_lines(f"Trusted {folder}")
-    for file in shown.files:
+    for file in shown.all_files:
         print_lines(f"  {file.name}: {file.description}")
-    if not shown.files:
+    if not shown.all_files:
         print_lines("  No file in it configures yourtool now. You will be asked if one appears.")
 
 
@@ -56,7 +56,7 @@ def _file_rows(shown: FolderTrust) -> list[dict[str, object]]:
             "hidden_characters": each.hidden_characters,
             "sha256": each.digest,
         }
-        for each in shown.files
+        for each in shown.all_files
     ]
 
 

@@ -45,6 +45,8 @@ class ProjectFileKind(Struct, frozen=True):
 
 
 INSTRUCTIONS = ProjectFileKind(("AGENTS.md", "CLAUDE.md"), "instructions")
+IMPORTED = ProjectFileKind((), "imported instructions")
+"""Files that instructions name as `@path`."""
 CHECKS = ProjectFileKind((".yourtool/config.toml",), "commands after edits", is_sent=False)
 PROJECT_FILES = (INSTRUCTIONS, CHECKS)
 """All files of a project that configure, except for rules, which can only ask and deny."""

@@ -6,6 +6,7 @@ import pytest
 
 from tests.agent.harness import User, play
 from tests.provider_server import ProviderServer, Reply
+from tests.trusted_folders import trust
 from yourtool.agent.commands.base import (
     Choose,
     CopyText,
@@ -14,6 +15,7 @@ from yourtool.agent.commands.base import (
     Invocation,
     OpenSession,
     Report,
+    SendPrompt,
     SettingChanged,
     ShowMessage,
     StartSession,
@@ -107,6 +109,7 @@ EXPECTED = {
     "processes": Notice,
     "background": Notice,
     "trust": Choose,
+    "init": SendPrompt,
 }
 """The first result of each command that needs no more than a session."""
 
@@ -335,3 +338,20 @@ async def test_rename_says_how_to_title_a_session_without_messages(tmp_path, mon
     async with open_conversation(tmp_path, monkeypatch, prompt="") as talk:
         [notice] = await talk.run("/rename")
         assert notice.text == "No title yet. `/rename TITLE` sets it."
+
+
+@pytest.mark.req("R-CTX-06", "R-CTX-07")
+async def test_context_lists_instructions_with_their_sizes(talk):
+    (talk.work / "AGENTS.md").write_text("x" * 2_048)
+    trust(talk.work)
+    (report,) = await talk.run("/context")
+    assert report.sections[-1].rows == (("the project, from AGENTS.md", "2.0 KiB"),)
+
+
+async def test_init_sends_a_task_that_names_the_file(talk):
+    (task,) = await talk.run("/init mention the fixtures")
+    assert task.text.startswith("Write `AGENTS.md`")
+    assert task.text.endswith("The user adds: mention the fixtures")
+    (talk.work / "CLAUDE.md").write_text("x")
+    (task,) = await talk.run("/init")
+    assert task.text.startswith("Improve the existing `CLAUDE.md`")

@@ -3,7 +3,7 @@
 import pytest
 
 from yourtool.agent.session.project_checks import find_checks
-from yourtool.agent.session.project_files import ProjectTrust
+from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.agent_config import CheckConfig
 from yourtool.errors import ToolError
 from yourtool.paths import resolve_paths

@@ -1,12 +1,13 @@
 """`/cost` and `/context`: the cost of the session and its context window."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from yourtool.agent.commands.base import CommandResults, Report, Section, SlashCommand
-from yourtool.amounts import Spending, format_money
+from yourtool.amounts import Spending, format_money, format_size
 from yourtool.events.catalog import AnyFact
 from yourtool.events.model_calls import LlmCallEnd
 from yourtool.events.turns import TurnStarted
@@ -26,8 +27,11 @@ async def show_cost(session: "Session", runtime: "Runtime", _argument: str) -> C
 
 async def show_context(session: "Session", _runtime: "Runtime", _argument: str) -> CommandResults:
     """`/context`: show how the context window is used."""
+    sizes = await asyncio.to_thread(session.instructions.list_sizes)
     parts, last = await session.context_parts(), session.state.context_tokens
-    yield Report("Context", context_report(session.model, parts, last))
+    instructions = Section("Instructions", tuple((n, format_size(size)) for n, size in sizes))
+    report = context_report(session.model, parts, last)
+    yield Report("Context", (*report, instructions) if sizes else report)
 
 
 def cost_report(facts: Iterable[AnyFact], today: Spending) -> tuple[Section, ...]:

@@ -3,6 +3,7 @@
 from yourtool.agent.commands import (
     api_keys,
     changes,
+    instructions,
     models,
     modes,
     permissions,
@@ -47,6 +48,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     *plans.COMMANDS,
     *processes.COMMANDS,
     *trust.COMMANDS,
+    *instructions.COMMANDS,
     *permissions.COMMANDS,
     replies.COPY,
     SlashCommand(

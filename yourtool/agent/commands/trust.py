@@ -11,7 +11,7 @@ from yourtool.agent.commands.base import (
     SettingChanged,
     SlashCommand,
 )
-from yourtool.agent.session.project_files import FolderTrust
+from yourtool.agent.session.project_trust import FolderTrust
 from yourtool.events.deltas import Notice
 from yourtool.permissions.trust import Trust
 
@@ -28,8 +28,8 @@ async def choose_trust(session: "Session", _runtime: "Runtime", _argument: str) 
         text = "The demo works in a copy of the folder, and uses none of its files."
         yield Notice(level="info", text=text)
         return
-    found = await asyncio.to_thread(session.trust.examine)
-    files = "; ".join(f"{each.name}: {found.describe(each)}" for each in found.files)
+    found = await asyncio.to_thread(session.trust.examine_all)
+    files = "; ".join(f"{each.name}: {found.describe(each)}" for each in found.all_files)
     yield Choose(
         f"Trust {found.folder}?",
         (
@@ -45,7 +45,7 @@ async def _store_answer(session: "Session", shown: FolderTrust, choice: str) -> 
     is_trusted = choice == _TRUST
     folder = await asyncio.to_thread(session.trust.answer, shown, trusted=is_trusted)
     effect = "used from the next message on" if is_trusted else "not used"
-    names = ", ".join(f"`{each.name}`" for each in shown.files)
+    names = ", ".join(f"`{each.name}`" for each in shown.all_files)
     verb = "Trusted" if is_trusted else "Not trusted:"
     yield Notice(level="info", text=f"{verb} {folder}." + f" {names}: {effect}." * bool(names))
     yield SettingChanged("trust")

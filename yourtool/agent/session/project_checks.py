@@ -6,7 +6,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from yourtool.agent.session.project_files import ProjectFile, ProjectTrust
+from yourtool.agent.session.project_files import ProjectFile
+from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.agent_config import CheckConfig
 from yourtool.errors import ToolError
 from yourtool.paths import Paths

@@ -1,30 +1,44 @@
-"""The files of a project that configure the program, and whether the user trusts them."""
+"""The files of a project that configure the program, with the content that would be used.
+
+A file that instructions import as `@path` is one of them, so it is shown, counted and bound to its
+content, too.
+"""
 
 import hashlib
 import os
-from functools import partial
+import re
+import stat
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
 
 from yourtool.amounts import format_size
-from yourtool.effects import TrustOffer
-from yourtool.errors import ConfigError, ToolError
+from yourtool.errors import ToolError
 from yourtool.paths import Paths, own_directories, resolve_paths
 from yourtool.permissions.trust import (
+    IMPORTED,
     INSTRUCTIONS,
     PROJECT_FILES,
     ProjectFileKind,
-    Trust,
-    TrustAnswer,
-    TrustStore,
     find_folder,
+    is_repository_root,
 )
 from yourtool.text import count_hidden_characters
+from yourtool.tools import directory_walk
 from yourtool.tools.workspace import Workspace
 
 MAX_BYTES = 32_768
 """Longer files are truncated."""
+_MAX_IMPORTS = 20
+"""Files that the instructions of a project can import, directly and through each other."""
+_MAX_BELOW, _MAX_SEARCHED = 50, 20_000
+"""Instructions in directories below the workspace, and the files among which they are searched."""
+_CODE = re.compile(r"^(```|~~~).*?(^\1|\Z)|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+_IMPORT = re.compile(r"(?<!\S)[(]?@([\w./+-]{1,500})")
 
 
 class ProjectFile(Struct, frozen=True):
@@ -64,123 +78,47 @@ class ProjectFile(Struct, frozen=True):
         return ", ".join((*parts, self.kind.purpose))
 
 
-class FolderTrust(Struct, frozen=True):
-    """The files of a workspace that configure, and the answer of the user about them."""
+class _Reader:
+    """Reads files of one folder, each real file once."""
 
-    folder: Path
-    files: tuple[ProjectFile, ...]
-    status: Trust
-    answer: TrustAnswer | None = None
-    problem: str = ""
-    """Why the stored answers are not used."""
+    def __init__(self, workspace: Path) -> None:
+        self._real, self.root = workspace.resolve(), find_folder(workspace)
+        self._readable: Workspace | None = None
+        self._seen = set[tuple[str, bool]]()
+        self._imports = 0
 
-    @property
-    def used_files(self) -> tuple[ProjectFile, ...]:
-        """The files that are used: all or none."""
-        return self.files if self.status is Trust.TRUSTED else ()
+    def read(self, path: Path, kind: ProjectFileKind) -> Iterator[ProjectFile]:
+        """Yield a file, then what it imports; nothing if it is not allowed, or was read before."""
+        waiting = [(path, kind)]
+        while waiting:
+            path, kind = waiting.pop(0)
+            if (file := self._read_file(path, kind)) is None:
+                continue
+            if kind is IMPORTED:
+                self._imports += 1
+            yield file
+            if kind in (INSTRUCTIONS, IMPORTED) and self._imports < _MAX_IMPORTS:
+                waiting[:0] = [(each, IMPORTED) for each in _find_imports(file)]
 
-    @property
-    def is_changed(self) -> bool:
-        """Whether the user has answered for other contents."""
-        return self.status is Trust.CHANGED
-
-    @property
-    def needs_answer(self) -> bool:
-        """Whether there is something to ask the user, and the answer can be stored."""
-        is_open = self.status in (Trust.UNKNOWN, Trust.CHANGED)
-        return is_open and bool(self.files) and not self.problem
-
-    @property
-    def files_by_importance(self) -> list[ProjectFile]:
-        """The files: new and changed ones first, then those with hidden characters."""
-        answer = self.answer
-        return sorted(
-            self.files,
-            key=lambda file: (
-                answer is not None and answer.has(file.path, file.digest),
-                -file.hidden_characters,
-            ),
-        )
-
-    @property
-    def summary(self) -> str:
-        """What is used and what is not, in a line; empty without files that configure."""
-        names = ", ".join(each.name for each in self.files)
-        if self.status is Trust.TRUSTED:
-            return f"{names} loaded" if names else ""
-        return f"{names} ignored; /trust changes that" if names else ""
-
-    def describe(self, file: ProjectFile) -> str:
-        """Return what a file is, and whether it is new or changed since the last answer."""
-        if self.answer is None or not self.is_changed:
-            return file.description
-        state = "changed" if self.answer.has_other(file.path) else "new"
-        if self.answer.has(file.path, file.digest):
-            state = "unchanged"
-        return f"{state}: {file.description}"
-
-
-class ProjectTrust:
-    """The trust in one workspace; every method blocks on the file system."""
-
-    def __init__(self, workspace: Path, paths: Paths | None = None, *, asks: bool = True) -> None:
-        """`asks`: whether to ask the user about the workspace; if not, its files are never used."""
-        self.asks = asks
-        self._workspace = workspace
-        self._store = trust_store(paths or resolve_paths())
-
-    def examine(self) -> FolderTrust:
-        """Return the files that configure and whether they are trusted."""
-        files, folder = read_project_files(self._workspace), find_folder(self._workspace)
-        digests = {each.path: each.digest for each in files}
-        try:
-            status = self._store.status(self._workspace, digests)
-            return FolderTrust(folder, files, status, self._store.find(self._workspace))
-        except ConfigError as error:
-            return FolderTrust(folder, files, Trust.UNKNOWN, problem=str(error))
-
-    def find_notice(self, found: FolderTrust, is_interactive: bool) -> str | None:
-        """Return which files are not used and how to use them, unless the user chose that."""
-        is_chosen = is_interactive and found.status is Trust.DECLINED
-        if not (found.files and self.asks) or is_chosen or found.status is Trust.TRUSTED:
+    def _read_file(self, path: Path, kind: ProjectFileKind) -> ProjectFile | None:
+        """Return a file with its content; None if it is empty or a tool could not read it."""
+        if kind is IMPORTED and self._imports >= _MAX_IMPORTS:
             return None
-        names = ", ".join(f"`{each.name}`" for each in found.files)
-        why = "changed since you were asked" if found.is_changed else "the folder is not trusted"
-        way = "`/trust`" if is_interactive else "`yourtool trust`"
-        return f"{names} not used: {found.problem or f'{why}; {way} trusts it'}."
-
-    def find_offer(self) -> TrustOffer | None:
-        """Return what trusting the folder would allow; None if the user has declined it."""
-        found = self.examine()
-        if not self.asks or found.problem or found.status not in (Trust.UNKNOWN, Trust.CHANGED):
-            return None
-        files = tuple(f"{each.name} ({found.describe(each)})" for each in found.files_by_importance)
-        return TrustOffer(
-            folder=str(found.folder), files=files, accept=partial(self._accept_offer, found)
-        )
-
-    def _accept_offer(self, shown: FolderTrust) -> bool:
-        self.answer(shown, trusted=True)
-        return self.examine().status is Trust.TRUSTED
-
-    def answer(self, shown: FolderTrust, *, trusted: bool) -> Path:
-        """Store the answer about the contents in `shown`; return the folder.
-
-        Raises:
-            ConfigError: the answer cannot be stored.
-        """
-        digests = {each.path: each.digest for each in shown.files}
-        return self._store.answer(self._workspace, digests, trusted=trusted)
-
-
-def trust_store(paths: Paths) -> TrustStore:
-    """Return the store of the user's answers."""
-    return TrustStore(paths.home / "trust.toml")
-
-
-def is_trusted(workspace: Path, paths: Paths | None = None) -> bool:
-    """Whether the user trusts a workspace with its present files; blocks on the file system."""
-    return ProjectTrust(workspace, paths).examine().status is Trust.TRUSTED
+        with suppress(ToolError, OSError, ValueError):
+            if self._readable is None:
+                own = own_directories(resolve_paths())
+                self._readable = Workspace(self.root, (self._real,), own)
+            name = os.path.relpath(path, self.root)
+            real = self._readable.locate(name), kind.is_sent
+            if real in self._seen or (kind.is_sent and self._readable.is_credential_file(name)):
+                return None
+            with self._readable.open(name) as file:
+                data = file.read(MAX_BYTES + 1)
+            if data and not (kind is IMPORTED and b"\0" in data):
+                self._seen.add(real)
+                shown, is_truncated = os.path.relpath(path, self._real), len(data) > MAX_BYTES
+                return ProjectFile(path, shown, kind, data[:MAX_BYTES], is_truncated)
+        return None
 
 
 def read_project_files(workspace: Path) -> tuple[ProjectFile, ...]:
@@ -190,46 +128,79 @@ def read_project_files(workspace: Path) -> tuple[ProjectFile, ...]:
     lead out of it are ignored. So are files for models that a tool could not read without approval:
     nothing is sent to a provider that the user did not allow.
     """
-    real, root = workspace.resolve(), find_folder(workspace)
-    parents = [each for each in real.parents if each.is_relative_to(root)]
+    reader, real = _Reader(workspace), workspace.resolve()
+    parents = [each for each in real.parents if each.is_relative_to(reader.root)]
     found = [
         (path, kind)
         for directory in (*reversed(parents), real)
         for kind in PROJECT_FILES
-        if (path := next(filter(Path.is_file, map(directory.joinpath, kind.names)), None))
+        if (path := _find_first(directory, kind)) is not None
     ]
+    return tuple(file for path, kind in found for file in reader.read(path, kind))
+
+
+def read_folder_instructions(
+    workspace: Path, directories: Iterable[str]
+) -> tuple[ProjectFile, ...]:
+    """Return the instructions in directories below a workspace, from the outermost inwards.
+
+    `directories`: relative to the workspace, as `Workspace.locate` returns them. The directories
+    between them and the workspace count, too, but not those of another repository.
+    """
+    real, chain = workspace.resolve(), dict[Path, None]()
+    for each in directories:
+        directory = real
+        for part in Path(each).parts:
+            directory = directory / part
+            if part == ".." or is_repository_root(directory):
+                break
+            chain[directory] = None
+    found = [path for each in sorted(chain) if (path := _find_first(each, INSTRUCTIONS))]
     if not found:
         return ()
-    readable = Workspace(root, (real,), own_directories(resolve_paths()))
-    files: list[ProjectFile] = []
-    for path, kind in found:
-        if data := _read_if_allowed(readable, str(path.relative_to(root)), kind):
-            name = os.path.relpath(path, real)
-            is_truncated = len(data) > MAX_BYTES
-            files.append(ProjectFile(path, name, kind, data[:MAX_BYTES], is_truncated))
-    return tuple(files)
+    reader = _Reader(workspace)
+    return tuple(file for path in found for file in reader.read(path, INSTRUCTIONS))
 
 
-def read_user_instructions(paths: Paths) -> str | None:
-    """Return the user's own instructions for every project, which need no trust."""
-    try:
-        with (paths.home / INSTRUCTIONS.names[0]).open("rb") as file:
+def find_folder_instructions(workspace: Path) -> tuple[ProjectFile, ...]:
+    """Return the instructions in all directories below a workspace that git does not ignore."""
+    opened = Workspace(workspace.resolve(), (), own_directories(resolve_paths()))
+    files = directory_walk.iter_files(opened, ".", threading.Event())
+    with suppress(ToolError):  # the workspace is a directory of this program
+        directories = dict.fromkeys(
+            str(path.parent)
+            for path in map(Path, islice(files, _MAX_SEARCHED))
+            if path.name in INSTRUCTIONS.names and path.parent != Path()
+        )
+        return read_folder_instructions(workspace, islice(directories, _MAX_BELOW))
+    return ()
+
+
+def read_user_instructions(paths: Paths) -> tuple[Path, str] | None:
+    """Return the file and text of the user's own instructions, which need no trust."""
+    for name in INSTRUCTIONS.names:
+        path = paths.home / name
+        with suppress(OSError), path.open("rb") as file:
             text = file.read(MAX_BYTES).decode("utf-8-sig", "replace").strip()
-    except OSError:
-        return None
-    return text or None
+            return (path, text) if text else None
+    return None
 
 
-def get_instructions(files: tuple[ProjectFile, ...]) -> tuple[ProjectFile, ...]:
+def get_instructions(files: Iterable[ProjectFile]) -> tuple[ProjectFile, ...]:
     """Return the files with instructions for the model."""
-    return tuple(each for each in files if each.kind is INSTRUCTIONS)
+    return tuple(each for each in files if each.kind in (INSTRUCTIONS, IMPORTED))
 
 
-def _read_if_allowed(readable: Workspace, path: str, kind: ProjectFileKind) -> bytes:
-    try:
-        if kind.is_sent and readable.is_credential_file(path):
-            return b""
-        with readable.open(path) as file:
-            return file.read(MAX_BYTES + 1)
-    except (ToolError, OSError):
-        return b""
+def _find_first(directory: Path, kind: ProjectFileKind) -> Path | None:
+    return next(filter(Path.is_file, map(directory.joinpath, kind.names)), None)
+
+
+def _find_imports(file: ProjectFile) -> list[Path]:
+    """Return the regular files that a text names as `@path`, relative to its directory."""
+    found = list[Path]()
+    for match in islice(_IMPORT.finditer(_CODE.sub("", file.text)), 10 * _MAX_IMPORTS):
+        path = Path(os.path.normpath(file.path.parent / match[1].rstrip(".")))
+        with suppress(OSError, ValueError):
+            if stat.S_ISREG(path.stat().st_mode):
+                found.append(path)
+    return found

@@ -19,9 +19,10 @@ from yourtool.agent.input.mentioned_files import MentionedFiles, list_mentionabl
 from yourtool.agent.input.mentions import AddressedPrompt, parse_address
 from yourtool.agent.routes import to_routing_record
 from yourtool.agent.session.file_restoring import FileRestoring
+from yourtool.agent.session.instructions import FolderInstructions
 from yourtool.agent.session.model_selection import ModelSelection
 from yourtool.agent.session.processes import SessionProcesses
-from yourtool.agent.session.project_files import ProjectTrust
+from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.agent.session.system_prompt import SystemPrompt
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn import loop
@@ -67,6 +68,7 @@ class Session:
         )
         self.processes = SessionProcesses(session_id, state, record, env.processes)
         self._prompt = SystemPrompt(session_id, state, env)
+        self.instructions = FolderInstructions(self.trust, env.workspace.root, state)
         self._reads = FileReads()
         self._interrupt: Interrupt | None = None
         self._opened, self._closed = time.monotonic(), False
@@ -390,6 +392,7 @@ class Session:
             reads=self._reads,
             effort=env.effort,
             find_trust_offer=self.trust.find_offer,
+            find_instructions=self.instructions.find,
             root=started.id,
             parent=started.id,
         )

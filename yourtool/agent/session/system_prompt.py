@@ -1,26 +1,18 @@
 """The system prompt of a session: a stable part that providers can cache, then the moment."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import UNSET, UnsetType
 
 from yourtool.agent.history.state import State
 from yourtool.agent.prompt import build_situation_text, build_stable_text
-from yourtool.agent.session.project_files import (
-    MAX_BYTES,
-    ProjectTrust,
-    get_instructions,
-    read_user_instructions,
-)
+from yourtool.agent.session.instructions import list_instructions
 from yourtool.agent.session.surroundings import describe_surroundings
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.config import Mode
 from yourtool.masking import Mask
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, PromptMessage, Role, now
-from yourtool.paths import resolve_paths
-from yourtool.permissions.trust import INSTRUCTIONS
 from yourtool.text import storable
 
 NO_KEYS = Mask()
@@ -75,7 +67,8 @@ def build_stable_message(
 
     `mask` replaces keys, because the text is stored and sent.
     """
-    text = build_stable_text(surroundings, _instructions(workspace))
+    instructions = ((each.source, each.text) for each in list_instructions(workspace))
+    text = build_stable_text(surroundings, instructions)
     return _build_message("system-0", session_id, mask.text(text))
 
 
@@ -87,13 +80,3 @@ def _build_message(message_id: str, session_id: str, text: str) -> Message:
         content=(TextBlock(storable(text)),),
         created_at=now(),
     )
-
-
-def _instructions(workspace: Path) -> Iterator[tuple[str, str]]:
-    """Yield names and texts of instructions: the user's, then the project's that are trusted."""
-    if (own := read_user_instructions(paths := resolve_paths())) is not None:
-        yield f"the user, from {paths.home / INSTRUCTIONS.names[0]}", own
-    used = ProjectTrust(workspace, paths).examine().used_files
-    for file in get_instructions(used):
-        cut = f"\n[cut at {MAX_BYTES} bytes]" if file.is_truncated else ""
-        yield f"the project, from {file.name}", f"{file.text.strip()}{cut}"

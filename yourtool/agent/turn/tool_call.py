@@ -6,6 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ from yourtool.config import Mode
 from yourtool.effects import Confirmation, Decision, PlanAnswer, Preview, Verdict
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.events.catalog import AnyFact
+from yourtool.events.deltas import Notice
 from yourtool.events.permissions import CallJudgement
 from yourtool.events.tools import ToolCalled
 from yourtool.ids import new_id
@@ -119,6 +121,23 @@ class ToolCall:
         if self.mask is None:
             self.mask = await asyncio.to_thread(turn.env.mask)
         return self.mask
+
+    async def add_instructions(self, turn: Turn) -> list[Notice]:
+        """Add the instructions of the directories that it used; return notices for the user."""
+        if self.tool is None or self.tool.definition.subject_kind != "path":
+            return []
+        notes, notices = await asyncio.to_thread(self._find_instructions, turn)
+        mask = await self.load_mask(turn)
+        self.notes += tuple(map(mask.text, notes))
+        return turn.env.new_notices(*notices)
+
+    def _find_instructions(self, turn: Turn) -> tuple[list[str], list[str]]:
+        assert self.tool is not None, "only a call of a tool has subjects"
+        paths = list[str]()
+        for each in self.tool.subjects(self.args):
+            with suppress(ToolError):  # the call fails for the same reason
+                paths.append(turn.env.workspace.locate(each.text))
+        return turn.find_instructions(paths)
 
     async def describe_stop(self, turn: Turn) -> str:
         """Return the result of a running call that the user stopped, with the end of its output."""

@@ -274,6 +274,7 @@ class ToolRunner:
             outcome = ToolOutcome(call, None, ToolFailure.EXECUTION_ERROR, BUG_MESSAGE.format(name))
         try:
             await self._checks.finish(call, journal.edited, show)
+            self._notices += await call.add_instructions(self._turn)
         finally:
             show(outcome)
 

@@ -46,6 +46,8 @@ class Turn:
     effort: Effort | None
     find_trust_offer: Callable[[], TrustOffer | None]
     """Returns the folder that the user could trust; blocks on the file system."""
+    find_instructions: Callable[[Sequence[str]], tuple[list[str], list[str]]]
+    """Returns notes with instructions for the directories of paths, and notices; blocks."""
     root: str
     """Event id of `turn.started`."""
 

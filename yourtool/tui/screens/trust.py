@@ -10,7 +10,7 @@ from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.widgets.notices import Greeting
 
 if TYPE_CHECKING:  # the core opens after the first paint
-    from yourtool.agent.session.project_files import FolderTrust, ProjectTrust
+    from yourtool.agent.session.project_trust import FolderTrust, ProjectTrust
 
 _TALL = 16
 """Height from which on a screen has space for the greeting and the question."""
@@ -20,7 +20,7 @@ async def settle_trust(chat: ChatScreen, trust: "ProjectTrust") -> None:
     """Ask about files that are new or changed, and show which files are used."""
     found = await asyncio.to_thread(trust.examine)
     if trust.asks and found.needs_answer:
-        await _ask(chat, trust, found)
+        await _ask(chat, trust, await asyncio.to_thread(trust.examine_all))
     await show_used_files(chat, trust)
 
 
