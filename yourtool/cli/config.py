@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import json, to_builtins
 
+from yourtool.agent.session.project_checks import find_check_problems
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.config import ConfigReport, Problem, Setting, config_file, format_key, load_report
@@ -25,7 +26,11 @@ def run(paths: Paths, arguments: Arguments) -> int:
     if arguments.action == "show":
         _print_settings(report.settings, as_json=arguments.json)
     else:
-        problems = (*problems, *find_key_problems(paths, report))
+        problems = (
+            *problems,
+            *find_key_problems(paths, report),
+            *find_check_problems(report, str(config_file(paths)), arguments.workspace),
+        )
         if arguments.json:
             print_json({"ok": not problems, "problems": problems})
         elif not problems:

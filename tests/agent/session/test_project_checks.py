@@ -1,10 +1,13 @@
 """Which commands run after edits: those of the user and of a trusted project."""
 
+import re
+
 import pytest
 
-from yourtool.agent.session.project_checks import find_checks
+from yourtool.agent.session.project_checks import find_check_problems, find_checks
 from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.agent_config import CheckConfig
+from yourtool.config import load_report
 from yourtool.errors import ToolError
 from yourtool.paths import resolve_paths
 
@@ -44,9 +47,37 @@ def test_checks_of_a_project_that_changed_after_the_answer_are_not_used(project)
     assert find_checks(OWN, project, resolve_paths()) == OWN
 
 
-@pytest.mark.parametrize("text", ["model = 'x'\n", "[checks.a]\nrun = 1\n", "not toml"])
-def test_file_of_a_project_sets_nothing_but_checks(project, text):
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("model = 'x'\n", ":1: `model`: there is no such key"),
+        ("[checks.a]\nrun = 1\n", ":2: `checks.a.run`: expected `array`, got `int`"),
+        ("[checks.a]\n\nrun = ['']\n", ":3: `checks.a.run`: names no program"),
+        ("[checks.a]\nrun = ['a']\nfiles = ['[']\n", ":3: `checks.a.files`: `[` is no glob"),
+        ("[checks.a]\nrun = ['a']\nfiles = ['../b']\n", ":3: `checks.a.files`: `../b` is no"),
+        ("[checks.a]\nrun = ['a']\nfile = []\n", ":3: `checks.a.file`: there is no such key"),
+        ("not toml", ": not TOML: "),
+    ],
+)
+def test_mistakes_in_the_file_of_a_project_have_their_line_and_key(project, text, problem):
     (project / ".yourtool" / "config.toml").write_text(text)
+    report = load_report(resolve_paths(), {})
+    [found] = find_check_problems(report, "own", project)
+    assert str(found).startswith(f".yourtool/config.toml{problem}")
     trust(project)
-    with pytest.raises(ToolError, match=r"config\.toml` is invalid"):
+    with pytest.raises(ToolError, match=re.escape(str(found))):
         find_checks(OWN, project, resolve_paths())
+
+
+def test_mistakes_in_the_checks_of_the_user_are_listed_once(project, tmp_path):
+    (project / ".yourtool" / "config.toml").unlink()
+    (tmp_path / "home").mkdir(exist_ok=True)
+    text = "[checks.a]\nrun = []\n[checks.b]\nfiles = ['/etc/*']\n[checks.c]\nrun = ['c']\n"
+    (tmp_path / "home" / "config.toml").write_text(text)
+    report = load_report(resolve_paths(), {})
+    assert [each.key for each in report.problems] == ["checks.a.run"]
+    found = find_check_problems(report, "own", project)
+    assert [(each.line, each.key) for each in found] == [
+        (3, "checks.b.run"),
+        (4, "checks.b.files"),
+    ]

@@ -1,6 +1,5 @@
 """The checks that the user configured run after the edits of a reply."""
 
-import asyncio
 import sys
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from tests.agent.harness import Bench, play
 from yourtool.agent_config import CheckConfig
 from yourtool.config import Mode
+from yourtool.events.deltas import ToolOutputDelta
 from yourtool.events.files import FilesChanged
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.providers.scripted import Scripted, calls, says
@@ -48,6 +48,19 @@ async def test_check_runs_after_an_edit_and_its_words_are_in_the_result(bench):
     [result] = results(events)
     assert "check `list`: ok" in result
     assert "['./a.py']" in result
+
+
+async def test_card_shows_which_check_runs_and_how_each_ended(bench):
+    failing = CheckConfig(run=("false",))
+    _, events = await run(bench, write("a.py"), checks={"list": LIST, "types": failing})
+    live = [each.text for each in events if isinstance(each, ToolOutputDelta)]
+    assert live == ["check list: running\n", "check types: running\n"]
+    [end] = [each for each in events if isinstance(each, ToolCompleted)]
+    [(name, status), (other, problem)] = end.message.metadata.details["checks"]
+    assert (name, other) == ("list", "types")
+    assert status.startswith("ok, ")
+    assert problem.startswith("exit code 1, ")
+    assert "diff" in end.message.metadata.details
 
 
 async def test_check_runs_only_for_files_that_match_its_globs(bench):
@@ -135,13 +148,15 @@ async def test_next_edit_applies_to_what_a_formatter_wrote_and_undo_takes_both_b
 
 async def test_stop_ends_the_checks_and_keeps_the_result_of_the_edit(bench):
     slow = CheckConfig(run=("sleep", "60"))
-    settings = {"find_checks": lambda: {"slow": slow}}
+    settings = {"find_checks": lambda: {"list": LIST, "slow": slow}}
     session = await bench.session(Scripted([write("a.py")]), mode=Mode.AUTO, settings=settings)
     events = []
     async for event in session.send("go"):
         events.append(event)
-        if isinstance(event, FilesChanged):
-            asyncio.get_running_loop().call_later(0.04, session.cancel)
+        if isinstance(event, ToolOutputDelta) and "slow" in event.text:
+            session.cancel()
     [end] = [each for each in events if isinstance(each, ToolCompleted)]
     assert end.success
     assert "were stopped" in results(events)[0]
+    assert "check `list`: ok" in results(events)[0]
+    assert "check `slow`: stopped by the user" in results(events)[0]

@@ -1,21 +1,32 @@
 """The commands that run after edits: those of the user, then those of a trusted project."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from yourtool.agent.session.project_files import ProjectFile
+from yourtool.agent.session.project_files import ProjectFile, read_project_files
 from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.agent_config import CheckConfig
+from yourtool.config import ConfigReport, Problem
 from yourtool.errors import ToolError
 from yourtool.paths import Paths
 from yourtool.permissions.trust import CHECKS
-from yourtool.tables import parse_toml
+from yourtool.tables import (
+    Fault,
+    TableKey,
+    build_tables,
+    format_key,
+    iter_leaves,
+    line_of,
+    parse_toml,
+)
+from yourtool.tools.name_filter import NameFilter
 
 
-class _ProjectConfig(Struct, frozen=True, forbid_unknown_fields=True):
+class _ProjectConfig(Struct, frozen=True):
     """Everything that the file of a project can set."""
 
     checks: dict[str, CheckConfig] = {}
@@ -34,13 +45,70 @@ def find_checks(
     found = dict(own)
     for file in ProjectTrust(workspace, paths).examine().used_files:
         if file.kind is CHECKS:
-            for name, check in _parse(file).items():
+            checks, problems = _parse(file)
+            if problems:
+                raise ToolError(str(problems[0]))
+            for name, check in checks.items():
                 found.setdefault(name, check)
     return found
 
 
-def _parse(file: ProjectFile) -> Mapping[str, CheckConfig]:
+def find_check_problems(report: ConfigReport, where: str, workspace: Path) -> tuple[Problem, ...]:
+    """Return the mistakes in checks that the settings do not show, and all those of a project.
+
+    `where`: the file of the settings. The project needs no trust, because nothing of it is used.
+    """
+    listed = {each.key for each in report.problems}
+    own = _find_mistakes(report.config.checks, report.text, where)
+    files = (each for each in read_project_files(workspace) if each.kind is CHECKS)
+    return (
+        *(each for each in own if each.key not in listed),
+        *(problem for file in files for problem in _parse(file)[1]),
+    )
+
+
+def _parse(file: ProjectFile) -> tuple[Mapping[str, CheckConfig], tuple[Problem, ...]]:
+    """Return the checks of a file of a project, and its mistakes."""
     try:
-        return msgspec.convert(parse_toml(file.text), _ProjectConfig).checks
+        values = parse_toml(file.text)
     except ValueError as error:
-        raise ToolError(f"`{file.name}` is invalid: {error}") from error
+        return {}, (Problem(where=file.name, message=f"not TOML: {error}"),)
+    found, problems = dict[TableKey, Any](), list[Problem]()
+    for key, outcome in iter_leaves(values, _ProjectConfig):
+        if isinstance(outcome, Fault):
+            line = line_of(file.text, key)
+            problems.append(
+                Problem(
+                    where=file.name,
+                    line=line,
+                    key=format_key(key),
+                    message=outcome.message,
+                    nearest=outcome.nearest,
+                )
+            )
+        else:
+            found[key] = outcome
+    checks = msgspec.convert(build_tables(found), _ProjectConfig).checks
+    listed = {each.key for each in problems}
+    mistakes = _find_mistakes(checks, file.text, file.name)
+    return checks, (*problems, *(each for each in mistakes if each.key not in listed))
+
+
+def _find_mistakes(checks: Mapping[str, CheckConfig], text: str, where: str) -> Iterator[Problem]:
+    """Yield the checks that name no program, and the globs that match nothing."""
+    for name, check in checks.items():
+        if not check.run or not check.run[0].strip():
+            key, example = ("checks", name, "run"), '`run = ["ruff", "check", "{files}"]`'
+            message = f"names no program; an example: {example}"
+            yield Problem(
+                where=where, line=line_of(text, key), key=format_key(key), message=message
+            )
+        for glob in check.files:
+            try:
+                NameFilter(glob)
+            except ToolError:
+                key = ("checks", name, "files")
+                message = f"`{glob}` is no glob of files in the project, such as `src/**/*.py`"
+                yield Problem(
+                    where=where, line=line_of(text, key), key=format_key(key), message=message
+                )

@@ -8,17 +8,23 @@ same call, and undo takes them back.
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from typing import TypeAlias
 
 from yourtool.agent.turn.change_journal import CallJournal
 from yourtool.agent.turn.tool_call import ToolCall
 from yourtool.agent.turn.turn import Turn
 from yourtool.agent_config import CheckConfig
 from yourtool.errors import ToolError
-from yourtool.events.catalog import AnyFact
+from yourtool.events.catalog import AnyFact, Event
+from yourtool.events.deltas import ToolOutputDelta
 from yourtool.events.files import FilesChanged
 from yourtool.file_images import RecordedChange
 from yourtool.interrupt import Interrupted
+from yourtool.text import storable
 from yourtool.tools.check import CheckResult, format_results, matching_files, run_check
+
+Show: TypeAlias = Callable[[AnyFact | ToolOutputDelta], None]
+"""Shows the facts and the live output of a call."""
 
 
 class EditChecks:
@@ -28,10 +34,9 @@ class EditChecks:
         self._turn = turn
         self._open = {each.message_id for each in calls if _is_edit(each, turn)}
         self._files: dict[str, None] = {}
+        self._results: list[CheckResult] = []
 
-    async def finish(
-        self, call: ToolCall, edited: Sequence[str], show: Callable[[AnyFact], None]
-    ) -> None:
+    async def finish(self, call: ToolCall, edited: Sequence[str], show: Show) -> None:
         """Note the end of a call; after the last edit, run the checks and add their results to it.
 
         A stop ends the checks, not the call, whose edit is made.
@@ -42,28 +47,31 @@ class EditChecks:
         self._files |= dict.fromkeys(edited)
         if self._open or not self._files:
             return
+        changed, problem = list[RecordedChange](), ""
         try:
             checks = await asyncio.to_thread(self._turn.env.find_checks)
-            note = await self._run(call, checks, show) if checks else ""
+            if checks:
+                await self._run(call, checks, show, changed)
         except asyncio.CancelledError:
-            note = "[The checks after the edit were stopped.]"
+            problem = "[The checks after the edit were stopped.]"
         except ToolError as error:
-            note = f"[The checks after the edit did not run: {error}]"
-        if note:
-            call.notes += (note,)
+            problem = f"[The checks after the edit did not run: {error}]"
+        await self._add_results(call, changed, problem)
 
-    async def finish_refused(self, call: ToolCall) -> Sequence[AnyFact]:
-        """Do what `finish` does for a call that does not run, and return the facts to show."""
-        shown = list[AnyFact]()
+    async def finish_refused(self, call: ToolCall) -> Sequence[Event]:
+        """Do what `finish` does for a call that does not run, and return the events to show."""
+        shown = list[Event]()
         with suppress(Interrupted):  # raised again after the result of the call is recorded
             await self._turn.interrupt.guard(self.finish(call, (), shown.append))
         return shown
 
     async def _run(
-        self, call: ToolCall, checks: Mapping[str, CheckConfig], show: Callable[[AnyFact], None]
-    ) -> str:
-        changes = list[RecordedChange]()
-
+        self,
+        call: ToolCall,
+        checks: Mapping[str, CheckConfig],
+        show: Show,
+        changes: list[RecordedChange],
+    ) -> None:
         def note_changes(fact: AnyFact) -> None:
             if isinstance(fact, FilesChanged):
                 changes.extend(fact.changes)
@@ -71,16 +79,31 @@ class EditChecks:
 
         context = await call.build_context(self._turn)
         journal = CallJournal(self._turn, call.block.id, call.parent, note_changes)
-        results = list[CheckResult]()
         try:
             async with journal.watching():
                 for name, check in checks.items():
                     if files := matching_files(check, self._files):
-                        results.append(await run_check(name, check, files, context))
+                        text = storable(f"check {name}: running\n")
+                        show(ToolOutputDelta(tool_use_id=call.block.id, text=text))
+                        try:
+                            result = await run_check(name, check, files, context)
+                        except asyncio.CancelledError:
+                            self._results.append(CheckResult(name, "stopped by the user", ""))
+                            raise
+                        self._results.append(result)
         finally:
             self._accept(changes)
-        text = format_results(results, [each.path for each in changes])
-        return context.mask.text(text)
+
+    async def _add_results(
+        self, call: ToolCall, changes: Sequence[RecordedChange], problem: str
+    ) -> None:
+        """Add the results to that of the call: their text for the model, and each status."""
+        mask = await call.load_mask(self._turn)
+        text = format_results(self._results, [each.path for each in changes])
+        call.notes += tuple(mask.text(each) for each in (text, problem) if each)
+        if self._results:
+            statuses = [[storable(mask.text(each.name)), each.status] for each in self._results]
+            call.details["checks"] = statuses
 
     def _accept(self, changes: Iterable[RecordedChange]) -> None:
         """Let the next edits of the model apply to what the checks made of its last ones."""

@@ -94,6 +94,8 @@ class ToolCall:
     """Whether the user allowed this call outside the sandbox, after it failed in it."""
     notes: tuple[str, ...] = ()
     """Notes for the model, appended to the result."""
+    details: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Details of the result that the tool does not have."""
     mask: Mask | None = None
     """Masks keys in the result; see `load_mask`."""
     parent: str = ""
@@ -236,11 +238,12 @@ class ToolCall:
     ) -> ResultMessage:
         """Return the message with the result; without an `output` it is an error."""
         is_error = output is None or not output.success
-        metadata = ResultMetadata(parent_tool_use_id=self.block.id)
+        details = self.details or None
+        metadata = ResultMetadata(parent_tool_use_id=self.block.id, details=details)
         if output is not None:
             metadata = ResultMetadata(
                 parent_tool_use_id=self.block.id,
-                details=output.details,
+                details={**(output.details or {}), **details} if details else output.details,
                 terminate=output.terminate,
             )
         return ResultMessage(

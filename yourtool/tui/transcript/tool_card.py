@@ -35,6 +35,7 @@ from yourtool.tui.transcript.key_argument import (
     get_key_argument,
 )
 from yourtool.tui.transcript.partial_arguments import PartialArguments
+from yourtool.tui.transcript.result_rows import check_rows, plan_rows
 from yourtool.tui.verbatim import plain_lines
 
 CardStatus: TypeAlias = Literal[
@@ -47,14 +48,7 @@ _DIFF_ROWS = 24
 _LIVE_CHARACTERS = 20_000
 _MAX_NAME = 200
 """Characters of an argument name that are shown."""
-_STEP_OVERHEAD = 20
-"""Characters that a step counts for in addition to its text."""
 _COPY_HINT = " not shown; c copies the full output"
-_STEP_MARKS: Mapping[str, Span] = {
-    "done": ("✓ ", "success"),
-    "completed": ("✓ ", "success"),
-    "in_progress": ("▸ ", "accent"),
-}
 
 
 class ToolCard(Item):
@@ -303,10 +297,11 @@ class ToolCard(Item):
             rows = plain_lines(self._problem[:MAX_CHARACTERS], "error", width)
             return limit_rows(rows, failure_rows, width)
         if self._plan:
-            return self._plan_rows(width)
+            return plan_rows(self._plan, width)
         if self._diff and self.status == "ok":
             part, omitted = excerpt(self._diff)
-            return limit_rows(self._diff_rows(part, width), _DIFF_ROWS, width, omitted=omitted)
+            diff = limit_rows(self._diff_rows(part, width), _DIFF_ROWS, width, omitted=omitted)
+            return [*diff, *check_rows(self._details.get("checks"), width)]
         if self.status == "running":
             lines = output_rows("".join(self._live_output), width)
             return limit_rows(
@@ -329,7 +324,7 @@ class ToolCard(Item):
 
     def _expanded_body(self, width: int) -> list[StyledLine]:
         lines, omitted = self._argument_rows(width)
-        body = self._plan_rows(width) if self._plan else []
+        body = plan_rows(self._plan, width) if self._plan else []
         if self._diff:
             text, more = excerpt(self._diff)
             omitted += more
@@ -360,28 +355,6 @@ class ToolCard(Item):
             if "\n" in text:
                 lines += plain_lines(text, "", width)
         return lines, omitted
-
-    def _plan_rows(self, width: int) -> list[StyledLine]:
-        lines: list[StyledLine] = []
-        room = MAX_CHARACTERS
-        for number, step in enumerate(self._plan):
-            if room <= 0:
-                return limit_rows(lines, len(lines), width, omitted=len(self._plan) - number)
-            status = str(step.get("status", ""))
-            text = str(step.get("step") or step.get("text") or step.get("content") or "")
-            words = printable(text if len(text) <= room else f"{text[:room]}…")
-            room -= len(words) + _STEP_OVERHEAD
-            mark = _STEP_MARKS.get(status, ("○ ", "muted"))
-            style = {"✓ ": "muted", "▸ ": "strong"}.get(mark[0], "")
-            for at, row in enumerate(wrap([(words, style)], width - 2)):
-                lines.append(
-                    StyledLine(
-                        (mark if at == 0 else ("  ", ""), *row),
-                        Source(words),
-                        separator=" " if at else "\n",
-                    )
-                )
-        return lines
 
 
 class CommandCard(ToolCard):
