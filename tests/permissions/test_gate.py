@@ -313,3 +313,21 @@ def test_deny_rules_for_commands_cover_what_is_typed():
         assert type_text("x", mode, deny=["process_input"]).verdict == "deny"
     assert type_text("git push", Mode.AUTO, ask=["shell(git push *)"]).verdict == "ask"
     assert type_text("eval $x", Mode.AUTO, deny=["shell(git push *)"]).verdict == "ask"
+
+
+@pytest.mark.req("R-TOOL-17", "R-CONF-09")
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("echo\rgit push", "deny"),
+        ("ls\ngit push", "deny"),
+        ("#\x15git push", "ask"),
+        ("l\x7fgit push", "ask"),
+        ("g\x16\x00it push", "ask"),
+        ("\x03", "ask"),
+        ("\tls", "allow"),
+    ],
+)
+def test_keys_in_a_typed_text_hide_no_command_from_deny_rules(text, verdict):
+    assert type_text(text, Mode.AUTO, deny=["shell(git push *)"]).verdict == verdict
+    assert type_text(text, Mode.AUTO).verdict == "allow"

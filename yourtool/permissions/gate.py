@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -62,6 +63,8 @@ _SEVERAL_SUBJECTS = "it is about several places at once, and a rule names one"
 
 
 _TYPED = "a program reads it, and a rule does not show what the program does with it"
+_EDITING_KEYS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_UNKNOWN_COMMAND = "$typed"
 _TYPING_TOOLS = {"process_input": "shell"}
 """Tools whose text a running program reads, with the tool that started the program.
 
@@ -239,9 +242,19 @@ def _judge_subjects(policy: Policy, call: JudgedCall) -> list[Judgement]:
     found = [rules.judge(call.tool, subject) for subject in subjects]
     if (tool := _TYPING_TOOLS.get(call.tool)) is not None:
         restricting = (RuleVerdict.DENY, RuleVerdict.UNCLEAR, RuleVerdict.ASK)
-        typed = (rules.judge(tool, subject) for subject in subjects)
+        lines = (replace(each, text=_get_typed_lines(each.text)) for each in subjects)
+        typed = (rules.judge(tool, each) for each in lines)
         found += (each for each in typed if each.verdict in restricting)
     return found
+
+
+def _get_typed_lines(text: str) -> str:
+    """Return the command lines that a shell reads from a typed text.
+
+    Keys that edit the line, such as Ctrl+U, make another line of it than the text shows.
+    """
+    lines = text.replace("\r", "\n")
+    return _UNKNOWN_COMMAND if _EDITING_KEYS.search(lines) else lines
 
 
 def _build_allowed(subjects: CallSubjects, rules: tuple[Rule, ...] = ()) -> GateDecision:
