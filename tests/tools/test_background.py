@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools.contexts import answer, call, get_refusal
-from yourtool.errors import ToolFailure
+from yourtool.errors import ToolError, ToolFailure
 from yourtool.masking import Mask
 from yourtool.tools import background
 from yourtool.tools.background import MAX_RUNNING, RunningCommand
@@ -171,6 +171,24 @@ async def test_number_of_background_processes_is_limited(context):
     for _ in range(MAX_RUNNING):
         await answer(shell, context, command="sleep 100", background=True)
     await get_refusal(shell, context, "`process_stop`", command="sleep 1", background=True)
+
+
+async def test_number_of_processes_is_limited_if_many_start_at_once(context):
+    starts = (
+        answer(shell, context, command="sleep 100", background=True) for _ in range(MAX_RUNNING + 3)
+    )
+    ends = await asyncio.gather(*starts, return_exceptions=True)
+    assert sum(isinstance(each, ToolError) for each in ends) == 3
+    assert len(context.processes.running) == MAX_RUNNING
+
+
+async def test_command_that_waits_for_input_is_stopped_if_too_many_run(context, monkeypatch):
+    monkeypatch.setattr(background, "MAX_RUNNING", 0)
+    monkeypatch.setattr(background, "_QUIET_SECONDS", 0.05)
+    await get_refusal(
+        shell, context, "waits for input", "run already", command="read x", terminal=True
+    )
+    assert context.processes.background == ()
 
 
 async def test_end_of_a_process_is_reported_once(context):

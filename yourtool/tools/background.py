@@ -62,6 +62,8 @@ class RunningCommand:
         self.output = output
         self.terminal = terminal
         self.refused_hosts: Sequence[str] = ()
+        self.is_for_background = False
+        """Whether its call moves it to the background."""
         self.is_enclosed = False
         """Whether it runs in the sandbox."""
         self.was_stopped = False
@@ -280,13 +282,15 @@ class ProcessTable:
         process.start(running).add_done_callback(lambda _: self._foreground.discard(process))
         return process
 
-    def require_room(self) -> None:
-        """Check that another process can move to the background.
+    def require_room(self, process: RunningCommand | None = None) -> None:
+        """Check that another process, or this one, can move to the background.
 
         Raises:
-            ToolError: too many run.
+            ToolError: too many run, or are about to move there.
         """
-        if len(self.running) >= MAX_RUNNING:
+        others = self._foreground - {process}
+        coming = sum(each.is_for_background for each in others)
+        if len(self.running) + coming >= MAX_RUNNING:
             raise ToolError(
                 f"{MAX_RUNNING} background processes run already; stop one with `process_stop`"
             )

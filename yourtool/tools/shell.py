@@ -152,6 +152,7 @@ def _start(args: Shell, context: ToolContext) -> RunningCommand:
 
     output = CommandOutput(context.spill, LiveText(emit), context.mask)
     process = RunningCommand(context.mask.text(args.line), output, terminal)
+    process.is_for_background = args.background
     line = context.command or args.line
     return context.processes.start(process, _run_enclosed(line, context, process))
 
@@ -196,6 +197,12 @@ async def _keep(
     process: RunningCommand, pause: Pause, args: Shell, context: ToolContext
 ) -> ToolOutput:
     """Move a command to the background, and return its output so far."""
+    if pause is Pause.NEEDS_INPUT:
+        try:
+            context.processes.require_room(process)
+        except ToolError as error:
+            await process.stop()
+            raise ToolError(f"it {describe_input(process.input_kind)}; {error}") from error
     await context.processes.keep(process)
     match pause:
         case Pause.MOVED:

@@ -53,6 +53,8 @@ _MAX_EDIT_CHARACTERS = 4_000
 """Characters of a changed call that the model gets; it can read the file."""
 _MAX_PARTIAL_CHARACTERS = 4_000
 """Characters of a stopped tool's output that its result contains."""
+_MAX_ASKED_CHARACTERS = 60
+"""Characters of what a program asks that the question for its input has."""
 _SHORT_CHARACTERS = 16_384
 """Outputs up to this length are masked without a thread, because a thread takes longer."""
 BUG_MESSAGE = "`{}` failed with an internal error (see the log). Use another tool."
@@ -183,6 +185,9 @@ class ToolCall:
 
         async def ask(process: RunningCommand) -> str | InputChoice:
             what, last = describe_input(process.input_kind), process.last_line.strip()
+            last = (
+                last if len(last) <= _MAX_ASKED_CHARACTERS else f"…{last[-_MAX_ASKED_CHARACTERS:]}"
+            )
             # The question is cut at the width of the screen, so the command is at its end.
             title = f"It {what}{f': {last}' if last else ''} · {process.command}"
             kind = "password" if process.input_kind == "password" else "input"
