@@ -13,7 +13,7 @@ from typing import TypeAlias
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.agent.input.mentioned_files import MentionedFiles
-from yourtool.agent.session.instructions import FolderInstructions
+from yourtool.agent.session.guidance import Guidance
 from yourtool.agent.session.processes import SessionProcesses
 from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.amounts import Spending
@@ -46,6 +46,7 @@ from yourtool.permissions.rules import RuleSet
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.store.base import MessageExcerpt
 from yourtool.tools.background import ProcessTable
+from yourtool.tools.toolset import Toolbox, ToolSnapshot
 from yourtool.tools.workspace import FileReads, Workspace
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -250,8 +251,8 @@ class FakeSession:
         return ProjectTrust(self.workspace)
 
     @property
-    def instructions(self) -> FolderInstructions:
-        return FolderInstructions(self.trust, self.workspace, self.state)
+    def guidance(self) -> Guidance:
+        return Guidance(self.trust, self.workspace, self.state, ToolSnapshot(Toolbox(())))
 
     def list_files(self, limit: int) -> list[str]:
         found = (path for path in self.workspace.rglob("*") if path.is_file())

@@ -34,6 +34,11 @@ _ANSWERS = """\
 # Answers
 Be brief. Answer in Markdown. Name files by path and line, such as `src/app.py:42`."""
 
+_SKILLS = """\
+# Skills
+Instructions for kinds of tasks. Call load_skill with the name before you begin such a task.
+"""
+
 _MODES = {
     Mode.ASK: "ask. The user approves each change, command and page before it happens.",
     Mode.ACCEPT_EDITS: "accept edits. Edits of files in the working directory happen at once; the"
@@ -52,14 +57,18 @@ _NOBODY_ANSWERS = (
 _WORKERS_WAY = "Decide yourself and state what you assumed, or call report_missing."
 
 
-def build_stable_text(surroundings: str, instructions: Iterable[tuple[str, str]]) -> str:
+def build_stable_text(
+    surroundings: str, instructions: Iterable[tuple[str, str]], skills: str = ""
+) -> str:
     """Return the part of the prompt that a session keeps.
 
     `instructions`: sources and texts of instructions, the most important one last.
+    `skills`: names and descriptions.
     """
     named = (f"# Instructions of {source}\n\n{text}" for source, text in instructions)
     place = f"# Surroundings\n{surroundings}"
-    return "\n\n".join((_ROLE, _WORK, _TOOLS, _ANSWERS, place, *named))
+    listed = (_SKILLS + skills,) if skills else ()
+    return "\n\n".join((_ROLE, _WORK, _TOOLS, _ANSWERS, place, *listed, *named))
 
 
 def build_situation_text(

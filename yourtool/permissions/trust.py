@@ -40,6 +40,8 @@ class ProjectFileKind(Struct, frozen=True):
     """In order of precedence; the first that exists in a directory is used."""
     purpose: str
     """What they do, for the user."""
+    folders: tuple[str, ...] = ()
+    """Directories, least important first, that have the files in directories of any name."""
     is_sent: bool = True
     """Whether models get the content, which must then not be that of a credential file."""
 
@@ -48,7 +50,9 @@ INSTRUCTIONS = ProjectFileKind(("AGENTS.md", "CLAUDE.md"), "instructions")
 IMPORTED = ProjectFileKind((), "imported instructions")
 """Files that instructions name as `@path`."""
 CHECKS = ProjectFileKind((".yourtool/config.toml",), "commands after edits", is_sent=False)
-PROJECT_FILES = (INSTRUCTIONS, CHECKS)
+_SKILL_FOLDERS = (".claude/skills", ".agents/skills", ".yourtool/skills")
+SKILLS = ProjectFileKind(("SKILL.md",), "a skill", _SKILL_FOLDERS)
+PROJECT_FILES = (INSTRUCTIONS, CHECKS, SKILLS)
 """All files of a project that configure, except for rules, which can only ask and deny."""
 
 

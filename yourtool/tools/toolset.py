@@ -154,6 +154,10 @@ class ToolSnapshot:
         self._toolset = toolset
         self.toolbox = _get_toolbox(toolset)
 
+    def join(self, toolset: Toolset) -> None:
+        """Add a toolset, from the next turn on."""
+        self._toolset = JoinedToolset(self._toolset, toolset)
+
     def renew(self) -> Toolbox:
         """Ask the toolset for the tools of a new turn, and return them."""
         self.toolbox = _get_toolbox(self._toolset)

@@ -110,6 +110,7 @@ EXPECTED = {
     "background": Notice,
     "trust": Choose,
     "init": SendPrompt,
+    "skill": Notice,
 }
 """The first result of each command that needs no more than a session."""
 
@@ -355,3 +356,18 @@ async def test_init_sends_a_task_that_names_the_file(talk):
     (talk.work / "CLAUDE.md").write_text("x")
     (task,) = await talk.run("/init")
     assert task.text.startswith("Improve the existing `CLAUDE.md`")
+
+
+@pytest.mark.req("R-SKL-03")
+async def test_skill_is_listed_and_sent_with_a_task(talk, home):
+    for name, more in (("mine", "disable-model-invocation: true\n"), ("bad name", "")):
+        (home / "skills" / name).mkdir(parents=True)
+        text = f"---\nname: {name}\ndescription: Test it.\n{more}---\nDo it."
+        (home / "skills" / name / "SKILL.md").write_text(text)
+    (report,) = await talk.run("/skill")
+    assert report.sections[0].rows == (("mine", "Test it. (user, 9 tokens, only for /skill)"),)
+    assert "single hyphens" in report.sections[1].rows[0][1]
+    (sent,) = await talk.run("/skill mine now")
+    assert sent.text.endswith("# Skill: mine (source: user)\n\nDo it.\n\n# Task\nnow")
+    with pytest.raises(UsageError, match="There is no skill `other`"):
+        await talk.run("/skill other")

@@ -133,7 +133,7 @@ async def test_first_call_below_the_workspace_gets_the_instructions_of_its_direc
     await session.close()
     session = await below.session(adapter, resume=session.id)
     assert [len(each) for each in results(await play(session.send("more")))] == [1]
-    sizes = dict(session.instructions.list_sizes())
+    sizes = dict(session.guidance.list_sizes())
     assert sizes == {
         "the project, from pkg/AGENTS.md": 8,
         "the project, from pkg/deep/AGENTS.md": 9,

@@ -12,6 +12,7 @@ from yourtool.agent.commands import (
     replies,
     reports,
     sessions,
+    skills,
     trust,
     undo,
 )
@@ -49,6 +50,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     *processes.COMMANDS,
     *trust.COMMANDS,
     *instructions.COMMANDS,
+    *skills.COMMANDS,
     *permissions.COMMANDS,
     replies.COPY,
     SlashCommand(

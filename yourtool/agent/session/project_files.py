@@ -19,6 +19,7 @@ from msgspec import Struct
 from yourtool.amounts import format_size
 from yourtool.errors import ToolError
 from yourtool.paths import Paths, own_directories, resolve_paths
+from yourtool.permissions.credential_files import is_credential_file
 from yourtool.permissions.trust import (
     IMPORTED,
     INSTRUCTIONS,
@@ -33,6 +34,8 @@ from yourtool.tools.workspace import Workspace
 
 MAX_BYTES = 32_768
 """Longer files are truncated."""
+_MAX_IN_FOLDER = 100
+"""Skills in a directory of skills."""
 _MAX_IMPORTS = 20
 """Files that the instructions of a project can import, directly and through each other."""
 _MAX_BELOW, _MAX_SEARCHED = 50, 20_000
@@ -110,7 +113,7 @@ class _Reader:
                 self._readable = Workspace(self.root, (self._real,), own)
             name = os.path.relpath(path, self.root)
             real = self._readable.locate(name), kind.is_sent
-            if real in self._seen or (kind.is_sent and self._readable.is_credential_file(name)):
+            if real in self._seen or (kind.is_sent and _is_closed(self._readable, name, kind)):
                 return None
             with self._readable.open(name) as file:
                 data = file.read(MAX_BYTES + 1)
@@ -134,7 +137,7 @@ def read_project_files(workspace: Path) -> tuple[ProjectFile, ...]:
         (path, kind)
         for directory in (*reversed(parents), real)
         for kind in PROJECT_FILES
-        if (path := _find_first(directory, kind)) is not None
+        for path in _find_files(directory, kind)
     ]
     return tuple(file for path, kind in found for file in reader.read(path, kind))
 
@@ -189,6 +192,40 @@ def read_user_instructions(paths: Paths) -> tuple[Path, str] | None:
 def get_instructions(files: Iterable[ProjectFile]) -> tuple[ProjectFile, ...]:
     """Return the files with instructions for the model."""
     return tuple(each for each in files if each.kind in (INSTRUCTIONS, IMPORTED))
+
+
+def read_capped_file(path: Path) -> bytes | None:
+    """Return up to a byte more than `MAX_BYTES` of a regular file of the user, or None."""
+    with suppress(OSError):
+        if stat.S_ISREG(path.stat().st_mode):
+            with path.open("rb") as file:
+                return file.read(MAX_BYTES + 1)
+    return None
+
+
+def _is_closed(readable: Workspace, name: str, kind: ProjectFileKind) -> bool:
+    """Whether a file may contain credentials.
+
+    The directory `.yourtool` is closed to tools, except for the files of a kind that are there
+    themselves, not through a link.
+    """
+    _, inside, rest = f"/{name}".rpartition("/.yourtool/")
+    is_ours = any(f".yourtool/{rest}".startswith(f"{each}/") for each in kind.folders)
+    if not (inside and is_ours and readable.locate(name) == name):
+        return readable.is_credential_file(name)
+    with readable.open(name) as file:
+        return os.fstat(file.fileno()).st_nlink > 1 or is_credential_file(rest)
+
+
+def _find_files(directory: Path, kind: ProjectFileKind) -> list[Path]:
+    """Return the files of a kind in a directory, the least important ones first."""
+    found = [] if kind.folders else [_find_first(directory, kind)]
+    for folder in kind.folders:
+        with suppress(OSError):
+            names = sorted(islice((each.name for each in os.scandir(directory / folder)), 1_000))
+            inner = (_find_first(directory / folder / name, kind) for name in names)
+            found += islice(filter(None, inner), _MAX_IN_FOLDER)
+    return [path for path in found if path is not None]
 
 
 def _find_first(directory: Path, kind: ProjectFileKind) -> Path | None:

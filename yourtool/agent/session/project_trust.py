@@ -17,6 +17,9 @@ from yourtool.errors import ConfigError
 from yourtool.paths import Paths, resolve_paths
 from yourtool.permissions.trust import Trust, TrustAnswer, TrustStore, find_folder
 
+_MAX_NAMED = 5
+"""Files that a line names."""
+
 
 class FolderTrust(Struct, frozen=True):
     """The files of a workspace that configure, and the answer of the user about them."""
@@ -67,7 +70,7 @@ class FolderTrust(Struct, frozen=True):
     @property
     def summary(self) -> str:
         """What is used and what is not, in a line; empty without files that configure."""
-        names = ", ".join(each.name for each in self.files)
+        names = ", ".join(_shorten_names(self.files))
         if self.status is Trust.TRUSTED:
             return f"{names} loaded" if names else ""
         return f"{names} ignored; /trust changes that" if names else ""
@@ -120,7 +123,7 @@ class ProjectTrust:
         is_chosen = is_interactive and found.status is Trust.DECLINED
         if not (found.files and self.asks) or is_chosen or found.status is Trust.TRUSTED:
             return None
-        names = ", ".join(f"`{each.name}`" for each in found.files)
+        names = ", ".join(f"`{each}`" for each in _shorten_names(found.files))
         why = "changed since you were asked" if found.is_changed else "the folder is not trusted"
         way = "`/trust`" if is_interactive else "`yourtool trust`"
         return f"{names} not used: {found.problem or f'{why}; {way} trusts it'}."
@@ -147,6 +150,13 @@ class ProjectTrust:
         """
         digests = {each.path: each.digest for each in shown.all_files}
         return self._store.answer(self._workspace, digests, trusted=trusted)
+
+
+def _shorten_names(files: Sequence[ProjectFile]) -> list[str]:
+    """Return the names of files, the first ones and how many more there are."""
+    names = [each.name for each in files[:_MAX_NAMED]]
+    more = len(files) - len(names)
+    return [*names, f"{more} more"] if more else names
 
 
 def trust_store(paths: Paths) -> TrustStore:

@@ -19,7 +19,7 @@ from yourtool.agent.input.mentioned_files import MentionedFiles, list_mentionabl
 from yourtool.agent.input.mentions import AddressedPrompt, parse_address
 from yourtool.agent.routes import to_routing_record
 from yourtool.agent.session.file_restoring import FileRestoring
-from yourtool.agent.session.instructions import FolderInstructions
+from yourtool.agent.session.guidance import Guidance
 from yourtool.agent.session.model_selection import ModelSelection
 from yourtool.agent.session.processes import SessionProcesses
 from yourtool.agent.session.project_trust import ProjectTrust
@@ -68,7 +68,7 @@ class Session:
         )
         self.processes = SessionProcesses(session_id, state, record, env.processes)
         self._prompt = SystemPrompt(session_id, state, env)
-        self.instructions = FolderInstructions(self.trust, env.workspace.root, state)
+        self.guidance = Guidance(self.trust, env.workspace.root, state, env.tools)
         self._reads = FileReads()
         self._interrupt: Interrupt | None = None
         self._opened, self._closed = time.monotonic(), False
@@ -312,6 +312,7 @@ class Session:
             routes = self._routes
             retried = self.state.last_model if content is None else None
             await routes.load_description(addressed.override or routes.expected_model(self.state))
+            await asyncio.to_thread(self.guidance.refresh)
             toolbox = self._env.tools.renew()
             record.turn_id = new_id()
             message = None if content is None else build_prompt(self.id, content)
@@ -392,7 +393,7 @@ class Session:
             reads=self._reads,
             effort=env.effort,
             find_trust_offer=self.trust.find_offer,
-            find_instructions=self.instructions.find,
+            find_instructions=self.guidance.instructions.find,
             root=started.id,
             parent=started.id,
         )

@@ -7,6 +7,7 @@ from msgspec import UNSET, UnsetType
 from yourtool.agent.history.state import State
 from yourtool.agent.prompt import build_situation_text, build_stable_text
 from yourtool.agent.session.instructions import list_instructions
+from yourtool.agent.session.skills import find_skills
 from yourtool.agent.session.surroundings import describe_surroundings
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.config import Mode
@@ -68,7 +69,7 @@ def build_stable_message(
     `mask` replaces keys, because the text is stored and sent.
     """
     instructions = ((each.source, each.text) for each in list_instructions(workspace))
-    text = build_stable_text(surroundings, instructions)
+    text = build_stable_text(surroundings, instructions, find_skills(workspace).index())
     return _build_message("system-0", session_id, mask.text(text))
 
 

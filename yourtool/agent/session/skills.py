@@ -1,0 +1,162 @@
+"""Agent Skills (https://agentskills.io/specification): instructions that a model loads for a task.
+
+A skill is a directory with `SKILL.md`: front matter with its name and description, then the text.
+The skills of the user need no trust; those of a project are files that configure.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from yourtool.agent.history.state import State
+from yourtool.agent.session import front_matter
+from yourtool.agent.session.project_files import MAX_BYTES, read_capped_file
+from yourtool.agent.session.project_trust import ProjectTrust
+from yourtool.errors import ToolError
+from yourtool.messages.blocks import TextBlock
+from yourtool.paths import resolve_paths
+from yourtool.permissions.trust import SKILLS
+from yourtool.text import printable
+from yourtool.tools.skills import (
+    LOAD_SKILL,
+    SKILL_HEADING,
+    Skill,
+    SkillSet,
+    build_load_skill,
+)
+from yourtool.tools.toolset import Toolbox
+
+MAX_LOADED = 3
+"""Skills that a model can load in a session."""
+MAX_TOKENS = 30_000
+"""Of all skills that a model loads in a session, estimated."""
+_MAX_SKILLS = 200
+_MAX_FOUND = 10
+_NAME = re.compile(r"(?!.*--)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
+_MAX_NAME, _MAX_DESCRIPTION, _MAX_COMPATIBILITY = 64, 1_024, 500
+
+
+def find_skills(workspace: Path, trust: ProjectTrust | None = None) -> SkillSet:
+    """Return the skills of the user and those of a trusted project, which come first; blocks."""
+    trust = trust or ProjectTrust(workspace)
+    texts = list(_read_user_skills())
+    if trust.asks:
+        used = trust.examine().used_files
+        texts += [
+            (file.name, file.path.parent.name, file.text) for file in used if file.kind is SKILLS
+        ]
+    skills, problems = dict[str, Skill](), list[str]()
+    for source, directory, text in texts:
+        try:
+            skill = _parse(source, directory, text)
+        except front_matter.FrontMatterError as error:
+            place = f"~/.yourtool/skills/{directory}" if source == "user" else source
+            problems.append(f"The skill `{printable(place)}` is not used: {error}.")
+        else:
+            skills[skill.name] = skill
+    return SkillSet(dict(sorted(skills.items())), tuple(problems))
+
+
+def _read_user_skills() -> Iterator[tuple[str, str, str]]:
+    folder = resolve_paths().home / "skills"
+    try:
+        found = sorted(folder.iterdir())[:_MAX_SKILLS]
+    except OSError:
+        return
+    for directory in found:
+        if (data := read_capped_file(directory / "SKILL.md")) is not None:
+            yield "user", directory.name, data[:MAX_BYTES].decode("utf-8-sig", "replace")
+
+
+def _parse(source: str, directory: str, text: str) -> Skill:
+    """Return a skill.
+
+    Raises:
+        FrontMatterError: it does not have the form of the specification.
+    """
+    fields, body = front_matter.split_front_matter(text)
+    if fields is None:
+        raise front_matter.FrontMatterError("it does not start with `---`")
+    name = _get_text(fields, "name", _MAX_NAME)
+    description = _get_text(fields, "description", _MAX_DESCRIPTION)
+    if not _NAME.fullmatch(name):
+        raise front_matter.FrontMatterError("its `name` is not of a-z, 0-9 and single hyphens")
+    if name != directory:
+        raise front_matter.FrontMatterError(f"its `name`, {name}, is not that of its directory")
+    if "compatibility" in fields:
+        _get_text(fields, "compatibility", _MAX_COMPATIBILITY)
+    if not isinstance(fields.get("metadata", {}), dict):
+        raise front_matter.FrontMatterError("its `metadata` is not a mapping")
+    is_listed = str(fields.get("disable-model-invocation", "")).lower() != "true"
+    return Skill(name, description, body.strip(), source, is_listed)
+
+
+def _get_text(fields: Mapping[str, Any], name: str, limit: int) -> str:
+    value: object = fields.get(name)
+    text = " ".join(printable(value).split()) if isinstance(value, str) else ""
+    if not text or len(text) > limit:
+        problem = f"its `{name}` is not a text of 1 to {limit:,} characters"
+        raise front_matter.FrontMatterError(problem)
+    return text
+
+
+class Skills:
+    """The skills of one session, as a source of the tool that loads them."""
+
+    def __init__(self, trust: ProjectTrust, workspace: Path, state: State) -> None:
+        self._trust = trust
+        self._workspace = workspace
+        self._state = state
+        self._found = SkillSet({})
+
+    def find(self) -> SkillSet:
+        """Return the present skills, which `current` is about from then on; blocks."""
+        self._found = find_skills(self._workspace, self._trust)
+        return self._found
+
+    def current(self) -> Toolbox:
+        """Return the tool if `find` has found skills for the model."""
+        tools = (build_load_skill(self.load),) if self._found.index() else ()
+        return Toolbox(tools, self._found.problems)
+
+    def load(self, name: str) -> str:
+        """Return the text of a skill, or the skills that match words; blocks.
+
+        Raises:
+            ToolError: there is no match, or the session has loaded too much.
+        """
+        found = self.find()
+        skill = found.skills.get(name.strip())
+        if skill is None or not skill.is_listed:
+            if not (matches := found.search(name)):
+                raise ToolError(f"no skill matches `{name}`; do the task without one")
+            rows = (f"- {each.name}: {each.description}" for each in matches[:_MAX_FOUND])
+            return "\n".join(("No skill has this name. These match:", *rows))
+        loaded = self.get_loaded()
+        if skill.name in loaded:
+            return f"The skill `{skill.name}` is loaded already: its text is above."
+        if len(loaded) >= MAX_LOADED or sum(loaded.values()) + skill.tokens > MAX_TOKENS:
+            names = ", ".join(f"`{each}`" for each in loaded) or "none"
+            raise ToolError(
+                f"the skill `{skill.name}` has {skill.tokens:,} tokens and is not loaded: a session"
+                f" can load {MAX_LOADED} skills of {MAX_TOKENS:,} tokens together. Loaded: {names}"
+            )
+        return skill.text
+
+    def get_loaded(self) -> dict[str, int]:
+        """Return the names and estimated tokens of the skills that the model has loaded."""
+        return dict(_iter_loaded(self._state))
+
+
+def _iter_loaded(state: State) -> Iterable[tuple[str, int]]:
+    calls = set[str]()
+    for message in tuple(state.messages):
+        calls |= {call.id for call in message.tool_uses if call.name == LOAD_SKILL}
+        result = message.result
+        if result is None or result.is_error or result.tool_use_id not in calls:
+            continue
+        first = result.content[0] if result.content else None
+        if isinstance(first, TextBlock) and first.text.startswith(SKILL_HEADING):
+            name = first.text.removeprefix(SKILL_HEADING).partition(" (")[0]
+            yield name, len(first.text) // 4

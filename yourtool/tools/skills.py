@@ -1,0 +1,89 @@
+"""Skills as the model reads them: rows of the system prompt, and `load_skill` for their texts."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from yourtool.effects import SideEffects
+from yourtool.tools.base import Args, StructTool, ToolContext, tool
+
+LOAD_SKILL = "load_skill"
+MAX_INDEX_BYTES = 8_192
+"""Of the rows in the system prompt; skills without a row are found by words."""
+SKILL_HEADING = "# Skill: "
+
+
+class Skill(Struct, frozen=True):
+    """A valid skill."""
+
+    name: str
+    description: str
+    """In one line."""
+    body: str
+    source: str
+    """`user`, or the file relative to the workspace."""
+    is_listed: bool = True
+    """Whether the model learns of it; if not, only the user can use it."""
+
+    @property
+    def text(self) -> str:
+        """What the model reads."""
+        place = "" if self.source == "user" else f"Its files are in `{Path(self.source).parent}`.\n"
+        return f"{SKILL_HEADING}{self.name} (source: {self.source})\n{place}\n{self.body}"
+
+    @property
+    def tokens(self) -> int:
+        """The estimated tokens of the text."""
+        return len(self.text) // 4
+
+
+class SkillSet(Struct, frozen=True):
+    """The skills of a workspace by name, and which files are invalid and why."""
+
+    skills: Mapping[str, Skill]
+    problems: tuple[str, ...] = ()
+
+    def index(self) -> str:
+        """Return the rows for the system prompt; empty without skills."""
+        rows, size = list[str](), 0
+        listed = [each for each in self.skills.values() if each.is_listed]
+        for skill in listed:
+            row = f"- {skill.name}: {skill.description}"
+            size += len(row.encode()) + 1
+            if size > MAX_INDEX_BYTES:
+                rows.append(f"- and {len(listed) - len(rows)} more, found by words of them")
+                break
+            rows.append(row)
+        return "\n".join(rows)
+
+    def search(self, words: str) -> list[Skill]:
+        """Return the skills that contain the words: in the name first, then in the description."""
+        wanted = words.strip().lower()
+        scores = [
+            (-2 * (wanted in each.name) - (wanted in each.description.lower()), each.name, each)
+            for each in self.skills.values()
+            if each.is_listed
+        ]
+        return [each for score, _, each in sorted(scores, key=lambda row: row[:2]) if score]
+
+
+class LoadSkill(Args, frozen=True):
+    """A skill, or words of it."""
+
+    name: Annotated[str, Meta(max_length=200)]
+
+
+def build_load_skill(load: Callable[[str], str]) -> StructTool:
+    """Return the tool; `load` returns the text for a name, and can block.
+
+    It raises a ToolError if a skill cannot be loaded.
+    """
+
+    @tool(SideEffects.NONE)
+    async def load_skill(args: LoadSkill, context: ToolContext) -> str:
+        """Load the instructions of a skill; other words list the skills that match."""
+        return await context.run_in_thread(load, args.name)
+
+    return load_skill
