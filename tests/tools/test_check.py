@@ -3,6 +3,7 @@
 import pytest
 
 from tests.tools.sandbox.levels import build_sandbox
+from tests.tools.test_background import is_alive
 from yourtool.agent_config import CheckConfig
 from yourtool.tools.check import (
     MAX_BYTES,
@@ -11,6 +12,7 @@ from yourtool.tools.check import (
     matching_files,
     run_check,
 )
+from yourtool.tools.output import HEAD_TAIL_BYTES
 from yourtool.tools.sandbox.confinement import SandboxLevel
 
 
@@ -31,6 +33,30 @@ def test_globs_choose_files_as_in_gitignore(globs, expected):
 def test_results_of_all_checks_together_are_bounded(count):
     results = [CheckResult(f"check{each}", "ok", "é" * 9_000) for each in range(count)]
     assert len(format_results(results, ["file"] * 9).encode()) <= MAX_BYTES
+
+
+async def test_output_of_a_check_has_no_control_sequences(contexts):
+    check = CheckConfig(run=("printf", "\\033[31mwrong\\033[0m type\\033]0;title\\007\\n"))
+    result = await run_check("types", check, ["a"], contexts())
+    assert result.output == "wrong type"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "yes",
+        "trap '' TERM; while :; do sleep .05; done",
+        "(setsid sleep 60 & echo $! > pid); sleep 60",
+    ],
+    ids=["flood", "ignores SIGTERM", "forks away"],
+)
+async def test_check_that_never_ends_is_stopped_with_its_processes(contexts, root, command):
+    check = CheckConfig(run=("sh", "-c", command), seconds=0.5)
+    result = await run_check("slow", check, ["a"], contexts())
+    assert result.status.startswith("stopped after 0.5 s")
+    assert len(result.output) <= 3 * HEAD_TAIL_BYTES
+    if (pid := root / "pid").exists() and pid.read_text().strip():
+        assert not is_alive(int(pid.read_text()))
 
 
 async def test_check_runs_in_the_sandbox(root, contexts, tmp_path):

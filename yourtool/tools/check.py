@@ -11,6 +11,7 @@ from yourtool.tools.base import ToolContext
 from yourtool.tools.name_filter import NameFilter
 from yourtool.tools.output import CommandOutput
 from yourtool.tools.process import ShellCommand, run_process
+from yourtool.tools.pseudo_terminal import remove_sequences
 from yourtool.tools.shell import command_environment, format_exit_code
 
 MAX_BYTES = 2_048
@@ -72,7 +73,9 @@ async def run_check(
         status = f"stopped after {check.seconds:g} s"
     else:
         status = "ok" if exited.code == 0 else format_exit_code(exited.code)
-    return CheckResult(name, f"{status}, {exited.seconds:.1f} s", output.text().strip())
+    return CheckResult(
+        name, f"{status}, {exited.seconds:.1f} s", remove_sequences(output.text()).strip()
+    )
 
 
 def format_results(results: Sequence[CheckResult], changed: Sequence[str]) -> str:
