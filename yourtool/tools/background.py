@@ -233,6 +233,8 @@ class ProcessTable:
     """The commands of one session that run, and its background processes."""
 
     def __init__(self) -> None:
+        self.owner = ""
+        """The session, whose id marks the processes."""
         self.on_start: ProcessObserver = _ignore
         """Called when a command moves to the background."""
         self.on_end: ProcessObserver = _ignore

@@ -46,6 +46,8 @@ class ShellCommand(Struct, frozen=True):
     """The working directory as a descriptor, which decides if it is not at its path any more."""
     descriptors: tuple[int, ...] = ()
     """Open files that the process inherits."""
+    owner: str = ""
+    """The session, which marks its processes; `end_processes_of` finds them after a crash."""
     is_contained: bool = False
     """Whether all of its processes end with the first one, which must not get SIGTERM."""
 
@@ -100,7 +102,7 @@ async def run_process(
         OSError: it could not be started.
     """
     started = time.monotonic()
-    marker = secrets.token_hex(16)
+    marker = f"{command.owner}.{secrets.token_hex(16)}"
     if terminal is None:
         reading, writing = os.pipe()
     else:
@@ -193,6 +195,34 @@ async def _finish(
         ended.set()
     await pump
     return left_processes
+
+
+def end_processes_of(owner: str) -> None:
+    """End the processes that a session left when its program and the guardian were killed; blocks.
+
+    On other systems than Linux, nothing finds them.
+    """
+    deadline = time.monotonic() + GRACE_SECONDS
+    number = signal.SIGTERM
+    while sys.platform == "linux" and (pids := _find_marked(f"{CALL}={owner}.".encode())):
+        if time.monotonic() > deadline:
+            if number == signal.SIGKILL:
+                return  # no permission to kill it, or it is in an uninterruptible wait
+            number, deadline = signal.SIGKILL, time.monotonic() + GRACE_SECONDS
+        _send_signal(pids, number)
+        time.sleep(_MAX_POLL_SECONDS)
+
+
+def _find_marked(start: bytes) -> set[int]:
+    """Return the processes with a variable in their environment that starts so."""
+    found = set[int]()
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdigit() and any(
+                each.startswith(start) for each in (entry / "environ").read_bytes().split(b"\0")
+            ):
+                found.add(int(entry.name))
+    return found
 
 
 def _send_signal(pids: set[int], number: signal.Signals) -> None:

@@ -227,6 +227,7 @@ async def _keep(
 async def _run_enclosed(line: str, context: ToolContext, process: RunningCommand) -> ProcessExit:
     """Run a command line in the sandbox, if there is one, which lasts as long as the command."""
     command = _build_command(line, context.workspace, has_terminal=process.terminal is not None)
+    command = replace(command, owner=context.processes.owner)
     if process.terminal is not None:
         command = replace(command, arguments=use_terminal(command.arguments))
     if context.sandbox is None:

@@ -128,11 +128,13 @@ async def test_model_learns_that_the_user_stopped_a_process(bench):
 async def test_processes_of_a_dead_program_are_named_when_the_session_is_resumed(bench):
     session = await bench.session(build_model(), mode=Mode.AUTO)
     await play(session.send("go"))
-    session._lease.release()  # the program dies
+    [process] = session.processes.all
+    session._lease.release()  # the program dies, and nothing ends its process
     adapter = Checked(Scripted([says("I see")]))
     resumed = await bench.session(adapter, resume=session.id, mode=Mode.AUTO)
     ended = [each for each in resumed.state.facts if isinstance(each, ProcessEnded)]
     assert [(each.process_id, each.reason) for each in ended] == [("p1", "program_died")]
+    await process.wait_for_end()
     await play(resumed.send("what runs?"))
     assert any("ended when the session was left" in m.text for m in adapter.requests[-1].messages)
     assert not resumed.state.processes.left

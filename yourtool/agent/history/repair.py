@@ -1,5 +1,6 @@
 """Close the turn that a dead process left open, so that the history is valid."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from decimal import Decimal
 
@@ -15,6 +16,7 @@ from yourtool.ids import new_id
 from yourtool.messages.blocks import TextBlock, ToolResultBlock
 from yourtool.messages.message import ResultMessage, now
 from yourtool.messages.metadata import Origin, ResultMetadata
+from yourtool.tools.process import end_processes_of
 
 
 async def repair_session(state: State, record: Recorder, session_id: str, read: ReadFacts) -> None:
@@ -28,6 +30,8 @@ async def repair_session(state: State, record: Recorder, session_id: str, read: 
         await close_delegations(done, record, read)
     async for _ in close_open_turn(state, record, session_id):
         pass
+    if state.processes.running:
+        await asyncio.to_thread(end_processes_of, session_id)
     for process in tuple(state.processes.running.values()):
         await record(
             ProcessEnded(

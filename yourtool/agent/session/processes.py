@@ -33,6 +33,7 @@ class SessionProcesses:
         self._table = table
         self._show: Callable[[ProcessFact], None] | None = None
         self._is_closed = False
+        table.owner = session_id
         table.on_start, table.on_end = self._record_start, self._record_end
         table.continue_after(state.processes.count)
 
