@@ -335,6 +335,22 @@ def finished_calls(session: EventBuilder) -> list[Event]:
     ]
 
 
+def checked_edit(session: EventBuilder) -> list[Event]:
+    """An edit with a check that is ok and one that fails."""
+    edit = ToolUseBlock("tu_e", "edit_file", {"path": "src/parse.py"})
+    checks = [["format", "ok, 0.1 s"], ["types", "exit code 1, 2.4 s"]]
+    return [
+        session.reply(TextBlock("I try."), edit),
+        session.tool_start(edit),
+        session.tool_result(edit, "done", diff=DIFF, checks=checks),
+    ]
+
+
+@state(ended(checked_edit))
+async def checks_after_an_edit(pilot):
+    await say(pilot, "go")
+
+
 @state(ended(finished_calls), sizes=(*SIZES, WIDE))
 async def finished_calls_folded(pilot):
     pilot.app.chat.set_highlight(get_highlighter)
