@@ -42,6 +42,8 @@ class ProjectFileKind(Struct, frozen=True):
     """What they do, for the user."""
     folders: tuple[str, ...] = ()
     """Directories, least important first, that have the files in directories of any name."""
+    suffix: str = ""
+    """Of the files in `folders` and one level below, in place of `names`."""
     is_sent: bool = True
     """Whether models get the content, which must then not be that of a credential file."""
 
@@ -52,7 +54,9 @@ IMPORTED = ProjectFileKind((), "imported instructions")
 CHECKS = ProjectFileKind((".yourtool/config.toml",), "commands after edits", is_sent=False)
 _SKILL_FOLDERS = (".claude/skills", ".agents/skills", ".yourtool/skills")
 SKILLS = ProjectFileKind(("SKILL.md",), "a skill", _SKILL_FOLDERS)
-PROJECT_FILES = (INSTRUCTIONS, CHECKS, SKILLS)
+_COMMAND_FOLDERS = (".claude/commands", ".yourtool/commands")
+COMMANDS = ProjectFileKind((), "a command", _COMMAND_FOLDERS, ".md")
+PROJECT_FILES = (INSTRUCTIONS, CHECKS, SKILLS, COMMANDS)
 """All files of a project that configure, except for rules, which can only ask and deny."""
 
 

@@ -4,6 +4,7 @@ from yourtool.late_modules import late_modules
 
 __getattr__ = late_modules(  # until a command
     __name__,
+    "custom",
     "models",
     "session_list",
     "table",

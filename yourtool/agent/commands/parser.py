@@ -82,7 +82,7 @@ def parse_input(text: str) -> ParsedInput | None:
         return None
     word, argument = (*text[1:].split(maxsplit=1), "", "")[:2]
     argument = argument.strip()
-    if (command := table.COMMANDS_BY_NAME.get(word)) is None:
+    if (command := table.find_command(word)) is None:
         return _unknown_command(word)
     if argument and not command.argument:
         return InvalidCommand(
@@ -117,7 +117,7 @@ def _suggest_command(word: str) -> str | None:
     if equivalent := _EQUIVALENTS.get(word):
         return equivalent
     near = get_close_matches(
-        word, [*table.COMMANDS_BY_NAME, *_EQUIVALENTS], n=1, cutoff=_SIMILARITY_CUTOFF
+        word, [*table.list_names(), *_EQUIVALENTS], n=1, cutoff=_SIMILARITY_CUTOFF
     )
     return _EQUIVALENTS.get(near[0], near[0]) if near else None
 

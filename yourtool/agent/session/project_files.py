@@ -11,7 +11,7 @@ import stat
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from msgspec import Struct
@@ -34,8 +34,8 @@ from yourtool.tools.workspace import Workspace
 
 MAX_BYTES = 32_768
 """Longer files are truncated."""
-_MAX_IN_FOLDER = 100
-"""Skills in a directory of skills."""
+_MAX_IN_FOLDER, _MAX_LISTED = 100, 200
+"""Skills or commands of a directory, and names among which they are searched."""
 _MAX_IMPORTS = 20
 """Files that the instructions of a project can import, directly and through each other."""
 _MAX_BELOW, _MAX_SEARCHED = 50, 20_000
@@ -150,15 +150,15 @@ def read_folder_instructions(
     `directories`: relative to the workspace, as `Workspace.locate` returns them. The directories
     between them and the workspace count, too, but not those of another repository.
     """
-    real, chain = workspace.resolve(), dict[Path, None]()
+    real, nested = workspace.resolve(), dict[Path, None]()
     for each in directories:
         directory = real
         for part in Path(each).parts:
             directory = directory / part
             if part == ".." or is_repository_root(directory):
                 break
-            chain[directory] = None
-    found = [path for each in sorted(chain) if (path := _find_first(each, INSTRUCTIONS))]
+            nested[directory] = None
+    found = [path for each in sorted(nested) if (path := _find_first(each, INSTRUCTIONS))]
     if not found:
         return ()
     reader = _Reader(workspace)
@@ -219,13 +219,27 @@ def _is_closed(readable: Workspace, name: str, kind: ProjectFileKind) -> bool:
 
 def _find_files(directory: Path, kind: ProjectFileKind) -> list[Path]:
     """Return the files of a kind in a directory, the least important ones first."""
-    found = [] if kind.folders else [_find_first(directory, kind)]
-    for folder in kind.folders:
-        with suppress(OSError):
-            names = sorted(islice((each.name for each in os.scandir(directory / folder)), 1_000))
-            inner = (_find_first(directory / folder / name, kind) for name in names)
-            found += islice(filter(None, inner), _MAX_IN_FOLDER)
-    return [path for path in found if path is not None]
+    if not kind.folders:
+        path = _find_first(directory, kind)
+        return [path] if path is not None else []
+    return [path for each in kind.folders for path in find_named_files(directory / each, kind)]
+
+
+def find_named_files(folder: Path, kind: ProjectFileKind) -> list[Path]:
+    """Return the files of a kind in one of its folders, sorted, at most `_MAX_IN_FOLDER`."""
+    entries = _list_names(folder)
+    if not kind.suffix:
+        inner = (_find_first(folder / name, kind) for name in entries)
+        return list(islice(filter(None, inner), _MAX_IN_FOLDER))
+    below = (f"{each}/{name}" for each in entries for name in _list_names(folder / each))
+    paths = (folder / name for name in chain(entries, below) if name.endswith(kind.suffix))
+    return list(islice(filter(Path.is_file, paths), _MAX_IN_FOLDER))
+
+
+def _list_names(folder: Path) -> list[str]:
+    with suppress(OSError), os.scandir(folder) as entries:
+        return sorted(each.name for each in islice(entries, _MAX_LISTED))
+    return []
 
 
 def _find_first(directory: Path, kind: ProjectFileKind) -> Path | None:

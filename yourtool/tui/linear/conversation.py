@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Literal
 
+from yourtool.agent.commands import custom, table
 from yourtool.agent.commands.base import (
     Choose,
     CommandResult,
@@ -99,6 +100,11 @@ class Conversation:
         """Continue with a session, and write its last reply."""
         found = await asyncio.to_thread(session.trust.examine)
         self.runner.set_session(session)
+        used = found.used_files if session.trust.asks else ()
+        commands, problems = await asyncio.to_thread(custom.read_custom_commands, used)
+        table.set_custom_commands(commands)
+        for problem in problems:
+            self.note("warning", problem)
         mode = session.mode.value
         self.speaker.say("Session", f"{session.workspace}, model {session.model.id}, mode {mode}")
         if session.trust.asks and found.needs_answer:

@@ -5,6 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from yourtool.agent.commands import custom, table
 from yourtool.errors import ConfigError
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.widgets.notices import Greeting
@@ -25,10 +26,15 @@ async def settle_trust(chat: ChatScreen, trust: "ProjectTrust") -> None:
 
 
 async def show_used_files(chat: ChatScreen, trust: "ProjectTrust") -> None:
-    """Update what the first screen shows about the files of the project."""
+    """Update what depends on the files of the project: the first screen and custom commands."""
     found = await asyncio.to_thread(trust.examine)
     if found.problem and trust.asks:
         chat.note("warning", found.problem)
+    used = found.used_files if trust.asks else ()
+    commands, problems = await asyncio.to_thread(custom.read_custom_commands, used)
+    table.set_custom_commands(commands)
+    for problem in problems:
+        chat.note("warning", problem)
     chat.status.project_files = found.summary if trust.asks else ""
     chat.refresh_status()
 
