@@ -103,15 +103,31 @@ def test_export_is_imported_with_equal_messages(line, tmp_path, monkeypatch):
     assert told == {"session_id": session_id, "file": str(file), "format": "jsonl"}
     monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "elsewhere"))
     assert json.loads(run_sessions(line, "import", str(file), "--json")) == {
-        "session_id": session_id
+        "session_id": session_id,
+        "already_imported": False,
     }
     messages = [
         [fact.get("message") for fact in stored] for stored in (before, facts(line, session_id))
     ]
     assert messages[1][: len(before)] == messages[0]
-    again = json.loads(run_sessions(line, "import", str(file), "--json"))["session_id"]
-    assert again != session_id
-    assert message_texts(facts(line, again)) == message_texts(before)
+
+
+@pytest.mark.req("R-PER-08")
+def test_repeated_import_of_a_file_makes_nothing_new(line, tmp_path):
+    file = tmp_path / "a.jsonl"
+    session_id = start_session(line)
+    run_sessions(line, "export", session_id, str(file))
+    imported = json.loads(run_sessions(line, "import", str(file), "--json"))["session_id"]
+    assert imported != session_id
+    assert json.loads(run_sessions(line, "import", str(file), "--json")) == {
+        "session_id": imported,
+        "already_imported": True,
+    }
+    assert "Already imported" in run_sessions(line, "import", str(file))
+    assert len(json.loads(run_sessions(line, "list", "--json"))) == 2
+    run_sessions(line, "delete", imported)
+    again = json.loads(run_sessions(line, "import", str(file), "--json"))
+    assert again["session_id"] != imported and not again["already_imported"]
 
 
 @pytest.mark.req("R-PER-08")

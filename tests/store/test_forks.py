@@ -9,12 +9,13 @@ from hypothesis import given
 from tests.store.turns import FactBuilder, changed, tool_call
 from tests.strategies import few, histories
 from yourtool.errors import InvalidMessageError, SessionNotFoundError, UsageError
-from yourtool.events.sessions import SessionForked, SessionModelSelected
+from yourtool.events.sessions import SessionForked, SessionImported, SessionModelSelected
 from yourtool.events.turns import TurnStarted
+from yourtool.ids import new_id
 from yourtool.messages.blocks import TextBlock, ThinkingBlock
 from yourtool.messages.invariants import validate_message, validate_session
 from yourtool.messages.message import ReplyMessage
-from yourtool.store.forks import fork, import_session, with_new_ids
+from yourtool.store.forks import find_import, fork, import_session, with_new_ids
 
 
 def messages_of(facts):
@@ -225,6 +226,25 @@ async def test_import_replaces_future_ids_so_that_new_ids_are_greater(store, tmp
     adopted = await import_session(store, [builder.session_start(), asked], tmp_path)
     assert adopted != builder.session_id
     assert (await store.read(adopted))[-1].id < last
+
+
+@pytest.mark.req("R-PER-08")
+async def test_only_the_imported_session_is_found_by_the_hash_of_its_file(store, tmp_path):
+    first, forger = FactBuilder(), FactBuilder()
+    facts = [first.session_start(), *first.turn()]
+    imported = await import_session(store, facts, tmp_path, "a" * 64)
+    await fork(store, imported)
+    assert await find_import(store, "a" * 64) == imported
+    facts = [forger.session_start(), *forger.turn()]
+    forged = SessionImported(
+        id=new_id(),
+        timestamp=facts[0].timestamp,
+        session_id=forger.session_id,
+        source_session_id="s",
+        source_sha256="b" * 64,
+    )
+    await import_session(store, [*facts, forged], tmp_path, "c" * 64)
+    assert await find_import(store, "b" * 64) is None
 
 
 @pytest.mark.parametrize("known", [False, True], ids=["another store", "same store"])

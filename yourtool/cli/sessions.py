@@ -39,11 +39,10 @@ from yourtool.store.edits import delete_session, rename
 from yourtool.store.exports import (
     export_format_of,
     export_lines,
-    from_jsonl,
-    read_lines,
+    read_export,
     write_export,
 )
-from yourtool.store.forks import fork, import_session
+from yourtool.store.forks import find_import, fork, import_session
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 
@@ -205,13 +204,18 @@ async def _import(store: SessionStore, paths: Paths, arguments: Arguments) -> No
         with (
             nullcontext(sys.stdin.buffer) if file == STANDARD_STREAM else file.open("rb") as source
         ):
-            facts = await asyncio.to_thread(lambda: from_jsonl(read_lines(source), paths.blobs))
-        session_id = await import_session(store, facts, arguments.workspace)
+            facts, digest = await asyncio.to_thread(read_export, source, paths.blobs)
+        known = await find_import(store, digest)
+        session_id = known or await import_session(store, facts, arguments.workspace, digest)
     except OSError as error:
         raise UsageError(f"cannot read `{file}`: {error.strerror}") from error
     except (UsageError, StoreError) as error:
         raise UsageError(f"cannot import `{file}`: {error}") from error
-    _print_resume_command(session_id, "Imported. Continue with", as_json=arguments.json)
+    if arguments.json:
+        print_json({"session_id": session_id, "already_imported": known is not None})
+    else:
+        done = "Already imported" if known else "Imported"
+        _print_resume_command(session_id, f"{done}. Continue with", as_json=False)
 
 
 def _format_local_time(moment: datetime) -> str:

@@ -46,6 +46,8 @@ class SessionImported(Fact, frozen=True, kw_only=True, tag="session.imported"):
 
     source_session_id: str
     """The id of the exported session."""
+    source_sha256: str | UnsetType = UNSET
+    """The hash of the imported file, by which a repeated import finds this session."""
 
 
 class SessionModelSelected(Fact, frozen=True, kw_only=True, tag="session.model_selected"):

@@ -7,6 +7,7 @@ base64.
 """
 
 import base64
+import hashlib
 import math
 import os
 import tempfile
@@ -83,6 +84,19 @@ def read_lines(file: BinaryIO) -> Iterator[bytes]:
     """Yield the lines of a file, each read only until it exceeds the maximum length."""
     while line := file.readline(_MAX_LINE_BYTES + 1):
         yield line
+
+
+def read_export(file: BinaryIO, blobs: Path) -> tuple[tuple[AnyFact, ...], str]:
+    """Return the facts of an export, as `from_jsonl` does, and the SHA-256 of the file."""
+    digest = hashlib.sha256()
+
+    def hashed_lines() -> Iterator[bytes]:
+        for line in read_lines(file):
+            digest.update(line)
+            yield line
+
+    facts = from_jsonl(hashed_lines(), blobs)
+    return facts, digest.hexdigest()
 
 
 def from_jsonl(lines: Iterable[bytes], blobs: Path) -> tuple[AnyFact, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from yourtool.errors import UsageError
@@ -59,12 +59,17 @@ async def fork(
     return fork_id
 
 
-async def import_session(store: SessionStore, facts: Sequence[AnyFact], workspace: Path) -> str:
+async def import_session(
+    store: SessionStore,
+    facts: Sequence[AnyFact],
+    workspace: Path,
+    source_sha256: str | UnsetType = UNSET,
+) -> str:
     """Store the facts of an exported session in a workspace and return the session id.
 
     The ids stay the same if all of them are unused here; otherwise all are replaced. The workspace
-    path in the export is ignored: it belongs to another machine or user. When it raises, nothing
-    was stored.
+    path in the export is ignored: it belongs to another machine or user. `source_sha256`: the hash
+    of the file, for `find_import`. When it raises, nothing was stored.
 
     Raises:
         UsageError: the facts are not one complete session in order.
@@ -83,10 +88,38 @@ async def import_session(store: SessionStore, facts: Sequence[AnyFact], workspac
         workspace_hash=workspace_hash(workspace),
     )
     imported = SessionImported(
-        id=new_id(), timestamp=now(), session_id=session_id, source_session_id=source
+        id=new_id(),
+        timestamp=now(),
+        session_id=session_id,
+        source_session_id=source,
+        source_sha256=source_sha256,
     )
-    await store.append(here, *facts[1:], imported)
+    await store.append(here, *map(_without_source, facts[1:]), imported)
     return session_id
+
+
+async def find_import(store: SessionStore, source_sha256: str) -> str | None:
+    """Return the id of the stored session that was imported from a file with this hash, if any.
+
+    Raises:
+        StoreError: the database cannot be read.
+    """
+    found = list[str]()
+
+    def keep(fact: AnyFact) -> None:
+        if isinstance(fact, SessionImported) and fact.source_sha256 == source_sha256:
+            found.append(fact.session_id)
+
+    await store.read_kinds((SessionImported,), keep)
+    return found[0] if found else None
+
+
+def _without_source(fact: AnyFact) -> AnyFact:
+    """Return a fact without the hash of an imported file, which only the first copy has.
+
+    Otherwise an export could contain the hash of another file and take its place.
+    """
+    return replace(fact, source_sha256=UNSET) if isinstance(fact, SessionImported) else fact
 
 
 def require_complete(facts: Sequence[AnyFact]) -> None:
@@ -158,6 +191,7 @@ class _IdMap:
         changes: dict[str, object] = {"session_id": self._session_id}
         if isinstance(fact, SessionCreated):
             fact = as_own_session(fact)
+        fact = _without_source(fact)
         for name in ("id", "turn_id", "parent_event_id", "tool_use_id"):
             if (old := getattr(fact, name, None)) is not None:
                 changes[name] = self._map_id(old)
