@@ -98,6 +98,13 @@ def change(old, path="tally.py"):
     return Preview(kind="diff", body=f"--- {old}\n+++ b/tally.py\n", paths=(path,))
 
 
+@pytest.mark.req("R-TOOL-17")
+def test_question_about_input_of_a_process_runs_no_command():
+    typing = Preview(kind="command", body="y")
+    asked = Confirmation(id="c", kind="tool", title="process_input", preview=typing)
+    assert approval_title(asked).plain == "Type this text?"
+
+
 @pytest.mark.parametrize(
     ("parts", "words"),
     [

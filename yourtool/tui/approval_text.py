@@ -67,6 +67,7 @@ _INPUT_OPTIONS = (
     Option("w", "leave it waiting in the background", "background", ALLOW),
     Option("d", "stop the command", "stop", DENY),
 )
+_TYPING_TOOL = "process_input"
 _TRUST = Option("f", "trust folder", "trust", replace(ALLOW, trusts_folder=True))
 
 
@@ -178,7 +179,7 @@ def _specific_question(confirmation: Confirmation) -> str:
     if preview is not None and preview.kind == "diff" and preview.paths:
         return _change_question(preview.body, *preview.paths)
     if preview is not None and preview.kind == "command":
-        return "Run this command?"
+        return "Type this text?" if confirmation.title == _TYPING_TOOL else "Run this command?"
     if subject is not None and subject.kind == "host":
         return f"Fetch from `{escape_line(subject.text)}`?"
     return ""
