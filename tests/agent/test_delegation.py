@@ -16,7 +16,7 @@ from yourtool.config import Mode, RunOptions, config_file
 from yourtool.effects import Decision, PlanAnswer, Scope, Verdict
 from yourtool.errors import ServerError
 from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
-from yourtool.events.deltas import TokenUsage, ToolOutputDelta
+from yourtool.events.deltas import Notice, TokenUsage, ToolOutputDelta
 from yourtool.events.files import FilesChanged
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallStarted
 from yourtool.events.tools import ToolCompleted, ToolFailed
@@ -255,6 +255,23 @@ async def test_worker_has_only_the_allowed_tools(start):
     assert names == {"read_file", "report_missing"}
     assert only(events, DelegateStarted).dropped_tools == ("propose_plan", "nothing")
     assert not (session.workspace / "b").exists()
+
+
+async def test_worker_reads_memory_but_changes_none_and_loads_no_skill(start, home):
+    for name, text in (
+        ("memory/USER.md", "likes tabs"),
+        ("skills/x/SKILL.md", "---\nname: x\ndescription: y\n---\nz"),
+    ):
+        (home / name).parent.mkdir(parents=True)
+        (home / name).write_text(text)
+    script = Script(delegates("a"), says("Ok."), a=[says("Done.")])
+    _, session = await start(script)
+    events = await play(session.send("Go."))
+    own, worker = ({each.name for each in request.tools} for request in script.requests[:2])
+    assert own - worker >= {"load_skill", "remember"}
+    assert "likes tabs" in script.requests[1].messages[1].text
+    assert "# Skills" not in script.requests[1].messages[0].text
+    assert not [each for each in events if isinstance(each, Notice)]
 
 
 async def test_worker_gets_the_edit_tool_of_its_own_model(start):

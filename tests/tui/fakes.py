@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
@@ -252,7 +252,9 @@ class FakeSession:
 
     @property
     def guidance(self) -> Guidance:
-        return Guidance(self.trust, self.workspace, self.state, ToolSnapshot(Toolbox(())))
+        place, tools = SimpleNamespace(root=self.workspace), ToolSnapshot(Toolbox(()))
+        env: Any = SimpleNamespace(workspace=place, tools=tools, is_worker=False)
+        return Guidance(self.trust, self.state, env)
 
     def list_files(self, limit: int) -> list[str]:
         found = (path for path in self.workspace.rglob("*") if path.is_file())

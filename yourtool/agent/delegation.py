@@ -29,11 +29,13 @@ from yourtool.providers.estimate import estimate_text
 from yourtool.text import storable
 from yourtool.tools.base import ToolContext, ToolOutput
 from yourtool.tools.delegate import DELEGATE, Delegate
+from yourtool.tools.memory import REMEMBER
 from yourtool.tools.output import CommandOutput
+from yourtool.tools.skills import LOAD_SKILL
 from yourtool.tools.toolset import Toolbox
 
 _log = logging.getLogger(__name__)
-_NOT_FOR_WORKERS = frozenset({"propose_plan", "update_plan"})
+_NOT_FOR_WORKERS = frozenset({"propose_plan", "update_plan", LOAD_SKILL, REMEMBER})
 """Tools about the plans of the session, which a worker does not make."""
 _MAX_LAST_WORDS = 4_000
 """Characters of a failed worker's last reply that the model gets."""

@@ -111,6 +111,7 @@ EXPECTED = {
     "trust": Choose,
     "init": SendPrompt,
     "skill": Notice,
+    "memory": Report,
 }
 """The first result of each command that needs no more than a session."""
 
@@ -371,3 +372,21 @@ async def test_skill_is_listed_and_sent_with_a_task(talk, home):
     assert sent.text.endswith("# Skill: mine (source: user)\n\nDo it.\n\n# Task\nnow")
     with pytest.raises(UsageError, match="There is no skill `other`"):
         await talk.run("/skill other")
+
+
+@pytest.mark.req("R-MEM-01", "R-MEM-03")
+async def test_memory_is_shown_added_to_and_edited(talk):
+    (notice,) = await talk.run("/memory user likes é")
+    assert notice.text == "`USER.md` has 9 of 3,072 bytes."
+    (edit,) = await talk.run("/memory user")
+    assert edit.text == "/memory user = likes é\n"
+    await talk.run("/memory user = likes\ntabs")
+    await talk.run("/memory workspace uses make")
+    (report,) = await talk.run("/memory")
+    assert report.sections[0].rows == (
+        ("About the user (USER.md), 11 of 3,072 bytes", "likes\ntabs\n"),
+        ("About this workspace (MEMORY.md), 10 of 4,096 bytes", "uses make\n"),
+    )
+    for argument, problem in (("user " + "x" * 4_000, "more than 3,072"), ("other", "unknown")):
+        with pytest.raises(UsageError, match=problem):
+            await talk.run(f"/memory {argument}")

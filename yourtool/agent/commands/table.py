@@ -6,6 +6,7 @@ from yourtool.agent.commands import (
     api_keys,
     changes,
     instructions,
+    memory,
     models,
     modes,
     permissions,
@@ -53,6 +54,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     *trust.COMMANDS,
     *instructions.COMMANDS,
     *skills.COMMANDS,
+    *memory.COMMANDS,
     *permissions.COMMANDS,
     replies.COPY,
     SlashCommand(

@@ -5,30 +5,32 @@ it with the result of a call. Of skills, the system prompt has a list, and the m
 with a tool, which a session offers only while there are skills.
 """
 
-from pathlib import Path
-
 from yourtool.agent.history.state import State
 from yourtool.agent.session.instructions import FolderInstructions
+from yourtool.agent.session.memory import Memory
 from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.agent.session.skills import Skills
-from yourtool.tools.toolset import ToolSnapshot
+from yourtool.agent.session_environment import SessionEnvironment
 
 
 class Guidance:
     """The instructions and skills of one session."""
 
-    def __init__(
-        self, trust: ProjectTrust, workspace: Path, state: State, tools: ToolSnapshot
-    ) -> None:
-        """`tools` of a session get those that need its skills."""
+    def __init__(self, trust: ProjectTrust, state: State, env: SessionEnvironment) -> None:
+        """Add the tools for skills and memory to those of a session that is not a worker's."""
+        workspace = env.workspace.root
         self.instructions = FolderInstructions(trust, workspace, state)
         """Those of directories below the workspace."""
         self.skills = Skills(trust, workspace, state)
-        tools.join(self.skills)
+        self.memory = Memory(workspace)
+        if not env.is_worker:
+            env.tools.join(self.skills)
+            env.tools.join(self.memory)
 
     def refresh(self) -> None:
         """Read what the next turn needs before its tools are known; blocks."""
         self.skills.find()
+        self.memory.refresh()
 
     def list_sizes(self) -> list[tuple[str, int]]:
         """Return the sources of all that the next request has, with their bytes; blocks."""
@@ -36,5 +38,7 @@ class Guidance:
         rows = self.instructions.list_sizes()
         if index:
             rows.append(("list of skills", index))
+        if memory := len(self.memory.text().encode()):
+            rows.append(("memory", memory))
         loaded = self.skills.get_loaded().items()
         return [*rows, *((f"skill {name}", 4 * tokens) for name, tokens in loaded)]

@@ -68,7 +68,7 @@ class Session:
         )
         self.processes = SessionProcesses(session_id, state, record, env.processes)
         self._prompt = SystemPrompt(session_id, state, env)
-        self.guidance = Guidance(self.trust, env.workspace.root, state, env.tools)
+        self.guidance = Guidance(self.trust, state, env)
         self._reads = FileReads()
         self._interrupt: Interrupt | None = None
         self._opened, self._closed = time.monotonic(), False
@@ -374,7 +374,7 @@ class Session:
     async def _build_turn(
         self, interrupt: Interrupt, started: TurnStarted, route: RouteDecided
     ) -> Turn:
-        env = self._env
+        env, memory = self._env, self.guidance.memory
         assert route.chosen_model is not None, "only a routed turn is run"
         model = self._routes.catalogue.get(route.chosen_model)
         await asyncio.to_thread(env.registry.prepare, model)
@@ -389,7 +389,7 @@ class Session:
             adapter=env.registry.adapter(model),
             routing=to_routing_record(route),
             system=(await asyncio.to_thread(self._prompt.build_stable),),
-            build_situation=lambda: self._prompt.build_situation(self.mode),
+            build_situation=lambda: self._prompt.build_situation(self.mode, memory.text()),
             reads=self._reads,
             effort=env.effort,
             find_trust_offer=self.trust.find_offer,

@@ -39,16 +39,18 @@ class SystemPrompt:
 
     def build_stable(self) -> Message:
         """Return the part that is the same in every turn, until instructions change; blocks."""
-        root, mask = self._env.workspace.root, self._env.mask()
-        return build_stable_message(root, self._session_id, self._stored.surroundings, mask)
+        env, around = self._env, self._stored.surroundings
+        root, mask, lists_skills = env.workspace.root, env.mask(), not env.is_worker
+        return build_stable_message(root, self._session_id, around, mask, lists_skills=lists_skills)
 
-    def build_situation(self, mode: Mode) -> Message:
-        """Return the part about the moment of a request."""
+    def build_situation(self, mode: Mode, memory: str = "") -> Message:
+        """Return the part about the moment of a request, with the text of the memory."""
         env = self._env
         text = build_situation_text(
             now().date().isoformat(), mode, is_answered=env.interactive, is_worker=env.is_worker
         )
-        return _build_message("system-1", self._session_id, text)
+        parts = (text, memory) if memory else (text,)
+        return _build_message("system-1", self._session_id, "\n\n".join(parts))
 
 
 def system_messages(
@@ -62,14 +64,21 @@ def system_messages(
 
 
 def build_stable_message(
-    workspace: Path, session_id: str, surroundings: str, mask: Mask = NO_KEYS
+    workspace: Path,
+    session_id: str,
+    surroundings: str,
+    mask: Mask = NO_KEYS,
+    *,
+    lists_skills: bool = True,
 ) -> Message:
     """Return the part that is the same in every turn, until an instruction file changes; blocks.
 
-    `mask` replaces keys, because the text is stored and sent.
+    `mask` replaces keys, because the text is stored and sent. `lists_skills`: whether the session
+    can load skills.
     """
     instructions = ((each.source, each.text) for each in list_instructions(workspace))
-    text = build_stable_text(surroundings, instructions, find_skills(workspace).index())
+    skills = find_skills(workspace).index() if lists_skills else ""
+    text = build_stable_text(surroundings, instructions, skills)
     return _build_message("system-0", session_id, mask.text(text))
 
 
