@@ -22,7 +22,6 @@ RESERVED = {
     "ResultMetadata.team_id": (MESSAGES, "accounts of a gateway"),
     "ImportSource.source_id": (MESSAGES, "import of other programs' sessions"),
     "ImportSource.source_path": (MESSAGES, "import of other programs' sessions"),
-    "ImportSource.warnings": (MESSAGES, "import of other programs' sessions"),
     "RequestOptions.service_tier": (MESSAGES, "repeating and comparing turns"),
     "Origin.FOLLOW_UP": (MESSAGES, "messages to a running turn"),
     "Origin.IMPORT_REPAIR": (MESSAGES, "import of other programs' sessions"),

@@ -105,11 +105,24 @@ def test_export_is_imported_with_equal_messages(line, tmp_path, monkeypatch):
     assert json.loads(run_sessions(line, "import", str(file), "--json")) == {
         "session_id": session_id,
         "already_imported": False,
+        "warnings": [],
     }
     messages = [
         [fact.get("message") for fact in stored] for stored in (before, facts(line, session_id))
     ]
     assert messages[1][: len(before)] == messages[0]
+
+
+@pytest.mark.req("R-PER-08")
+def test_import_reports_unknown_blocks_and_keeps_the_session(line):
+    lines = run_sessions(line, "export", start_session(line), "--json").splitlines()
+    changed = [json.loads(each) for each in lines]
+    asked = next(each["message"] for each in changed if each.get("message"))
+    asked["content"].append({"type": "hologram", "depth": 3})
+    line.type("\n".join(map(json.dumps, changed)))
+    imported = json.loads(run_sessions(line, "import", "-", "--json"))
+    assert imported["warnings"] == ["unknown block `hologram`"]
+    assert "[unknown block `hologram`]" in run_sessions(line, "show", imported["session_id"])
 
 
 @pytest.mark.req("R-PER-08")
@@ -122,6 +135,7 @@ def test_repeated_import_of_a_file_makes_nothing_new(line, tmp_path):
     assert json.loads(run_sessions(line, "import", str(file), "--json")) == {
         "session_id": imported,
         "already_imported": True,
+        "warnings": [],
     }
     assert "Already imported" in run_sessions(line, "import", str(file))
     assert len(json.loads(run_sessions(line, "list", "--json"))) == 2

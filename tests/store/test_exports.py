@@ -13,7 +13,7 @@ from yourtool.blobs import read_blob, store_blob
 from yourtool.errors import UsageError
 from yourtool.events.sessions import SessionImported
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
-from yourtool.store.exports import from_jsonl, to_jsonl, write_export
+from yourtool.store.exports import from_jsonl, import_warnings, to_jsonl, write_export
 from yourtool.store.forks import import_session
 from yourtool.store.markdown import to_markdown
 from yourtool.store.sqlite.database import Database
@@ -80,6 +80,34 @@ async def test_unknown_metadata_is_imported_and_exported_unchanged(
     copy = messages_of(list(from_jsonl(again, tmp_path)))[0]
     assert copy.metadata.import_source == kept
     assert hash(copy.metadata) == hash(copy.metadata)
+
+
+@pytest.mark.req("R-SEED-06")
+async def test_unknown_blocks_and_newer_messages_are_kept(store, tmp_path):
+    builder, use = FactBuilder(), tool_call()
+    facts = [
+        builder.session_start(),
+        builder.turn_start(),
+        builder.reply(TextBlock("I look"), use),
+        builder.tool_result(use, "fine"),
+    ]
+    lines = [json.loads(line) for line in to_jsonl(facts, plain, tmp_path)]
+    hologram, sound = {"type": "hologram", "depth": 3}, {"type": "sound"}
+    lines[3]["message"]["content"].insert(1, hologram)
+    lines[3]["message"]["schema_version"] = 2
+    lines[4]["message"]["content"][0]["content"].append(sound)
+    foreign = [json.dumps(line).encode() for line in lines]
+    session_id = await import_session(store, from_jsonl(foreign, tmp_path), tmp_path)
+    _, reply, result = messages_of(await store.read(session_id))
+    assert [type(block) for block in reply.content] == [TextBlock, TextBlock, type(use)]
+    assert reply.schema_version == 2
+    assert reply.metadata.import_source.extra == {"unknown_blocks": [hologram]}
+    assert result.metadata.import_source.extra == {"unknown_blocks": [sound]}
+    assert result.result.content[-1] == TextBlock("[unknown block `sound`]")
+    assert import_warnings(await store.read(session_id)) == (
+        "unknown block `hologram`",
+        "unknown block `sound`",
+    )
 
 
 @few

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from datetime import datetime
@@ -39,6 +40,7 @@ from yourtool.store.edits import delete_session, rename
 from yourtool.store.exports import (
     export_format_of,
     export_lines,
+    import_warnings,
     read_export,
     write_export,
 )
@@ -205,6 +207,7 @@ async def _import(store: SessionStore, paths: Paths, arguments: Arguments) -> No
             nullcontext(sys.stdin.buffer) if file == STANDARD_STREAM else file.open("rb") as source
         ):
             facts, digest = await asyncio.to_thread(read_export, source, paths.blobs)
+        warnings = import_warnings(facts)
         known = await find_import(store, digest)
         session_id = known or await import_session(store, facts, arguments.workspace, digest)
     except OSError as error:
@@ -212,8 +215,11 @@ async def _import(store: SessionStore, paths: Paths, arguments: Arguments) -> No
     except (UsageError, StoreError) as error:
         raise UsageError(f"cannot import `{file}`: {error}") from error
     if arguments.json:
-        print_json({"session_id": session_id, "already_imported": known is not None})
+        imported = {"session_id": session_id, "already_imported": known is not None}
+        print_json(imported | {"warnings": warnings})
     else:
+        for warning, count in Counter(warnings).items():
+            print_lines(f"Stored, but not shown to models: {warning} ({count}).")
         done = "Already imported" if known else "Imported"
         _print_resume_command(session_id, f"{done}. Continue with", as_json=False)
 

@@ -54,6 +54,9 @@ def validate_message(message: Message) -> list[str]:
     return problems
 
 
+_MAX_SCHEMA_VERSION = 2**31 - 1
+
+
 def value_problems(message: Message) -> list[str]:
     """Return the problems with single values of a message before it is stored.
 
@@ -61,6 +64,8 @@ def value_problems(message: Message) -> list[str]:
     """
     problems = [] if is_ulid(message.id) else [f"`id` is `{message.id}`, which is not a ULID"]
     problems += _time_problems(message)
+    if message.schema_version > _MAX_SCHEMA_VERSION:
+        problems.append(f"`schema_version` is {message.schema_version}, which is too large")
     if message.metadata.status is MessageStatus.PARTIAL:
         return problems
     problems += [*_id_problems(message), *_pixel_problems(message)]

@@ -11,7 +11,7 @@ import hashlib
 import math
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -26,7 +26,7 @@ from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.codec import STORED_FACT, from_stored, to_stored
 from yourtool.events.facts import Fact
 from yourtool.messages.blocks import MediaBlock, canonical_json, iter_blocks
-from yourtool.messages.codec import metadata_fields
+from yourtool.messages.codec import BLOCK_TYPES, metadata_fields, require_shallow
 from yourtool.messages.message import Role
 from yourtool.store.forks import require_complete
 from yourtool.store.markdown import to_markdown
@@ -36,6 +36,8 @@ EXPORT_VERSION = 1
 ExportFormat: TypeAlias = Literal["markdown", "jsonl"]
 _MAX_LINE_BYTES = 2**26
 """Maximum bytes of a line; the largest attachment needs a third of it."""
+_MAX_KIND = 80
+"""Characters of the name of an unknown kind of block that are shown."""
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
 """Times between these can be converted to every time zone."""
 
@@ -97,6 +99,13 @@ def read_export(file: BinaryIO, blobs: Path) -> tuple[tuple[AnyFact, ...], str]:
 
     facts = from_jsonl(hashed_lines(), blobs)
     return facts, digest.hexdigest()
+
+
+def import_warnings(facts: Iterable[AnyFact]) -> tuple[str, ...]:
+    """Return what the messages of an import contain that this version cannot represent."""
+    messages = filter(None, map(message_of, facts))
+    sources = (message.metadata.import_source for message in messages)
+    return tuple(warning for source in sources if source for warning in source.warnings)
 
 
 def from_jsonl(lines: Iterable[bytes], blobs: Path) -> tuple[AnyFact, ...]:
@@ -162,16 +171,42 @@ _OBJECT_DECODER = msgspec.json.Decoder(dict[str, Any])
 
 
 def _decode_line(line: bytes) -> Fact | ExportedBlob:
-    """Decode a line; metadata that messages of its role do not have is moved to `import.extra`."""
+    """Decode a line; what its message has and this version does not define stays in `import`.
+
+    Unknown metadata is moved to `import.extra`. An unknown block is replaced by a text that names
+    its kind, so that calls and results keep their order; the block is moved to `import.extra`.
+    """
     raw = _OBJECT_DECODER.decode(line)
     message = _as_object(raw.get("message"))
     role, metadata = message.get("role"), _as_object(message.get("metadata"))
-    if role not in list(Role) or metadata.keys() <= (known := metadata_fields(Role(role))):
+    if role not in list(Role):
         return _LINE_DECODER.decode(line)
-    extra = {name: metadata.pop(name) for name in metadata.keys() - known}
+    extra = {name: metadata.pop(name) for name in metadata.keys() - metadata_fields(Role(role))}
+    if unknown := _replace_unknown_blocks(message.get("content"), BLOCK_TYPES.keys()):
+        extra["unknown_blocks"] = unknown
+    if not extra:
+        return _LINE_DECODER.decode(line)
+    message["metadata"] = metadata
     source = _as_object(metadata.setdefault("import", {"system": "yourtool", "format": "jsonl"}))
-    source["extra"] = extra | _as_object(source.get("extra"))
+    source["extra"] = _as_object(source.get("extra")) | extra
+    if unknown:
+        source["warnings"] = [f"unknown block `{each['type'][:_MAX_KIND]}`" for each in unknown]
+    require_shallow(canonical_json(metadata))
     return msgspec.convert(raw, STORED_FACT | ExportedBlob)
+
+
+def _replace_unknown_blocks(content: Any, known: Collection[str]) -> list[dict[str, Any]]:
+    """Replace the blocks of other kinds in a list of blocks, and return them."""
+    blocks = cast("list[Any]", content) if isinstance(content, list) else []  # JSON
+    unknown = list[dict[str, Any]]()
+    for at, block in enumerate(map(_as_object, blocks)):
+        kind = block.get("type")
+        if kind == "tool_result" and kind in known:
+            unknown += _replace_unknown_blocks(block.get("content"), ("text", "image"))
+        elif isinstance(kind, str) and kind not in known:
+            unknown.append(block)
+            blocks[at] = {"type": "text", "text": f"[unknown block `{kind[:_MAX_KIND]}`]"}
+    return unknown
 
 
 def _as_object(value: Any) -> dict[str, Any]:

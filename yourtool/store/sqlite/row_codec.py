@@ -136,7 +136,7 @@ def fact_from_row(row: EventRow, find_message: Callable[[str], Message | None]) 
 
 
 def message_row(message: Message) -> MessageRow:
-    """Encode a message as a row of the current schema version."""
+    """Encode a message as a row of its schema version, at least the current one."""
     return (
         message.id,
         message.session_id,
@@ -144,7 +144,7 @@ def message_row(message: Message) -> MessageRow:
         encode_content(message.content).decode(),
         encode_metadata(message.metadata).decode(),
         to_microseconds(message.created_at),
-        SCHEMA_VERSION,
+        max(message.schema_version, SCHEMA_VERSION),
     )
 
 
