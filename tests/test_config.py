@@ -178,12 +178,12 @@ def test_the_template_has_every_key_at_its_default():
     written = {key[-1] for key in values}
     for each in (
         Config,
-        *(type(getattr(Config(), name)) for name in ("limits", "delegation", "ui")),
+        *(type(getattr(Config(), name)) for name in ("limits", "context", "delegation", "ui")),
     ):
         assert {name for name in each.__struct_fields__ if name not in TABLES} <= written
 
 
-TABLES = {"workspaces", "providers", "limits", "delegation", "sandbox", "checks", "ui"}
+TABLES = {"workspaces", "providers", "limits", "context", "delegation", "sandbox", "checks", "ui"}
 
 
 @pytest.mark.req("R-CFG-02")

@@ -32,6 +32,23 @@ class Limits(Struct, frozen=True):
     ] = 2
 
 
+class ContextConfig(Struct, frozen=True):
+    """How a conversation is shortened that is too long for its model."""
+
+    make_room_at: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=100,
+            description="Percent of the context window from which on old tool outputs are omitted"
+            " and old messages are summarised; 0: only after a provider rejects a request.",
+        ),
+    ] = 85
+    summary_model: Annotated[
+        str, Meta(description="The model that writes summaries; empty: that of the turn.")
+    ] = ""
+
+
 class DelegationConfig(Struct, frozen=True):
     """The models and limits of workers, to which a model delegates tasks."""
 

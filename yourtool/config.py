@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from yourtool.agent_config import CheckConfig, DelegationConfig, Limits
+from yourtool.agent_config import CheckConfig, ContextConfig, DelegationConfig, Limits
 from yourtool.errors import ConfigError
 from yourtool.models import CacheRetention, Effort
 from yourtool.paths import Paths, shipped_directory
@@ -141,6 +141,7 @@ class Config(Struct, frozen=True):
         ),
     ] = {}
     limits: Limits = Limits()
+    context: ContextConfig = ContextConfig()
     delegation: DelegationConfig = DelegationConfig()
     sandbox: SandboxConfig = SandboxConfig()
     checks: Annotated[

@@ -25,6 +25,8 @@ CATALOG = {
     "files.changed",
     "files.change_failed",
     "files.restoring",
+    "context.elided",
+    "context.compacted",
     "delegate.started",
     "delegate.completed",
     "delegate.failed",

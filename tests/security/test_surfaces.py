@@ -32,8 +32,8 @@ from yourtool.cli.parser import build_parser
 
 VISITED = (
     "copy", "help", "keys", "model", "models", "effort", "rename", "search tide", "export out.md",
-    "undo", "redo", "rewind", "cost", "context", "diff", "theme", "mode", "trust", "permissions",
-    "copy list", "processes", "fork", "new", "resume", "clear", "steer", "plan",
+    "undo", "redo", "rewind", "cost", "context", "compact", "diff", "theme", "mode", "trust",
+    "permissions", "copy list", "processes", "fork", "new", "resume", "clear", "steer", "plan",
 )  # fmt: skip
 """The slash commands, in an order in which each has something to show."""
 UNVISITED = {

@@ -11,6 +11,10 @@ from yourtool.providers.estimate import calibrate_estimate, estimate_tokens
 from yourtool.providers.requests.placeholders import replace_unsupported_media
 from yourtool.tools.toolset import ToolSnapshot
 
+_SHOWN_PARTS = 4
+_SHOWN_TEXT = 60
+"""Characters of a message that identify it."""
+
 
 class RequestEstimates:
     """Estimates for requests with the system prompt and the tools of a session."""
@@ -61,6 +65,24 @@ class RequestEstimates:
         share = self.total(state, model_id) / total if total else 1
         return [(name, round(tokens * share)) for name, tokens in estimates]
 
+    def size(self, message: Message, model_id: str) -> int:
+        """Return the estimated tokens of one message."""
+        return estimate_tokens((message,), (), model_id)
+
+    def name_largest_parts(self, state: State, model_id: str) -> str:
+        """Return the largest parts of the next request and their estimated tokens."""
+        sized = [
+            (self.size(each, model_id), f'the {each.role} message "{_get_start(each.text)}"')
+            for each in state.conversation_for(model_id)
+        ]
+        sized += [
+            (tokens, f"the {name}")
+            for name, tokens in self.parts(state, model_id)
+            if not name.endswith("messages")
+        ]
+        largest = sorted(sized, reverse=True)[:_SHOWN_PARTS]
+        return "; ".join(f"{text} (about {tokens:,} tokens)" for tokens, text in largest)
+
     def _estimate(self, messages: Sequence[Message], model_id: str) -> int:
         can = self.catalogue.get(model_id).capabilities
         sent = [
@@ -68,3 +90,8 @@ class RequestEstimates:
             for message, media in zip(messages, has_media.values(messages), strict=True)
         ]
         return estimate_tokens((*self._system, *sent), self._get_tools(model_id), model_id)
+
+
+def _get_start(text: str) -> str:
+    line = " ".join(text[: 2 * _SHOWN_TEXT].split())
+    return f"{line[:_SHOWN_TEXT]}…" if len(line) > _SHOWN_TEXT else line

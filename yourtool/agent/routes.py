@@ -279,23 +279,19 @@ class Routes:
         )
 
 
-def to_routing_record(route: RouteDecided) -> RoutingDecisionRecord:
-    """Return the record of a decision that is stored with every assistant message.
-
-    The route must have chosen a model.
-    """
-    assert route.chosen_model is not None, "only a routed turn has a record"
+def to_routing_record(route: RouteDecided, model_id: str) -> RoutingDecisionRecord:
+    """Return the record of a decision that is stored with every message of the model."""
     winner = route.chain[route.winner_index]
     return RoutingDecisionRecord(
         mode=mode_of(winner.policy),
-        chosen_model=route.chosen_model,
+        chosen_model=model_id,
         reason=winner.reason,
         rule_name=winner.rule_name,
         confidence=winner.confidence,
         alternatives_considered=tuple(
             each.candidate_model
             for each in route.chain
-            if each.candidate_model and each.candidate_model != route.chosen_model
+            if each.candidate_model and each.candidate_model != model_id
         ),
     )
 

@@ -391,6 +391,7 @@ class Runtime:
             output_schema=options.output_schema,
             find_checks=lambda: find_checks(config.checks, workspace.root, self.paths),
             limits=config.limits,
+            context=config.context,
             tasks=Delegation(config.delegation, self.open_worker),
             budget=Budget(max_requests=options.max_turns, max_cost=options.max_cost),
             tool_ids=tool_ids,

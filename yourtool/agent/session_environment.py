@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.routes import Routes
-from yourtool.agent_config import CheckConfig, Limits
+from yourtool.agent_config import CheckConfig, ContextConfig, Limits
 from yourtool.config import ThinkingOnSwap
 from yourtool.effects import Confirm, Steering, no_steering
 from yourtool.events.catalog import AnyFact
@@ -124,6 +124,7 @@ class SessionEnvironment:
     """Returns the commands that run after edits; blocks on the file system."""
 
     limits: Limits
+    context: ContextConfig = field(default_factory=ContextConfig)
     budget: Budget = field(default_factory=Budget)
     """Shared with the workers of the session."""
     turn_spending: TurnSpending = field(default_factory=TurnSpending)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TypeAlias, get_args
 
+from yourtool.events.context import ContextCompacted, ContextElided
 from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
 from yourtool.events.deltas import Notice, ShellStarted, StreamEvent, ToolOutputDelta
 from yourtool.events.facts import Fact
@@ -80,6 +81,8 @@ AnyFact: TypeAlias = (
     | ProcessStarted
     | ProcessEnded
     | ProcessesReported
+    | ContextElided
+    | ContextCompacted
     | DelegateStarted
     | DelegateCompleted
     | DelegateFailed

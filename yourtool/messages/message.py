@@ -44,7 +44,13 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-_NO_PROMPTS = (Origin.USER_SHELL, Origin.STEERING, Origin.FILES_RESTORED, Origin.PROCESSES)
+_NO_PROMPTS = (
+    Origin.USER_SHELL,
+    Origin.STEERING,
+    Origin.FILES_RESTORED,
+    Origin.PROCESSES,
+    Origin.COMPACTION_SUMMARY,
+)
 """The sources of user messages that start no turn."""
 
 

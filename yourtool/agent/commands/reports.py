@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from yourtool.agent.commands.base import CommandResults, Report, Section, SlashCommand
+from yourtool.agent.commands.base import CommandResults, Report, Section, SlashCommand, StartTurn
 from yourtool.amounts import Spending, format_money, format_size
 from yourtool.events.catalog import AnyFact
 from yourtool.events.model_calls import LlmCallEnd
@@ -32,6 +32,11 @@ async def show_context(session: "Session", _runtime: "Runtime", _argument: str) 
     instructions = Section("Instructions", tuple((n, format_size(size)) for n, size in sizes))
     report = context_report(session.model, parts, last)
     yield Report("Context", (*report, instructions) if sizes else report)
+
+
+async def compact(session: "Session", _runtime: "Runtime", argument: str) -> CommandResults:
+    """`/compact`: summarise the conversation before the last turn."""
+    yield StartTurn(session.compact(argument))
 
 
 def cost_report(facts: Iterable[AnyFact], today: Spending) -> tuple[Section, ...]:
@@ -142,4 +147,10 @@ def _format_percentage(part: int, whole: int) -> str:
 COMMANDS = (
     SlashCommand(name="cost", run=show_cost, summary="show the cost of the session by model"),
     SlashCommand(name="context", run=show_context, summary="show how the context window is used"),
+    SlashCommand(
+        name="compact",
+        run=compact,
+        argument="[HINT]",
+        summary="summarise the conversation before the last turn; HINT: what matters most",
+    ),
 )

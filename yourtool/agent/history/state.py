@@ -3,12 +3,14 @@
 import bisect
 from decimal import Decimal
 
+from yourtool.agent.history.compaction import Compacted, build_compacted
 from yourtool.agent.history.elision import elide_tool_outputs, next_elision
 from yourtool.agent.history.file_history import FileHistory
 from yourtool.agent.history.process_history import ProcessHistory
 from yourtool.agent.history.stored_prompt import StoredPrompt
 from yourtool.errors import ErrorClass
 from yourtool.events.catalog import AnyFact
+from yourtool.events.context import ContextCompacted, ContextElided
 from yourtool.events.delegation import DelegateCompleted, DelegateFailed
 from yourtool.events.files import FilesRestored
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed, LlmCallStarted
@@ -46,6 +48,9 @@ _CONTENT_REJECTIONS = frozenset(
 
 class State:
     """The state of a session; only `apply` changes it, except for pending selections."""
+
+    _compacted: Compacted | None = None
+    """What requests have in place of the first messages of the conversation."""
 
     def __init__(self, *, keep_facts: bool = True) -> None:
         """`keep_facts`: store all facts, which need most of the memory of a long session."""
@@ -109,8 +114,10 @@ class State:
         """The messages for requests, without messages for the user only and rejected prompts.
 
         A prompt that every model rejected can be retried until the next prompt; from then on it is
-        omitted, since it would block every later turn.
+        omitted, since it would block every later turn. A summary is in place of what it replaces.
         """
+        if self._compacted is not None:
+            return self._compacted.shorten(self._conversation)
         return self._conversation.copy()  # because threads read it
 
     def conversation_for(self, model_id: str) -> list[Message]:
@@ -132,9 +139,8 @@ class State:
         if isinstance(fact, TurnStarted) and not self._keep_facts and not self.open_calls:
             self.facts.clear()
         self.facts.append(fact)
-        self.files.apply(fact)
-        self.processes.apply(fact)
-        self.system_prompt.apply(fact)
+        for part in (self.files, self.processes, self.system_prompt):
+            part.apply(fact)
         match fact:
             case SessionCreated(workspace_path=path):
                 self.workspace_path = path
@@ -173,18 +179,30 @@ class State:
             case ToolCompleted(message=message) | ToolFailed(message=message):
                 self.open_calls.pop(fact.tool_use_id, None)
                 self.add_message(message)
-            case TurnCompleted(stop_reason=reason):
-                self.open_turn = None
-                self.last_turn_failed = self.last_turn_failed or reason is StopReason.ERROR
-            case TurnCancelled():
-                self.open_turn = None
+            case TurnCompleted() | TurnCancelled():
+                self._end_turn(fact)
             case DelegateCompleted() | DelegateFailed():
                 self.cost_usd += fact.total_cost_usd
                 self.unpriced = self.unpriced or fact.unpriced
             case PolicySnapshot(policy=policy):
                 self.policy = policy
+            case ContextElided() | ContextCompacted():
+                self._apply_context(fact)
             case _:
                 pass
+
+    def _end_turn(self, fact: TurnCompleted | TurnCancelled) -> None:
+        self.open_turn = None
+        if isinstance(fact, TurnCompleted) and fact.stop_reason is StopReason.ERROR:
+            self.last_turn_failed = True
+
+    def _apply_context(self, fact: ContextElided | ContextCompacted) -> None:
+        if isinstance(fact, ContextElided):
+            self._elide(fact.model, fact.through)
+            return
+        self._compacted = build_compacted(fact, self._conversation)
+        self.context_tokens = fact.tokens_after
+        self.counted_replies.clear()  # they counted what is replaced now
 
     def _apply_call(self, fact: LlmCallStarted | LlmCallEnd) -> None:
         """Apply a fact of a model call; a silent call has nothing but a cost."""
@@ -222,8 +240,12 @@ class State:
             through := next_elision(self.conversation, self.elided_through.get(failure.model))
         ) is None:
             return False
-        self.elided_through[failure.model] = through
+        self._elide(failure.model, through)
         return True
+
+    def _elide(self, model_id: str, through: str) -> None:
+        self.elided_through[model_id] = through
+        self.counted_replies.pop(model_id, None)  # it counted what is elided now
 
     def _add_prompt(self, message: Message | None) -> None:
         """Add a prompt; None: the last prompt is retried."""

@@ -5,10 +5,10 @@ needs to iterate over them.
 """
 
 import asyncio
-import hashlib
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 
 from yourtool.agent.history.recorder import Recorder
@@ -18,6 +18,7 @@ from yourtool.agent.input import user_shell
 from yourtool.agent.input.mentioned_files import MentionedFiles, list_mentionable_files
 from yourtool.agent.input.mentions import AddressedPrompt, parse_address
 from yourtool.agent.routes import to_routing_record
+from yourtool.agent.session import turn_opening
 from yourtool.agent.session.file_restoring import FileRestoring
 from yourtool.agent.session.guidance import Guidance
 from yourtool.agent.session.model_selection import ModelSelection
@@ -25,7 +26,7 @@ from yourtool.agent.session.processes import SessionProcesses
 from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.agent.session.system_prompt import SystemPrompt
 from yourtool.agent.session_environment import SessionEnvironment
-from yourtool.agent.turn import loop
+from yourtool.agent.turn import compaction, loop
 from yourtool.agent.turn.turn import Turn, empty_turn_completed
 from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.blobs import has_bytes, store_media
@@ -36,12 +37,10 @@ from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.events.sessions import SessionEnded, SessionRenamed
 from yourtool.events.tools import ShellRan
-from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted, TurnStarted
+from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt
-from yourtool.messages.blocks import ContentBlock, ImageBlock
-from yourtool.messages.message import PromptMessage
-from yourtool.messages.metadata import Origin
+from yourtool.messages.blocks import ContentBlock
 from yourtool.models import Effort, Model
 from yourtool.permissions.trust import Trust
 from yourtool.providers.requests.reasoning_effort import describe_effort, describe_effort_change
@@ -186,21 +185,9 @@ class Session:
         self._env.steering = steering
 
     def build_steering(self, content: str | tuple[ContentBlock, ...]) -> tuple[ContentBlock, ...]:
-        """Return the content of a message to the running turn.
-
-        Raises:
-            UsageError: the message is invalid, or the turn cannot take it.
-        """
+        """Return the content of a message to the running turn; as `check_steering`."""
         addressed = parse_address(content, self._routes.catalogue, self.workspace)
-        if addressed.override is not None:
-            raise UsageError(
-                f"The running turn stays with its model: a message to `{addressed.override.id}` has"
-                " to wait for the end of the turn. Enter queues it."
-            )
-        message = build_prompt(self.id, addressed.content, Origin.STEERING)
-        if (problem := self._routes.find_steering_problem(message, self.state)) is not None:
-            raise UsageError(f"{problem}. Enter queues the message for the next turn.")
-        return addressed.content
+        return turn_opening.check_steering(self.id, addressed, self.state, self._routes)
 
     async def retry(self) -> AsyncGenerator[Event, None]:
         """Run the last turn again with the stored user message.
@@ -219,6 +206,23 @@ class Session:
         async with aclosing(self._run_turn(None, AddressedPrompt((), override))) as events:
             async for event in events:
                 yield event
+
+    async def compact(self, hint: str = "") -> AsyncGenerator[Event, None]:
+        """Summarise what is before the last turn, for all later requests.
+
+        Raises:
+            UsageError: a turn is running, or there is nothing to summarise.
+        """
+        self._require_idle()
+        interrupt = self._interrupt = Interrupt()
+        try:
+            route = await asyncio.to_thread(self._routes.decide, None, self.state)
+            turn = await self._build_turn(interrupt, "", route, self.model)
+            async with aclosing(compaction.compact(turn, hint)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._release_turn(interrupt)
 
     async def run_shell(self, command: str, *, shared: bool) -> AsyncGenerator[Event, None]:
         """Run a shell command of the user in the workspace, without approval.
@@ -244,7 +248,7 @@ class Session:
         async for fact in self._selection.store_if_idle():
             yield fact
 
-    async def select_model(
+    def select_model(
         self, name: str | None, *, use_placeholders: bool = False
     ) -> AsyncGenerator[Event, None]:
         """Select the model of the session by id or alias; None selects the default model.
@@ -257,13 +261,11 @@ class Session:
             SwapRefusedError: the model cannot continue the session; the active model did not
                 change, and the refusal is stored.
         """
-        async for event in self._selection.select_model(name, use_placeholders=use_placeholders):
-            yield event
+        return self._selection.select_model(name, use_placeholders=use_placeholders)
 
-    async def select_effort(self, level: Effort | None) -> AsyncGenerator[Event, None]:
+    def select_effort(self, level: Effort | None) -> AsyncGenerator[Event, None]:
         """Select the reasoning effort of the session, from the next turn on."""
-        async for fact in self._selection.select_effort(level):
-            yield fact
+        return self._selection.select_effort(level)
 
     def cancel(self) -> bool:
         """Stop the turn; return False if none runs, or if it is stopping: then stop its workers."""
@@ -300,7 +302,7 @@ class Session:
     ) -> AsyncGenerator[Event, None]:
         """Run a turn for a new prompt; `content` None: for the last prompt again."""
         interrupt = self._interrupt = Interrupt()
-        record = self._record
+        record, routes = self._record, self._routes
         self._env.begin_turn()
         try:
             async for fact in close_open_turn(self.state, record, self.id):
@@ -309,7 +311,6 @@ class Session:
                 yield fact
             async for fact in self.processes.report():
                 yield fact
-            routes = self._routes
             retried = self.state.last_model if content is None else None
             await routes.load_description(addressed.override or routes.expected_model(self.state))
             await asyncio.to_thread(self.guidance.refresh)
@@ -318,16 +319,21 @@ class Session:
             message = None if content is None else build_prompt(self.id, content)
             trust = await asyncio.to_thread(self.trust.examine)
             self._env.gate.is_trusted = trust.status is Trust.TRUSTED  # before git is asked below
-            started = await record(await asyncio.to_thread(self._build_turn_started, message))
-            yield started
+            opening = (message, self.state, self._env, self._prompt)
+            fact = await asyncio.to_thread(turn_opening.build_turn_started, *opening)
+            yield (started := await record(fact))
             unused = self.trust.find_notice(trust, self._env.interactive)
             for notice in self._env.new_notices(*toolbox.problems, unused):
                 yield notice
             for recovered in routes.sweep():
                 yield await record(recovered, parent=started.id)
-            decided = await asyncio.to_thread(
-                routes.decide, addressed.override, self.state, retried_model=retried
-            )
+            decide = partial(routes.decide, addressed.override, self.state, retried_model=retried)
+            decided = await asyncio.to_thread(decide)
+            if addressed.override is None and turn_opening.is_only_too_long(decided, self.model.id):
+                async with aclosing(self._make_room(interrupt, started.id, decided)) as events:
+                    async for event in events:
+                        yield event
+                decided = await asyncio.to_thread(decide)
             route = await record(decided, parent=started.id)
             yield route
             if route.chosen_model is None:
@@ -335,7 +341,8 @@ class Session:
                     yield Notice(level="error", text=line)
                 yield await record(empty_turn_completed(), parent=route.id)
             else:
-                turn = await self._build_turn(interrupt, started, route)
+                chosen = self._routes.catalogue.get(route.chosen_model)
+                turn = await self._build_turn(interrupt, started.id, route, chosen)
                 adjusted = describe_effort_change(turn.model, turn.effort)
                 for notice in self._env.new_notices(
                     adjusted, routes.missing_tools_notice(turn.model)
@@ -351,32 +358,26 @@ class Session:
         async for fact in self._selection.store_if_idle():
             yield fact
 
+    async def _make_room(
+        self, interrupt: Interrupt, root: str, refused: RouteDecided
+    ) -> AsyncGenerator[Event, None]:
+        """Make room in a conversation for which no model was chosen, because it is too long."""
+        turn = await self._build_turn(interrupt, root, refused, self.model)
+        async with aclosing(compaction.make_room_to_route(turn)) as events:
+            async for event in events:
+                yield event
+
     def _release_turn(self, interrupt: Interrupt) -> None:
         """Allow the next turn; has no effect if it has started already."""
         if self._interrupt is interrupt:
             self._interrupt = None
             self._record.turn_id = None
 
-    def _build_turn_started(self, message: PromptMessage | None) -> TurnStarted:
-        text = message.text if message is not None else ""
-        new_messages = [message] if message is not None else []
-        return TurnStarted(
-            user_message_hash=hashlib.sha256(text.encode()).hexdigest(),
-            estimated_input_tokens=self._env.estimates.total(
-                self.state, self.model.id, new_messages
-            ),
-            has_images=any(isinstance(b, ImageBlock) for m in new_messages for b in m.content),
-            has_tool_calls_in_history=any(each.tool_uses for each in self.state.messages),
-            message=message,
-            surroundings=self._prompt.find_surroundings(),
-        )
-
     async def _build_turn(
-        self, interrupt: Interrupt, started: TurnStarted, route: RouteDecided
+        self, interrupt: Interrupt, root: str, route: RouteDecided, model: Model
     ) -> Turn:
+        """Return the turn that an event started."""
         env, memory = self._env, self.guidance.memory
-        assert route.chosen_model is not None, "only a routed turn is run"
-        model = self._routes.catalogue.get(route.chosen_model)
         await asyncio.to_thread(env.registry.prepare, model)
         return Turn(
             session_id=self.id,
@@ -387,13 +388,13 @@ class Session:
             toolbox=env.tools.toolbox,
             model=model,
             adapter=env.registry.adapter(model),
-            routing=to_routing_record(route),
+            routing=to_routing_record(route, model.id),
             system=(await asyncio.to_thread(self._prompt.build_stable),),
             build_situation=lambda: self._prompt.build_situation(self.mode, memory.text()),
             reads=self._reads,
             effort=env.effort,
             find_trust_offer=self.trust.find_offer,
             find_instructions=self.guidance.instructions.find,
-            root=started.id,
-            parent=started.id,
+            root=root,
+            parent=root,
         )

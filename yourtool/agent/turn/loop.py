@@ -9,9 +9,10 @@ partial reply is stored without its calls, and exactly one terminal fact ends th
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 
+from yourtool.agent.turn.compaction import make_room_before_request
 from yourtool.agent.turn.limits import find_limit, find_limit_after_calls, resolve_limit
 from yourtool.agent.turn.model_call import ModelCall
-from yourtool.agent.turn.request import shorten_next_request
+from yourtool.agent.turn.shorter_request import ShorterRequest
 from yourtool.agent.turn.tool_runner import ToolRunner
 from yourtool.agent.turn.turn import Turn
 from yourtool.agent.turn.user_messages import record_steering
@@ -85,17 +86,23 @@ async def _run_steps(turn: Turn) -> AsyncGenerator[Event, None]:
         if blocks:
             async for fact in record_steering(turn):
                 yield fact
+        async with aclosing(make_room_before_request(turn)) as facts:
+            async for fact in facts:
+                yield fact
         call = ModelCall(turn)
         async with aclosing(call.stream()) as events:
             async for event in events:
                 yield event
         if isinstance(call.end, LlmCallCompleted):
-            blocks = call.end.message.tool_uses
+            blocks, turn.compacted = call.end.message.tool_uses, 0
             if not blocks and turn.stop_reason is not StopReason.PAUSE_TURN:
                 return
-        elif call.end is None or (notices := shorten_next_request(call.end, turn)) is None:
+        elif call.end is None:
             return
         else:
-            blocks = ()
-            for notice in notices:
-                yield notice
+            blocks, shorter = (), ShorterRequest(turn, call.end)
+            async with aclosing(shorter.prepare()) as events:
+                async for event in events:
+                    yield event
+            if not shorter.is_possible:
+                return

@@ -66,6 +66,10 @@ class Turn:
     """Id of the message up to which requests omit opaque blocks on trial, after a rejection."""
     request_allowance: int = 0
     """Number of requests after which the user is asked again; 0: the configured limit."""
+    compacted: int = 0
+    """The `Level` of the last summary since a request succeeded; 0: there was none."""
+    rejections: int = 0
+    """Number of requests that were too long since the last summary."""
     answered_plan: bool = False
     """Whether the user answered a plan of the last reply; its later calls are not run."""
     denies_rest: bool = False

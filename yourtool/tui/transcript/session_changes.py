@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
+from yourtool.events.context import ContextCompacted, ContextElided
 from yourtool.events.files import FilesChanged, FilesRestored
 from yourtool.events.sessions import (
     SessionForked,
@@ -26,6 +27,7 @@ SessionChange: TypeAlias = (
     | ProviderRecovered
     | FilesRestored
     | ProcessEnded
+    | ContextElided
 )
 
 _MAX_NAMED = 5
@@ -52,12 +54,22 @@ def describe_change(change: SessionChange) -> tuple[Literal["info", "warning"], 
             return "info", f"Imported up to here from session {source}"
         case ProcessEnded():
             return _describe_end(change)
+        case ContextElided(model=model):
+            return "info", f"Requests to {model} omit old tool outputs, because they are long"
         case FilesRestored():
             return _describe_restored(change)
         case ProviderUnavailable():
             return "warning", turn_results.format_outage(change)
         case ProviderRecovered():
             return "info", turn_results.format_recovery(change)
+
+
+def describe_summary(fact: ContextCompacted) -> str:
+    """Return the head of a summary: what it replaces, and who wrote it."""
+    turns = f"{fact.turn_count:,} {'turn' if fact.turn_count == 1 else 'turns'}"
+    sizes = f"about {fact.tokens_before:,} tokens became {fact.tokens_after:,}"
+    writer = f"by {fact.model}" if fact.model else f"without a model: {_one_line(fact.problem)}"
+    return f"Summarised {turns} for the next requests, {writer}; {sizes}"
 
 
 def _describe_end(ended: ProcessEnded) -> tuple[Literal["info", "warning"], str]:

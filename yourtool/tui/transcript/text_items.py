@@ -254,6 +254,37 @@ class ThinkingItem(TextItem):
         return [line if self.expanded or self._is_hidden else add_fold_hint(line, self._width)]
 
 
+class SummaryItem(TextItem):
+    """A summary that requests have in place of messages, folded to one line until it is expanded.
+
+    The messages themselves are in the transcript above it.
+    """
+
+    compact = True
+    foldable = True
+    mark = ("✻", "muted")
+
+    def __init__(self, head: str, summary: str) -> None:
+        super().__init__()
+        self._head = head
+        self.finish(summary)
+
+    def estimate(self, width: int) -> int:
+        """Guess the height; a head of at most two rows while folded."""
+        return super().estimate(width) + 1 if self.expanded else 1 + len(self._head) // width
+
+    @property
+    def _visible_text(self) -> str:
+        return self.source if self.expanded else ""
+
+    def _new_stream(self, width: int) -> _RowStream:
+        return stream.MarkdownStream(width, None)
+
+    def _head_rows(self) -> list[StyledLine]:
+        rows = plain_lines(self._head, "muted", self._width)
+        return rows if self.expanded else [*rows[:-1], add_fold_hint(rows[-1], self._width)]
+
+
 def _fold(text: str) -> tuple[str, int, str]:
     """Return the beginning of a long prompt, the number of hidden lines, and its end.
 

@@ -9,6 +9,7 @@ from typing import Literal, assert_never
 
 from yourtool.errors import ErrorClass, ToolFailure
 from yourtool.events.catalog import AnyFact, Event
+from yourtool.events.context import ContextCompacted
 from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
 from yourtool.events.deltas import (
     AttemptFailed,
@@ -64,9 +65,13 @@ from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.transcript import turn_results
 from yourtool.tui.transcript.activity import TokenCount
 from yourtool.tui.transcript.items import ErrorItem, Item, NoticeItem
-from yourtool.tui.transcript.session_changes import describe_change, describe_lasting_changes
+from yourtool.tui.transcript.session_changes import (
+    describe_change,
+    describe_lasting_changes,
+    describe_summary,
+)
 from yourtool.tui.transcript.streaming_message import StreamingMessage
-from yourtool.tui.transcript.text_items import ReplyItem, UserMessageItem
+from yourtool.tui.transcript.text_items import ReplyItem, SummaryItem, UserMessageItem
 from yourtool.tui.transcript.tool_card import CardStatus, CommandCard, ToolCard
 
 _FAILURE_STATUS: dict[str, CardStatus] = {
@@ -240,13 +245,13 @@ class Timeline:
                     self.add_notice("warning", text)
             case (
                 SessionCreated() | SessionResumed() | SessionEnded() | PolicySnapshot()
-                | ProcessStarted() | ProcessesReported()
+                | ProcessStarted() | ProcessesReported() | FileChangeFailed() | FilesRestoring()
+                | SessionEffortSelected()  # `/effort` shows its effect on the model
+                | DelegateStarted() | DelegateCompleted() | DelegateFailed()  # the card shows them
             ):  # fmt: skip
                 pass
-            case FileChangeFailed() | FilesRestoring() | SessionEffortSelected():
-                pass  # `/effort` shows its effect on the model
-            case DelegateStarted() | DelegateCompleted() | DelegateFailed():
-                pass  # the card of the call shows them
+            case ContextCompacted(summary=summary):
+                self._add(SummaryItem(describe_summary(event), summary))
             case _:
                 self.add_notice(*describe_change(event))
 

@@ -1,0 +1,259 @@
+"""Make room in the context window: omit old tool outputs, then summarise old messages.
+
+Room is made before a request that is too long by our estimate, and after a provider rejected one.
+The summary is written by a model in a silent call. If it fails, or its summary is empty or too
+long, the program writes a short one.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from math import inf
+from typing import NamedTuple
+
+from msgspec.structs import replace as replace_fields
+
+from yourtool.agent.history.compaction import Level, Span, find_span
+from yourtool.agent.history.elision import next_elision
+from yourtool.agent.history.summary_texts import (
+    INSTRUCTIONS,
+    render_conversation,
+    write_summary,
+)
+from yourtool.agent.turn.model_call import call_silently
+from yourtool.agent.turn.request import SilentRequest
+from yourtool.agent.turn.turn import Turn
+from yourtool.agent.turn.user_messages import build_prompt
+from yourtool.errors import UsageError, YourtoolError
+from yourtool.events.catalog import Event
+from yourtool.events.context import ContextCompacted, ContextElided, RoomReason
+from yourtool.events.deltas import Notice
+from yourtool.events.model_calls import LlmCallEnd, LlmCallFailed
+from yourtool.interrupt import Interrupted
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.message import Message, Role
+from yourtool.providers.estimate import estimate_text
+from yourtool.text import storable
+
+PURPOSE = "compaction"
+"""The purpose of the call that writes a summary."""
+_TARGET = 0.6
+"""Share of the window that a request has at most after room was made."""
+_MAX_SUMMARY, _SUMMARY_SHARE = 4_000, 0.1
+"""Tokens of a summary, and its share of the window."""
+_INPUT_SHARE = 0.5
+"""Share of the window of the summarising model that the messages have."""
+_TOLERANCE = 1.3
+"""How much less a provider may count than we estimate."""
+_CHARACTERS = 3
+"""Characters of a token, at least, in most texts."""
+
+
+class _Room(NamedTuple):
+    """How much a request may have, by our estimates."""
+
+    most: float
+    """Tokens of the whole request."""
+    levels: Sequence[Level]
+    """How much a summary may replace, in the order in which it is tried."""
+    limit: float
+    """Tokens from which on nothing is summarised in vain: what remains would be too long."""
+
+
+class Summary(NamedTuple):
+    """A summary and who wrote it."""
+
+    text: str
+    model: str = ""
+    """Empty: the program."""
+    problem: str = ""
+    """Why no model wrote it."""
+
+
+async def make_room_before_request(turn: Turn) -> AsyncGenerator[ContextElided | ContextCompacted]:
+    """Make room if the next request is longer than the user's threshold."""
+    if percent := turn.env.context.make_room_at:
+        async with aclosing(_make_room(turn, percent)) as facts:
+            async for fact in facts:
+                yield fact
+
+
+async def make_room_to_route(turn: Turn) -> AsyncGenerator[Event]:
+    """Make room in a conversation that is longer than the window of the turn's model.
+
+    Ends with a notice about its largest parts if that is not possible.
+    """
+    async with aclosing(_make_room(turn, 100)) as facts:
+        async for fact in facts:
+            yield fact
+    if turn.estimate() > turn.model.capabilities.max_context_tokens:
+        yield Notice(level="error", text=await describe_largest_parts(turn))
+
+
+async def _make_room(turn: Turn, percent: int) -> AsyncGenerator[ContextElided | ContextCompacted]:
+    """Make room if the next request has more than a share of the window."""
+    window = turn.model.capabilities.max_context_tokens
+    if await asyncio.to_thread(turn.estimate) * 100 <= window * percent:
+        return
+    room = _Room(min(window * _TARGET, window * percent / 100), tuple(Level), window)
+    while (through := _find_old_outputs(turn)) is not None:
+        elided = ContextElided(model=turn.model.id, through=through)
+        yield await turn.record(elided, parent=turn.parent)
+        if await asyncio.to_thread(turn.estimate) <= room.most:
+            return
+    async for fact in _compact(turn, room, "threshold"):
+        yield fact
+
+
+def _find_old_outputs(turn: Turn) -> str | None:
+    """Return the id of the message to elide through next; None: only the last outputs are left."""
+    messages = turn.state.conversation
+    through = next_elision(messages, turn.state.elided_through.get(turn.model.id))
+    replies = [each.id for each in messages if each.role is Role.ASSISTANT]
+    return None if through is None or not replies or through > replies[-1] else through
+
+
+async def make_room_after_rejection(turn: Turn) -> AsyncGenerator[ContextCompacted]:
+    """Summarise after a provider rejected a request for its length, more until one succeeds."""
+    window, estimate = turn.model.capabilities.max_context_tokens, turn.estimate()
+    # The provider counts more tokens than the estimate, or its window is smaller than stated.
+    levels = [each for each in Level if each > turn.compacted]
+    room = _Room(min(window, estimate) * _TARGET, levels, window * _TOLERANCE)
+    async for fact in _compact(turn, room, "overflow"):
+        yield fact
+
+
+async def describe_largest_parts(turn: Turn) -> str:
+    """Return a message about a request that is too long and cannot be shortened."""
+    model, estimates = turn.model, turn.env.estimates
+    named = await asyncio.to_thread(estimates.name_largest_parts, turn.state, model.id)
+    way = "/model" if turn.env.interactive else "`--model`"
+    return (
+        f"The request is too long for `{model.id}`, and nothing more can be summarised. Its largest"
+        f" parts: {named}. Send a shorter message, or choose a model with a larger context window"
+        f" with {way}."
+    )
+
+
+async def compact(turn: Turn, hint: str) -> AsyncGenerator[Event]:
+    """Summarise everything before the last turn, because the user asks for it.
+
+    `hint`: what the summary must have above all.
+
+    Raises:
+        UsageError: there is nothing before it.
+    """
+    room, count = _Room(0, (Level.ALL_TURNS,), inf), 0
+    try:
+        async for fact in _compact(turn, room, "user", hint):
+            count += 1
+            yield fact
+    except Interrupted:
+        yield Notice(level="info", text="Stopped; nothing was summarised.")
+        return
+    if not count:
+        raise UsageError("There is nothing to summarise: no turn comes before the last one.")
+
+
+async def _compact(
+    turn: Turn, room: _Room, reason: RoomReason, hint: str = ""
+) -> AsyncGenerator[ContextCompacted]:
+    before = turn.estimate()
+    span = await asyncio.to_thread(_find_span, turn, room)
+    if span is None:
+        return
+    turn.compacted = max(turn.compacted, span.level)
+    summary = await _summarise(turn, span, hint)
+    fact = ContextCompacted(
+        summary=summary.text,
+        through=span.through,
+        kept=span.kept,
+        reason=reason,
+        model=summary.model,
+        problem=summary.problem,
+        turn_count=sum(each.is_prompt for each in span.replaced),
+        message_count=len(span.replaced) - len(span.kept),
+        tokens_before=before,
+        tokens_after=await asyncio.to_thread(_estimate_after, turn, span, summary),
+    )
+    yield await turn.record(fact, parent=turn.parent)
+
+
+def _find_span(turn: Turn, room: _Room) -> Span | None:
+    """Return what the summary replaces; None if too much would remain."""
+    messages = turn.state.conversation_for(turn.model.id)
+    sizes = [turn.env.estimates.size(each, turn.model.id) for each in messages]
+    other = max(0, turn.estimate() - sum(sizes))
+    most = max(0, room.most - other - _summary_limit(turn))
+    span = find_span(messages, sizes, most, room.levels)
+    remaining = 0 if span is None else span.size + other + _summary_limit(turn)
+    return span if remaining <= room.limit else None
+
+
+def _estimate_after(turn: Turn, span: Span, summary: Summary) -> int:
+    model_id, estimates = turn.model.id, turn.env.estimates
+    gone = sum(estimates.size(e, model_id) for e in span.replaced if e.id not in span.kept)
+    return max(1, round(turn.estimate() - gone + estimate_text(summary.text, model_id)))
+
+
+def _summary_limit(turn: Turn) -> int:
+    window = turn.model.capabilities.max_context_tokens
+    return round(min(_MAX_SUMMARY, window * _SUMMARY_SHARE))
+
+
+async def _summarise(turn: Turn, span: Span, hint: str) -> Summary:
+    """Return a summary by a model, or one by the program if that fails.
+
+    Raises:
+        Interrupted: the turn was stopped.
+    """
+    limit = _summary_limit(turn)
+    try:
+        end = await _call_model(turn, span.replaced, hint, limit)
+        problem = _find_problem(end, limit)
+        if not problem and not isinstance(end, LlmCallFailed):
+            return Summary(storable(end.message.text.strip()), end.model)
+    except YourtoolError as error:
+        problem = str(error)
+    mask = await asyncio.to_thread(turn.env.mask)
+    text = await asyncio.to_thread(write_summary, span.replaced, limit * _CHARACTERS)
+    return Summary(text, problem=storable(mask.text(problem)))
+
+
+def _find_problem(end: LlmCallEnd, limit: int) -> str:
+    """Return why the reply is no summary; empty if it is one."""
+    if isinstance(end, LlmCallFailed):
+        return end.error_message_redacted
+    if not (text := end.message.text.strip()):
+        return "the summary was empty"
+    if (size := estimate_text(text, end.model)) > 2 * limit:
+        return f"the summary had about {round(size):,} tokens, more than {2 * limit:,}"
+    return ""
+
+
+async def _call_model(turn: Turn, messages: Sequence[Message], hint: str, limit: int) -> LlmCallEnd:
+    """Let a model summarise messages; its tokens and its cost belong to the turn."""
+    writer = await _choose_writer(turn)
+    window = writer.model.capabilities.max_context_tokens
+    wish = f"\n\nThe user wants this above all: {hint}" if hint else ""
+    text = await asyncio.to_thread(
+        render_conversation, messages, round(window * _INPUT_SHARE * _CHARACTERS)
+    )
+    request = f"{INSTRUCTIONS} Write at most {limit * 3 // 5} words.{wish}\n\n{text}"
+    prompt = build_prompt(turn.session_id, (TextBlock(request),))
+    end = await call_silently(writer, SilentRequest(PURPOSE, (prompt,)))
+    turn.input_tokens, turn.output_tokens = writer.input_tokens, writer.output_tokens
+    turn.cost = writer.cost
+    return end
+
+
+async def _choose_writer(turn: Turn) -> Turn:
+    """Return the turn with the model that writes the summary."""
+    named, env = turn.env.context.summary_model, turn.env
+    if not named:
+        return turn
+    model = env.routes.catalogue.resolve(named)
+    await asyncio.to_thread(env.registry.prepare, model)
+    routing = replace_fields(turn.routing, chosen_model=model.id, reason="it writes summaries")
+    return replace(turn, model=model, adapter=env.registry.adapter(model), routing=routing)
