@@ -6,6 +6,7 @@ from tests.tui.events import EventBuilder
 from tests.tui.pilot_helpers import paint
 from tests.tui.transcript.test_transcript import DIFF, Stage, play
 from yourtool.effects import SideEffects
+from yourtool.events.context import ContextCompacted
 from yourtool.events.deltas import ThinkingDelta, ToolOutputDelta
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock, ToolUseBlock
 from yourtool.tui.transcript.excerpts import get_fold_hint
@@ -231,3 +232,20 @@ def test_expanded_call_repeats_its_command_only_if_the_head_cuts_it(command, is_
     rows = [row.text.rstrip() for row in card.rows]
     assert any(row.startswith("│ command: ") for row in rows) == is_cut
     assert "│ timeout_seconds: 5" in rows
+
+
+@pytest.mark.req("R-CTX-05")
+def test_summary_is_one_line_until_it_is_opened(session):
+    facts = {"summary": "- Foxes.\n- More.", "through": "m", "message_count": 4}
+    sizes = {"turn_count": 2, "tokens_before": 9_000, "tokens_after": 800, "reason": "threshold"}
+    written = session._fact(ContextCompacted, **facts, **sizes, model="a:b")
+    line = "Summarised 2 turns, about 9,000 → 800 tokens, by a:b (Ctrl+O)"
+    assert shown(written, width=80) == [line]
+    timeline = Timeline()
+    timeline.apply(written)
+    [item] = timeline.items
+    item.expand(expanded=True)
+    item.lay_out(80)
+    assert [row.text.rstrip() for row in item.rows][1:] == ["• Foxes.", "• More."]
+    failed = session._fact(ContextCompacted, **facts, **sizes, problem="no answer")
+    assert "without a model: no answer" in shown(failed, width=90)[0]

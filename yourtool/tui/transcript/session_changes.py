@@ -67,9 +67,9 @@ def describe_change(change: SessionChange) -> tuple[Literal["info", "warning"], 
 def describe_summary(fact: ContextCompacted) -> str:
     """Return the head of a summary: what it replaces, and who wrote it."""
     turns = f"{fact.turn_count:,} {'turn' if fact.turn_count == 1 else 'turns'}"
-    sizes = f"about {fact.tokens_before:,} tokens became {fact.tokens_after:,}"
+    sizes = f"about {fact.tokens_before:,} → {fact.tokens_after:,} tokens"
     writer = f"by {fact.model}" if fact.model else f"without a model: {_one_line(fact.problem)}"
-    return f"Summarised {turns} for the next requests, {writer}; {sizes}"
+    return f"Summarised {turns}, {sizes}, {writer}"
 
 
 def _describe_end(ended: ProcessEnded) -> tuple[Literal["info", "warning"], str]:
