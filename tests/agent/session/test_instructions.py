@@ -141,6 +141,20 @@ async def test_first_call_below_the_workspace_gets_the_instructions_of_its_direc
     await session.close()
 
 
+@pytest.mark.req("R-CTX-03")
+async def test_instructions_below_that_a_summary_replaces_are_given_again(below):
+    trust(below.workspace)
+    read = calls("read_file", path="pkg/a.py")
+    script = [read, says("ok"), says("fine"), says("- A summary."), read, says("ok")]
+    session = await below.session(Checked(Scripted(script)))
+    given = [[2], [], [2]]
+    for prompt, lengths in zip(("go", "and?", "again"), given, strict=True):
+        assert [len(each) for each in results(await play(session.send(prompt)))] == lengths
+        if prompt == "and?":
+            await play(session.compact())
+    await session.close()
+
+
 @pytest.mark.req("T14", "R-CONF-05")
 async def test_instructions_below_that_the_user_did_not_see_are_named_and_not_used(below):
     (below.workspace / "AGENTS.md").write_text("seen")

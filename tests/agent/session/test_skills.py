@@ -188,6 +188,19 @@ async def test_model_loads_a_skill_once_and_finds_others_by_words(bench, home):
     await session.close()
 
 
+@pytest.mark.req("R-SKL-02", "R-CTX-03")
+async def test_skill_that_a_summary_replaces_is_loaded_again(bench, home):
+    write_skill(home / "skills", "review", "Review a release.")
+    script = [*loads("review"), says("fine"), says("- A summary."), *loads("review")]
+    session = await bench.session(Checked(Scripted(script)))
+    await play(session.send("go"))
+    await play(session.send("and?"))
+    await play(session.compact())
+    [again] = texts(await play(session.send("again")))
+    assert again.startswith("# Skill: review")
+    await session.close()
+
+
 @pytest.mark.req("R-SKL-02")
 async def test_session_loads_three_skills_and_30000_tokens(bench, home):
     for name in ("one", "two", "three", "four"):

@@ -51,6 +51,8 @@ class State:
 
     _compacted: Compacted | None = None
     """What requests have in place of the first messages of the conversation."""
+    shortenings: int = 0
+    """How often requests were changed to omit or replace something."""
 
     def __init__(self, *, keep_facts: bool = True) -> None:
         """`keep_facts`: store all facts, which need most of the memory of a long session."""
@@ -123,6 +125,11 @@ class State:
     def conversation_for(self, model_id: str) -> list[Message]:
         """Return the messages for requests to a model, with old tool outputs elided if needed."""
         return elide_tool_outputs(self.conversation, self.elided_through.get(model_id))
+
+    @property
+    def sent_messages(self) -> list[Message]:
+        """The messages for requests to the model of the last turn."""
+        return self.conversation_for(self.last_model or "")
 
     @property
     def last_model(self) -> str | None:
@@ -200,6 +207,7 @@ class State:
         if isinstance(fact, ContextElided):
             self._elide(fact.model, fact.through)
             return
+        self.shortenings += 1
         self._compacted = build_compacted(fact, self._conversation)
         self.context_tokens = fact.tokens_after
         self.counted_replies.clear()  # they counted what is replaced now
@@ -244,6 +252,7 @@ class State:
         return True
 
     def _elide(self, model_id: str, through: str) -> None:
+        self.shortenings += 1
         self.elided_through[model_id] = through
         self.counted_replies.pop(model_id, None)  # it counted what is elided now
 

@@ -76,6 +76,8 @@ class FolderInstructions:
         self._workspace = workspace
         self._state = state
         self._sizes: dict[str, int] | None = None
+        self._shortenings = 0
+        """As in the state when `_sizes` was computed: what a summary replaces is given again."""
         self._lock = threading.Lock()  # calls run in threads
 
     def find(self, paths: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -105,8 +107,9 @@ class FolderInstructions:
         return [*stable, *((f"the project, from {name}", size) for name, size in below)]
 
     def _get_given(self) -> dict[str, int]:
-        """Return the names and sizes of the files that results of calls contain."""
-        if self._sizes is None:
+        """Return the names and sizes of the files that results of calls in requests contain."""
+        if self._sizes is None or self._shortenings != self._state.shortenings:
+            self._shortenings = self._state.shortenings
             self._sizes = dict(_find_given(self._state))
         return self._sizes
 
@@ -119,7 +122,7 @@ def _parents(path: str) -> Iterator[str]:
 
 def _find_given(state: State) -> Iterator[tuple[str, int]]:
     """Yield the names and sizes of the notes in a history; a note follows an output."""
-    for message in tuple(state.messages):
+    for message in state.sent_messages:
         if (result := message.result) is None:
             continue
         for block in result.content[1:]:

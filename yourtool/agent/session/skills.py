@@ -145,13 +145,13 @@ class Skills:
         return skill.text
 
     def get_loaded(self) -> dict[str, int]:
-        """Return the names and estimated tokens of the skills that the model has loaded."""
+        """Return the names and estimated tokens of the skills that requests have."""
         return dict(_iter_loaded(self._state))
 
 
 def _iter_loaded(state: State) -> Iterable[tuple[str, int]]:
     calls = set[str]()
-    for message in tuple(state.messages):
+    for message in state.sent_messages:
         calls |= {call.id for call in message.tool_uses if call.name == LOAD_SKILL}
         result = message.result
         if result is None or result.is_error or result.tool_use_id not in calls:
