@@ -94,9 +94,10 @@ async def make_room_to_route(turn: Turn) -> AsyncGenerator[Event]:
 async def _make_room(turn: Turn, percent: int) -> AsyncGenerator[ContextElided | ContextCompacted]:
     """Make room if the next request has more than a share of the window."""
     window = turn.model.capabilities.max_context_tokens
-    if await asyncio.to_thread(turn.estimate) * 100 <= window * percent:
+    most = window * percent / 100
+    if _is_clearly_shorter(turn, most) or await asyncio.to_thread(turn.estimate) <= most:
         return
-    room = _Room(min(window * _TARGET, window * percent / 100), tuple(Level), window)
+    room = _Room(min(window * _TARGET, most), tuple(Level), window)
     while (through := _find_old_outputs(turn)) is not None:
         elided = ContextElided(model=turn.model.id, through=through)
         yield await turn.record(elided, parent=turn.parent)
@@ -104,6 +105,18 @@ async def _make_room(turn: Turn, percent: int) -> AsyncGenerator[ContextElided |
             return
     async for fact in _compact(turn, room, "threshold"):
         yield fact
+
+
+def _is_clearly_shorter(turn: Turn, most: float) -> bool:
+    """Whether the last request and what followed it have few tokens; does not look at the rest."""
+    state, tokens = turn.state, 0
+    if not state.context_tokens or turn.model.id not in state.counted_replies:
+        return False
+    for message in reversed(state.conversation):
+        if message.role is Role.ASSISTANT:
+            break
+        tokens += turn.env.estimates.size(message, turn.model.id)
+    return state.context_tokens + _TOLERANCE * tokens < most / _TOLERANCE
 
 
 def _find_old_outputs(turn: Turn) -> str | None:
