@@ -33,7 +33,8 @@ from yourtool.cli.parser import build_parser
 VISITED = (
     "copy", "help", "keys", "model", "models", "effort", "rename", "search tide", "export out.md",
     "undo", "redo", "rewind", "cost", "context", "compact", "diff", "theme", "mode", "trust",
-    "permissions", "copy list", "processes", "fork", "new", "resume", "clear", "steer", "plan",
+    "permissions", "skill", "memory", "copy list", "processes", "fork", "new", "resume", "clear",
+    "steer", "plan",
 )  # fmt: skip
 """The slash commands, in an order in which each has something to show."""
 UNVISITED = {
@@ -42,6 +43,7 @@ UNVISITED = {
     "continue": "shows a reply, as `converse` does",
     "attach": "shows the file names of the completer, as `browse` does",
     "background": "shows that a command was moved, without its text",
+    "init": "sends a prompt of the program",
     "paste": "shows an attachment of the clipboard, of which the terminal has none",
     "quit": "ends every scenario",
 }

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trusted_folders import trust
-from yourtool.agent.commands import table
+from yourtool.agent.commands import custom, table
 from yourtool.agent.commands.base import Invocation, SendPrompt
 from yourtool.agent.commands.custom import fill_in, read_custom_commands
 from yourtool.agent.commands.parser import InvalidCommand, parse_input
@@ -18,11 +18,11 @@ def load(tmp_path, home):
 
     def load_all():
         commands, problems = read_custom_commands(ProjectTrust(tmp_path).examine().used_files)
-        table.set_custom_commands(commands)
+        custom.use_commands(commands)
         return problems
 
     yield load_all
-    table.set_custom_commands(())
+    custom.use_commands(())
 
 
 def write(folder, name, text):

@@ -21,7 +21,7 @@ from yourtool.messages.message import Role
 from yourtool.messages.metadata import StopReason
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.estimate import estimate_tokens
-from yourtool.providers.scripted import Scripted, calls, counts, fails, says
+from yourtool.providers.scripted import Scripted, calls, counts, fails, says, stops
 from yourtool.tools.builtin import default_toolbox
 
 WINDOW = 12_000
@@ -194,6 +194,8 @@ BAD_SUMMARIES = {
     "fails": fails(ServerError("The server is down.", retryable=False)),
     "empty": says("  "),
     "huge": says("word " * 9_000),
+    "too long": says("word " * (WINDOW // 8)),
+    "cut": says(SUMMARY) + stops(StopReason.MAX_TOKENS),
 }
 
 

@@ -29,6 +29,14 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}(:[A-Za-z0-9][A-Za-z0-9_-]{0,40})?")
 _PLACEHOLDER = re.compile(r"\$(ARGUMENTS\b|[1-9](?!\d))")
 _MAX_SUMMARY, _MAX_HINT = 100, 40
+commands_in_use = dict[str, SlashCommand]()
+"""Those of the open session by name, of which a process has one."""
+
+
+def use_commands(commands: Iterable[SlashCommand]) -> None:
+    """Replace the custom commands of the process."""
+    commands_in_use.clear()
+    commands_in_use.update({each.name: each for each in commands})
 
 
 def read_custom_commands(files: Iterable[ProjectFile]) -> tuple[list[SlashCommand], list[str]]:

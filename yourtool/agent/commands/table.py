@@ -1,10 +1,11 @@
 """The table of all slash commands, which parser, completion and help share."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from yourtool.agent.commands import (
     api_keys,
     changes,
+    custom,
     instructions,
     memory,
     models,
@@ -69,25 +70,23 @@ COMMANDS: tuple[SlashCommand, ...] = (
 )
 """Commands without a handler are about the front end: its keys, display, prompt and end."""
 
-_custom = dict[str, SlashCommand]()
-"""Those of the open session, of which a process has one."""
 COMMANDS_BY_NAME = {name: each for each in COMMANDS for name in (each.name, *each.aliases)}
 
 
-def set_custom_commands(commands: Iterable[SlashCommand]) -> None:
-    """Replace the custom commands; the names of `COMMANDS` are taken."""
-    _custom.clear()
-    _custom.update({each.name: each for each in commands if each.name not in COMMANDS_BY_NAME})
+def _get_custom() -> Mapping[str, SlashCommand]:
+    """Return the custom commands whose names are not those of `COMMANDS`."""
+    used = custom.commands_in_use
+    return {name: each for name, each in used.items() if name not in COMMANDS_BY_NAME}
 
 
 def find_command(name: str) -> SlashCommand | None:
     """Return the command with a name or alias, or None."""
-    return COMMANDS_BY_NAME.get(name) or _custom.get(name)
+    return COMMANDS_BY_NAME.get(name) or _get_custom().get(name)
 
 
 def list_names() -> list[str]:
     """Return all names and aliases."""
-    return [*COMMANDS_BY_NAME, *_custom]
+    return [*COMMANDS_BY_NAME, *_get_custom()]
 
 
 def find_commands(prefix: str) -> tuple[SlashCommand, ...]:
@@ -97,7 +96,7 @@ def find_commands(prefix: str) -> tuple[SlashCommand, ...]:
     """
     found = (
         command
-        for command in (*COMMANDS, *_custom.values())
+        for command in (*COMMANDS, *_get_custom().values())
         if any(name.startswith(prefix) for name in (command.name, *command.aliases))
     )
     return tuple(sorted(found, key=lambda command: command.name != prefix))
@@ -122,8 +121,8 @@ def describe_commands() -> tuple[Section, ...]:
         ("!command", "run a shell command between turns; the model sees its output"),
         ("!!command", "run a shell command hidden from the model; `\\!` is a literal !"),
     )
-    custom = tuple((each.usage, each.summary) for each in _custom.values())
-    more = (Section("Custom commands", custom),) if custom else ()
+    own = tuple((each.usage, each.summary) for each in _get_custom().values())
+    more = (Section("Custom commands", own),) if own else ()
     return (
         Section("Commands", commands),
         *more,

@@ -25,7 +25,7 @@ from yourtool.agent.turn.model_call import call_silently
 from yourtool.agent.turn.request import SilentRequest
 from yourtool.agent.turn.turn import Turn
 from yourtool.agent.turn.user_messages import build_prompt
-from yourtool.errors import UsageError, YourtoolError
+from yourtool.errors import StoreError, UsageError, YourtoolError
 from yourtool.events.catalog import Event
 from yourtool.events.context import ContextCompacted, ContextElided, RoomReason
 from yourtool.events.deltas import Notice
@@ -33,6 +33,7 @@ from yourtool.events.model_calls import LlmCallEnd, LlmCallFailed
 from yourtool.interrupt import Interrupted
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, Role
+from yourtool.messages.metadata import StopReason
 from yourtool.providers.estimate import estimate_text
 from yourtool.text import storable
 
@@ -227,6 +228,8 @@ async def _summarise(turn: Turn, span: Span, hint: str) -> Summary:
         problem = _find_problem(end, limit)
         if not problem and not isinstance(end, LlmCallFailed):
             return Summary(storable(end.message.text.strip()), end.model)
+    except StoreError:
+        raise
     except YourtoolError as error:
         problem = str(error)
     mask = await asyncio.to_thread(turn.env.mask)
@@ -240,8 +243,10 @@ def _find_problem(end: LlmCallEnd, limit: int) -> str:
         return end.error_message_redacted
     if not (text := end.message.text.strip()):
         return "the summary was empty"
-    if (size := estimate_text(text, end.model)) > 2 * limit:
-        return f"the summary had about {round(size):,} tokens, more than {2 * limit:,}"
+    if end.stop_reason is not StopReason.END_TURN:
+        return f"the summary ended early ({end.stop_reason})"
+    if (size := estimate_text(text, end.model)) > limit:
+        return f"the summary had about {round(size):,} tokens, more than {limit:,}"
     return ""
 
 
@@ -253,12 +258,13 @@ async def _call_model(turn: Turn, messages: Sequence[Message], hint: str, limit:
     text = await asyncio.to_thread(
         render_conversation, messages, round(window * _INPUT_SHARE * _CHARACTERS)
     )
-    request = f"{INSTRUCTIONS} Write at most {limit * 3 // 5} words.{wish}\n\n{text}"
+    request = f"{INSTRUCTIONS} Write at most {limit // 2} words.{wish}\n\n{text}"
     prompt = build_prompt(turn.session_id, (TextBlock(request),))
-    end = await call_silently(writer, SilentRequest(PURPOSE, (prompt,)))
-    turn.input_tokens, turn.output_tokens = writer.input_tokens, writer.output_tokens
-    turn.cost = writer.cost
-    return end
+    try:
+        return await call_silently(writer, SilentRequest(PURPOSE, (prompt,)))
+    finally:
+        turn.input_tokens, turn.output_tokens = writer.input_tokens, writer.output_tokens
+        turn.cost = writer.cost
 
 
 async def _choose_writer(turn: Turn) -> Turn:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Literal
 
-from yourtool.agent.commands import custom, table
+from yourtool.agent.commands import custom
 from yourtool.agent.commands.base import (
     Choose,
     CommandResult,
@@ -102,7 +102,7 @@ class Conversation:
         self.runner.set_session(session)
         used = found.used_files if session.trust.asks else ()
         commands, problems = await asyncio.to_thread(custom.read_custom_commands, used)
-        table.set_custom_commands(commands)
+        custom.use_commands(commands)
         for problem in problems:
             self.note("warning", problem)
         mode = session.mode.value

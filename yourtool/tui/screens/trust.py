@@ -5,7 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from yourtool.agent.commands import custom, table
+from yourtool.agent.commands import custom
 from yourtool.errors import ConfigError
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.widgets.notices import Greeting
@@ -32,7 +32,7 @@ async def show_used_files(chat: ChatScreen, trust: "ProjectTrust") -> None:
         chat.note("warning", found.problem)
     used = found.used_files if trust.asks else ()
     commands, problems = await asyncio.to_thread(custom.read_custom_commands, used)
-    table.set_custom_commands(commands)
+    custom.use_commands(commands)
     for problem in problems:
         chat.note("warning", problem)
     chat.status.project_files = found.summary if trust.asks else ""
