@@ -106,6 +106,18 @@ def test_line_has_the_activity_the_time_the_tokens_and_the_key():
     assert line(story(*STARTED), seconds=3) == "Waiting for acme · 3 s · Esc to interrupt"
 
 
+@pytest.mark.req("R-DLG-01")
+def test_stopped_turn_names_the_key_that_stops_its_workers():
+    worker = ToolUseBlock("tu_3", "delegate", {"task": "Look."})
+    timeline = story(*ANSWERED, session.tool_start(worker))
+    stopped = line(timeline, seconds=2, width=100, is_stopping=True)
+    assert stopped.startswith("Stopping when the workers are done · 2 s")
+    assert stopped.endswith("Esc to stop them")
+    other = line(story(*ANSWERED, session.tool_start(SHELL)), seconds=2, is_stopping=True)
+    assert other.startswith("Stopping · 2 s")
+    assert "Esc" not in other
+
+
 def test_count_of_the_provider_replaces_the_estimate():
     usage = TokenUsage(input_tokens=9, output_tokens=7)
     timeline = story(*STARTED, TextDelta(text="x" * 20, **ids))

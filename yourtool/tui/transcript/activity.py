@@ -21,8 +21,8 @@ _STILL_FRAME = "•"
 _SILENCE_SECONDS = 10
 """Seconds without new output after which the line shows the pause."""
 _CHARACTERS_PER_TOKEN = 4
-_SHELL = "shell"
-"""The tool whose calls can move to the background."""
+_SHELL, _DELEGATE = "shell", "delegate"
+"""Tools whose calls can move to the background, and whose work outlives the stop of a turn."""
 _LEAST_CELLS = 24
 """Cells for the activity before less important parts are dropped."""
 
@@ -108,7 +108,7 @@ class ActivityLine:
         if self._started_at is None:
             return ""
         if self.is_stopping:
-            return "stopping"
+            return "stopping when the workers are done" if _has_workers(turn) else "stopping"
         if self.is_asking and not turn.running_cards:
             return "waiting for you"
         return describe_activity(turn)
@@ -126,7 +126,7 @@ class ActivityLine:
             times = [format_duration(int(self._clock() - self._started_at))]
             if silence := self._silence(turn):
                 times.append(f"no output for {silence}")
-            keys = [] if self.is_stopping else _build_keys(turn)
+            keys = _build_keys(turn, is_stopping=self.is_stopping)
             spans = _fit(activity, times, str(turn.tokens), width, keys)
             if spans != before.spans:
                 self.line = StyledLine(spans)
@@ -164,8 +164,14 @@ def describe_activity(turn: TurnProgress) -> str:
             return f"waiting for {printable(turn.provider)}" if turn.provider else "working"
 
 
-def _build_keys(turn: TurnProgress) -> list[str]:
+def _has_workers(turn: TurnProgress) -> bool:
+    return any(card.name == _DELEGATE for card in turn.running_cards)
+
+
+def _build_keys(turn: TurnProgress, *, is_stopping: bool) -> list[str]:
     """Return what keys do with the running turn, the most important key first."""
+    if is_stopping:
+        return [build_hint("chat.stop", "to stop them")] if _has_workers(turn) else []
     keys = [build_hint("chat.stop", "to interrupt")]
     if any(card.name == _SHELL for card in turn.running_cards):
         keys.append(build_hint("chat.background", "to the background"))
