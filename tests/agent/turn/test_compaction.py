@@ -26,8 +26,8 @@ from yourtool.tools.builtin import default_toolbox
 
 WINDOW = 12_000
 SMALLER = 9_000
-PARAGRAPH = "The quick brown fox jumps over the lazy dog near the river bank at noon. " * 12
-"""About 200 tokens."""
+PARAGRAPH = "The quick brown fox jumps over the lazy dog near the river bank at noon. " * 36
+"""About 600 tokens."""
 SUMMARY = "- The user likes foxes.\n- Nothing was changed yet."
 USAGE = TokenUsage(input_tokens=1_000, output_tokens=100)
 
@@ -102,16 +102,16 @@ def texts(request):
 async def test_conversation_of_text_that_a_provider_finds_too_long_continues(bench):
     model = Limited(SMALLER)
     session = await open_session(bench, model, known=100 * WINDOW)
-    events = await talk(session, 30)
+    events = await talk(session, 11)
     assert all(each.stop_reason is StopReason.END_TURN for each in kinds(events, TurnCompleted))
-    assert len(kinds(events, TurnCompleted)) == 30
+    assert len(kinds(events, TurnCompleted)) == 11
     compacted = kinds(events, ContextCompacted)
     assert compacted
     assert {each.reason for each in compacted} == {"overflow"}
-    assert len(session.state.messages) == 60
+    assert len(session.state.messages) == 22
     last = texts(model.requests[-1])
     assert SUMMARY in last[0]
-    assert last[-1].startswith("Prompt 29.")
+    assert last[-1].startswith("Prompt 10.")
     assert validate_session(model.requests[-1].messages) == []
     await session.close()
 
@@ -120,7 +120,7 @@ async def test_conversation_of_text_that_a_provider_finds_too_long_continues(ben
 async def test_room_is_made_before_a_provider_refuses_at_the_threshold_of_the_user(bench):
     model = Limited()
     session = await open_session(bench, model, percent=60)
-    events = await talk(session, 30)
+    events = await talk(session, 11)
     assert not kinds(events, LlmCallFailed)
     for fact in kinds(events, ContextCompacted):
         assert fact.reason == "threshold"
@@ -135,7 +135,7 @@ async def test_room_is_made_before_a_provider_refuses_at_the_threshold_of_the_us
 async def test_cost_of_a_summary_is_booked_and_its_reply_is_not_shown(bench):
     model = Limited()
     session = await open_session(bench, model)
-    events = await talk(session, 30)
+    events = await talk(session, 11)
     replies = kinds(session.state.facts, LlmCallCompleted)
     silent = [each for each in replies if each.purpose]
     assert len(silent) == len(kinds(events, ContextCompacted)) > 0
@@ -146,7 +146,7 @@ async def test_cost_of_a_summary_is_booked_and_its_reply_is_not_shown(bench):
 
 
 async def test_old_tool_outputs_are_omitted_before_anything_is_summarised(bench):
-    (bench.workspace / "a.txt").write_text(f"{PARAGRAPH}\n" * 8)
+    (bench.workspace / "a.txt").write_text(f"{PARAGRAPH[:1800]}\n" * 4)
     model = Limited(reads=2, reply="Read.")
     session = await open_session(bench, model)
     first = await talk(session, 3, prompt="Read it.")
@@ -178,7 +178,7 @@ async def test_prompt_that_is_too_long_alone_is_named_and_the_next_one_works(ben
     model = Limited()
     session = await open_session(bench, model, known=known)
     await talk(session, 3)
-    events = await play(session.send("A novel. " + PARAGRAPH * 100))
+    events = await play(session.send("A novel. " + PARAGRAPH * 34))
     assert events[-1].stop_reason is StopReason.ERROR
     errors = "\n".join(each.text for each in kinds(events, Notice) if each.level == "error")
     assert 'the user message "A novel. The quick brown fox' in errors
@@ -200,11 +200,12 @@ BAD_SUMMARIES = {
 
 
 @pytest.mark.parametrize("kind", BAD_SUMMARIES)
+@pytest.mark.sample(2)
 async def test_summary_is_written_without_a_model_if_the_model_writes_no_good_one(bench, kind):
     (bench.workspace / "a.txt").write_text("short\n")
     model = Limited(summary=BAD_SUMMARIES[kind], reads=1)
     session = await open_session(bench, model)
-    events = await talk(session, 30)
+    events = await talk(session, 11)
     assert {each.stop_reason for each in kinds(events, TurnCompleted)} == {StopReason.END_TURN}
     for fact in kinds(events, ContextCompacted):
         assert fact.model == ""
@@ -218,7 +219,7 @@ async def test_summary_is_written_without_a_model_if_the_model_writes_no_good_on
 async def test_next_summary_has_the_one_before(bench):
     model = Limited()
     session = await open_session(bench, model)
-    await talk(session, 60)
+    await talk(session, 22)
     assert len(model.summarised) > 1
     assert SUMMARY in model.summarised[-1].messages[-1].text
     await session.close()
@@ -228,7 +229,7 @@ async def test_next_summary_has_the_one_before(bench):
 async def test_resumed_and_forked_sessions_send_the_same_summary(bench):
     model = Limited()
     session = await open_session(bench, model)
-    await talk(session, 30)
+    await talk(session, 11)
     sent = texts(model.requests[-1])
     await session.close()
     resumed = await bench.session(model.adapter, resume=session.id)
@@ -241,7 +242,7 @@ async def test_resumed_and_forked_sessions_send_the_same_summary(bench):
 async def test_another_model_continues_after_a_summary(bench):
     model = Limited()
     session = await open_session(bench, model)
-    await talk(session, 30)
+    await talk(session, 11)
     await play(session.select_model(OTHER.id))
     events = await play(session.send("And you?"))
     assert events[-1].stop_reason is StopReason.END_TURN
@@ -254,7 +255,7 @@ async def test_conversation_that_is_too_long_when_its_turn_starts_is_summarised_
     session = await open_session(bench, model)
     await play(session.select_model(OTHER.id))
     model.window = 100 * WINDOW
-    await talk(session, 60)
+    await talk(session, 22)
     await play(session.select_model(None))
     model.window = WINDOW
     events = await play(session.send("And now with the default model."))
@@ -298,7 +299,7 @@ async def test_esc_stops_a_summary_and_the_turn(bench):
         return Limited().answer(request)
 
     session._env.registry.only = Checked(Scripted(stop))
-    events = await talk(session, 30)
+    events = await talk(session, 11)
     assert kinds(events, TurnCancelled)
     assert not kinds(events, ContextCompacted)
     await session.close()
@@ -307,7 +308,7 @@ async def test_esc_stops_a_summary_and_the_turn(bench):
 async def test_setting_of_zero_leaves_room_to_the_provider(bench):
     model = Limited(SMALLER)
     session = await open_session(bench, model, percent=0)
-    events = await talk(session, 30)
+    events = await talk(session, 11)
     assert {each.reason for each in kinds(events, ContextCompacted)} == {"overflow"}
     await session.close()
 
@@ -316,7 +317,7 @@ async def test_model_of_the_setting_writes_the_summary(bench):
     model = Limited(100 * WINDOW)
     context = ContextConfig(summary_model=OTHER.id)
     session = await open_session(bench, model, settings={"context": context})
-    events = await talk(session, 30)
+    events = await talk(session, 11)
     assert [each.problem for each in kinds(events, ContextCompacted)] == [""]
     assert {each.model for each in kinds(events, ContextCompacted)} == {OTHER.id}
     assert {each.model.id for each in model.summarised} == {OTHER.id}
@@ -324,10 +325,10 @@ async def test_model_of_the_setting_writes_the_summary(bench):
 
 
 HISTORIES = {
-    "text": {"reads": 0, "prompt": PARAGRAPH * 2, "turns": 1},
+    "text": {"reads": 0, "prompt": PARAGRAPH, "turns": 1},
     "tools": {"reads": 3, "prompt": "Read.", "turns": 1},
     "one turn": {"reads": 25, "prompt": "Read.", "turns": 1},
-    "one huge prompt": {"reads": 0, "prompt": PARAGRAPH * 80, "turns": 1},
+    "one huge prompt": {"reads": 0, "prompt": PARAGRAPH * 27, "turns": 1},
 }
 
 

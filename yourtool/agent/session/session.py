@@ -27,7 +27,7 @@ from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.agent.session.system_prompt import SystemPrompt
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn import compaction, loop
-from yourtool.agent.turn.turn import Turn, empty_turn_completed
+from yourtool.agent.turn.turn import Turn, empty_turn_end
 from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.blobs import has_bytes, store_media
 from yourtool.config import Mode
@@ -334,12 +334,12 @@ class Session:
                     async for event in events:
                         yield event
                 decided = await asyncio.to_thread(decide)
-            route = await record(decided, parent=started.id)
-            yield route
+            yield (route := await record(decided, parent=started.id))
             if route.chosen_model is None:
-                for line in routes.explain_failure(route):
+                is_stopped = interrupt.requested
+                for line in () if is_stopped else routes.explain_failure(route):
                     yield Notice(level="error", text=line)
-                yield await record(empty_turn_completed(), parent=route.id)
+                yield await record(empty_turn_end(is_cancelled=is_stopped), parent=route.id)
             else:
                 chosen = self._routes.catalogue.get(route.chosen_model)
                 turn = await self._build_turn(interrupt, started.id, route, chosen)

@@ -85,9 +85,12 @@ async def make_room_to_route(turn: Turn) -> AsyncGenerator[Event]:
 
     Ends with a notice about its largest parts if that is not possible.
     """
-    async with aclosing(_make_room(turn, 100)) as facts:
-        async for fact in facts:
-            yield fact
+    try:
+        async with aclosing(_make_room(turn, 100)) as facts:
+            async for fact in facts:
+                yield fact
+    except Interrupted:
+        return  # the turn ends without a model
     if turn.estimate() > turn.model.capabilities.max_context_tokens:
         yield Notice(level="error", text=await describe_largest_parts(turn))
 

@@ -122,8 +122,20 @@ class Turn:
         return self.env.routes.record_outcome(self.model, error_class)
 
 
-def empty_turn_completed() -> TurnCompleted:
-    """Return the fact for a turn that no model could answer."""
+def empty_turn_end(*, is_cancelled: bool) -> TurnCompleted | TurnCancelled:
+    """Return the fact for a turn that no model could answer, or that was stopped before it had one.
+
+    A summary that was written before has its own facts.
+    """
+    if is_cancelled:
+        return TurnCancelled(
+            reason="user_cancel",
+            partial_llm_calls=0,
+            partial_tool_calls=0,
+            total_input_tokens=0,
+            total_output_tokens=0,
+            total_cost_usd=Decimal(0),
+        )
     return TurnCompleted(
         stop_reason=StopReason.ERROR,
         llm_call_count=0,
