@@ -319,6 +319,46 @@ async def test_worker_that_lacks_something_says_what(start):
     assert "- the schema (docs?)" in text_of(only(events, ToolFailed).message)
 
 
+LIST = {"type": "object", "properties": {"names": {"type": "array"}}, "required": ["names"]}
+
+
+@pytest.mark.req("R-DLG-01")
+@pytest.mark.parametrize(
+    ("report", "problem"),
+    [
+        ('{"names": ["a"]}', None),
+        ('```json\n{"names": []}\n```', None),
+        ('{"names": "a"}', "$.names: expected array, got string"),
+        ("{}", "$.names"),
+        ("The names are a and b.", "its report is not JSON"),
+        ("[" * 100_000, "its report is not JSON"),
+    ],
+)
+async def test_report_that_does_not_match_the_schema_of_the_call_is_a_failure(
+    start, report, problem
+):
+    script = Script(delegates("a", output_schema=LIST), says("Ok."), a=[says(report)])
+    _, session = await start(script)
+    events = await play(session.send("Go."))
+    assert '"required":["names"]' in text_of(script.requests[1].messages[-1])
+    if problem is None:
+        assert text_of(only(events, ToolCompleted).message) == report
+        return
+    assert only(events, DelegateFailed).failure_mode == "output_schema_validation_failed"
+    assert problem in text_of(only(events, ToolFailed).message)
+
+
+@pytest.mark.parametrize(
+    "schema", [{"type": "string", "pattern": "(a+)+"}, {"anyOf": []}, {"type": "nothing"}]
+)
+async def test_schema_that_cannot_be_checked_starts_no_worker(start, schema):
+    script = Script(delegates("a", output_schema=schema), says("Ok."))
+    _, session = await start(script)
+    events = await play(session.send("Go."))
+    assert "`output_schema` is not supported" in text_of(only(events, ToolFailed).message)
+    assert not [each for each in events if isinstance(each, DelegateStarted)]
+
+
 @pytest.mark.parametrize("interactive", [True, False])
 async def test_worker_learns_that_it_reports_what_is_missing(start, interactive):
     script = Script(delegates("a"), says("Ok."), a=[says("A.")])

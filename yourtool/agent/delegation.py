@@ -23,12 +23,17 @@ from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
 from yourtool.events.files import FileChangeFailed, FilesChanged
 from yourtool.masking import Mask
-from yourtool.messages.blocks import TextBlock
+from yourtool.messages.blocks import TextBlock, canonical_json
 from yourtool.models import EDIT_TOOLS
 from yourtool.providers.estimate import estimate_text
 from yourtool.text import storable
 from yourtool.tools.base import ToolContext, ToolOutput
-from yourtool.tools.delegate import DELEGATE, Delegate
+from yourtool.tools.delegate import (
+    DELEGATE,
+    Delegate,
+    find_report_problem,
+    require_valid_schema,
+)
 from yourtool.tools.memory import REMEMBER
 from yourtool.tools.output import CommandOutput
 from yourtool.tools.skills import LOAD_SKILL
@@ -117,6 +122,7 @@ class CallDelegator:
         Raises:
             ToolError: the worker ended without a report; the message has the reason.
         """
+        require_valid_schema(args)
         env, missing, delegation = self._call.env, MissingContext(), self._starter
         model = self._choose_model(args, delegation.config)
         toolbox, dropped = self._choose_tools(args, missing, delegation)
@@ -161,6 +167,8 @@ class CallDelegator:
         finally:
             if missing.reported is not None:
                 worker.failure, worker.problem = "insufficient_context", missing.describe()
+            elif args.output_schema and worker.failure is None:
+                await context.run_in_thread(_check_report, worker, args.output_schema)
             elapsed = asyncio.get_running_loop().time() - started
             await self._record(self._build_ended(worker, elapsed, context.mask))
         return await self._build_output(name, worker, context)
@@ -278,6 +286,11 @@ class CallDelegator:
         )
 
 
+def _check_report(worker: Worker, schema: dict[str, Any]) -> None:
+    if problem := find_report_problem(schema, worker.report):
+        worker.failure, worker.problem = "output_schema_validation_failed", problem
+
+
 def build_brief(args: Delegate) -> str:
     """Return the message with which a worker starts."""
     parts = [args.task]  # first, because the first line is the title of the session
@@ -289,4 +302,7 @@ def build_brief(args: Delegate) -> str:
     if args.notes:
         parts.append("Known already:\n" + "\n".join(f"- {note}" for note in args.notes))
     parts.append(_RULES)
+    if args.output_schema:
+        schema = canonical_json(args.output_schema).decode()
+        parts.append(f"Your report is nothing but JSON that matches this schema: {schema}")
     return "\n\n".join(parts)

@@ -9,6 +9,7 @@ DelegationFailure: TypeAlias = Literal[
     "worker_error",
     "max_tokens_exceeded",
     "insufficient_context",
+    "output_schema_validation_failed",
     "no_model_available",
     "limit_reached",
     "cancelled_by_user",

@@ -1,18 +1,26 @@
 """The tools `delegate`, which gives a task to a worker, and `report_missing` of workers."""
 
-from typing import Annotated, Literal, TypeAlias
+import re
+from typing import Annotated, Any, Literal, TypeAlias
 
-from msgspec import Meta, Struct
+import msgspec
+from msgspec import Meta, Struct, field
 
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError
 from yourtool.messages.blocks import TextBlock
+from yourtool.text import storable_json
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
+from yourtool.tools.schema import subset_problems, validate_arguments
 
 DELEGATE = "delegate"
 """The name of the tool."""
 SECONDS = 86_400.0
 """Timeout of the call; a worker has its own, which stops while it waits for the user."""
+
+_UNCHECKED = frozenset({"pattern"})
+"""Keywords that are refused: a foreign pattern can take forever to match."""
+_FENCE = re.compile(r"```(?:json)?\n(.*)\n```", re.DOTALL)
 
 Tier: TypeAlias = Literal["", "fast", "balanced", "deep"]
 
@@ -41,6 +49,9 @@ class Delegate(Args, frozen=True):
         tuple[str, ...], Meta(max_length=50, description="Empty: all of yours.")
     ] = ()
     max_tokens: Annotated[int, Meta(ge=0, description="For all its requests; 0: the default.")] = 0
+    output_schema: Annotated[
+        dict[str, Any], Meta(description="JSON Schema of the report, if it is JSON.")
+    ] = field(default_factory=dict[str, Any])
 
 
 class MissingPart(Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,3 +88,26 @@ async def report_missing(args: ReportMissing, context: ToolContext) -> ToolOutpu
     """End the task, because something it needs is missing and no tool can find it."""
     del context
     return ToolOutput((TextBlock(f"Reported {len(args.missing)} missing."),), terminate=True)
+
+
+def require_valid_schema(args: Delegate) -> None:
+    """Raise a `ToolError` if the schema of the report has something that is not checked."""
+    try:
+        problems = subset_problems(args.output_schema, without=_UNCHECKED)
+    except RecursionError:
+        problems = ["$: nested too deeply"]
+    if args.output_schema and problems:
+        raise ToolError(
+            f"No worker was started: `output_schema` is not supported: {'; '.join(problems[:3])}."
+        )
+
+
+def find_report_problem(schema: dict[str, Any], report: str) -> str:
+    """Return why a report does not match a schema; empty if it does, also in a Markdown fence."""
+    fenced = _FENCE.fullmatch(report.strip())
+    try:
+        value = storable_json(msgspec.json.decode(fenced[1] if fenced else report))
+        problems = validate_arguments(schema, value)
+    except (ValueError, RecursionError) as error:
+        return f"its report is not JSON: {error}"
+    return f"its report does not match the schema: {'; '.join(problems[:3])}" if problems else ""

@@ -23,7 +23,7 @@ _CHECKED = frozenset({"minLength", "minItems", "maxItems"})
 _EMPTY: Mapping[str, tuple[Any, ...]] = {
     "additionalProperties": (False,),
     "required": ([],),
-    "default": (False, "", []),
+    "default": (False, "", [], (), {}),
     "minimum": (0, 1),
 }
 """What a model assumes in any case."""
