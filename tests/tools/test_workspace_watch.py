@@ -9,7 +9,7 @@ import pytest
 
 from yourtool.file_images import ABSENT_FILE
 from yourtool.tools import workspace_watch
-from yourtool.tools.replacing import digest
+from yourtool.tools.replacing import digest, new_temporary_name
 from yourtool.tools.workspace import Workspace
 from yourtool.tools.workspace_watch import CommandChanges, WorkspaceWatch
 
@@ -352,3 +352,10 @@ def test_file_that_is_deleted_while_it_is_copied_is_unknown(root, monkeypatch):
     found = {each.path: each for each in watch.end().changes}
     assert found["replaced"].after.image.kind == "other"
     assert found["deleted"].after.image.kind == "other"
+
+
+def test_incomplete_file_of_a_write_at_the_same_time_is_no_change_of_the_command(watch, root):
+    with watched(watch) as found:
+        write(root / new_temporary_name(), b"half")
+        write(root / ".yourtool-notes.tmp", b"of the command")
+    assert set(found) == {".yourtool-notes.tmp", "omitted"}

@@ -5,13 +5,18 @@ Links are never followed, also not in directories on the way. All functions bloc
 
 import hashlib
 import os
-import secrets
 import stat
 from contextlib import suppress
 
 from yourtool.errors import ToolError
 from yourtool.file_images import ABSENT_FILE, FileImage, FileRestore, FileState
-from yourtool.tools.replacing import OpenParent, copy_attributes, digest, sync_directory
+from yourtool.tools.replacing import (
+    OpenParent,
+    copy_attributes,
+    digest,
+    new_temporary_name,
+    sync_directory,
+)
 from yourtool.tools.workspace import Workspace
 
 MAX_STORED_BYTES = 16 * 2**20
@@ -144,7 +149,7 @@ def _read_state(parent: OpenParent, limit: int) -> FileState:
 
 
 def _replace(parent: OpenParent, item: FileRestore, content: bytes) -> None:
-    at, temporary = parent.descriptor, f".yourtool-{secrets.token_hex(8)}.tmp"
+    at, temporary = parent.descriptor, new_temporary_name()
     try:
         if item.after.kind == "link":
             os.symlink(os.fsdecode(content), temporary, dir_fd=at)

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import secrets
 import stat
 import sys
@@ -18,6 +19,7 @@ ABSENT = "absent"
 """Used in place of a digest for a missing file."""
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_TEMPORARY = re.compile(r"\.yourtool-[0-9a-f]{16}\.tmp")
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -66,6 +68,16 @@ def make_directories(
     return parent, tuple(created)
 
 
+def new_temporary_name() -> str:
+    """Return the name of a file that becomes another one when it is complete."""
+    return f".yourtool-{secrets.token_hex(8)}.tmp"
+
+
+def is_temporary_name(name: str) -> bool:
+    """Whether a file is one of ours that is not complete."""
+    return _TEMPORARY.fullmatch(name) is not None
+
+
 def replace_file_at(
     path: str,
     place: OpenParent,
@@ -77,7 +89,7 @@ def replace_file_at(
     """Replace or create a file with this content; see `Workspace.write`."""
     parent, name = place.descriptor, place.name
     _require_unchanged(path, parent, name, expected)
-    temporary = f".yourtool-{secrets.token_hex(8)}.tmp"
+    temporary = new_temporary_name()
     # A new file gets its mode from the umask; a replacement is private until it gets the mode of
     # the original.
     private = expected != ABSENT or mode is not None

@@ -23,7 +23,7 @@ from yourtool.file_images import ABSENT_FILE, FileImage, FileState
 from yourtool.tools.directory_walk import open_tree
 from yourtool.tools.file_states import MAX_STORED_BYTES, read_state
 from yourtool.tools.git_index import GitIndex, read_index
-from yourtool.tools.replacing import digest
+from yourtool.tools.replacing import digest, is_temporary_name
 from yourtool.tools.workspace import Workspace
 
 _log = logging.getLogger(__name__)
@@ -190,7 +190,8 @@ class WorkspaceWatch:
             for folder in tree.folders:
                 folders.add(folder.path)
                 for name in (*folder.names, *folder.links):
-                    add(folder.path + name)
+                    if not is_temporary_name(name):  # of a write tool that runs at the same time
+                        add(folder.path + name)
                 if len(signatures) >= MAX_WATCHED_FILES:
                     is_complete = False
                     break
