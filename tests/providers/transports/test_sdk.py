@@ -11,7 +11,7 @@ from tests.providers.recorded_exchanges import exchange, sets
 from yourtool.credentials import Secret
 from yourtool.decompression import MAX_PIECE_BYTES
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError
-from yourtool.providers.transports.http import MAX_RESPONSE_BYTES, HttpxTransport, Timeouts
+from yourtool.providers.transports.http import MAX_ERROR_BYTES, HttpxTransport, Timeouts
 from yourtool.providers.transports.sdk import Login, SdkTransport
 
 CANARY = "sk-canary-0123456789abcdefghij"
@@ -98,12 +98,12 @@ async def test_response_that_is_compressed_twice_is_rejected(connect, kind, stat
 
 @KINDS
 async def test_huge_error_is_read_up_to_a_limit(connect, kind):
-    packed = gzip.compress(bytes(MAX_RESPONSE_BYTES + 5_000_000))
+    packed = gzip.compress(bytes(MAX_ERROR_BYTES + 5_000_000))
     with LocalServer(
         lambda *_: [head(500, len(packed), content_encoding="gzip"), packed]
     ) as server:
         async with connect(kind, server.url).post("/x", b"{}") as reply:
-            assert len(await reply.read()) == MAX_RESPONSE_BYTES
+            assert len(await reply.read()) == MAX_ERROR_BYTES
 
 
 @KINDS

@@ -9,6 +9,7 @@ import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from functools import cache
+from http import HTTPStatus
 from typing import Any
 
 import httpx
@@ -21,7 +22,9 @@ from yourtool.providers.json_access import decode
 from yourtool.providers.urls import host_of, is_loopback
 
 MAX_RESPONSE_BYTES = 16 * 2**20
-"""Limit for bodies that are not streamed: model lists and error responses."""
+"""Limit for bodies that are not streamed: model lists."""
+MAX_ERROR_BYTES = 2**20
+"""Limit for the body of an error, which the client of a vendor parses on the event loop."""
 
 _PIECE_BYTES = 64 * 1024
 """Sending and encrypting a large body in one piece would block the event loop."""
@@ -182,7 +185,7 @@ class _HttpxResponse:
             raise self._transport.connection_lost(error) from error
 
     async def read(self) -> bytes:
-        return await read_limited(self.chunks())
+        return await read_limited(self.chunks(), self.status)
 
 
 async def _body_pieces(body: bytes) -> AsyncGenerator[bytes, None]:
@@ -190,15 +193,16 @@ async def _body_pieces(body: bytes) -> AsyncGenerator[bytes, None]:
         yield body[start : start + _PIECE_BYTES]
 
 
-async def read_limited(chunks: AsyncGenerator[bytes, None]) -> bytes:
-    """Return a body, truncated to `MAX_RESPONSE_BYTES` bytes."""
+async def read_limited(chunks: AsyncGenerator[bytes, None], status: int) -> bytes:
+    """Return a body, truncated to the limit for its status."""
+    limit = MAX_RESPONSE_BYTES if status < HTTPStatus.MULTIPLE_CHOICES else MAX_ERROR_BYTES
     body = bytearray()
     async with aclosing(chunks):
         async for chunk in chunks:
             body += chunk
-            if len(body) >= MAX_RESPONSE_BYTES:
+            if len(body) >= limit:
                 break
-    return bytes(body[:MAX_RESPONSE_BYTES])
+    return bytes(body[:limit])
 
 
 def timeout_error(host: str, seconds: float) -> NetworkError:

@@ -18,7 +18,7 @@ from yourtool.decompression import ACCEPTED, CompressionError, decompress
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError
 from yourtool.providers.base import SdkVendor, WireResponse
 from yourtool.providers.transports.http import (
-    MAX_RESPONSE_BYTES,
+    MAX_ERROR_BYTES,
     Timeouts,
     parse_response,
     read_limited,
@@ -169,7 +169,7 @@ class SdkTransport:
     async def _decompress(self, response: Any) -> None:
         """Replace the client's decompression, which has no size limit."""
         encoding = response.headers.pop("content-encoding", "")
-        limit = MAX_RESPONSE_BYTES if response.is_error else None
+        limit = None if response.is_success else MAX_ERROR_BYTES
         response.stream = self._body(response.stream, encoding, limit)
 
     def _login_error(self) -> AuthError:
@@ -225,4 +225,4 @@ class _SdkResponse:
             raise self._transport.decompression_failed(error) from error
 
     async def read(self) -> bytes:
-        return await read_limited(self.chunks())
+        return await read_limited(self.chunks(), self.status)
