@@ -29,6 +29,7 @@ async def test_a_sleep_in_a_coroutine_is_found_with_its_stack():
         fail_if_blocked()
 
 
+@pytest.mark.remaining
 async def test_a_call_that_holds_the_interpreter_lock_is_found():
     started, size = time.thread_time(), 24
     while time.thread_time() - started < LIMIT + 0.1:

@@ -117,6 +117,8 @@ def find_banned(texts: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 def find_in_file(path: Path) -> list[str]:
     """Return `file:line: word` of every use of a banned word in a file."""
     text = path.read_text("utf-8")
+    if not PATTERN.search(text):
+        return []
     texts = texts_of_page(text) if path.suffix == ".md" else texts_of_source(text)
     return [f"{path.relative_to(ROOT)}:{line}: {word}" for line, word in find_banned(texts)]
 

@@ -179,6 +179,7 @@ async def test_masking_of_a_long_command_does_not_block_the_loop(bench):
     await session.close()
 
 
+@pytest.mark.remaining
 async def test_masking_of_a_long_command_of_the_user_does_not_block_the_loop(bench):
     session = await bench.session(Scripted([says("never")]), mask=MANY_KEYS)
     assert names(await play(session.run_shell(LONG_COMMAND, shared=True))) == ["shell.ran"]

@@ -118,6 +118,7 @@ def pictures_of(terminal, text):
         ("a\\\r\x1b[200~one\rtwo\x1b[201~!", ["a", "one", "two!"]),
     ],
 )
+@pytest.mark.sample(2)
 def test_the_echo_is_the_text_of_the_interface(work, env, release, keys, shown):
     with start(work, env) as terminal:
         terminal.wait("Say what to do")
@@ -192,6 +193,7 @@ def test_enter_in_the_early_prompt_sends_one_message(work, env, release):
 
 
 @pytest.mark.parametrize("keys", ["\x04", "text\x03\x03\x03"])
+@pytest.mark.sample(2)
 def test_ctrl_d_or_ctrl_c_twice_quits_the_early_prompt(work, env, release, keys):
     with start(work, env) as terminal:
         terminal.wait("Say what to do")
@@ -213,6 +215,7 @@ def are_modes_off(terminal, modes=(b"1049", b"2004", b"1000", b"1004")):
     return all(ended) and output.rfind(b"\x1b[?25l") <= output.rfind(b"\x1b[?25h")
 
 
+@pytest.mark.remaining
 def test_a_resize_shows_the_screen_of_the_new_size(work, env, release):
     size = (60, 20)
     know_first_screen(work, env, *size)
@@ -229,6 +232,7 @@ def test_a_resize_shows_the_screen_of_the_new_size(work, env, release):
         quit_with_text(terminal)
 
 
+@pytest.mark.remaining
 def test_a_resize_to_an_unknown_size_loses_nothing(work, env, release):
     with start(work, env) as terminal:
         terminal.wait("Say what to do")
@@ -327,6 +331,7 @@ def test_death_during_the_start_restores_the_terminal(work, env, moment, number,
     die_at(work, env, moment, number, victim)
 
 
+@pytest.mark.remaining
 def test_a_terminal_that_is_closed_during_the_start_ends_the_program(work, env):
     with start(work, env) as terminal:
         terminal.wait("Say what to do")

@@ -68,6 +68,7 @@ def test_reduced_motion_shows_no_spinner(tmp_path, home):
         assert not any(frame.encode() in terminal.output for frame in "◐◓◑◒")
 
 
+@pytest.mark.remaining
 def test_an_idle_program_writes_nothing_and_has_nothing_scheduled(tmp_path, home):
     work = tmp_path / "work"
     work.mkdir()

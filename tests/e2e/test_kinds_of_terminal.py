@@ -135,6 +135,7 @@ def test_many_resizes_while_a_reply_streams_lose_nothing(work, home):
 
 
 @pytest.mark.req("R-TUI-18")
+@pytest.mark.remaining
 def test_forty_by_twelve_and_two_hundred_by_fifty_show_a_full_approval_prompt(work, home):
     for columns, rows in ((40, 12), (200, 50)):
         with ProviderServer([Reply("First.", [EDIT]), Reply("It is well.")]) as server:

@@ -148,6 +148,7 @@ def test_nothing_survives_an_interface_whose_program_was_killed(place):
         assert find_survivors(processes) == []
 
 
+@pytest.mark.remaining
 def test_quitting_ends_a_command_that_ignores_the_request_to_end(place):
     work, home = place
     with open_interface(work, home) as terminal:

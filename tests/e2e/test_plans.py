@@ -40,6 +40,7 @@ def test_plan_is_carried_out_in_a_new_session_only_after_it_was_read(work, home)
 
 
 @pytest.mark.req("R-LOOP-13")
+@pytest.mark.remaining
 def test_plan_whose_question_was_open_when_the_program_was_killed_is_not_lost(work, home):
     with ProviderServer([SCRIPT[0], Reply("The turn is over.")]) as server:
         env = {**home, **server.environment}

@@ -14,6 +14,7 @@ FOCUS_OUT = "\x1b[O"
 
 
 @pytest.mark.req("R-TUI-22")
+@pytest.mark.remaining
 def test_the_window_shows_the_title_and_rings_when_it_is_not_in_focus(work, home):
     with (
         ProviderServer(

@@ -50,6 +50,7 @@ def wheels(tmp_path):
     return directory
 
 
+@pytest.mark.remaining
 def test_without_ensurepip_an_existing_pip_installs_the_packages(tmp_path, wheels):
     work = tmp_path / "work"
     work.mkdir()

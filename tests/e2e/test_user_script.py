@@ -287,6 +287,7 @@ def user_at(place: Place, folder: Path, work: Path, pause: Callable[[], float]) 
         yield User(terminal, server, home, pause, place)
 
 
+@pytest.mark.remaining
 def test_screen_session_and_focus_are_right_after_each_action_of_a_user(work, tmp_path):
     with user_at("plain", tmp_path / "plain", work, lambda: 0) as user:
         for part in (paste_and_resize, approve_and_fold, queue, steer, interrupt_and_recall):
@@ -295,6 +296,7 @@ def test_screen_session_and_focus_are_right_after_each_action_of_a_user(work, tm
 
 
 @pytest.mark.parametrize("place", ["tmux", "screen"])
+@pytest.mark.sample(2)
 def test_steering_and_suspension_work_in_a_multiplexer(place, work, tmp_path):
     with user_at(place, tmp_path / place, work, lambda: 0) as user:
         for part in (steer, suspend_and_resume):

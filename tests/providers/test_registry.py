@@ -252,6 +252,7 @@ def test_server_found_later_is_added_and_never_replaces_another(open_registry):
     assert (registry.spec("vllm"), registry.spec("lm-studio")) == (found, None)
 
 
+@pytest.mark.remaining
 async def test_official_client_sends_a_bearer_token(open_registry):
     with LocalServer(lambda *_: [head(400, 2), b"{}"]) as server:
         registry = open_registry({"ANTHROPIC_AUTH_TOKEN": CANARY, "ANTHROPIC_BASE_URL": server.url})

@@ -74,6 +74,7 @@ async def test_page_is_returned_as_markdown_without_images(site, fetch, context)
     assert "cookie" not in request.lower()
 
 
+@pytest.mark.remaining
 async def test_page_that_exhausts_the_converter_is_returned_as_plain_text(site, fetch, context):
     cells = b"<table><tr>" + b"<td colspan=1000>x" * 270_000
     page = b"<style>p {}</style><p>Fish &amp; chips</p>" + cells

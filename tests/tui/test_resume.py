@@ -113,6 +113,7 @@ async def test_session_opened_at_startup_sends_the_typed_message(tmp_path, sessi
 
 
 @pytest.mark.parametrize("second", ["/new", "/resume sess_2", "/fork"])
+@pytest.mark.sample(3)
 async def test_command_waits_until_the_session_is_open(tmp_path, sessions, second):
     here, long = sessions
     app = app_of(tmp_path, here, long)

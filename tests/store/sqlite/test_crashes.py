@@ -179,6 +179,7 @@ async def is_upgraded(path: Path, session_id: str, facts: tuple[AnyFact, ...]) -
     await database.close()
 
 
+@pytest.mark.remaining
 async def test_crash_in_the_upgrade_from_version_one_leaves_the_old_or_new_version(
     tmp_path,
 ):
@@ -233,6 +234,7 @@ async def test_crash_during_a_fork_leaves_a_complete_copy_or_none(tmp_path):
 
 
 @pytest.mark.req("D14")
+@pytest.mark.remaining
 async def test_crash_during_an_import_leaves_no_message_without_its_attachment(tmp_path):
     builder, here = FactBuilder(), tmp_path / "blobs"
     created, asked = builder.session_start(), builder.turn_start()
