@@ -8,7 +8,8 @@ that the program itself causes counts, however busy the machine is:
   all the time, without what it waited for a processor;
 - otherwise, all the time without what any thread waited for a processor: a thread that holds the
   interpreter lock without one keeps the loop waiting. Nothing counts while a new thread has not
-  started, which needs only a processor.
+  started, which needs only a processor, or while the program ends and the terminal has not read
+  everything.
 
 The waits are those in `schedstat` (https://docs.kernel.org/scheduler/sched-stats.html); where the
 system has none, only CPU time counts. Full garbage collections are subtracted: their time depends
@@ -37,6 +38,8 @@ _LOCKS = {"x86_64": b"202", "aarch64": b"98"}.get(platform.machine(), b"")
 """The system call `futex`, in which threads wait for the interpreter lock."""
 _STARTS_A_THREAD = "in start\n    self._started.wait()"
 """Part of the stack of `threading.Thread.start`."""
+_ENDS_THE_OUTPUT = "in close\n    self._writer_thread.stop()"
+"""Part of the stack in which the program ends after its terminal read everything."""
 
 
 class LoopBlockedError(AssertionError):
@@ -124,9 +127,9 @@ class _Watchdog:
         """Record a loop, in its own thread, if it was blocked for too long."""
         seconds -= self.collected - selector.collected
         blocked = time.thread_time() - selector.cpu - (self.collected - selector.collected)
-        is_starting = _STARTS_A_THREAD in selector.stack
+        is_excused = any(part in selector.stack for part in (_STARTS_A_THREAD, _ENDS_THE_OUTPUT))
         is_measured = (_TASKS / str(selector.tid) / "schedstat").exists()
-        if selector.stack and is_measured and not is_starting:
+        if selector.stack and is_measured and not is_excused:
             waited = _wait_of(selector.tid) - selector.wait
             if selector.asleep < selector.looks:
                 waits = _waits(without=selector.tid).items()

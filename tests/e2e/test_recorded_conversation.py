@@ -93,7 +93,7 @@ RECORDED = Script(
     program="PotatoLand",
     unknown="fixed_version",
 )
-SIZE = {"columns": 110, "rows": 94}
+SIZE = {"columns": 110, "rows": 110}
 """The height that shows the full conversation."""
 
 
