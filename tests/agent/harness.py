@@ -39,6 +39,7 @@ from yourtool.providers.dialects.messages.dialect import MessagesDialect
 from yourtool.providers.encoded_history import EncodedHistory
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing.availability import Availability
+from yourtool.store.forks import workspace_hash
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 from yourtool.tools.builtin import default_toolbox
@@ -181,7 +182,10 @@ class Bench:
         tool_ids = ToolIdMap()
         if resume is None:
             await record(
-                SessionCreated(workspace_path=str(self.workspace), workspace_hash="0" * 64)
+                SessionCreated(
+                    workspace_path=str(self.workspace),
+                    workspace_hash=workspace_hash(self.workspace),
+                )
             )
         else:
             for fact in await self.store.read(resume):

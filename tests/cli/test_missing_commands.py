@@ -8,7 +8,6 @@ pytestmark = pytest.mark.usefixtures("own_logging")
 @pytest.mark.parametrize(
     "command",
     [
-        "sessions check",
         "cost", "cost --by day", "completion", "completion bash", "acp",
         "mcp list", "import settings",
     ],

@@ -26,7 +26,7 @@ from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.events.turns import TurnStarted
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, Role
-from yourtool.store.base import MessageExcerpt, SearchHit, SessionStore, SessionSummary
+from yourtool.store.base import MessageExcerpt, Problem, SearchHit, SessionStore, SessionSummary
 from yourtool.store.journal import ChangeFilter, StoredChange, find_changes
 from yourtool.store.texts import excerpt, message_title, search_terms, snippet, to_storable
 from yourtool.store.validation import require_valid_fact, require_valid_message
@@ -173,6 +173,10 @@ class MemoryStore(SessionStore):
             each for each in self._sessions[session_id] if isinstance(each, SessionCreated)
         )
         return created.workspace_path
+
+    async def find_damage(self, session_id: str | None) -> tuple[Problem, ...]:
+        del session_id
+        return ()
 
     async def delete(self, session_id: str) -> None:
         leases = list["MemoryLease"]()

@@ -33,6 +33,7 @@ from yourtool.messages.metadata import (
     StopReason,
 )
 from yourtool.messages.usage import Usage
+from yourtool.store.checks import hash_text
 
 MODEL = "anthropic:claude-sonnet-4-6"
 PRICES = "2026-05-08"
@@ -53,7 +54,7 @@ class FactBuilder:
         return self._fact(
             SessionCreated,
             workspace_path=self._workspace,
-            workspace_hash="h",
+            workspace_hash=hash_text(self._workspace),
             parent_session_id=worker_of,
         )
 
@@ -62,7 +63,7 @@ class FactBuilder:
         self._turn, self._parent = new_id(), None
         return self._fact(
             TurnStarted,
-            user_message_hash="h",
+            user_message_hash=hash_text(text),
             estimated_input_tokens=1,
             has_images=False,
             has_tool_calls_in_history=False,

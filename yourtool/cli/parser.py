@@ -15,7 +15,6 @@ from yourtool.errors import UsageError
 from yourtool.models import EFFORTS
 
 _UNIMPLEMENTED = {
-    "yourtool sessions check": "",
     "yourtool cost": "; `/cost` in the interface and `yourtool sessions list` show costs",
     "yourtool completion": "",
     "yourtool acp": "; `yourtool -p` runs a prompt without the interface",
@@ -129,7 +128,7 @@ def _add_run_options(parser: Parser) -> None:
 
 
 def _add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
-    verbs = "list|show|search|export|import|fork|rename|delete"
+    verbs = "list|show|search|export|import|fork|rename|delete|check"
     actions = sessions.add_subparsers(dest="action", required=True, metavar=verbs)
 
     def add(name: str, summary: str, *, takes_id: bool = False) -> argparse.ArgumentParser:
@@ -171,7 +170,12 @@ def _add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
     rename = add("rename", "give a session a title", takes_id=True)
     rename.add_argument("title", metavar="TITLE", help="empty: the first line of the session")
     delete = add("delete", "delete a session permanently", takes_id=True)
-    for action in (listing, show, search, export, import_, fork, rename, delete):
+    check = add("check", "look for damage in stored sessions")
+    check.add_argument("id", nargs="?", default="", metavar="ID", help="default: all sessions")
+    check.add_argument(
+        "--fix", action="store_true", help="store what is sound of a damaged session as a new one"
+    )
+    for action in (listing, show, search, export, import_, fork, rename, delete, check):
         _add_command_options(action)
 
 

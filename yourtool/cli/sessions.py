@@ -1,4 +1,4 @@
-"""`yourtool sessions`: list, show, search, export, import and fork stored sessions."""
+"""`yourtool sessions`: list, show, search, copy, move and check stored sessions."""
 
 import asyncio
 import os
@@ -18,6 +18,7 @@ from yourtool.agent.session.known_secrets import find_known_secrets, mask_secret
 from yourtool.amounts import format_money
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
+from yourtool.cli.session_checks import check_sessions
 from yourtool.errors import StoreError, UsageError
 from yourtool.events.codec import to_stored
 from yourtool.messages.blocks import (
@@ -56,11 +57,10 @@ _ULID_LENGTH = 26
 def run(paths: Paths, arguments: Arguments) -> int:
     """Run an action of `yourtool sessions`."""
     require_data_directory(paths)
-    asyncio.run(_run(paths, arguments))
-    return ExitCode.ANSWERED
+    return asyncio.run(_run(paths, arguments))
 
 
-async def _run(paths: Paths, arguments: Arguments) -> None:
+async def _run(paths: Paths, arguments: Arguments) -> ExitCode:
     store = SqliteStore(Database(paths.database))
     workspaces = await asyncio.to_thread(_workspaces, paths, arguments)
     try:
@@ -87,8 +87,11 @@ async def _run(paths: Paths, arguments: Arguments) -> None:
             case "delete":
                 await delete_session(store, session_id, paths)
                 _print_done(session_id, "Deleted", as_json=arguments.json)
+            case "check":
+                return await check_sessions(session_id, store, paths, arguments)
             case _:
                 await _show(session_id, store, as_json=arguments.json)
+        return ExitCode.ANSWERED
     finally:
         await store.close()
 

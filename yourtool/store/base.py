@@ -8,7 +8,7 @@ methods, such as forks and exports, works with every store. A store validates fa
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from decimal import Decimal
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -56,6 +56,20 @@ class MessageExcerpt(Struct, frozen=True, kw_only=True):
     """The start of a message, as one line."""
 
     role: Role
+    text: str
+
+
+ProblemKind: TypeAlias = Literal[
+    "file", "row", "message", "pairing", "parent", "hash", "attachment", "file content"
+]
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """Something that is wrong with what is stored."""
+
+    kind: ProblemKind
+    id: str
+    """Of the event, the message or the call; empty: of none of them."""
     text: str
 
 
@@ -182,6 +196,13 @@ class SessionStore(Protocol):
 
     async def unused_contents(self, digests: Iterable[str]) -> frozenset[str]:
         """Return the digests, out of `digests`, that no change of a file refers to."""
+        ...
+
+    async def find_damage(self, session_id: str | None) -> tuple[Problem, ...]:
+        """Return what is wrong with the stored form of a session, such as unreadable rows.
+
+        None: with what belongs to no session. `checks.py` finds what is wrong with readable facts.
+        """
         ...
 
     async def delete(self, session_id: str) -> None:

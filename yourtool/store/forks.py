@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from yourtool.errors import UsageError
 from yourtool.events.catalog import AnyFact, message_of
+from yourtool.events.context import ContextCompacted
 from yourtool.events.files import FileChangeFailed, FilesRestoring
 from yourtool.events.model_calls import LlmCallCompleted
 from yourtool.events.sessions import SessionCreated, SessionForked, SessionImported, SessionResumed
@@ -29,6 +30,15 @@ from yourtool.messages.metadata import ReplyMetadata, ResultMetadata
 from yourtool.store.base import SessionStore
 
 _CALL_PREFIX = "tu_"
+_ID_FIELDS = (
+    "id",
+    "turn_id",
+    "parent_event_id",
+    "tool_use_id",
+    "through",
+    "rejected_through",
+)
+"""Fields of facts with the id of an event, a turn, a call or a message of the session."""
 _SESSION_PREFIX = "sess_"
 
 
@@ -192,9 +202,11 @@ class _IdMap:
         if isinstance(fact, SessionCreated):
             fact = as_own_session(fact)
         fact = _without_source(fact)
-        for name in ("id", "turn_id", "parent_event_id", "tool_use_id"):
+        for name in _ID_FIELDS:
             if (old := getattr(fact, name, None)) is not None:
                 changes[name] = self._map_id(old)
+        if isinstance(fact, ContextCompacted):
+            changes["kept"] = tuple(map(self._map_id, fact.kept))
         if isinstance(fact, LlmCallCompleted):
             changes["provider_tool_ids"] = {
                 self._map_id(ours): wire for ours, wire in fact.provider_tool_ids.items()

@@ -112,27 +112,35 @@ def fact_from_row(row: EventRow, find_message: Callable[[str], Message | None]) 
 
     `find_message` returns a stored message by its id.
     """
+    try:
+        return decode_fact(row, find_message)
+    except DECODE_ERRORS as error:
+        _log.warning("skipped event `%s`, a `%s`: %s", row[0], row[5], error)
+        return None
+
+
+def decode_fact(row: EventRow, find_message: Callable[[str], Message | None]) -> AnyFact:
+    """Decode a fact with its message; as `fact_from_row`.
+
+    Raises:
+        DECODE_ERRORS: this version cannot read it.
+    """
     event_id, timestamp_us, session_id, turn_id, parent_event_id, name, _, _, payload = row
     if (kind := STORED_TYPES.get(name)) is None:
-        _log.warning("skipped event `%s` of unknown type %r", event_id, name)
-        return None
-    try:
-        require_shallow(payload)
-        fields = _OBJECT.decode(payload)
-        message_id = fields.pop("message_id", None)
-        if "message" in kind.__struct_fields__:
-            fields["message"] = find_message(message_id) if isinstance(message_id, str) else None
-        fields |= {
-            "id": event_id,
-            "timestamp": from_microseconds(timestamp_us),
-            "session_id": session_id,
-            "turn_id": turn_id,
-            "parent_event_id": parent_event_id,
-        }
-        return from_stored(msgspec.convert(fields, kind))
-    except DECODE_ERRORS as error:
-        _log.warning("skipped event `%s`, a `%s`: %s", event_id, name, error)
-        return None
+        raise ValueError("an unknown type of event")
+    require_shallow(payload)
+    fields = _OBJECT.decode(payload)
+    message_id = fields.pop("message_id", None)
+    if "message" in kind.__struct_fields__:
+        fields["message"] = find_message(message_id) if isinstance(message_id, str) else None
+    fields |= {
+        "id": event_id,
+        "timestamp": from_microseconds(timestamp_us),
+        "session_id": session_id,
+        "turn_id": turn_id,
+        "parent_event_id": parent_event_id,
+    }
+    return from_stored(msgspec.convert(fields, kind))
 
 
 def message_row(message: Message) -> MessageRow:
@@ -152,28 +160,39 @@ def message_from_row(
     row: MessageRow, upgrades: Mapping[int, Upgrade] = UPGRADES, version: int = SCHEMA_VERSION
 ) -> Message | None:
     """Decode a message, upgraded to `version`; None if this version cannot read it."""
+    try:
+        return decode_message(row, upgrades, version)
+    except DECODE_ERRORS as error:
+        _log.warning("skipped message `%s`: %s", row[0], error)
+        return None
+
+
+def decode_message(
+    row: MessageRow, upgrades: Mapping[int, Upgrade] = UPGRADES, version: int = SCHEMA_VERSION
+) -> Message:
+    """Decode a message, upgraded to `version`.
+
+    Raises:
+        DECODE_ERRORS: this version cannot read it.
+    """
     message_id, session_id, role, content, metadata, created_at, stored_version = row
     label = f"message `{message_id}`"
-    try:
-        if stored_version < version:
-            content, metadata = _apply_upgrades(
-                content, metadata, range(stored_version, version), upgrades
-            )
-        elif stored_version > version:
-            _log.warning("%s has the newer schema version %d", label, stored_version)
-        known_role = Role(role)
-        return MESSAGE_TYPES[known_role](
-            id=message_id,
-            session_id=intern_value(session_id),
-            role=known_role,
-            content=decode_content(content, where=label),
-            metadata=decode_metadata(metadata, known_role, where=label),
-            created_at=from_microseconds(created_at),
-            schema_version=max(stored_version, version),
+    if stored_version < version:
+        content, metadata = _apply_upgrades(
+            content, metadata, range(stored_version, version), upgrades
         )
-    except DECODE_ERRORS as error:
-        _log.warning("skipped %s: %s", label, error)
-        return None
+    elif stored_version > version:
+        _log.warning("%s has the newer schema version %d", label, stored_version)
+    known_role = Role(role)
+    return MESSAGE_TYPES[known_role](
+        id=message_id,
+        session_id=intern_value(session_id),
+        role=known_role,
+        content=decode_content(content, where=label),
+        metadata=decode_metadata(metadata, known_role, where=label),
+        created_at=from_microseconds(created_at),
+        schema_version=max(stored_version, version),
+    )
 
 
 def _apply_upgrades(

@@ -7,9 +7,9 @@ from datetime import datetime
 from yourtool.amounts import Spending
 from yourtool.events.catalog import AnyFact
 from yourtool.messages.message import Message
-from yourtool.store.base import MessageExcerpt, SearchHit, SessionStore, SessionSummary
+from yourtool.store.base import MessageExcerpt, Problem, SearchHit, SessionStore, SessionSummary
 from yourtool.store.journal import ChangeFilter, StoredChange
-from yourtool.store.sqlite import log, queries
+from yourtool.store.sqlite import log, queries, row_checks
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.file_changes import select_changes, unused_contents
 from yourtool.store.sqlite.leases import FileLease
@@ -129,6 +129,13 @@ class SqliteStore(SessionStore):
     async def unused_contents(self, digests: Iterable[str]) -> frozenset[str]:
         return frozenset(
             await self.database.read(lambda connection: unused_contents(connection, digests))
+        )
+
+    async def find_damage(self, session_id: str | None) -> tuple[Problem, ...]:
+        return tuple(
+            await self.database.read(
+                lambda connection: row_checks.find_damage(connection, session_id)
+            )
         )
 
     async def delete(self, session_id: str) -> None:
