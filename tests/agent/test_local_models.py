@@ -45,7 +45,7 @@ async def test_turn_reports_that_the_local_server_is_not_running(tmp_path, monke
     session = await runtime.new_session(User())
     await play(session.select_model("ollama:qwen3:8b"))
     await play(session.send("hello"))
-    failed = session.state.last_error
+    failed = session.state.branch.last_error
     assert failed is not None
     assert failed.error_class == "network"
     assert "127.0.0.1:9" in failed.error_message_redacted

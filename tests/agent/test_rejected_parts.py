@@ -88,7 +88,7 @@ async def test_request_that_also_fails_without_opaque_parts_is_not_retried_again
     assert len(adapter.requests) == 3
     [ended] = [event for event in events if isinstance(event, TurnCompleted)]
     assert ended.stop_reason is StopReason.ERROR
-    assert session.state.opaque_omitted_through == {}
+    assert session.state.branch.opaque_omitted_through == {}
     await session.close()
 
 
@@ -112,7 +112,7 @@ async def test_other_errors_and_other_models_do_not_drop_the_parts(bench):
     ]
     assert all(e.rejected_through is None for e in events if isinstance(e, LlmCallStarted))
     await play(session.send(f"@{OTHER.aliases[0]} three"))
-    assert session.state.opaque_omitted_through == {}
+    assert session.state.branch.opaque_omitted_through == {}
     await session.close()
 
 
@@ -123,7 +123,7 @@ async def test_turn_with_an_unsendable_critical_block_fails_and_ends(bench):
     await play(session.send("one"))
     reply = session.state.messages[1]
     metadata = replace(reply.metadata, critical=True)
-    session.state._conversation[1] = replace(reply, metadata=metadata)
+    session.state.branch._sent[1] = replace(reply, metadata=metadata)
     events = await play(session.send(f"@{OTHER.aliases[0]} two"))
     [failure] = [event for event in events if isinstance(event, LlmCallFailed)]
     assert failure.error_class == ErrorClass.INVALID_REQUEST

@@ -67,7 +67,7 @@ async def test_estimated_usage_is_not_a_count(bench):
     guessed = counts(TokenUsage(input_tokens=9_000, output_tokens=5, estimated=True))
     session = await bench.session(Scripted([says("Yes.") + guessed]))
     await play(session.send("hello"))
-    assert session.state.counted_replies == {}
+    assert session.state.branch.counted_replies == {}
     await session.close()
 
 

@@ -211,6 +211,10 @@ class FactBuilder:
         block = ToolResultBlock(call.id, (TextBlock(text),))
         return self.message(Role.TOOL, (block,), ResultMetadata(parent_tool_use_id=call.id))
 
+    def fact(self, kind: type, **fields: Any) -> Any:
+        """A fact of any kind."""
+        return self._fact(kind, **fields)
+
     def _fact(self, kind: type, **fields: Any) -> Any:
         fact = kind(
             id=new_id(),

@@ -42,7 +42,7 @@ class RequestEstimates:
         """
         conversation = state.conversation_for(model_id)
         estimate = self._estimate((*conversation, *new_messages), model_id)
-        if (counted := state.counted_replies.get(model_id)) is None:
+        if (counted := state.branch.counted_replies.get(model_id)) is None:
             return estimate
         sent = [message for message in conversation if message.id < counted.message.id]
         known = counted.usage.prompt_tokens

@@ -10,7 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.agent.estimates import RequestEstimates
-from yourtool.agent.history.state import State, is_rejected_for_content
+from yourtool.agent.history.conversation import is_rejected_for_content
+from yourtool.agent.history.state import State
 from yourtool.errors import AdapterError, ErrorClass, SwapRefusedError, UsageError
 from yourtool.events.turns import ProviderRecovered, ProviderUnavailable, RouteDecided
 from yourtool.messages.blocks import (
@@ -167,7 +168,7 @@ class Routes:
         """Return why the model of the running turn rejects a message, or None if it accepts it."""
         chosen = state.last_route.chosen_model if state.last_route else None
         model = self.catalogue.get(chosen) if chosen else self.expected_model(state)
-        tokens = state.context_tokens + estimate_tokens((message,), (), model.id)
+        tokens = state.branch.context_tokens + estimate_tokens((message,), (), model.id)
         return _find_content_problem(message.content, model, tokens)
 
     def check_media_limits(

@@ -3,6 +3,12 @@
 from collections.abc import Mapping
 from typing import TypeAlias, get_args
 
+from yourtool.events.branches import (
+    BranchLabelled,
+    BranchMerged,
+    BranchSelected,
+    BranchSummarised,
+)
 from yourtool.events.context import ContextCompacted, ContextElided
 from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
 from yourtool.events.deltas import Notice, ShellStarted, StreamEvent, ToolOutputDelta
@@ -83,6 +89,10 @@ AnyFact: TypeAlias = (
     | ProcessesReported
     | ContextElided
     | ContextCompacted
+    | BranchSelected
+    | BranchLabelled
+    | BranchSummarised
+    | BranchMerged
     | DelegateStarted
     | DelegateCompleted
     | DelegateFailed

@@ -50,6 +50,7 @@ _NO_PROMPTS = (
     Origin.FILES_RESTORED,
     Origin.PROCESSES,
     Origin.COMPACTION_SUMMARY,
+    Origin.BRANCH_SUMMARY,
 )
 """The sources of user messages that start no turn."""
 

@@ -8,7 +8,7 @@ before and accepts its signatures.
 
 import asyncio
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,10 +16,17 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from yourtool.errors import UsageError
+from yourtool.events.branches import (
+    BranchLabelled,
+    BranchMerged,
+    BranchSelected,
+    BranchSummarised,
+    MergedMessage,
+)
 from yourtool.events.catalog import AnyFact, message_of
-from yourtool.events.context import ContextCompacted
+from yourtool.events.context import ContextCompacted, ContextElided
 from yourtool.events.files import FileChangeFailed, FilesRestoring
-from yourtool.events.model_calls import LlmCallCompleted
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallStarted
 from yourtool.events.sessions import SessionCreated, SessionForked, SessionImported, SessionResumed
 from yourtool.events.tools import ShellRan
 from yourtool.events.turns import TurnCancelled, TurnCompleted, TurnStarted
@@ -30,16 +37,19 @@ from yourtool.messages.metadata import ReplyMetadata, ResultMetadata
 from yourtool.store.base import SessionStore
 
 _CALL_PREFIX = "tu_"
-_ID_FIELDS = (
-    "id",
-    "turn_id",
-    "parent_event_id",
-    "tool_use_id",
-    "through",
-    "rejected_through",
-)
-"""Fields of facts with the id of an event, a turn, a call or a message of the session."""
 _SESSION_PREFIX = "sess_"
+_REFERENCES: Mapping[type[AnyFact], tuple[str, ...]] = {
+    SessionResumed: ("last_event_id_at_resume",),
+    FileChangeFailed: ("changed_event_id",),
+    FilesRestoring: ("turns",),
+    LlmCallStarted: ("rejected_through",),
+    ContextElided: ("through",),
+    ContextCompacted: ("through", "kept"),
+    BranchSelected: ("leaf", "left"),
+    BranchLabelled: ("target",),
+    BranchSummarised: ("left",),
+}
+"""The fields, besides those that all facts have, that refer to facts and messages by id."""
 
 
 async def fork(
@@ -202,24 +212,30 @@ class _IdMap:
         if isinstance(fact, SessionCreated):
             fact = as_own_session(fact)
         fact = _without_source(fact)
-        for name in _ID_FIELDS:
+        for name in ("id", "turn_id", "parent_event_id", "tool_use_id"):
             if (old := getattr(fact, name, None)) is not None:
                 changes[name] = self._map_id(old)
-        if isinstance(fact, ContextCompacted):
-            changes["kept"] = tuple(map(self._map_id, fact.kept))
+        changes |= self._map_references(fact)
         if isinstance(fact, LlmCallCompleted):
             changes["provider_tool_ids"] = {
                 self._map_id(ours): wire for ours, wire in fact.provider_tool_ids.items()
             }
-        if isinstance(fact, SessionResumed) and fact.last_event_id_at_resume:
-            changes["last_event_id_at_resume"] = self._map_id(fact.last_event_id_at_resume)
-        if isinstance(fact, FileChangeFailed):
-            changes["changed_event_id"] = self._map_id(fact.changed_event_id)
-        if isinstance(fact, FilesRestoring):
-            changes["turns"] = tuple(map(self._map_id, fact.turns))
         if (message := message_of(fact)) is not None:
             changes["message"] = self._map_message(message)
         return replace(fact, **changes)
+
+    def _map_references(self, fact: AnyFact) -> dict[str, object]:
+        """Return the fields of a fact that refer to other facts and messages."""
+        changes: dict[str, object] = {}
+        for name in _REFERENCES.get(type(fact), ()):
+            old: str | tuple[str, ...] | None = getattr(fact, name)
+            if old is not None:
+                ids = tuple(map(self._map_id, (old,) if isinstance(old, str) else old))
+                changes[name] = ids[0] if isinstance(old, str) else ids
+        if isinstance(fact, BranchMerged):
+            pairs = ((self._map_id(each.source), self._map_id(each.id)) for each in fact.merged)
+            changes["merged"] = tuple(MergedMessage(*pair) for pair in pairs)
+        return changes
 
     def _map_id(self, old: str) -> str:
         return self._new.get(old, old)
@@ -255,7 +271,8 @@ class _IdMap:
 def _unique_ids(facts: Sequence[AnyFact]) -> set[str]:
     """Return the ids that must be unique across sessions: of events, turns, messages and calls."""
     events = {fact.id for fact in facts} | {fact.turn_id for fact in facts if fact.turn_id}
-    return events | {message.id for message in _messages(facts)} | _call_ids(facts)
+    copies = {each.id for fact in facts if isinstance(fact, BranchMerged) for each in fact.merged}
+    return events | copies | {each.id for each in _messages(facts)} | _call_ids(facts)
 
 
 def _call_ids(facts: Sequence[AnyFact]) -> set[str]:

@@ -7,6 +7,7 @@ from datetime import datetime
 from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.model_calls import is_silent
 from yourtool.events.sessions import SessionCreated
+from yourtool.events.tree import select_branch
 from yourtool.messages.blocks import (
     ContentBlock,
     RedactedThinkingBlock,
@@ -26,8 +27,8 @@ _ROLE_NAMES = {Role.USER: "You", Role.ASSISTANT: "Assistant", Role.SYSTEM: "Syst
 
 
 def to_markdown(facts: Sequence[AnyFact], mask: TextTransform) -> Iterator[bytes]:
-    """Yield the lines of the document, without control characters."""
-    for line in _document([transform_texts(fact, mask) for fact in facts]):
+    """Yield the lines of the document about the present branch, without control characters."""
+    for line in _document([transform_texts(fact, mask) for fact in select_branch(facts)]):
         yield f"{printable(line)}\n".encode()
 
 

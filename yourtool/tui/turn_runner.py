@@ -114,7 +114,7 @@ class TurnRunner:
     def set_session(self, session: "Session") -> None:
         """Continue with another session; a queue that the old one paused waits for the user."""
         if self.session is not None and self.queue.pause_reason:
-            self.queue.pause(_SESSION_CHANGED, can_retry=session.state.last_turn_failed)
+            self.queue.pause(_SESSION_CHANGED, can_retry=session.state.branch.last_turn_failed)
         self.session = session
         session.steer_with(self._deliver)
         session.processes.show_with(self._display.show_event)
@@ -282,7 +282,7 @@ class TurnRunner:
         self.queue.end_turn()
         self._display.mark_turn_ended()
         assert self.session is not None, "a turn belongs to a session"
-        can_retry = self.session.state.last_turn_failed
+        can_retry = self.session.state.branch.last_turn_failed
         self.queue.pause(reason or _failure_reason(self.session), can_retry=can_retry)
         self.send_next()
 
@@ -391,8 +391,8 @@ def _stop_reason(event: Event) -> str:
 def _failure_reason(session: "Session") -> str:
     """Return a reason if the last turn failed, else an empty string."""
     route = session.state.last_route
-    if session.state.last_turn_failed and route is not None and route.chosen_model is None:
+    if session.state.branch.last_turn_failed and route is not None and route.chosen_model is None:
         return "no model was available"
     if session.limit_reached is not None:
         return "the turn reached a limit"
-    return "the turn failed" if session.state.last_turn_failed else ""
+    return "the turn failed" if session.state.branch.last_turn_failed else ""

@@ -162,7 +162,7 @@ async def test_image_after_the_choice_of_placeholders_is_rejected_like_any_other
     session, adapter = await _session_with_an_image(bench, "In words.")
     await play(session.select_model("blind", use_placeholders=True))
     await play(session.send((TextBlock("and this?"), image())))
-    assert session.state.last_turn_failed
+    assert session.state.branch.last_turn_failed
     assert session.state.last_route.chain[-1].validation_failure == "no_vision_support"
     assert len(adapter.requests) == 2
     await session.close()

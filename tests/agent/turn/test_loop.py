@@ -575,7 +575,7 @@ async def test_invalid_history_is_never_sent(bench):
     await play(session.send("first"))
     reply = session.state.messages[1]
     foreign = ToolUseBlock("call_1", "read_file", {"path": "a"})
-    session.state._conversation[1] = replace(reply, content=(foreign,))
+    session.state.branch._sent[1] = replace(reply, content=(foreign,))
     events = await play(session.send("second"))
     [failed] = [event for event in events if isinstance(event, LlmCallFailed)]
     assert failed.error_class == "invalid_request"

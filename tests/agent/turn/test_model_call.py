@@ -71,8 +71,8 @@ async def test_silent_call_is_recorded_and_counted_and_nothing_else(bench):
     script = Scripted([says("hello"), says("Greetings"), says("again")])
     session = await bench.session(script)
     await play(session.send("hi"))
-    before = list(session.state.messages), session.state.context_tokens
-    cost, last_reply = session.state.cost_usd, session.state.counted_replies[MODEL.id]
+    before = list(session.state.messages), session.state.branch.context_tokens
+    cost, last_reply = session.state.cost_usd, session.state.branch.counted_replies[MODEL.id]
     turn = turn_of(session)
     end = await call_silently(turn, title_request(session))
     assert isinstance(end, LlmCallCompleted)
@@ -80,8 +80,8 @@ async def test_silent_call_is_recorded_and_counted_and_nothing_else(bench):
     assert end.usage.cost_usd > 0
     assert turn.cost == end.usage.cost_usd
     assert session._env.budget.cost == session.state.cost_usd == cost + end.usage.cost_usd
-    assert (list(session.state.messages), session.state.context_tokens) == before
-    assert session.state.counted_replies[MODEL.id] is last_reply
+    assert (list(session.state.messages), session.state.branch.context_tokens) == before
+    assert session.state.branch.counted_replies[MODEL.id] is last_reply
     started, ended = session.state.facts[-2:]
     assert isinstance(started, LlmCallStarted)
     assert ended == end
@@ -139,8 +139,8 @@ async def test_failed_silent_call_does_not_fail_the_turn(bench):
     end = await call_silently(turn_of(session), title_request(session))
     assert isinstance(end, LlmCallFailed)
     assert (end.purpose, end.error_message_redacted) == ("title", "gone")
-    assert session.state.last_error is None
-    assert not session.state.last_turn_failed
+    assert session.state.branch.last_error is None
+    assert not session.state.branch.last_turn_failed
     await session.close()
 
 

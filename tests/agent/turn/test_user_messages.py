@@ -120,7 +120,7 @@ async def test_retry_of_a_failed_turn_sends_its_messages_once(bench):
     script = [READ, fails(NetworkError("no route")), says("ok")]
     session, adapter, _ = await steered(bench, script, "briefly")
     await play(session.send("go"))
-    assert session.state.last_turn_failed
+    assert session.state.branch.last_turn_failed
     await play(session.retry())
     texts = [message.text for message in adapter.requests[-1].messages]
     assert (texts.count("go"), texts.count("briefly")) == (1, 1)

@@ -32,7 +32,7 @@ from yourtool.messages.metadata import StopReason
 from yourtool.tui.output_filter import SanitizeFilter
 from yourtool.tui.transcript.heights import Heights
 from yourtool.tui.transcript.items import FooterItem, NoticeItem
-from yourtool.tui.transcript.session_changes import describe_change
+from yourtool.tui.transcript.session_changes import NOT_SHOWN, describe_change
 from yourtool.tui.transcript.text_items import ReplyItem
 from yourtool.tui.transcript.timeline import Timeline
 from yourtool.tui.transcript.tool_card import ToolCard
@@ -101,6 +101,7 @@ def build_rows(*events: Event, width: int = 60) -> list[str]:
 def test_every_event_type_is_handled(session):
     parts = (Timeline._apply_fact, Timeline._apply_delta, describe_change)
     taken = [name for part in parts for name in part.__code__.co_names]
+    taken += [kind.__name__ for kind in NOT_SHOWN]
     kinds = [kind for kind in typing.get_args(Event) if not issubclass(kind, BlockEdge)]
     assert [kind.__name__ for kind in kinds if kind.__name__ not in taken] == []
 

@@ -28,7 +28,7 @@ async def show_cost(session: "Session", runtime: "Runtime", _argument: str) -> C
 async def show_context(session: "Session", _runtime: "Runtime", _argument: str) -> CommandResults:
     """`/context`: show how the context window is used."""
     sizes = await asyncio.to_thread(session.guidance.list_sizes)
-    parts, last = await session.context_parts(), session.state.context_tokens
+    parts, last = await session.context_parts(), session.state.branch.context_tokens
     instructions = Section("Instructions", tuple((n, format_size(size)) for n, size in sizes))
     report = context_report(session.model, parts, last)
     yield Report("Context", (*report, instructions) if sizes else report)

@@ -76,8 +76,8 @@ class FolderInstructions:
         self._workspace = workspace
         self._state = state
         self._sizes: dict[str, int] | None = None
-        self._shortenings = 0
-        """As in the state when `_sizes` was computed: what a summary replaces is given again."""
+        self._shown = state.branch, 0
+        """As when `_sizes` was computed: what requests no longer have is given again."""
         self._lock = threading.Lock()  # calls run in threads
 
     def find(self, paths: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -108,8 +108,9 @@ class FolderInstructions:
 
     def _get_given(self) -> dict[str, int]:
         """Return the names and sizes of the files that results of calls in requests contain."""
-        if self._sizes is None or self._shortenings != self._state.shortenings:
-            self._shortenings = self._state.shortenings
+        shown = self._state.branch, self._state.branch.shortenings
+        if self._sizes is None or self._shown != shown:
+            self._shown = shown
             self._sizes = dict(_find_given(self._state))
         return self._sizes
 

@@ -114,19 +114,19 @@ async def _make_room(turn: Turn, percent: int) -> AsyncGenerator[ContextElided |
 def _is_clearly_shorter(turn: Turn, most: float) -> bool:
     """Whether the last request and what followed it have few tokens; does not look at the rest."""
     state, tokens = turn.state, 0
-    if not state.context_tokens or turn.model.id not in state.counted_replies:
+    if not state.branch.context_tokens or turn.model.id not in state.branch.counted_replies:
         return False
     for message in reversed(state.conversation):
         if message.role is Role.ASSISTANT:
             break
         tokens += turn.env.estimates.size(message, turn.model.id)
-    return state.context_tokens + _TOLERANCE * tokens < most / _TOLERANCE
+    return state.branch.context_tokens + _TOLERANCE * tokens < most / _TOLERANCE
 
 
 def _find_old_outputs(turn: Turn) -> str | None:
     """Return the id of the message to elide through next; None: only the last outputs are left."""
     messages = turn.state.conversation
-    through = next_elision(messages, turn.state.elided_through.get(turn.model.id))
+    through = next_elision(messages, turn.state.branch.elided_through.get(turn.model.id))
     replies = [each.id for each in messages if each.role is Role.ASSISTANT]
     return None if through is None or not replies or through > replies[-1] else through
 

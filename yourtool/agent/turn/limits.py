@@ -167,7 +167,7 @@ async def _minimum_cost(turn: Turn) -> Decimal:
     if turn.model.price is None:
         return Decimal(0)
     prompt = await asyncio.to_thread(turn.estimate)
-    last = turn.state.counted_replies.get(turn.model.id)
+    last = turn.state.branch.counted_replies.get(turn.model.id)
     cached = 0 if last is None else min(prompt, last.usage.prompt_tokens + last.usage.output_tokens)
     usage = TokenUsage(input_tokens=prompt - cached, output_tokens=0, cached_input_tokens=cached)
     return cost(usage, turn.model.price) or Decimal(0)

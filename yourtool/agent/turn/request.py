@@ -132,7 +132,7 @@ def shorten_next_request(failure: LlmCallFailed, turn: Turn) -> Sequence[Notice]
     """Return notices if the next request omits what this one was rejected for, else None."""
     if failure.message is not None or failure.cut_calls:
         return None
-    if turn.state.shrunk_after_overflow:
+    if turn.state.branch.shrunk_after_overflow:
         return [Notice(level="warning", text=elision_notice(turn.model.id))]
     if not _omit_opaque_blocks(turn, failure):
         return None

@@ -83,7 +83,7 @@ class Turn:
     @property
     def omit_opaque_through(self) -> str | None:
         """Id of the message up to which the next request omits opaque blocks."""
-        return self.trial_omission or self.state.opaque_omitted_through.get(self.model.id)
+        return self.trial_omission or self.state.branch.opaque_omitted_through.get(self.model.id)
 
     def build_cancelled(self) -> TurnCancelled:
         """Return the fact for a turn that the user stopped."""

@@ -359,7 +359,7 @@ class ChatScreen(UrgentScreen):
         if self.session is None or self.runner.is_running or self.opening is not None:
             return
         self.scroll_to_end()
-        if not self.session.state.last_turn_failed:
+        if not self.session.state.branch.last_turn_failed:
             self.note("info", "The last turn did not fail; `/retry` repeats it anyway.")
         else:
             self.runner.start_turn(self.session.retry())

@@ -220,7 +220,7 @@ class SessionStatus:
             pending_model="" if pending is None else pending or "default",
             vim_mode=self._prompt.vim.mode,
             mode=session.mode.value,
-            context=min(100, 100 * state.context_tokens // window) if window else None,
+            context=min(100, 100 * state.branch.context_tokens // window) if window else None,
             cost=format_spending(
                 state.cost_usd,
                 unpriced=state.unpriced or (model.price is None and not state.cost_usd),

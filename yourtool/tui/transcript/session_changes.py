@@ -3,16 +3,28 @@
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
+from yourtool.events.branches import (
+    BranchLabelled,
+    BranchMerged,
+    BranchSelected,
+    BranchSummarised,
+)
 from yourtool.events.context import ContextCompacted, ContextElided
-from yourtool.events.files import FilesChanged, FilesRestored
+from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
+from yourtool.events.files import FileChangeFailed, FilesChanged, FilesRestored, FilesRestoring
+from yourtool.events.permissions import PolicySnapshot
 from yourtool.events.sessions import (
+    SessionCreated,
+    SessionEffortSelected,
+    SessionEnded,
     SessionForked,
     SessionImported,
     SessionModelRefused,
     SessionModelSelected,
     SessionRenamed,
+    SessionResumed,
 )
-from yourtool.events.tools import ProcessEnded
+from yourtool.events.tools import ProcessEnded, ProcessesReported, ProcessStarted
 from yourtool.events.turns import ProviderRecovered, ProviderUnavailable
 from yourtool.text import printable
 from yourtool.tui.transcript import turn_results
@@ -28,7 +40,26 @@ SessionChange: TypeAlias = (
     | FilesRestored
     | ProcessEnded
     | ContextElided
+    | BranchSelected
+    | BranchLabelled
+    | BranchMerged
 )
+
+NOT_SHOWN = (
+    SessionCreated,
+    SessionResumed,
+    SessionEnded,
+    SessionEffortSelected,  # `/effort` shows its effect on the model
+    PolicySnapshot,
+    ProcessStarted,
+    ProcessesReported,
+    FileChangeFailed,
+    FilesRestoring,
+    DelegateStarted,  # the card of the call shows these three
+    DelegateCompleted,
+    DelegateFailed,
+)
+"""The facts that the transcript does not show."""
 
 _MAX_NAMED = 5
 _MAX_COMMAND = 80
@@ -56,6 +87,15 @@ def describe_change(change: SessionChange) -> tuple[Literal["info", "warning"], 
             return _describe_end(change)
         case ContextElided(model=model):
             return "info", f"Requests to {model} omit old tool outputs, because they are long"
+        case BranchSelected(leaf=leaf):
+            where = "here" if leaf else "at the start"
+            return "info", f"Continued {where} on another branch; /tree shows all"
+        case BranchLabelled(label=label):
+            return "info", f"Label: {label}" if label else "Label removed"
+        case BranchMerged(merged=merged):
+            count = len(merged)
+            messages = f"{count:,} {'message' if count == 1 else 'messages'}"
+            return "info", f"Requests have {messages} of another branch from here on"
         case FilesRestored():
             return _describe_restored(change)
         case ProviderUnavailable():
@@ -64,11 +104,13 @@ def describe_change(change: SessionChange) -> tuple[Literal["info", "warning"], 
             return "info", turn_results.format_recovery(change)
 
 
-def describe_summary(fact: ContextCompacted) -> str:
-    """Return the head of a summary: what it replaces, and who wrote it."""
+def describe_summary(fact: ContextCompacted | BranchSummarised) -> str:
+    """Return the head of a summary: what it is about, and who wrote it."""
+    writer = f"by {fact.model}" if fact.model else f"without a model: {_one_line(fact.problem)}"
+    if isinstance(fact, BranchSummarised):
+        return f"Summarised the branch that was left, {writer}"
     turns = f"{fact.turn_count:,} {'turn' if fact.turn_count == 1 else 'turns'}"
     sizes = f"about {fact.tokens_before:,} → {fact.tokens_after:,} tokens"
-    writer = f"by {fact.model}" if fact.model else f"without a model: {_one_line(fact.problem)}"
     return f"Summarised {turns}, {sizes}, {writer}"
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Literal, assert_never
 
 from yourtool.errors import ErrorClass, ToolFailure
+from yourtool.events.branches import BranchSummarised
 from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.context import ContextCompacted
-from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
 from yourtool.events.deltas import (
     AttemptFailed,
     BlockEdge,
@@ -30,18 +30,9 @@ from yourtool.events.deltas import (
     UsageUpdate,
 )
 from yourtool.events.facts import Fact
-from yourtool.events.files import FileChangeFailed, FilesChanged, FilesRestoring
+from yourtool.events.files import FilesChanged
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted, is_silent
-from yourtool.events.permissions import PolicySnapshot
-from yourtool.events.sessions import (
-    SessionCreated,
-    SessionEffortSelected,
-    SessionEnded,
-    SessionResumed,
-)
 from yourtool.events.tools import (
-    ProcessesReported,
-    ProcessStarted,
     ShellRan,
     ToolCalled,
     ToolCompleted,
@@ -66,6 +57,7 @@ from yourtool.tui.transcript import turn_results
 from yourtool.tui.transcript.activity import TokenCount
 from yourtool.tui.transcript.items import ErrorItem, Item, NoticeItem
 from yourtool.tui.transcript.session_changes import (
+    NOT_SHOWN,
     describe_change,
     describe_lasting_changes,
     describe_summary,
@@ -201,6 +193,8 @@ class Timeline:
                 assert_never(event)
 
     def _apply_fact(self, event: AnyFact) -> None:
+        if isinstance(event, NOT_SHOWN):
+            return
         match event:
             case TurnStarted():
                 self._start_turn(event.message)
@@ -243,14 +237,7 @@ class Timeline:
             case FilesChanged():
                 if text := describe_lasting_changes(event):
                     self.add_notice("warning", text)
-            case (
-                SessionCreated() | SessionResumed() | SessionEnded() | PolicySnapshot()
-                | ProcessStarted() | ProcessesReported() | FileChangeFailed() | FilesRestoring()
-                | SessionEffortSelected()  # `/effort` shows its effect on the model
-                | DelegateStarted() | DelegateCompleted() | DelegateFailed()  # the card shows them
-            ):  # fmt: skip
-                pass
-            case ContextCompacted(summary=summary):
+            case ContextCompacted(summary=summary) | BranchSummarised(summary=summary):
                 self._add(SummaryItem(describe_summary(event), summary))
             case _:
                 self.add_notice(*describe_change(event))

@@ -1,0 +1,176 @@
+"""The tree of a session as rows, and the places where its conversation can continue."""
+
+from collections.abc import Iterator, Mapping
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from yourtool.events.branches import BranchMerged, BranchSummarised
+from yourtool.events.catalog import AnyFact, message_of
+from yourtool.events.tree import FactTree, get_entry_id
+from yourtool.messages.message import Message, Role
+from yourtool.messages.metadata import Audience, Origin
+
+EntryKind: TypeAlias = Literal["prompt", "message", "command", "reply", "call", "result", "branch"]
+"""`message`: to a running turn. `call`: a reply with calls. `branch`: what is from another one."""
+_MAX_TEXT = 1_000
+"""Characters of an entry that a row has."""
+_ROOT = ""
+
+
+class TreeRow(Struct, frozen=True, kw_only=True):
+    """An entry of a session, as a row of its tree."""
+
+    id: str
+    kind: EntryKind
+    text: str
+    """The start of its text, as one line."""
+    guide: str
+    """The lines that lead to it."""
+    label: str = ""
+    is_active: bool
+    """Whether it is on the branch that the conversation is on."""
+    is_leaf: bool
+    """Whether the next message follows it."""
+
+
+class _Node(Struct):
+    id: str
+    kind: EntryKind
+    text: str
+    parent: str
+    children: list["_Node"] = []
+
+
+def find_parent(tree: FactTree, entry_id: str) -> str:
+    """Return the id of the entry that another one follows; empty if it follows none."""
+    earlier = map(get_entry_id, tree.iterate_path(entry_id))
+    return max((each for each in earlier if each < entry_id), default=_ROOT)
+
+
+def find_step_end(tree: FactTree, entry_id: str) -> str:
+    """Return the id of the last entry of a step: a reply and the results of its calls.
+
+    The conversation continues after whole steps only, so every call there has its result.
+    """
+    facts = tree.branches[tree.find_branch(entry_id)].facts
+    messages = [each for fact in facts if (each := _get_message(fact)) is not None]
+    found = next((each for each in messages if each.id == entry_id), None)
+    if found is not None and found.result is not None:
+        call = found.result.tool_use_id
+        owners = (each for each in messages if any(use.id == call for use in each.tool_uses))
+        found = next(owners, None)
+    if found is None:
+        return entry_id
+    calls = {use.id for use in found.tool_uses}
+    results = (each.id for each in messages if each.result and each.result.tool_use_id in calls)
+    return max((entry_id, *results))
+
+
+def find_entry(tree: FactTree, entry_id: str) -> Message | None:
+    """Return the message with an id on any branch."""
+    facts = tree.branches[tree.find_branch(entry_id)].facts
+    messages = (each for fact in facts if (each := _get_message(fact)) is not None)
+    return next((each for each in messages if each.id == entry_id), None)
+
+
+def build_rows(
+    tree: FactTree, labels: Mapping[str, str], *, shows_steps: bool = False
+) -> list[TreeRow]:
+    """Return the rows of a tree; entries with several successors have them indented below.
+
+    `shows_steps`: include the calls and results between a prompt and its reply.
+    """
+    nodes = _build_nodes(tree, shows_steps=shows_steps)
+    active = {_ROOT, *map(get_entry_id, tree.iterate_path())}
+    last = max(each for each in active if each in nodes)
+    rows = list[TreeRow]()
+    waiting = [(child, "", "") for child in reversed(nodes[_ROOT].children)]
+    while waiting:
+        node, guide, below = waiting.pop()
+        rows.append(
+            TreeRow(
+                id=node.id,
+                kind=node.kind,
+                text=node.text,
+                guide=guide,
+                label=labels.get(node.id, ""),
+                is_active=node.id in active,
+                is_leaf=node.id == last,
+            )
+        )
+        waiting += reversed([*_indent(node.children, below)])
+    return rows
+
+
+def _indent(children: list[_Node], below: str) -> Iterator[tuple[_Node, str, str]]:
+    """Yield nodes with the guides of their rows and of those that follow these."""
+    if len(children) == 1:
+        yield children[0], below, below
+        return
+    for number, child in enumerate(children, 1):
+        is_last = number == len(children)
+        yield child, below + ("└─ " if is_last else "├─ "), below + ("   " if is_last else "│  ")
+
+
+def _build_nodes(tree: FactTree, *, shows_steps: bool) -> dict[str, _Node]:
+    """Return the nodes by id; those of hidden entries are omitted from lists of children."""
+    nodes = {_ROOT: _Node(_ROOT, "message", "", _ROOT, [])}
+    visible = {_ROOT: _ROOT}
+    """The id of each entry, or of the one before it that is visible."""
+    for branch in tree.branches:
+        entries = {entry: fact for fact in branch.facts if (entry := get_entry_id(fact))}
+        parent = visible.get(branch.leaf, _ROOT)
+        for entry in sorted(entries):
+            node = _build_node(entry, entries[entry], parent)
+            if node is not None and (shows_steps or node.kind not in ("call", "result")):
+                nodes[entry] = node
+                nodes[parent].children.append(node)
+                parent = entry
+            visible[entry] = parent
+    return nodes
+
+
+def _build_node(entry: str, fact: AnyFact, parent: str) -> _Node | None:
+    match fact:
+        case BranchSummarised(summary=summary):
+            text = f"summary of a branch: {_one_line(summary)}"
+            return _Node(entry, "branch", text, parent, [])
+        case BranchMerged(merged=merged):
+            return _Node(entry, "branch", f"{len(merged)} messages merged", parent, [])
+        case _:
+            message = message_of(fact)
+            if message is None or message.metadata.audience is Audience.MODEL:
+                return None
+            kind = _get_kind(message)
+            return _Node(entry, kind, _describe(message, kind), parent, [])
+
+
+def _get_kind(message: Message) -> EntryKind:
+    match message.role:
+        case Role.ASSISTANT:
+            return "reply" if message.text.strip() and not message.tool_uses else "call"
+        case Role.TOOL:
+            return "result"
+        case _ if message.metadata.origin == Origin.USER_SHELL:
+            return "command"
+        case _:
+            return "prompt" if message.is_prompt else "message"
+
+
+def _describe(message: Message, kind: EntryKind) -> str:
+    if kind == "call":
+        names = ", ".join(use.name for use in message.tool_uses)
+        return " · ".join(filter(None, (_one_line(message.text), names))) or "(no text)"
+    if message.result is not None:
+        texts = (getattr(part, "text", "") for part in message.result.content)
+        return _one_line(" ".join(texts)) or "(no text)"
+    return _one_line(message.text_without_files) or "(no text)"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text[:_MAX_TEXT].split())
+
+
+def _get_message(fact: AnyFact) -> Message | None:
+    return message_of(fact) if get_entry_id(fact) else None

@@ -1,0 +1,67 @@
+"""Facts about the branches of a session: where it continues, and what it has of other branches.
+
+A message follows the one before it on its branch. `branch.selected` starts a new branch after any
+message, and the branch that it leaves stays stored.
+"""
+
+from typing import ClassVar
+
+from msgspec import Struct
+
+from yourtool.events.facts import Actor, Fact, Sensitivity
+
+
+class BranchSelected(Fact, frozen=True, kw_only=True, tag="branch.selected"):
+    """The conversation continues after an earlier message, or after the last one of a branch."""
+
+    actor: ClassVar[Actor] = Actor.USER
+
+    leaf: str
+    """Id of the message that the next one follows; empty: the conversation starts again."""
+    left: str
+    """Id of the last message of the branch that is left; empty if it had none."""
+
+
+class BranchLabelled(Fact, frozen=True, kw_only=True, tag="branch.labelled"):
+    """The user gave a message a label, by which the tree of the session shows it."""
+
+    actor: ClassVar[Actor] = Actor.USER
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    target: str
+    """Id of the message."""
+    label: str
+    """One line; empty: the label is removed."""
+
+
+class BranchSummarised(Fact, frozen=True, kw_only=True, tag="branch.summarised"):
+    """Requests have a summary of a branch that was left, which the session still stores."""
+
+    actor: ClassVar[Actor] = Actor.AGENT
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    summary: str
+    left: str
+    """Id of the last message of that branch."""
+    model: str = ""
+    """The model that wrote the summary; empty: the program, without a model."""
+    problem: str = ""
+    """Why no model wrote it."""
+    message_count: int
+
+
+class MergedMessage(Struct, frozen=True):
+    """A message that requests have a second time, at another place."""
+
+    source: str
+    """Id of the stored message."""
+    id: str
+    """Id of the copy, which determines its place."""
+
+
+class BranchMerged(Fact, frozen=True, kw_only=True, tag="branch.merged"):
+    """Requests have copies of messages of other branches from here on."""
+
+    actor: ClassVar[Actor] = Actor.USER
+
+    merged: tuple[MergedMessage, ...]
