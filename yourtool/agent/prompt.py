@@ -39,6 +39,10 @@ _SKILLS = """\
 Instructions for kinds of tasks. Call load_skill with the name before you begin such a task.
 """
 
+_INSTRUCTIONS = "# Instructions of "
+FOLDER_INSTRUCTIONS = "[Instructions of the project, from `"
+"""Starts a note after the result of a call, with the instructions of a directory."""
+
 _MODES = {
     Mode.ASK: "ask. The user approves each change, command and page before it happens.",
     Mode.ACCEPT_EDITS: "accept edits. Edits of files in the working directory happen at once; the"
@@ -65,10 +69,18 @@ def build_stable_text(
     `instructions`: sources and texts of instructions, the most important one last.
     `skills`: names and descriptions.
     """
-    named = (f"# Instructions of {source}\n\n{text}" for source, text in instructions)
+    named = (f"{_INSTRUCTIONS}{source}\n\n{text}" for source, text in instructions)
     place = f"# Surroundings\n{surroundings}"
     listed = (_SKILLS + skills,) if skills else ()
     return "\n\n".join((_ROLE, _WORK, _TOOLS, _ANSWERS, place, *listed, *named))
+
+
+def split_stable_text(text: str) -> list[tuple[str, str]]:
+    """Return the parts of a text of `build_stable_text` with their names."""
+    head, _, instructions = text.partition(f"\n\n{_INSTRUCTIONS}")
+    head, _, skills = head.partition(f"\n\n{_SKILLS}")
+    parts = {"system prompt": head, "skills": skills, "instructions": instructions}
+    return [(name, part) for name, part in parts.items() if part]
 
 
 def build_situation_text(

@@ -99,6 +99,7 @@ EXPECTED = {
     "export": Notice,
     "cost": Report,
     "context": Report,
+    "request": Report,
     "compact": StartTurn,
     "diff": Notice,
     "key": Choose,

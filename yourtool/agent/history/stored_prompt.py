@@ -55,9 +55,13 @@ class StoredPrompt:
         return RequestPart(digest) if digest in self._texts else RequestPart(digest, text)
 
     def get_texts(self, request: LlmCallStarted) -> tuple[str, ...]:
-        """Return the system prompt of a stored request; empty before it was stored."""
-        return tuple(self._texts[each.digest] for each in request.system or ())
+        """Return the system prompt of a stored request; empty before it was stored.
+
+        A text is empty if the fact that had it is damaged.
+        """
+        return tuple(self._texts.get(each.digest, "") for each in request.system or ())
 
     def get_tools(self, request: LlmCallStarted) -> str:
         """Return the tools of a stored request as JSON; empty before they were stored."""
-        return "" if isinstance(request.tools, UnsetType) else self._texts[request.tools.digest]
+        part = request.tools
+        return "" if isinstance(part, UnsetType) else self._texts.get(part.digest, "")

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.agent.history.state import State
+from yourtool.agent.prompt import FOLDER_INSTRUCTIONS
 from yourtool.agent.session.project_files import (
     MAX_BYTES,
     ProjectFile,
@@ -25,7 +26,6 @@ from yourtool.paths import resolve_paths
 
 MAX_TOTAL_BYTES = 65_536
 """Of all instructions in the prompt, and again of all that follow results of calls."""
-_HEADING = "[Instructions of the project, from `"
 _UNUSED = "`{}` not used: you have not trusted its present content; `/trust` does."
 
 
@@ -96,7 +96,7 @@ class FolderInstructions:
                 each = _to_instructions(file)
                 if file.name not in given and sum(given.values()) + each.size <= MAX_TOTAL_BYTES:
                     given[file.name] = each.size
-                    notes.append(f"{_HEADING}{file.name}`]\n{each.text}")
+                    notes.append(f"{FOLDER_INSTRUCTIONS}{file.name}`]\n{each.text}")
         return notes, [_UNUSED.format(each.name) for each in files if each not in used]
 
     def list_sizes(self) -> list[tuple[str, int]]:
@@ -127,6 +127,6 @@ def _find_given(state: State) -> Iterator[tuple[str, int]]:
         if (result := message.result) is None:
             continue
         for block in result.content[1:]:
-            if isinstance(block, TextBlock) and block.text.startswith(_HEADING):
+            if isinstance(block, TextBlock) and block.text.startswith(FOLDER_INSTRUCTIONS):
                 heading, _, text = block.text.partition("`]\n")
-                yield heading.removeprefix(_HEADING), len(text.encode())
+                yield heading.removeprefix(FOLDER_INSTRUCTIONS), len(text.encode())
