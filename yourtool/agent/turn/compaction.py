@@ -1,54 +1,30 @@
 """Make room in the context window: omit old tool outputs, then summarise old messages.
 
 Room is made before a request that is too long by our estimate, and after a provider rejected one.
-The summary is written by a model in a silent call. If it fails, or its summary is empty or too
-long, the program writes a short one.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from math import inf
 from typing import NamedTuple
 
-from msgspec.structs import replace as replace_fields
-
 from yourtool.agent.history.compaction import Level, Span, find_span
 from yourtool.agent.history.elision import next_elision
-from yourtool.agent.history.summary_texts import (
-    INSTRUCTIONS,
-    render_conversation,
-    write_summary,
-)
-from yourtool.agent.turn.model_call import call_silently
-from yourtool.agent.turn.request import SilentRequest
+from yourtool.agent.turn.summaries import Summary, get_summary_limit, summarise
 from yourtool.agent.turn.turn import Turn
-from yourtool.agent.turn.user_messages import build_prompt
-from yourtool.errors import StoreError, UsageError, YourtoolError
+from yourtool.errors import UsageError
 from yourtool.events.catalog import Event
 from yourtool.events.context import ContextCompacted, ContextElided, RoomReason
 from yourtool.events.deltas import Notice
-from yourtool.events.model_calls import LlmCallEnd, LlmCallFailed
 from yourtool.interrupt import Interrupted
-from yourtool.messages.blocks import TextBlock
-from yourtool.messages.message import Message, Role
-from yourtool.messages.metadata import StopReason
+from yourtool.messages.message import Role
 from yourtool.providers.estimate import estimate_text
-from yourtool.text import storable
 
-PURPOSE = "compaction"
-"""The purpose of the call that writes a summary."""
 _TARGET = 0.6
 """Share of the window that a request has at most after room was made."""
-_MAX_SUMMARY, _SUMMARY_SHARE = 4_000, 0.1
-"""Tokens of a summary, and its share of the window."""
-_INPUT_SHARE = 0.5
-"""Share of the window of the summarising model that the messages have."""
 _TOLERANCE = 1.3
 """How much less a provider may count than we estimate."""
-_CHARACTERS = 3
-"""Characters of a token, at least, in most texts."""
 
 
 class _Room(NamedTuple):
@@ -60,16 +36,6 @@ class _Room(NamedTuple):
     """How much a summary may replace, in the order in which it is tried."""
     limit: float
     """Tokens from which on nothing is summarised in vain: what remains would be too long."""
-
-
-class Summary(NamedTuple):
-    """A summary and who wrote it."""
-
-    text: str
-    model: str = ""
-    """Empty: the program."""
-    problem: str = ""
-    """Why no model wrote it."""
 
 
 async def make_room_before_request(turn: Turn) -> AsyncGenerator[ContextElided | ContextCompacted]:
@@ -181,7 +147,7 @@ async def _compact(
     if span is None:
         return
     turn.compacted = max(turn.compacted, span.level)
-    summary = await _summarise(turn, span, hint)
+    summary = await summarise(turn, span.replaced, hint)
     fact = ContextCompacted(
         summary=summary.text,
         through=span.through,
@@ -202,9 +168,9 @@ def _find_span(turn: Turn, room: _Room) -> Span | None:
     messages = turn.state.conversation_for(turn.model.id)
     sizes = [turn.env.estimates.size(each, turn.model.id) for each in messages]
     other = max(0, turn.estimate() - sum(sizes))
-    most = max(0, room.most - other - _summary_limit(turn))
+    most = max(0, room.most - other - get_summary_limit(turn))
     span = find_span(messages, sizes, most, room.levels)
-    remaining = 0 if span is None else span.size + other + _summary_limit(turn)
+    remaining = 0 if span is None else span.size + other + get_summary_limit(turn)
     return span if remaining <= room.limit else None
 
 
@@ -212,70 +178,3 @@ def _estimate_after(turn: Turn, span: Span, summary: Summary) -> int:
     model_id, estimates = turn.model.id, turn.env.estimates
     gone = sum(estimates.size(e, model_id) for e in span.replaced if e.id not in span.kept)
     return max(1, round(turn.estimate() - gone + estimate_text(summary.text, model_id)))
-
-
-def _summary_limit(turn: Turn) -> int:
-    window = turn.model.capabilities.max_context_tokens
-    return round(min(_MAX_SUMMARY, window * _SUMMARY_SHARE))
-
-
-async def _summarise(turn: Turn, span: Span, hint: str) -> Summary:
-    """Return a summary by a model, or one by the program if that fails.
-
-    Raises:
-        Interrupted: the turn was stopped.
-    """
-    limit = _summary_limit(turn)
-    try:
-        end = await _call_model(turn, span.replaced, hint, limit)
-        problem = _find_problem(end, limit)
-        if not problem and not isinstance(end, LlmCallFailed):
-            return Summary(storable(end.message.text.strip()), end.model)
-    except StoreError:
-        raise
-    except YourtoolError as error:
-        problem = str(error)
-    mask = await asyncio.to_thread(turn.env.mask)
-    text = await asyncio.to_thread(write_summary, span.replaced, limit * _CHARACTERS)
-    return Summary(text, problem=storable(mask.text(problem)))
-
-
-def _find_problem(end: LlmCallEnd, limit: int) -> str:
-    """Return why the reply is no summary; empty if it is one."""
-    if isinstance(end, LlmCallFailed):
-        return end.error_message_redacted
-    if not (text := end.message.text.strip()):
-        return "the summary was empty"
-    if end.stop_reason is not StopReason.END_TURN:
-        return f"the summary ended early ({end.stop_reason})"
-    if (size := estimate_text(text, end.model)) > limit:
-        return f"the summary had about {round(size):,} tokens, more than {limit:,}"
-    return ""
-
-
-async def _call_model(turn: Turn, messages: Sequence[Message], hint: str, limit: int) -> LlmCallEnd:
-    """Let a model summarise messages; its tokens and its cost belong to the turn."""
-    writer = await _choose_writer(turn)
-    window = writer.model.capabilities.max_context_tokens
-    wish = f"\n\nThe user wants this above all: {hint}" if hint else ""
-    text = await asyncio.to_thread(
-        render_conversation, messages, round(window * _INPUT_SHARE * _CHARACTERS)
-    )
-    request = f"{INSTRUCTIONS} Write at most {limit // 2} words.{wish}\n\n{text}"
-    prompt = build_prompt(turn.session_id, (TextBlock(request),))
-    try:
-        return await call_silently(writer, SilentRequest(PURPOSE, (prompt,)))
-    finally:
-        turn.input_tokens, turn.output_tokens = writer.input_tokens, writer.output_tokens
-        turn.cost = writer.cost
-
-
-async def _choose_writer(turn: Turn) -> Turn:
-    """Return the turn with the model that writes the summary."""
-    named, env = turn.env.context.summary_model, turn.env
-    if not named:
-        return turn
-    model = env.routes.catalogue.resolve(named)
-    await asyncio.to_thread(env.registry.prepare, model)
-    routing = replace_fields(turn.routing, chosen_model=model.id, reason="it writes summaries")
-    return replace(turn, model=model, adapter=env.registry.adapter(model), routing=routing)
