@@ -9,6 +9,7 @@ from tests.agent.harness import Bench, play
 from tests.store.memory import MemoryStore
 from tests.store.turns import FactBuilder, changed, tool_call
 from yourtool.blobs import store_blob
+from yourtool.events.branches import BranchSelected
 from yourtool.events.catalog import message_of
 from yourtool.events.context import ContextCompacted
 from yourtool.events.files import FilesChanged
@@ -138,6 +139,11 @@ def lose_what_a_summary_replaces(stored):
     stored.facts.append(changed(fact, parent_event_id=None))
 
 
+def lose_where_a_branch_starts(stored):
+    fact = stored.builder._fact(BranchSelected, leaf=new_id(), left="")
+    stored.facts.append(changed(fact, parent_event_id=None))
+
+
 DAMAGE = {
     lose_a_result: {"pairing", "parent"},
     lose_a_call: {"pairing", "parent"},
@@ -150,6 +156,7 @@ DAMAGE = {
     lose_a_content: {"file content"},
     change_a_stored_prompt: {"hash"},
     lose_what_a_summary_replaces: {"parent"},
+    lose_where_a_branch_starts: {"parent"},
 }
 
 

@@ -16,6 +16,7 @@ from yourtool.agent.prompt import FOLDER_INSTRUCTIONS, split_stable_text
 from yourtool.config import ThinkingOnSwap
 from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.errors import UsageError
+from yourtool.events.branches import BranchSelected
 from yourtool.events.catalog import AnyFact
 from yourtool.events.model_calls import LlmCallEnd, LlmCallStarted, RequestPart
 from yourtool.messages.blocks import (
@@ -141,17 +142,21 @@ def inspect_request(
         raise UsageError(f"The session has the requests 1 to {len(places)}.")
     chosen = len(places) if number is None else number
     at = places[chosen - 1]
-    started, state = facts[at], State(keep_facts=False)
+    started, earlier = facts[at], facts[places[chosen - 2]] if chosen > 1 else None
     assert isinstance(started, LlmCallStarted), "the places are those of requests"
-    earlier, shortenings = None, 0
+    state, shortenings, changes = State(keep_facts=False), 0, list[str]()
     for fact in facts[:at]:
-        if isinstance(fact, LlmCallStarted) and not fact.purpose:
-            earlier, shortenings = fact, state.shortenings
+        if fact is earlier:
+            shortenings = state.branch.shortenings
         state.apply(fact)
-    changes = _find_changes(earlier, started, is_shortened=state.shortenings != shortenings)
+    if isinstance(earlier, LlmCallStarted):
+        changes += _find_changes(earlier, started)
+        if any(isinstance(fact, BranchSelected) for fact in facts[places[chosen - 2] : at]):
+            changes.append("the branch of the conversation")
+        elif state.branch.shortenings != shortenings:
+            changes.append("old messages, which are summarised or omitted")
     state.system_prompt.apply(started)
-    end = _find_end(facts[at + 1 :])
-    request = _compose(state, started, end, settings)
+    request = _compose(state, started, _find_end(facts[at + 1 :]), settings)
     return request._replace(number=chosen, total=len(places), changes=changes)
 
 
@@ -209,7 +214,7 @@ def _compose(
     model = settings.catalogue.get(started.model)
     reply = end.message.metadata.request if end is not None and end.message is not None else None
     dropped = _Dropped()
-    omitted = started.rejected_through or state.opaque_omitted_through.get(model.id)
+    omitted = started.rejected_through or state.branch.opaque_omitted_through.get(model.id)
     view = build_request_view(
         state.conversation_for(model.id),
         model,
@@ -252,18 +257,13 @@ def _find_end(facts: Sequence[AnyFact]) -> LlmCallEnd | None:
     return end
 
 
-def _find_changes(
-    earlier: LlmCallStarted | None, started: LlmCallStarted, *, is_shortened: bool
-) -> list[str]:
-    if earlier is None:
-        return []
+def _find_changes(earlier: LlmCallStarted, started: LlmCallStarted) -> list[str]:
     old, new = _list_digests(earlier), _list_digests(started)
     differences = {
         "the model": earlier.model != started.model,
         "the tools": earlier.tools is not UNSET and _digest(earlier) != _digest(started),
         "the stable part of the system prompt": bool(old) and old[:1] != new[:1],
         "the date, the mode or the memory": bool(old) and old[1:] != new[1:],
-        "old messages, which are summarised or omitted": is_shortened,
     }
     return [name for name, differs in differences.items() if differs]
 

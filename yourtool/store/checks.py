@@ -11,6 +11,12 @@ from msgspec import UNSET
 
 from yourtool.blobs import is_blob, read_blob
 from yourtool.errors import BlobError
+from yourtool.events.branches import (
+    BranchLabelled,
+    BranchMerged,
+    BranchSelected,
+    BranchSummarised,
+)
 from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.context import ContextCompacted, ContextElided
 from yourtool.events.files import FilesChanged
@@ -145,6 +151,29 @@ def list_images(fact: AnyFact) -> list[FileImage]:
     return [image for image in images if image.stored]
 
 
+def list_entries(facts: Sequence[AnyFact]) -> set[str]:
+    """Return the ids of all entries of conversations: messages, and what is composed as one."""
+    entries = {message.id for message in map(message_of, facts) if message is not None}
+    entries |= {fact.id for fact in facts if isinstance(fact, BranchSummarised)}
+    merged = (fact.merged for fact in facts if isinstance(fact, BranchMerged))
+    return entries | {each.id for copies in merged for each in copies}
+
+
+def list_references(fact: AnyFact) -> list[str]:
+    """Return the ids of entries that a fact is about."""
+    match fact:
+        case ContextElided(through=entry) | ContextCompacted(through=entry):
+            return [entry]
+        case BranchSelected(leaf=leaf, left=left):
+            return [each for each in (leaf, left) if each]
+        case BranchLabelled(target=entry) | BranchSummarised(left=entry):
+            return [entry]
+        case BranchMerged(merged=merged):
+            return [each.source for each in merged]
+        case _:
+            return []
+
+
 def _find_order_problems(facts: Sequence[AnyFact]) -> Iterator[Problem]:
     starts = [fact for fact in facts if isinstance(fact, SessionCreated)]
     if not facts or starts[:1] != [facts[0]]:
@@ -189,16 +218,14 @@ def _find_pairing_problems(facts: Sequence[AnyFact]) -> Iterator[Problem]:
 
 
 def _find_lost_references(facts: Sequence[AnyFact]) -> Iterator[Problem]:
-    events, messages = set[str](), set[str]()
+    events, entries = set[str](), list_entries(facts)
     for fact in facts:
         events.add(fact.id)
-        if (message := message_of(fact)) is not None:
-            messages.add(message.id)
         if fact.parent_event_id is not None and fact.parent_event_id not in events:
             text = f"its parent `{fact.parent_event_id}` is missing"
             yield Problem(kind="parent", id=fact.id, text=text)
-        if isinstance(fact, ContextElided | ContextCompacted) and fact.through not in messages:
-            text = f"it refers to the message `{fact.through}`, which is missing"
+        for entry in set(list_references(fact)) - entries:
+            text = f"it refers to the message `{entry}`, which is missing"
             yield Problem(kind="parent", id=fact.id, text=text)
 
 

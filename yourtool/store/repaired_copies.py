@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from yourtool.blobs import is_blob
 from yourtool.errors import ToolFailure
 from yourtool.events.catalog import AnyFact, message_of
-from yourtool.events.context import ContextCompacted, ContextElided
 from yourtool.events.files import FilesChanged
 from yourtool.events.model_calls import LlmCallStarted
 from yourtool.events.sessions import SessionCreated, SessionForked
@@ -37,7 +36,9 @@ from yourtool.store.checks import (
     find_wrong_parts,
     has_wrong_hash,
     hash_text,
+    list_entries,
     list_images,
+    list_references,
 )
 from yourtool.store.forks import with_new_ids
 
@@ -203,13 +204,16 @@ def _build_result(fact: AnyFact, call: ToolUseBlock, suffix: str) -> ToolFailed:
 
 
 def _drop_references(facts: Sequence[AnyFact]) -> Iterator[AnyFact]:
-    """Yield the facts without references to what is missing."""
-    messages = {message.id for message in map(message_of, facts) if message is not None}
-    known = set[str]()
+    """Yield the facts without references to what is missing.
+
+    A summary, and a label or a summary of a branch, that is about something missing is dropped.
+    After a lost `branch.selected`, all branches are one conversation.
+    """
+    entries, events = list_entries(facts), set[str]()
     for fact in facts:
-        known.add(fact.id)
-        if isinstance(fact, ContextElided | ContextCompacted) and fact.through not in messages:
+        if not entries.issuperset(list_references(fact)):
             continue
-        if fact.parent_event_id is not None and fact.parent_event_id not in known:
+        events.add(fact.id)
+        if fact.parent_event_id is not None and fact.parent_event_id not in events:
             fact = replace(fact, parent_event_id=None)
         yield fact
