@@ -2,6 +2,8 @@
 
 from typing import ClassVar, Literal, TypeAlias
 
+from msgspec import UNSET, UnsetType
+
 from yourtool.events.facts import Actor, Fact, Sensitivity
 from yourtool.file_images import FileRestore, LeftFile, RecordedChange
 from yourtool.messages.message import PromptMessage
@@ -51,6 +53,8 @@ class FilesRestoring(Fact, frozen=True, kw_only=True, tag="files.restoring"):
     files: tuple[FileRestore, ...]
     left: tuple[LeftFile, ...] = ()
     """Files of these turns that will not be restored."""
+    through: str | UnsetType = UNSET
+    """Id of the fact after which the files were as they are to be; unset: only `turns` count."""
 
 
 class FilesRestored(Fact, frozen=True, kw_only=True, tag="files.restored"):

@@ -81,6 +81,11 @@ class FactTree:
         """Return the index of the branch that has an entry; an empty id is in the first one."""
         return max(0, bisect_left(self.branches, entry_id, key=lambda each: each.start) - 1)
 
+    @property
+    def has_entries(self) -> bool:
+        """Whether the session has a conversation on any branch."""
+        return any(get_entry_id(fact) for branch in self.branches for fact in branch.facts)
+
     def iterate_messages(self) -> Iterator[Message]:
         """Yield the messages of all branches in the order of their facts."""
         for branch in self.branches:

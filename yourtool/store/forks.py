@@ -41,7 +41,7 @@ _SESSION_PREFIX = "sess_"
 _REFERENCES: Mapping[type[AnyFact], tuple[str, ...]] = {
     SessionResumed: ("last_event_id_at_resume",),
     FileChangeFailed: ("changed_event_id",),
-    FilesRestoring: ("turns",),
+    FilesRestoring: ("turns", "through"),
     LlmCallStarted: ("rejected_through",),
     ContextElided: ("through",),
     ContextCompacted: ("through", "kept"),
@@ -56,20 +56,18 @@ async def fork(
     store: SessionStore,
     session_id: str,
     at: str | None = None,
-    following: Sequence[AnyFact] = (),
 ) -> str:
     """Copy a session up to the message `at` and return the id of the copy.
 
     The copy ends between turns: before the turn of `at` if it is a prompt of the user, after it
-    otherwise. Without `at`, all finished turns are copied. `following`: later facts of the session
-    without messages that the copy contains too.
+    otherwise. Without `at`, all finished turns are copied.
 
     Raises:
         SessionNotFoundError: the session does not exist.
         UsageError: the session has no message `at`, or its turn is unfinished.
         StoreError: the database cannot be read or written.
     """
-    facts = (*facts_until(await store.read(session_id), at), *following)
+    facts = facts_until(await store.read(session_id), at)
     fork_id = new_session_id()
     copied = await asyncio.to_thread(with_new_ids, facts, fork_id)
     forked = SessionForked(
@@ -228,8 +226,8 @@ class _IdMap:
         """Return the fields of a fact that refer to other facts and messages."""
         changes: dict[str, object] = {}
         for name in _REFERENCES.get(type(fact), ()):
-            old: str | tuple[str, ...] | None = getattr(fact, name)
-            if old is not None:
+            old: str | tuple[str, ...] | UnsetType | None = getattr(fact, name)
+            if isinstance(old, str | tuple):
                 ids = tuple(map(self._map_id, (old,) if isinstance(old, str) else old))
                 changes[name] = ids[0] if isinstance(old, str) else ids
         if isinstance(fact, BranchMerged):

@@ -27,6 +27,7 @@ from yourtool.agent.commands.table import COMMANDS
 from yourtool.agent.runtime import Runtime
 from yourtool.config import Mode, RunOptions
 from yourtool.errors import SwapRefusedError, UsageError
+from yourtool.events.branches import BranchSelected
 from yourtool.events.deltas import Notice
 from yourtool.events.facts import Fact
 from yourtool.events.sessions import SessionEffortSelected, SessionModelSelected, SessionRenamed
@@ -92,6 +93,7 @@ EXPECTED = {
     "resume": Choose,
     "fork": Choose,
     "rewind": Choose,
+    "tree": Choose,
     "undo": Notice,
     "redo": Notice,
     "search": Choose,
@@ -210,13 +212,14 @@ async def test_fork_opens_a_copy_with_the_prompt_for_editing(talk):
     assert len(await collect(choose.then(""))) == 1
 
 
-async def test_rewind_goes_back_to_a_prompt_in_a_copy(talk):
+async def test_rewind_goes_back_to_a_prompt_on_another_branch(talk):
     [choose] = await talk.run("/rewind")
     prompts = [prompt.id for prompt in talk.session.state.prompts]
     assert names(choose) == prompts[::-1]
-    opened, edit = await collect(choose.then(prompts[0]))
-    assert opened.session_id != talk.session.id
+    moved, edit = await collect(choose.then(prompts[0]))
+    assert isinstance(moved, BranchSelected)
     assert edit == EditPrompt("hello")
+    assert talk.session.state.conversation == []
 
 
 async def test_search_shows_a_message_of_the_open_session_without_opening_it(talk):

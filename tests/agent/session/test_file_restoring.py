@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from tests.agent.harness import ALLOW, Bench, User, play
-from yourtool.agent.commands.base import OpenSession
 from yourtool.agent.commands.undo import rewind_session
 from yourtool.agent.session import file_restoring
 from yourtool.agent.session.file_restoring import describe_left
 from yourtool.config import Mode
 from yourtool.errors import UsageError
+from yourtool.events.branches import BranchSelected
 from yourtool.events.deltas import Notice
 from yourtool.events.files import FileChangeFailed, FilesChanged, FilesRestored, FilesRestoring
 from yourtool.file_images import LeftFile
@@ -409,16 +409,17 @@ async def test_rewind_restores_the_conversation_the_files_or_both(bench, what):
     left = {"a"} if what != "conversation" else {"a", "b"}
     assert set(tree(bench.workspace)) == left
     assert ((bench.workspace / "a").read_text() == "1\n") == (what != "conversation")
-    opened = [each for each in results if isinstance(each, OpenSession)]
-    assert bool(opened) == (what != "files")
+    moved = [each for each in results if isinstance(each, BranchSelected)]
+    assert bool(moved) == (what != "files")
     if what == "files":
         await play(session.files.redo())
         assert tree(bench.workspace) == before
     elif what == "both":
-        copy = await talk(bench, resume=opened[0].session_id)
-        assert [prompt.text for prompt in copy.state.prompts] == ["one"]
-        assert not any("took back" in message.text for message in copy.state.messages)
-        await play(copy.files.redo())
+        await session.close()
+        again = await talk(bench, resume=session.id)
+        assert [prompt.text for prompt in again.state.prompts] == ["one"]
+        assert not any("took back" in message.text for message in again.state.messages)
+        await play(again.files.redo())
         assert tree(bench.workspace) == before
 
 

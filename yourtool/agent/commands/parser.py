@@ -40,7 +40,6 @@ _EQUIVALENTS: Mapping[str, str] = {
     "think": "effort",
     "thinking": "effort",
     "tokens": "context",
-    "tree": "fork",
     "usage": "cost",
     "variants": "effort",
     "yolo": "mode auto",

@@ -22,7 +22,6 @@ from yourtool.agent.commands.base import (
 from yourtool.agent.commands.session_list import SessionList
 from yourtool.amounts import format_age
 from yourtool.errors import UsageError
-from yourtool.events.catalog import AnyFact
 from yourtool.events.deltas import Notice
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, Role, now
@@ -80,14 +79,9 @@ async def fork_session(session: "Session", runtime: "Runtime", _argument: str) -
     yield Choose("Fork from where?", choices, then=partial(fork_before, session, runtime))
 
 
-async def fork_before(
-    session: "Session", runtime: "Runtime", at: str, following: Sequence[AnyFact] = ()
-) -> CommandResults:
-    """Continue in a copy of the session up to a prompt, or a full copy if `at` is empty.
-
-    `following`: later facts that the copy contains too.
-    """
-    yield OpenSession(await fork(runtime.store, session.id, at or None, following))
+async def fork_before(session: "Session", runtime: "Runtime", at: str) -> CommandResults:
+    """Continue in a copy of the session up to a prompt, or a full copy if `at` is empty."""
+    yield OpenSession(await fork(runtime.store, session.id, at or None))
     for prompt in session.state.prompts:
         if prompt.id == at:
             if len(prompt.content) > 1:

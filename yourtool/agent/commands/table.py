@@ -18,6 +18,7 @@ from yourtool.agent.commands import (
     requests,
     sessions,
     skills,
+    tree,
     trust,
     undo,
 )
@@ -38,6 +39,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     *models.COMMANDS,
     STEER,
     *sessions.COMMANDS,
+    *tree.COMMANDS,
     *undo.COMMANDS,
     SlashCommand(name="clear", summary="clear the screen; the session continues"),
     *reports.COMMANDS,

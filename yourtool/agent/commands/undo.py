@@ -1,27 +1,22 @@
 """`/undo`, `/redo` and `/rewind`: go back to earlier files, to an earlier prompt, or both."""
 
-from collections.abc import Sequence
-from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from yourtool.agent.commands.base import Choice, Choose, CommandResults, SlashCommand
-from yourtool.agent.commands.sessions import fork_before, prompt_choices
+from yourtool.agent.commands.sessions import prompt_choices
+from yourtool.agent.commands.tree import describe_plan, move_to
 from yourtool.errors import UsageError
-from yourtool.events.catalog import AnyFact, Event
-from yourtool.events.files import FilesRestored, FilesRestoring
-from yourtool.file_images import LeftFile
 from yourtool.messages.message import now
 
 if TYPE_CHECKING:
-    from yourtool.agent.history.file_history import RestorePlan, TurnChanges
+    from yourtool.agent.history.file_history import TurnChanges
     from yourtool.agent.runtime import Runtime
     from yourtool.agent.session.session import Session
 
 _BOTH, _CONVERSATION, _FILES = "both", "conversation", "files"
-_MAX_NAMED = 5
 
 
 async def undo_turn(session: "Session", _runtime: "Runtime", _argument: str) -> CommandResults:
@@ -36,7 +31,7 @@ async def redo_turn(session: "Session", _runtime: "Runtime", _argument: str) -> 
         yield event
 
 
-async def rewind_session(session: "Session", runtime: "Runtime", _argument: str) -> CommandResults:
+async def rewind_session(session: "Session", _runtime: "Runtime", _argument: str) -> CommandResults:
     """`/rewind`: go back to before a prompt: the conversation, the files, or both."""
     if not session.state.prompts:
         raise UsageError("Nothing to go back to yet; send a message first.")
@@ -47,51 +42,38 @@ async def rewind_session(session: "Session", runtime: "Runtime", _argument: str)
     yield Choose(
         "Go back to before which prompt?",
         tuple(choices),
-        then=partial(_choose_what, session, runtime),
+        then=partial(_choose_what, session),
         hint="Enter goes back, after a question if files changed since",
     )
 
 
-async def _choose_what(session: "Session", runtime: "Runtime", at: str) -> CommandResults:
+async def _choose_what(session: "Session", at: str) -> CommandResults:
     """Ask what to restore, if files changed since the prompt."""
+    place = session.tree.find_place(at)
+    move = partial(move_to, session, place.leaf, place.prompt)
     if (plan := session.state.files.plan_rewind(at)) is None:
-        async for result in fork_before(session, runtime, at):
+        async for result in move(None, None):
             yield result
         return
     plan = await session.files.check(plan)
-    files = _describe_plan(plan)
-    copied = "continue in a copy of the session; this one stays as it is"
+    files = describe_plan(plan)
+    branch = "continue on another branch; /tree shows both"
     choices = (
         Choice(_BOTH, "Conversation and files", files),
-        Choice(_CONVERSATION, "Conversation only", f"{copied}; files stay as they are"),
+        Choice(_CONVERSATION, "Conversation only", f"{branch}; files stay as they are"),
         Choice(_FILES, "Files only", files),
     )
-    yield Choose("Restore what?", choices, then=partial(_go_back, session, runtime, at, plan))
 
-
-async def _go_back(
-    session: "Session", runtime: "Runtime", at: str, plan: "RestorePlan", what: str
-) -> CommandResults:
-    facts = list[AnyFact]()
-    if what != _CONVERSATION:
-        async with aclosing(session.files.rewind(plan)) as events:
-            async for event in events:
-                facts += _restoring_facts(event)
+    async def go_back(what: str) -> CommandResults:
+        if what == _FILES:
+            async for event in session.files.rewind(plan):
                 yield event
-    if what != _FILES:
-        async for result in fork_before(session, runtime, at, facts):
+            return
+        everything = session.tree.plan_files(place.leaf) if what == _BOTH else None
+        async for result in move(everything, None):
             yield result
 
-
-def _restoring_facts(event: Event) -> tuple[AnyFact, ...]:
-    """Return a fact for the copy, where no message describes the changes."""
-    match event:
-        case FilesRestoring():
-            return (event,)
-        case FilesRestored():
-            return (replace(event, message=None),)
-        case _:
-            return ()
+    yield Choose("Restore what?", choices, then=go_back)
 
 
 def _join(detail: str, changes: "TurnChanges | None") -> str:
@@ -99,22 +81,6 @@ def _join(detail: str, changes: "TurnChanges | None") -> str:
         return f"{detail} · no files changed"
     files = f"{changes.files:,} file{'s' * (changes.files != 1)}"
     return f"{detail} · +{changes.added:,} -{changes.removed:,} in {files}"
-
-
-def _describe_plan(plan: "RestorePlan") -> str:
-    files = [each.path for each in plan.files]
-    count = f"{len(files):,} file{'s' * (len(files) != 1)}"
-    text = f"restore {count}: {_name(files)}" if files else "no file can be restored"
-    return f"{text}; left: {_name_left(plan.left)}" if plan.left else text
-
-
-def _name(paths: Sequence[str]) -> str:
-    more = f", and {len(paths) - _MAX_NAMED:,} more" if len(paths) > _MAX_NAMED else ""
-    return ", ".join(paths[:_MAX_NAMED]) + more
-
-
-def _name_left(left: Sequence[LeftFile]) -> str:
-    return _name([f"{each.path} ({each.reason})" for each in left])
 
 
 COMMANDS = (
@@ -133,7 +99,7 @@ COMMANDS = (
     SlashCommand(
         name="rewind",
         run=rewind_session,
-        summary="go back to before a prompt: the conversation in a copy, the files, or both",
+        summary="go back to before a prompt: the conversation on a new branch, the files, or both",
         during_turn=False,
     ),
 )

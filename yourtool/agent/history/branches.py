@@ -22,6 +22,8 @@ class TreeRow(Struct, frozen=True, kw_only=True):
     """An entry of a session, as a row of its tree."""
 
     id: str
+    number: int
+    """Its place among all entries by age, from 1."""
     kind: EntryKind
     text: str
     """The start of its text, as one line."""
@@ -38,7 +40,7 @@ class _Node(Struct):
     id: str
     kind: EntryKind
     text: str
-    parent: str
+    number: int = 0
     children: list["_Node"] = []
 
 
@@ -48,30 +50,35 @@ def find_parent(tree: FactTree, entry_id: str) -> str:
     return max((each for each in earlier if each < entry_id), default=_ROOT)
 
 
-def find_step_end(tree: FactTree, entry_id: str) -> str:
-    """Return the id of the last entry of a step: a reply and the results of its calls.
+def find_step(tree: FactTree, entry_id: str) -> list[str]:
+    """Return the ids of a step: a reply and the results of its calls; others are alone.
 
     The conversation continues after whole steps only, so every call there has its result.
     """
     facts = tree.branches[tree.find_branch(entry_id)].facts
-    messages = [each for fact in facts if (each := _get_message(fact)) is not None]
+    messages = [each for fact in facts if (each := get_message(fact)) is not None]
     found = next((each for each in messages if each.id == entry_id), None)
     if found is not None and found.result is not None:
         call = found.result.tool_use_id
         owners = (each for each in messages if any(use.id == call for use in each.tool_uses))
-        found = next(owners, None)
+        found = next(owners, found)
     if found is None:
-        return entry_id
+        return [entry_id]
     calls = {use.id for use in found.tool_uses}
     results = (each.id for each in messages if each.result and each.result.tool_use_id in calls)
-    return max((entry_id, *results))
+    return [found.id, *sorted(results)]
 
 
-def find_entry(tree: FactTree, entry_id: str) -> Message | None:
-    """Return the message with an id on any branch."""
-    facts = tree.branches[tree.find_branch(entry_id)].facts
-    messages = (each for fact in facts if (each := _get_message(fact)) is not None)
-    return next((each for each in messages if each.id == entry_id), None)
+def find_step_end(tree: FactTree, entry_id: str) -> str:
+    """Return the id of the last entry of a step."""
+    return find_step(tree, entry_id)[-1]
+
+
+def find_message(tree: FactTree, message_id: str) -> Message | None:
+    """Return the message with an id, on any branch."""
+    facts = tree.branches[tree.find_branch(message_id)].facts
+    messages = (each for fact in facts if (each := get_message(fact)) is not None)
+    return next((each for each in messages if each.id == message_id), None)
 
 
 def build_rows(
@@ -91,6 +98,7 @@ def build_rows(
         rows.append(
             TreeRow(
                 id=node.id,
+                number=node.number,
                 kind=node.kind,
                 text=node.text,
                 guide=guide,
@@ -115,35 +123,35 @@ def _indent(children: list[_Node], below: str) -> Iterator[tuple[_Node, str, str
 
 def _build_nodes(tree: FactTree, *, shows_steps: bool) -> dict[str, _Node]:
     """Return the nodes by id; those of hidden entries are omitted from lists of children."""
-    nodes = {_ROOT: _Node(_ROOT, "message", "", _ROOT, [])}
+    nodes, count = {_ROOT: _Node(_ROOT, "message", "")}, 0
     visible = {_ROOT: _ROOT}
     """The id of each entry, or of the one before it that is visible."""
     for branch in tree.branches:
         entries = {entry: fact for fact in branch.facts if (entry := get_entry_id(fact))}
         parent = visible.get(branch.leaf, _ROOT)
         for entry in sorted(entries):
-            node = _build_node(entry, entries[entry], parent)
+            node, count = _build_node(entry, entries[entry]), count + 1
             if node is not None and (shows_steps or node.kind not in ("call", "result")):
-                nodes[entry] = node
+                nodes[entry], node.number = node, count
                 nodes[parent].children.append(node)
                 parent = entry
             visible[entry] = parent
     return nodes
 
 
-def _build_node(entry: str, fact: AnyFact, parent: str) -> _Node | None:
+def _build_node(entry: str, fact: AnyFact) -> _Node | None:
     match fact:
         case BranchSummarised(summary=summary):
             text = f"summary of a branch: {_one_line(summary)}"
-            return _Node(entry, "branch", text, parent, [])
+            return _Node(entry, "branch", text)
         case BranchMerged(merged=merged):
-            return _Node(entry, "branch", f"{len(merged)} messages merged", parent, [])
+            return _Node(entry, "branch", f"{len(merged)} messages merged")
         case _:
             message = message_of(fact)
             if message is None or message.metadata.audience is Audience.MODEL:
                 return None
             kind = _get_kind(message)
-            return _Node(entry, kind, _describe(message, kind), parent, [])
+            return _Node(entry, kind, _describe(message, kind))
 
 
 def _get_kind(message: Message) -> EntryKind:
@@ -172,5 +180,6 @@ def _one_line(text: str) -> str:
     return " ".join(text[:_MAX_TEXT].split())
 
 
-def _get_message(fact: AnyFact) -> Message | None:
+def get_message(fact: AnyFact) -> Message | None:
+    """Return the message that a fact adds to the conversation, if any."""
     return message_of(fact) if get_entry_id(fact) else None

@@ -7,7 +7,7 @@ file is still in its last state, so that bytes which the agent did not write nev
 
 from collections.abc import Sequence
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from yourtool.events.catalog import AnyFact
 from yourtool.events.files import (
@@ -52,6 +52,8 @@ class RestorePlan(Struct, frozen=True):
     turns: tuple[str, ...]
     files: tuple[FileRestore, ...]
     left: tuple[LeftFile, ...]
+    through: str | UnsetType = UNSET
+    """Id of the fact after which the files were as planned; unset: only the turns count."""
 
 
 class FileHistory:
@@ -68,8 +70,8 @@ class FileHistory:
         self._steps: dict[str, list[_Step]] = {}
         self._changed: dict[str, list[FilesChanged]] = {}
         """By turn, in the order of their first changes."""
-        self._undone: set[str] = set()
-        """Turns whose changes were taken back."""
+        self._undone: dict[str, str] = {}
+        """Turns whose changes were taken back, with the id of the fact that did."""
         self._redo: list[RestorePlan] = []
 
     def apply(self, fact: AnyFact) -> None:
@@ -131,6 +133,32 @@ class FileHistory:
         found = [turn for turn in self._changed if turn in wanted and turn not in self._undone]
         return self._plan("rewind", found) if found else None
 
+    def plan_return(self, through: str) -> RestorePlan | None:
+        """Plan how to restore the files as they were after a fact; None if none would change.
+
+        Changes by turns are taken back or made again, those by commands of the user are not.
+        """
+        by_turns = {turn for turns in self._turns.values() for turn in turns} | {""}
+        found = list[FileRestore | LeftFile]()
+        for path, steps in self._steps.items():
+            later = (
+                at
+                for at, step in enumerate(steps)
+                if step.event_id > through and step.turn_id in by_turns
+            )
+            if (first := next(later, None)) is not None:
+                found += _plan_file(path, steps, first)
+        turns = [
+            turn
+            for turn, facts in self._changed.items()
+            if facts[-1].id > through and turn in by_turns and turn not in self._undone
+        ]
+        files = tuple(each for each in found if isinstance(each, FileRestore))
+        left = tuple(each for each in found if isinstance(each, LeftFile))
+        if not (files or left):
+            return None
+        return RestorePlan("rewind", tuple(turns), files, left, through)
+
     def _plan(self, kind: RestoreKind, turns: Sequence[str]) -> RestorePlan:
         files, left = list[FileRestore](), list[LeftFile]()
         omitted = 0
@@ -138,7 +166,8 @@ class FileHistory:
             omitted += sum(fact.omitted for fact in self._changed[turn])
         for path, steps in self._steps.items():
             if any(step.turn_id in turns for step in steps):
-                found = _plan_file(path, steps, set(turns))
+                first = next(at for at, step in enumerate(steps) if step.turn_id in turns)
+                found = _plan_file(path, steps, first)
                 files += [each for each in found if isinstance(each, FileRestore)]
                 left += [each for each in found if isinstance(each, LeftFile)]
         if omitted:
@@ -149,7 +178,7 @@ class FileHistory:
         turn = fact.turn_id or fact.id
         self._changed.setdefault(turn, []).append(fact)
         self._redo.clear()
-        self._undone.discard(turn)
+        self._undone.pop(turn, None)
         for change in fact.changes:
             step = _Step(fact.id, turn, change.before, change.after, change.directories)
             self._steps.setdefault(change.path, []).append(step)
@@ -173,20 +202,21 @@ class FileHistory:
             step = _Step(fact.id, "", each.before, each.after, each.directories)
             self._steps.setdefault(each.path, []).append(step)
         if started.kind == "redo":
-            self._undone -= set(started.turns)
+            for turn in started.turns:
+                self._undone.pop(turn, None)
             if self._redo:
                 self._redo.pop()
         else:
-            self._undone |= set(started.turns)
+            if isinstance(through := started.through, str):
+                before = self._undone.items()
+                self._undone = {turn: by for turn, by in before if by <= through}
+            self._undone |= dict.fromkeys(started.turns, fact.id)
             again = tuple(each.reverse() for each in restored)
             self._redo.append(RestorePlan("redo", started.turns, again, ()))
 
 
-def _plan_file(
-    path: str, steps: Sequence[_Step], turns: set[str]
-) -> tuple[FileRestore | LeftFile, ...]:
-    """Return how to take back the steps of a file since the first one of `turns`."""
-    first = next(at for at, step in enumerate(steps) if step.turn_id in turns)
+def _plan_file(path: str, steps: Sequence[_Step], first: int) -> tuple[FileRestore | LeftFile, ...]:
+    """Return how to take back the steps of a file since the one at `first`."""
     start = len(steps) - 1
     while start > first and steps[start - 1].after.is_same(steps[start].before):
         start -= 1

@@ -18,6 +18,7 @@ from yourtool.events.permissions import PolicySnapshot
 from yourtool.events.sessions import (
     SessionCreated,
     SessionEffortSelected,
+    SessionEnded,
     SessionForked,
     SessionImported,
     SessionModelRefused,
@@ -120,6 +121,15 @@ class State:
     def prompts(self) -> list[Message]:
         """The messages of the branch that started turns, in order."""
         return [message for message in self.messages if message.is_prompt]
+
+    def build_end(self, seconds: float) -> SessionEnded:
+        """Return the fact that the program closes the session, which was open for some seconds."""
+        return SessionEnded(
+            disposition="completed",
+            turn_count=self.turn_count,
+            total_cost_usd=self.cost_usd,
+            duration_seconds=seconds,
+        )
 
     def apply(self, fact: AnyFact) -> None:
         """Update the state with a fact; facts must be applied in the order of their recording."""

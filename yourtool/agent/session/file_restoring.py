@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from yourtool.agent.history.file_history import FileHistory, RestorePlan
@@ -103,8 +103,15 @@ class FileRestoring:
         if not plan.files:
             yield Notice(level="warning", text=f"No file was restored.{describe_left(plan.left)}")
             return
-        started = FilesRestoring(kind=plan.kind, turns=plan.turns, files=plan.files, left=plan.left)
-        started = await self._record(started)
+        started = await self._record(
+            FilesRestoring(
+                kind=plan.kind,
+                turns=plan.turns,
+                files=plan.files,
+                left=plan.left,
+                through=plan.through,
+            )
+        )
         yield started
         yield await self._restore(started)
 
@@ -116,12 +123,13 @@ class FileRestoring:
             await asyncio.wait([restoring])
             raise
         paths = result.paths
+        tells = started.through is UNSET  # otherwise the conversation is of that time, too
         return await self._record(
             FilesRestored(
                 kind=started.kind,
                 paths=paths,
                 left=(*started.left, *result.left),
-                message=self._build_message(started.kind, paths) if paths else None,
+                message=self._build_message(started.kind, paths) if paths and tells else None,
             )
         )
 
@@ -157,7 +165,7 @@ class FileRestoring:
                 left.append(LeftFile(item.path, describe_difference(found, item.before)))
         named = {each.path for each in left}
         others = (each for each in plan.left if each.path not in named)
-        return RestorePlan(plan.kind, plan.turns, tuple(files), (*others, *left))
+        return RestorePlan(plan.kind, plan.turns, tuple(files), (*others, *left), plan.through)
 
     def _build_message(self, kind: RestoreKind, paths: Sequence[str]) -> PromptMessage:
         """Return a message to the model, which would otherwise rely on what it wrote."""

@@ -7,7 +7,7 @@ needs to iterate over them.
 import asyncio
 import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from yourtool.agent.session.model_selection import ModelSelection
 from yourtool.agent.session.processes import SessionProcesses
 from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.agent.session.system_prompt import SystemPrompt
+from yourtool.agent.session.tree import SessionTree
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn import compaction, loop
 from yourtool.agent.turn.turn import Turn, empty_turn_end
@@ -35,7 +36,7 @@ from yourtool.effects import Steering
 from yourtool.errors import UsageError
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
-from yourtool.events.sessions import SessionEnded, SessionRenamed
+from yourtool.events.sessions import SessionRenamed
 from yourtool.events.tools import ShellRan
 from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted
 from yourtool.ids import new_id
@@ -65,6 +66,7 @@ class Session:
         self.files = FileRestoring(
             session_id, state.files, record, env.workspace, env.blobs / "files", lambda: self.busy
         )
+        self.tree = SessionTree(state, record, lambda: self.busy, self._open_aside)
         self.processes = SessionProcesses(session_id, state, record, env.processes)
         self._prompt = SystemPrompt(session_id, state, env)
         self.guidance = Guidance(self.trust, state, env)
@@ -213,14 +215,18 @@ class Session:
         Raises:
             UsageError: a turn is running, or there is nothing to summarise.
         """
+        async with self._open_aside() as turn, aclosing(compaction.compact(turn, hint)) as events:
+            async for event in events:
+                yield event
+
+    @asynccontextmanager
+    async def _open_aside(self) -> AsyncGenerator[Turn]:
+        """Return a turn without a prompt, which runs until the context is left."""
         self._require_idle()
         interrupt = self._interrupt = Interrupt()
         try:
             route = await asyncio.to_thread(self._routes.decide, None, self.state)
-            turn = await self._build_turn(interrupt, "", route, self.model)
-            async with aclosing(compaction.compact(turn, hint)) as events:
-                async for event in events:
-                    yield event
+            yield await self._build_turn(interrupt, "", route, self.model)
         finally:
             self._release_turn(interrupt)
 
@@ -281,14 +287,8 @@ class Session:
             async for _ in self._selection.store_pending():
                 pass
             if self.state.messages:
-                await self._record(
-                    SessionEnded(
-                        disposition="completed",
-                        turn_count=self.state.turn_count,
-                        total_cost_usd=self.state.cost_usd,
-                        duration_seconds=round(time.monotonic() - self._opened, 3),
-                    )
-                )
+                seconds = round(time.monotonic() - self._opened, 3)
+                await self._record(self.state.build_end(seconds))
         finally:
             self._lease.release()
             await self.processes.close()
@@ -322,8 +322,8 @@ class Session:
             opening = (message, self.state, self._env, self._prompt)
             fact = await asyncio.to_thread(turn_opening.build_turn_started, *opening)
             yield (started := await record(fact))
-            unused = self.trust.find_notice(trust, self._env.interactive)
-            for notice in self._env.new_notices(*toolbox.problems, unused):
+            untrusted = self.trust.find_notice(trust, self._env.interactive)
+            for notice in self._env.new_notices(*toolbox.problems, untrusted):
                 yield notice
             for recovered in routes.sweep():
                 yield await record(recovered, parent=started.id)

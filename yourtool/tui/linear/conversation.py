@@ -29,6 +29,7 @@ from yourtool.agent.commands.base import (
 )
 from yourtool.agent.commands.parser import InvalidCommand, parse_input
 from yourtool.agent.commands.table import describe_commands
+from yourtool.events.branches import BranchSelected
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.store.base import resolve_id
@@ -110,7 +111,10 @@ class Conversation:
         if session.trust.asks and found.needs_answer:
             names = ", ".join(each.name for each in found.files_by_importance)
             self.note("warning", f"Not used before you trust this folder with /trust: {names}.")
-        for message in session.state.conversation[-2:]:
+        self._say_last_messages(session)
+
+    def _say_last_messages(self, session: "Session") -> None:
+        for message in session.state.messages[-2:]:
             if message.text.strip():
                 self.speaker.say("You" if message.role == "user" else "Model", message.text)
 
@@ -277,6 +281,9 @@ class Conversation:
                 self.note("info", "A key cannot be typed here unseen: set its variable instead.")
             case Invocation():
                 await self.run_command(result)
+            case BranchSelected():
+                self.speaker.apply(result)
+                self._say_last_messages(self._session)
             case event:
                 self.speaker.apply(event)
 

@@ -22,6 +22,7 @@ from yourtool.agent.commands.base import (
     StartTurn,
 )
 from yourtool.errors import YourtoolError
+from yourtool.events.branches import BranchSelected
 from yourtool.events.deltas import Notice
 from yourtool.events.sessions import SessionRenamed
 from yourtool.tui.drafts import fold_text
@@ -33,6 +34,7 @@ from yourtool.tui.screens.screen_commands import SCREEN_COMMANDS
 from yourtool.tui.screens.session_status import TitleChanged
 from yourtool.tui.screens.sessions import (
     require_session,
+    show_branch,
     start_session,
     switch_session,
     update_demo_banner,
@@ -99,6 +101,8 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
             await show_results(chat, result.then(text or ""))
         case Invocation():
             await run_command(chat, result)
+        case BranchSelected():
+            await show_branch(chat)
         case SessionRenamed(title=title):
             chat.transcript.apply(result)
             chat.post_message(TitleChanged(title))

@@ -73,7 +73,7 @@ async def show_session(chat: ChatScreen, runtime: "Runtime", session: "Session")
     chat.opening = asyncio.current_task()
     try:
         await chat.runner.wait_for_turn()  # its last events belong to the previous session
-        timeline = await chat.transcript.build_timeline(session.state.facts)
+        timeline = await chat.transcript.build_timeline(session.state.branch_facts)
         await settle_trust(chat, session.trust)
         if chat.session is not None:
             await chat.session.close()
@@ -84,6 +84,14 @@ async def show_session(chat: ChatScreen, runtime: "Runtime", session: "Session")
         chat.opening = None
     chat.set_session(runtime, session, timeline)
     chat.post_message(TitleChanged(session.state.title))
+
+
+async def show_branch(chat: ChatScreen) -> None:
+    """Show the branch to which the conversation of the session moved."""
+    _, session = require_session(chat)
+    timeline = await chat.transcript.build_timeline(session.state.branch_facts)
+    chat.transcript.set_timeline(timeline)
+    update_demo_banner(chat)
 
 
 async def open_earlier_session(

@@ -1,0 +1,275 @@
+"""`/tree`: the branches of a session, as a list to choose from and as text."""
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import TYPE_CHECKING
+
+from yourtool.agent.commands.base import (
+    Choice,
+    ChoiceAction,
+    Choose,
+    CommandResults,
+    EditPrompt,
+    EnterText,
+    Report,
+    Section,
+    SlashCommand,
+    StartTurn,
+)
+from yourtool.errors import UsageError
+from yourtool.events.deltas import Notice
+from yourtool.messages.blocks import TextBlock
+from yourtool.messages.message import Message
+
+if TYPE_CHECKING:
+    from yourtool.agent.history.branches import TreeRow
+    from yourtool.agent.history.file_history import RestorePlan
+    from yourtool.agent.runtime import Runtime
+    from yourtool.agent.session.session import Session
+
+_USAGE = (
+    "`/tree` takes `list [all]`, the number of an entry, alone or before `summary [HINT]` or"
+    " `label [TEXT]`, or `merge` and numbers."
+)
+_SYMBOLS = {
+    "prompt": "›",
+    "message": "›",
+    "command": "!",
+    "reply": "",
+    "call": "⚙",
+    "result": "↳",
+    "branch": "⑂",
+}
+_BOTH, _CONVERSATION = "both", "conversation"
+_MAX_NAMED = 5
+
+
+async def show_tree(session: "Session", _runtime: "Runtime", argument: str) -> CommandResults:
+    """`/tree`: show the branches, continue after an entry, label one, or merge some."""
+    if not session.state.tree.has_entries:
+        raise UsageError("There is no message yet.")
+    verb, _, rest = argument.partition(" ")
+    if not verb:
+        results = TreeList(session).show()
+    elif verb == "list":
+        results = _list_entries(session, shows_steps=_is_all(rest))
+    elif verb == "merge":
+        results = _merge(session, [_find_entry(session, each) for each in rest.split()])
+    else:
+        results = _act_on_entry(session, _find_entry(session, verb), rest.strip())
+    async with aclosing(results):
+        async for result in results:
+            yield result
+
+
+async def _act_on_entry(session: "Session", entry_id: str, rest: str) -> CommandResults:
+    action, _, text = rest.partition(" ")
+    match action:
+        case "":
+            results = go_to_entry(session, entry_id)
+        case "summary":
+            results = go_to_entry(session, entry_id, hint=text)
+        case "label":
+            results = session.tree.label(entry_id, text)
+        case _:
+            raise UsageError(_USAGE)
+    async with aclosing(results):
+        async for result in results:
+            yield result
+
+
+def _is_all(rest: str) -> bool:
+    if rest not in ("", "all"):
+        raise UsageError(_USAGE)
+    return bool(rest)
+
+
+def _find_entry(session: "Session", number: str) -> str:
+    rows = session.tree.build_rows(shows_steps=True)
+    found = next((each.id for each in rows if str(each.number) == number), None)
+    if found is None:
+        raise UsageError(f"There is no entry `{number}`. {_USAGE}")
+    return found
+
+
+async def _list_entries(session: "Session", *, shows_steps: bool) -> CommandResults:
+    rows = session.tree.build_rows(shows_steps=shows_steps)
+    lines = tuple((f"{each.number}{' *' * each.is_leaf}", _describe(each)) for each in rows)
+    about = "the conversation continues after *; `/tree N` continues after or before entry N"
+    yield Report("Branches of this session", (Section(about, lines),))
+
+
+async def _merge(session: "Session", entry_ids: Sequence[str]) -> CommandResults:
+    async for event in session.tree.merge(entry_ids):
+        yield event
+
+
+async def go_to_entry(session: "Session", entry_id: str, hint: str | None = None) -> CommandResults:
+    """Continue after an entry, or before a prompt, which is loaded for editing.
+
+    Asks whether to restore files if some changed since. `hint`: what a summary of the branch that
+    is left must have above all; None: there is no summary.
+    """
+    place = session.tree.find_place(entry_id)
+    plan = session.tree.plan_files(place.leaf)
+    if plan is not None:
+        plan = await session.files.check(plan)
+        if not plan.files:
+            plan = None
+    if plan is None:
+        results = move_to(session, place.leaf, place.prompt, None, hint)
+        async with aclosing(results):
+            async for result in results:
+                yield result
+        return
+
+    async def go_back(what: str) -> CommandResults:
+        chosen = plan if what == _BOTH else None
+        async for result in move_to(session, place.leaf, place.prompt, chosen, hint):
+            yield result
+
+    choices = (
+        Choice(_BOTH, "Conversation and files", describe_plan(plan)),
+        Choice(_CONVERSATION, "Conversation only", "files stay as they are"),
+    )
+    yield Choose("Restore what?", choices, then=go_back)
+
+
+async def move_to(
+    session: "Session",
+    leaf: str,
+    prompt: Message | None,
+    plan: "RestorePlan | None",
+    hint: str | None,
+) -> CommandResults:
+    """Continue after an entry, restore files, summarise what is left, and load a prompt."""
+    left = session.state.branch.leaf
+    async for event in session.tree.move(leaf):
+        yield event
+    if plan is not None:
+        async for event in session.files.rewind(plan):
+            yield event
+    if prompt is not None:
+        if len(prompt.content) > 1:
+            text = "The attachments of the prompt are not restored; attach them again."
+            yield Notice(level="info", text=text)
+        texts = [block.text for block in prompt.content if isinstance(block, TextBlock)]
+        yield EditPrompt(texts[0] if texts else "")
+    if hint is not None:
+        yield StartTurn(session.tree.summarise(left, hint))
+
+
+class TreeList:
+    """Shows the tree to choose an entry from, and shows it again after a change."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        self._shows_steps = False
+        self._marked: dict[str, None] = {}
+        """Entries that are to be merged."""
+        self._current = ""
+
+    async def show(self) -> CommandResults:
+        """Let the user choose an entry or change the list."""
+        rows = self._session.tree.build_rows(shows_steps=self._shows_steps)
+        leaf = next((each.id for each in rows if each.is_leaf), "")
+        steps = "Ctrl+O no steps" if self._shows_steps else "Ctrl+O steps"
+        merge = f"Ctrl+G merge {len(self._marked)}" if self._marked else "Ctrl+G merge"
+        yield Choose(
+            "Branches: Enter continues after an entry, or edits a prompt",
+            tuple(map(self._build_choice, rows)),
+            then=partial(go_to_entry, self._session),
+            current=self._current or leaf,
+            columns=("",),
+            actions=(
+                ChoiceAction("ctrl+s", "Ctrl+S with summary", self._go_with_summary),
+                ChoiceAction("ctrl+r", "Ctrl+R label", self._label),
+                ChoiceAction("ctrl+x", "Ctrl+X mark", self._mark),
+                ChoiceAction("ctrl+g", merge, self._merge),
+                ChoiceAction("ctrl+o", steps, self._toggle_steps),
+            ),
+        )
+
+    def _build_choice(self, row: "TreeRow") -> Choice:
+        kind = "edit and send again" if row.kind == "prompt" else "continue after it"
+        place = "the conversation is here" if row.is_leaf else kind
+        return Choice(
+            row.id,
+            _describe(row),
+            f"entry {row.number} · {place} · {row.text}",
+            mark="+" if row.id in self._marked else "*" if row.is_leaf else "",
+            is_muted=not row.is_active,
+        )
+
+    async def _show_again(self, current: str) -> CommandResults:
+        self._current = current
+        async for result in self.show():
+            yield result
+
+    async def _go_with_summary(self, entry_id: str) -> CommandResults:
+        if entry_id:
+            async for result in go_to_entry(self._session, entry_id, hint=""):
+                yield result
+
+    async def _label(self, entry_id: str) -> CommandResults:
+        if entry_id:
+            explanation = "A label for this entry; an empty one is removed:"
+            yield EnterText("Label", explanation, then=partial(self._set_label, entry_id))
+
+    async def _set_label(self, entry_id: str, text: str) -> CommandResults:
+        async for event in self._session.tree.label(entry_id, text):
+            yield event
+        async for result in self._show_again(entry_id):
+            yield result
+
+    async def _mark(self, entry_id: str) -> CommandResults:
+        if entry_id in self._marked:
+            del self._marked[entry_id]
+        elif entry_id:
+            self._marked[entry_id] = None
+        async for result in self._show_again(entry_id):
+            yield result
+
+    async def _merge(self, entry_id: str) -> CommandResults:
+        async for event in self._session.tree.merge([*self._marked] or [entry_id]):
+            yield event
+
+    async def _toggle_steps(self, entry_id: str) -> CommandResults:
+        self._shows_steps = not self._shows_steps
+        async for result in self._show_again(entry_id):
+            yield result
+
+
+def _describe(row: "TreeRow") -> str:
+    label = f"[{row.label}]" if row.label else ""
+    return row.guide + " ".join(filter(None, (_SYMBOLS[row.kind], label, row.text)))
+
+
+def describe_plan(plan: "RestorePlan") -> str:
+    """Return a line about the files of a plan."""
+    count = f"{len(plan.files):,} file{'s' * (len(plan.files) != 1)}"
+    names = _name([each.path for each in plan.files])
+    text = f"restore {count}: {names}" if plan.files else "no file can be restored"
+    left = _name([f"{each.path} ({each.reason})" for each in plan.left])
+    return f"{text}; left: {left}" if plan.left else text
+
+
+def _name(paths: Sequence[str]) -> str:
+    more = f", and {len(paths) - _MAX_NAMED:,} more" if len(paths) > _MAX_NAMED else ""
+    return ", ".join(paths[:_MAX_NAMED]) + more
+
+
+COMMANDS = (
+    SlashCommand(
+        name="tree",
+        run=show_tree,
+        argument="[N [summary | label] | list | merge N]",
+        keywords=(
+            ("list", "show the entries with their numbers; `list all` with calls and results"),
+            ("merge", "add messages of other branches, by their numbers, to the conversation"),
+        ),
+        summary="show the branches of the session; continue after any message, edit any prompt",
+        during_turn=False,
+    ),
+)

@@ -1,0 +1,155 @@
+"""The branches of a session: continue after any message, label messages, merge them."""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple
+
+from yourtool.agent.history import branches
+from yourtool.agent.history.branches import TreeRow
+from yourtool.agent.history.file_history import RestorePlan
+from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.history.state import State
+from yourtool.agent.turn.summaries import summarise
+from yourtool.agent.turn.turn import Turn
+from yourtool.errors import UsageError
+from yourtool.events.branches import (
+    BranchLabelled,
+    BranchMerged,
+    BranchSelected,
+    BranchSummarised,
+    MergedMessage,
+)
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import Notice
+from yourtool.events.tree import get_entry_id
+from yourtool.ids import new_id
+from yourtool.interrupt import Interrupted
+from yourtool.messages.message import Message
+from yourtool.store.texts import one_line_title
+
+PURPOSE = "branch"
+"""The purpose of the call that summarises a branch."""
+_MAX_MERGED = 200
+"""Messages that are merged at once."""
+
+
+class Place(NamedTuple):
+    """Where the conversation can continue."""
+
+    leaf: str
+    """Id of the entry that the next message follows; empty: none."""
+    prompt: Message | None
+    """The prompt before which it is, which can be edited and sent again."""
+
+
+class SessionTree:
+    """Changes the branches of a session between its turns."""
+
+    def __init__(
+        self,
+        state: State,
+        record: Recorder,
+        is_busy: Callable[[], bool],
+        open_turn: Callable[[], AbstractAsyncContextManager[Turn]],
+    ) -> None:
+        """`open_turn`: returns a turn without a prompt, for the call that writes a summary."""
+        self._state = state
+        self._record = record
+        self._is_busy = is_busy
+        self._open_turn = open_turn
+
+    def build_rows(self, *, shows_steps: bool = False) -> list[TreeRow]:
+        """Return the rows of the tree; `shows_steps`: with calls and results."""
+        return branches.build_rows(self._state.tree, self._state.labels, shows_steps=shows_steps)
+
+    def find_place(self, entry_id: str) -> Place:
+        """Return where the conversation continues for an entry: before a prompt, after others."""
+        tree = self._state.tree
+        message = branches.find_message(tree, entry_id)
+        if message is not None and message.is_prompt:
+            return Place(branches.find_parent(tree, entry_id), message)
+        return Place(branches.find_step_end(tree, entry_id), None)
+
+    def plan_files(self, leaf: str) -> RestorePlan | None:
+        """Plan how to restore the files of the time of an entry; None if none would change."""
+        path = self._state.tree.iterate_path(leaf)
+        through = max((fact.id for fact in path), default="")
+        return self._state.files.plan_return(through)
+
+    async def move(self, leaf: str) -> AsyncGenerator[Event, None]:
+        """Continue after an entry.
+
+        Raises:
+            UsageError: a turn is running.
+        """
+        self._require_idle()
+        left = self._state.branch.leaf
+        if leaf == left:
+            yield Notice(level="info", text="The conversation is there already.")
+            return
+        yield await self._record(BranchSelected(leaf=leaf, left=left))
+
+    async def label(self, message_id: str, label: str) -> AsyncGenerator[Event, None]:
+        """Give a message a label, or remove it if `label` is empty."""
+        yield await self._record(BranchLabelled(target=message_id, label=one_line_title(label)))
+
+    def find_left(self, left: str) -> list[Message]:
+        """Return the messages up to an entry that are not on the present branch."""
+        tree = self._state.tree
+        here = set(map(get_entry_id, tree.iterate_path()))
+        facts = (fact for fact in tree.iterate_path(left) if get_entry_id(fact) not in here)
+        found = (branches.get_message(fact) for fact in facts)
+        return sorted(filter(None, found), key=lambda each: each.id)
+
+    async def summarise(self, left: str, hint: str = "") -> AsyncGenerator[Event, None]:
+        """Summarise the messages up to an entry that are not on the present branch.
+
+        `hint`: what the summary must have above all.
+
+        Raises:
+            UsageError: a turn is running.
+        """
+        self._require_idle()
+        messages = self.find_left(left)
+        if not any(each.is_prompt for each in messages):
+            yield Notice(level="info", text="There is nothing to summarise on that branch.")
+            return
+        try:
+            async with self._open_turn() as turn:
+                summary = await summarise(turn, messages, hint, PURPOSE)
+        except Interrupted:
+            yield Notice(level="info", text="Stopped; nothing was summarised.")
+            return
+        yield await self._record(
+            BranchSummarised(
+                summary=summary.text,
+                left=left,
+                model=summary.model,
+                problem=summary.problem,
+                message_count=len(messages),
+            )
+        )
+
+    async def merge(self, entry_ids: Sequence[str]) -> AsyncGenerator[Event, None]:
+        """Add copies of messages to requests, each with all calls and results of its step.
+
+        Raises:
+            UsageError: a turn is running, or none of the messages is on another branch.
+        """
+        self._require_idle()
+        tree = self._state.tree
+        here = {message.id for message in self._state.messages}
+        wanted = dict[str, None]()
+        for entry_id in sorted(entry_ids):
+            wanted.update(dict.fromkeys(branches.find_step(tree, entry_id)))
+        picked = [each for each in wanted if each not in here]
+        if not picked:
+            raise UsageError("Nothing to merge: choose messages of another branch.")
+        if len(picked) > _MAX_MERGED:
+            raise UsageError(f"At most {_MAX_MERGED} messages can be merged at once.")
+        merged = tuple(MergedMessage(each, new_id()) for each in picked)
+        yield await self._record(BranchMerged(merged=merged))
+
+    def _require_idle(self) -> None:
+        if self._is_busy():
+            raise UsageError("A turn is running; wait until it ends or stop it.")
