@@ -43,6 +43,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
     """The title of `sessions rename`."""
     force: bool = False
     """`sessions export --force`: overwrite an existing file."""
+    source: str = ""
+    """File or session id of `sessions replay`."""
     fix: bool = False
     """`sessions check --fix`: store what is sound as a new session."""
     at: str | None = None
@@ -103,6 +105,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         export_format=options.get("export_format"),
         title=options.get("title", ""),
         force=options.get("force", False),
+        source=options.get("source", ""),
         fix=options.get("fix", False),
         at=options.get("at"),
         here_only=options.get("here_only", False),

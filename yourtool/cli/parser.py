@@ -128,7 +128,7 @@ def _add_run_options(parser: Parser) -> None:
 
 
 def _add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
-    verbs = "list|show|search|export|import|fork|rename|delete|check"
+    verbs = "list|show|search|export|import|fork|rename|delete|check|replay"
     actions = sessions.add_subparsers(dest="action", required=True, metavar=verbs)
 
     def add(name: str, summary: str, *, takes_id: bool = False) -> argparse.ArgumentParser:
@@ -170,12 +170,16 @@ def _add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
     rename = add("rename", "give a session a title", takes_id=True)
     rename.add_argument("title", metavar="TITLE", help="empty: the first line of the session")
     delete = add("delete", "delete a session permanently", takes_id=True)
+    replay = add("replay", "play a session again, offline, with its stored replies and results")
+    replay.add_argument(
+        "source", metavar="FILE | ID", help="an exported session, or the id of a stored one"
+    )
     check = add("check", "look for damage in stored sessions")
     check.add_argument("id", nargs="?", default="", metavar="ID", help="default: all sessions")
     check.add_argument(
         "--fix", action="store_true", help="store what is sound of a damaged session as a new one"
     )
-    for action in (listing, show, search, export, import_, fork, rename, delete, check):
+    for action in (listing, show, search, export, import_, fork, rename, delete, check, replay):
         _add_command_options(action)
 
 

@@ -8,7 +8,7 @@ before and accepts its signatures.
 
 import asyncio
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -194,6 +194,20 @@ def with_new_ids(facts: Sequence[AnyFact], session_id: str) -> tuple[AnyFact, ..
     return tuple(ids.map_fact(fact) for fact in facts)
 
 
+def map_references(fact: AnyFact, map_id: Callable[[str], str]) -> dict[str, object]:
+    """Return the fields of a fact that refer to other facts and messages, with other ids."""
+    changes: dict[str, object] = {}
+    for name in _REFERENCES.get(type(fact), ()):
+        old: str | tuple[str, ...] | UnsetType | None = getattr(fact, name)
+        if isinstance(old, str | tuple):
+            ids = tuple(map(map_id, (old,) if isinstance(old, str) else old))
+            changes[name] = ids[0] if isinstance(old, str) else ids
+    if isinstance(fact, BranchMerged):
+        pairs = ((map_id(each.source), map_id(each.id)) for each in fact.merged)
+        changes["merged"] = tuple(MergedMessage(*pair) for pair in pairs)
+    return changes
+
+
 class _IdMap:
     """Maps old ids of a session to new ones; unknown ids stay the same."""
 
@@ -213,7 +227,7 @@ class _IdMap:
         for name in ("id", "turn_id", "parent_event_id", "tool_use_id"):
             if (old := getattr(fact, name, None)) is not None:
                 changes[name] = self._map_id(old)
-        changes |= self._map_references(fact)
+        changes |= map_references(fact, self._map_id)
         if isinstance(fact, LlmCallCompleted):
             changes["provider_tool_ids"] = {
                 self._map_id(ours): wire for ours, wire in fact.provider_tool_ids.items()
@@ -221,19 +235,6 @@ class _IdMap:
         if (message := message_of(fact)) is not None:
             changes["message"] = self._map_message(message)
         return replace(fact, **changes)
-
-    def _map_references(self, fact: AnyFact) -> dict[str, object]:
-        """Return the fields of a fact that refer to other facts and messages."""
-        changes: dict[str, object] = {}
-        for name in _REFERENCES.get(type(fact), ()):
-            old: str | tuple[str, ...] | UnsetType | None = getattr(fact, name)
-            if isinstance(old, str | tuple):
-                ids = tuple(map(self._map_id, (old,) if isinstance(old, str) else old))
-                changes[name] = ids[0] if isinstance(old, str) else ids
-        if isinstance(fact, BranchMerged):
-            pairs = ((self._map_id(each.source), self._map_id(each.id)) for each in fact.merged)
-            changes["merged"] = tuple(MergedMessage(*pair) for pair in pairs)
-        return changes
 
     def _map_id(self, old: str) -> str:
         return self._new.get(old, old)
