@@ -20,6 +20,7 @@ from yourtool.events.catalog import Event
 from yourtool.events.codec import STORED_TYPES
 from yourtool.permissions import credential_files
 from yourtool.providers.quirks import HOSTS, Quirks
+from yourtool.routing.predicates import PREDICATES
 from yourtool.run_result import Result
 from yourtool.tables import TableKey, format_key
 from yourtool.tui.active_keys import get_labels
@@ -97,6 +98,15 @@ def commands_table() -> str:
         wait = "" if command.during_turn else " (not while a turn runs)"
         usage = command.usage.replace("|", "\\|")
         rows.append(f"| `{usage}`{aliases} | {command.summary}{wait} |")
+    return "\n".join(rows) + "\n"
+
+
+def predicates_table() -> str:
+    """Return the table of `docs/routing.md`: every condition of a rule."""
+    rows = ["| condition | holds if |", "|---|---|"]
+    for each in PREDICATES.values():
+        example = f"{each.name} = {each.example}".replace("|", "\\|")
+        rows.append(f"| `{example}` | {each.meaning} |")
     return "\n".join(rows) + "\n"
 
 
@@ -188,6 +198,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "docs/keys.md": keys_table,
     "docs/models.md": quirks_table,
     "docs/providers.md": providers_table,
+    "docs/routing.md": predicates_table,
     "docs/security.md": credential_files_table,
     "docs/tools.md": tools_page,
     "docs/prompt.md": prompt_page,

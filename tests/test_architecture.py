@@ -46,6 +46,7 @@ LATE_IMPORTERS = {
     "yourtool/cli/__init__.py",  # the chosen front end or command
     "yourtool/providers/registry.py",  # the requested adapter
     "yourtool/permissions/shell/syntax.py",  # the parser of commands
+    "yourtool/routing/predicates.py",  # the patterns of rules
     "yourtool/late_modules.py",  # the modules that packages name
 }
 SDKS = {"anthropic", "openai"}

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,13 @@ from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import repair_session
 from yourtool.agent.history.state import State
-from yourtool.agent.routes import DefaultModels, Routes
+from yourtool.agent.routes import Routes
+from yourtool.agent.routing_rules import DefaultModels, RoutingRules
 from yourtool.agent.session.project_trust import is_trusted
 from yourtool.agent.session.session import Session
 from yourtool.agent.session_environment import Budget, SessionEnvironment
 from yourtool.agent_config import Limits
+from yourtool.amounts import Spending
 from yourtool.config import Mode
 from yourtool.effects import Confirmation, Decision, ToolDefinition, Verdict
 from yourtool.events.catalog import Event
@@ -154,6 +157,18 @@ class Bench:
         self.availability = Availability()
         self.catalogue = Catalogue([MODEL, OTHER, BLIND, SMALL, PLAIN, NARROW], "2026-01-01")
 
+    def rules(self, defaults: DefaultModels) -> RoutingRules:
+        """Return the rules in `routing.toml` of the bench, which can be missing."""
+
+        async def spent_today() -> Spending:
+            return await self.store.spending_since(datetime.now(UTC) - timedelta(hours=1))
+
+        def resolve(name: str) -> str:
+            return self.catalogue.resolve(name).id
+
+        file = self.root / "routing.toml"
+        return RoutingRules(file, self.workspace.resolve(), resolve, spent_today, dict, defaults)
+
     async def session(
         self,
         adapter: Adapter,
@@ -200,7 +215,7 @@ class Bench:
             workspace=Workspace(self.workspace, (spill,)),
             project=self.workspace,
             registry=registry,
-            routes=Routes(registry, self.availability, estimates, defaults),
+            routes=Routes(registry, self.availability, estimates, self.rules(defaults)),
             estimates=estimates,
             tools=snapshot,
             gate=Gate(rules, mode, is_trusted=is_trusted(self.workspace)),

@@ -4,6 +4,7 @@ import pytest
 
 from tests.agent.harness import User, play
 from tests.providers.local_server import serve
+from yourtool.agent.route_preview import RoutePreview
 from yourtool.agent.runtime import Runtime
 from yourtool.config import RunOptions
 from yourtool.paths import resolve_paths
@@ -85,7 +86,7 @@ async def test_server_is_not_queried_before_the_first_message(tmp_path, monkeypa
         session = await runtime.new_session(User())
         session.explain()
         await session.context_parts()
-        await runtime.route("hello")
+        (await RoutePreview.open(runtime)).decide("hello")
         assert (session.model.id, server.requests) == ("ollama:qwen3:8b", [])
         await play(session.send("hello"))
         assert "/api/tags" in server.requests[0][0]

@@ -12,6 +12,7 @@ import pytest
 from tests.agent.harness import DENY, User, play
 from tests.provider_server import ProviderServer, Reply
 from tests.trusted_folders import trust
+from yourtool.agent.route_preview import RoutePreview
 from yourtool.agent.runtime import Runtime
 from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.config import RunOptions, config_file
@@ -118,7 +119,7 @@ async def test_alias_can_be_the_default_model(workspace, monkeypatch):
     settings = config_file(resolve_paths())
     settings.write_text('model = "haiku"\n')
     runtime = await start_runtime(workspace)
-    route = await runtime.route("hello")
+    route = (await RoutePreview.open(runtime)).decide("hello")
     assert route.chosen_model == runtime.catalogue.resolve("haiku").id
     assert route.chain[route.winner_index].policy == "global_default"
     await runtime.close()
@@ -126,7 +127,7 @@ async def test_alias_can_be_the_default_model(workspace, monkeypatch):
         f'model = "haiku"\n[workspaces.{json.dumps(str(workspace))}]\nmodel = "opus"\n'
     )
     runtime = await start_runtime(workspace)
-    route = await runtime.route("hello")
+    route = (await RoutePreview.open(runtime)).decide("hello")
     assert route.chosen_model == runtime.catalogue.resolve("opus").id
     assert route.chain[route.winner_index].policy == "workspace_default"
     await runtime.close()
@@ -185,7 +186,7 @@ async def test_missing_session_or_directory_is_an_error(workspace):
 
 async def test_dry_run_of_routing_stores_nothing(workspace):
     runtime = await start_runtime(workspace)
-    route = await runtime.route("hello")
+    route = (await RoutePreview.open(runtime)).decide("hello")
     assert route.chosen_model == "demo:tour"
     assert [step.verdict for step in route.chain][-1] == "chose"
     assert await runtime.store.list() == ()

@@ -50,6 +50,8 @@ CATALOG = {
     "process.ended",
     "process.reported",
     "route.decided",
+    "routing.policy_changed",
+    "routing.policy_invalid",
     "routing.provider_unavailable",
     "routing.provider_recovered",
 }

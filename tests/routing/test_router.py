@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from itertools import combinations
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 from yourtool.messages.metadata import RoutingMode
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.routing.router import (
+    Candidate,
     Needs,
     Preferences,
     Rejection,
@@ -22,7 +24,7 @@ from yourtool.routing.router import (
 FIELDS = {
     Slot.PER_MESSAGE_OVERRIDE: "override",
     Slot.MANUAL_STICKY: "sticky",
-    Slot.RULE: "rule",
+    Slot.RULE: "rules",
     Slot.PATTERN: "pattern",
     Slot.DELEGATE_REQUEST: "delegate",
     Slot.WORKSPACE_DEFAULT: "workspace_default",
@@ -55,6 +57,15 @@ def model(**capabilities: object) -> Model:
     )
 
 
+def preferring(models: Mapping[Slot, str]) -> Preferences:
+    """Return preferences with one candidate for each of these slots."""
+    named = {
+        FIELDS[slot]: (Candidate(model, "it holds", "one"),) if slot is Slot.RULE else model
+        for slot, model in models.items()
+    }
+    return Preferences(**named)  # pyright: ignore[reportArgumentType] - keywords of the test
+
+
 def anything_goes(model_id: str, needs: Needs) -> Rejection | None:
     return None
 
@@ -66,7 +77,7 @@ def nothing_goes(model_id: str, needs: Needs) -> Rejection | None:
 @pytest.mark.parametrize(("first", "second"), combinations(ORDER, 2))
 @pytest.mark.req("R-RTE-01")
 def test_earliest_slot_with_a_usable_candidate_wins_and_ends_the_chain(first, second):
-    preferences = Preferences(**{FIELDS[first]: "a:first", FIELDS[second]: "a:second"})
+    preferences = preferring({first: "a:first", second: "a:second"})
     decided = decide(preferences, Needs(), anything_goes)
     place = ORDER.index(first)
     assert decided.chosen == "a:first"
@@ -211,7 +222,15 @@ IDS = st.none() | st.sampled_from(["a:1", "a:2", "b:1"])
 
 
 @given(
-    st.builds(Preferences, **dict.fromkeys(FIELDS.values(), IDS)),
+    st.builds(
+        Preferences,
+        **dict.fromkeys(FIELDS.values(), IDS)
+        | {
+            "rules": st.lists(st.builds(Candidate, IDS.filter(bool), st.just("it holds"))).map(
+                tuple
+            )
+        },
+    ),
     st.builds(Needs, images=st.booleans(), input_tokens=st.integers(0, 10**6), tools=st.booleans()),
     st.sets(st.sampled_from(["a:1", "a:2", "b:1"])),
 )
@@ -222,7 +241,7 @@ def test_equal_states_give_equal_decisions(preferences, needs, broken):
 
     decided = decide(preferences, needs, check)
     assert decided == decide(preferences, needs, check)
-    assert len(format_chain(decided.chain)) == len(Slot)
+    assert len(Slot) <= len(format_chain(decided.chain)) <= len(Slot) + 3
     if decided.chosen is None:
         assert decided.winner_index == -1
         assert all(step.verdict != "chose" for step in decided.chain)
@@ -251,3 +270,37 @@ def test_explanation_has_a_line_per_slot_and_at_most_twelve():
 def test_every_slot_has_a_mode_and_both_defaults_share_one():
     assert {mode_of(slot) for slot in Slot} == set(RoutingMode)
     assert mode_of("workspace_default") is mode_of("global_default") is RoutingMode.DEFAULT
+
+
+def test_rejected_rule_lets_the_next_one_try_and_each_step_has_its_name():
+    rules = tuple(Candidate(f"a:{name}", f"{name} holds", name) for name in ("one", "two", "three"))
+
+    def only_two(model_id, needs):
+        return None if model_id == "a:two" else nothing_goes(model_id, needs)
+
+    decided = decide(Preferences(rules=rules, rule_count=5), Needs(), only_two)
+    assert (decided.chosen, decided.winner_index) == ("a:two", 3)
+    assert [(step.rule_name, step.verdict) for step in decided.chain[2:]] == [
+        ("one", "rejected"),
+        ("two", "chose"),
+    ]
+    assert decided.chain[decided.winner_index].reason == "two holds"
+    lines = format_chain(decided.chain)
+    assert lines[2].startswith("3 rule one") and "not_configured" in lines[2]
+    assert lines[3].startswith("3 rule two") and "used" in lines[3]
+
+
+@pytest.mark.req("R-RTE-11")
+def test_chain_of_many_rejected_rules_stays_short():
+    rules = tuple(Candidate(f"a:{number}", "it holds", f"r{number}") for number in range(50))
+    decided = decide(Preferences(rules=rules, rule_count=50), Needs(), nothing_goes)
+    lines = format_chain(decided.chain)
+    assert len(lines) == 10
+    assert lines[4].strip() == "47 more rules whose models were rejected"
+    assert lines[5].startswith("3 rule r49")
+
+
+def test_chain_distinguishes_no_rules_from_rules_that_do_not_hold():
+    for count, reason in ((0, "there are no rules"), (1, "none of 1 rule holds")):
+        decided = decide(Preferences(rule_count=count, sticky=None), Needs(), anything_goes)
+        assert decided.chain[2].reason == reason

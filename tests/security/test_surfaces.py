@@ -32,9 +32,9 @@ from yourtool.cli.parser import build_parser
 
 VISITED = (
     "copy", "help", "keys", "model", "models", "effort", "rename", "search tide", "export out.md",
-    "undo", "redo", "rewind", "cost", "context", "compact", "diff", "theme", "mode", "trust",
-    "permissions", "skill", "memory", "copy list", "processes", "fork", "new", "resume", "clear",
-    "steer", "plan",
+    "undo", "redo", "rewind", "cost", "context", "rules", "why", "compact", "diff", "theme", "mode",
+    "trust", "permissions", "skill", "memory", "copy list", "processes", "fork", "new", "resume",
+    "clear", "steer", "plan",
 )  # fmt: skip
 """The slash commands, in an order in which each has something to show."""
 UNVISITED = {

@@ -6,12 +6,12 @@ from contextlib import suppress
 from functools import partial
 from itertools import compress
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.conversation import is_rejected_for_content
 from yourtool.agent.history.state import State
+from yourtool.agent.routing_rules import RoutingRules
 from yourtool.errors import AdapterError, ErrorClass, SwapRefusedError, UsageError
 from yourtool.events.turns import ProviderRecovered, ProviderUnavailable, RouteDecided
 from yourtool.messages.blocks import (
@@ -45,18 +45,6 @@ from yourtool.routing.router import (
 )
 
 
-class DefaultModels(Struct, frozen=True):
-    """The default models, as canonical ids."""
-
-    workspace_default: str | None
-    global_default: str
-
-    @property
-    def preferred(self) -> str:
-        """The default model of the workspace."""
-        return self.workspace_default or self.global_default
-
-
 class Routes:
     """Chooses models for one workspace; all sessions of the process share the availability."""
 
@@ -65,20 +53,21 @@ class Routes:
         registry: Registry,
         availability: Availability,
         estimates: RequestEstimates,
-        defaults: DefaultModels,
+        rules: RoutingRules,
         *,
         interactive: bool = True,
         structured_output: bool = False,
     ) -> None:
         """`interactive`: whether error messages may name slash commands.
 
-        `structured_output`: whether replies must match a JSON Schema.
+        `structured_output`: whether replies must match a JSON Schema. `rules`: those of the
+        directory, with the default models.
         """
         self.catalogue = estimates.catalogue
         self._registry = registry
         self._availability = availability
         self._estimates = estimates
-        self._defaults = defaults
+        self.rules = rules
         self.delegated_model: str | None = None
         """The model of a worker, from its task."""
         self._interactive = interactive
@@ -110,7 +99,7 @@ class Routes:
         started = time.perf_counter()
         explicit = {override.id if override else None, state.model}
         decided = decide(
-            self._preferences(override, state.model),
+            self._preferences(override, state),
             self.needs(state.conversation),
             partial(self._find_obstacle, state, explicit, self._availability.outage_reason),
             partial(self._find_obstacle, state, explicit, _no_outage),
@@ -125,7 +114,9 @@ class Routes:
 
     def expected_model(self, state: State) -> Model:
         """Return the preferred model of the next turn, whether or not it is usable."""
-        return self.catalogue.get(state.model or self.delegated_model or self._defaults.preferred)
+        return self.catalogue.get(
+            state.model or self.delegated_model or self.rules.defaults.preferred
+        )
 
     async def load_description(self, model: Model, *, refresh: bool = False) -> None:
         """Load the description of an unknown model from its server, if the server needs no key.
@@ -244,13 +235,18 @@ class Routes:
     def _is_usable(self, row: ProviderSpec) -> bool:
         return row.needs_key and self._registry.configuration_problem(row.name) is None
 
-    def _preferences(self, override: Model | None, sticky: str | None) -> Preferences:
+    def _preferences(self, override: Model | None, state: State) -> Preferences:
+        is_explicit = override is not None or state.model is not None
+        count_tokens = partial(self._estimates.total, state)
+        policy = self.rules.policy
         return Preferences(
             override=override.id if override else None,
-            sticky=sticky,
+            sticky=state.model,
+            rules=() if is_explicit else self.rules.candidates(state, count_tokens),
+            rule_count=len(policy.rules),
             delegate=self.delegated_model,
-            workspace_default=self._defaults.workspace_default,
-            global_default=self._defaults.global_default,
+            workspace_default=self.rules.defaults.workspace_default,
+            global_default=self.rules.defaults.global_default,
         )
 
     def _find_obstacle(

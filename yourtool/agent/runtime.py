@@ -13,13 +13,14 @@ from yourtool.agent.history.repair import repair_session
 from yourtool.agent.history.state import State
 from yourtool.agent.input.attachments import read_attachment
 from yourtool.agent.input.clipboard import read_clipboard_content
-from yourtool.agent.input.mentions import parse_address
-from yourtool.agent.routes import DefaultModels, Routes
+from yourtool.agent.routes import Routes
+from yourtool.agent.routing_rules import DefaultModels, RoutingRules
 from yourtool.agent.session.demo_workspace import find_scratch_copies, make_scratch_copy
 from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.project_checks import find_checks
-from yourtool.agent.session.project_trust import is_trusted
+from yourtool.agent.session.project_trust import ProjectTrust, is_trusted
 from yourtool.agent.session.session import Session
+from yourtool.agent.session.skills import read_descriptions
 from yourtool.agent.session.system_prompt import system_messages
 from yourtool.agent.session_environment import Budget, SessionEnvironment, open_workspace
 from yourtool.amounts import Spending
@@ -33,10 +34,8 @@ from yourtool.events.sessions import (
     SessionModelSelected,
     SessionResumed,
 )
-from yourtool.events.turns import RouteDecided
-from yourtool.ids import new_id, new_session_id
+from yourtool.ids import new_session_id
 from yourtool.masking import Mask
-from yourtool.messages.message import PromptMessage, now
 from yourtool.models import Model
 from yourtool.paths import Paths, own_directories
 from yourtool.permissions.gate import Gate, open_gate
@@ -47,6 +46,7 @@ from yourtool.providers.catalogue.local_servers import LocalServer
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 from yourtool.providers.tool_ids import ToolIdMap
+from yourtool.routing import policy
 from yourtool.routing.availability import Availability
 from yourtool.run_result import NoModelError
 from yourtool.store import exports
@@ -254,34 +254,33 @@ class Runtime:
     def _build_mask(self) -> Mask:
         return build_mask(self.paths, os.environ)
 
-    async def route(self, prompt: str) -> RouteDecided:
-        """Return the routing decision for a prompt in a new session; sends and stores nothing.
-
-        Raises:
-            UsageError: the prompt is empty or starts with an invalid `@alias`.
-            UnknownModelError: no model, or more than one, has the name in `--model`.
-        """
-        state, workspace, named = State(), self.options.workspace, self.options.model
-        addressed = parse_address(prompt, self.catalogue, workspace)
-        message = PromptMessage(
-            id=new_id(), session_id="", content=addressed.content, created_at=now()
+    async def open_rules(self, workspace: Path) -> RoutingRules:
+        """Return the routing rules for a directory, as their files are now."""
+        rules = RoutingRules(
+            self.paths.home / policy.FILE_NAME,
+            await asyncio.to_thread(workspace.resolve),
+            lambda name: self.catalogue.resolve(name).id,
+            self.spent_today,
+            lambda: read_descriptions(workspace),
+            self.default_models(workspace),
         )
-        state.add_message(message)
-        state.model = self.catalogue.resolve(named).id if named else None
-        estimates = self._build_estimates(workspace, ToolSnapshot(default_toolbox()))
-        return self._build_routes(workspace, estimates).decide(addressed.override, state)
+        trust = ProjectTrust(workspace, self.paths)
+        await asyncio.to_thread(lambda: rules.refresh(trust.examine().routing_file))
+        return rules
 
-    def _build_routes(self, workspace: Path, estimates: RequestEstimates) -> Routes:
+    async def build_routes(self, workspace: Path, estimates: RequestEstimates) -> Routes:
+        """Return the routes of a directory, with the rules for it."""
         return Routes(
             self.registry,
             self.availability,
             estimates,
-            self.default_models(workspace),
+            await self.open_rules(workspace),
             interactive=self.options.interactive,
             structured_output=self.options.output_schema is not None,
         )
 
-    def _build_estimates(self, workspace: Path, snapshot: ToolSnapshot) -> RequestEstimates:
+    def build_estimates(self, workspace: Path, snapshot: ToolSnapshot) -> RequestEstimates:
+        """Return the estimates for requests with a system prompt and tools."""
         return RequestEstimates(self.catalogue, snapshot, system_messages(workspace, ""))
 
     attach = staticmethod(read_attachment)
@@ -365,14 +364,14 @@ class Runtime:
         options, config = self.options, self.config
         delegates = config.delegation.enabled
         snapshot = ToolSnapshot(tools or default_toolbox(delegates=delegates))
-        estimates = self._build_estimates(workspace.root, snapshot)
+        estimates = self.build_estimates(workspace.root, snapshot)
         kinds = snapshot.toolbox.subject_kinds
         is_copy = workspace.root.parent == self.paths.scratch
         return SessionEnvironment(
             workspace=workspace,
             project=self.options.workspace if is_copy else workspace.root,
             registry=self.registry,
-            routes=self._build_routes(workspace.root, estimates),
+            routes=await self.build_routes(workspace.root, estimates),
             estimates=estimates,
             tools=snapshot,
             gate=gate

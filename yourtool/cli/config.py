@@ -2,15 +2,21 @@
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from msgspec import json, to_builtins
 
+from yourtool.agent.routing_rules import RoutingRules, examine_rules
 from yourtool.agent.session.project_checks import find_check_problems
+from yourtool.agent.session.project_files import read_project_files
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.config import ConfigReport, Problem, Setting, config_file, format_key, load_report
 from yourtool.paths import Paths
+from yourtool.permissions.trust import ROUTING
+from yourtool.providers.catalogue.models import Catalogue
+from yourtool.routing.policy import FILE_NAME
 from yourtool.run_result import ExitCode
 from yourtool.tables import line_of
 from yourtool.text import printable
@@ -31,13 +37,30 @@ def run(paths: Paths, arguments: Arguments) -> int:
             *find_key_problems(paths, report),
             *find_check_problems(report, str(config_file(paths)), arguments.workspace),
         )
+        rules = _examine_rules(paths, arguments.workspace)
+        if rules.has_mistakes:
+            problems = (*problems, *rules.problems)
+        warnings = () if rules.has_mistakes else rules.problems
         if arguments.json:
-            print_json({"ok": not problems, "problems": problems})
-        elif not problems:
-            print_lines(f"{config_file(paths)}: no problems")
+            print_json({"ok": not problems, "problems": problems, "warnings": warnings})
+        else:
+            _print_problems(warnings)
+            if not problems:
+                print_lines(f"{config_file(paths)}, {rules.file}: no problems")
     if problems and not (arguments.json and arguments.action == "check"):
         _print_problems(problems)
     return ExitCode.USAGE if problems else ExitCode.ANSWERED
+
+
+def _examine_rules(paths: Paths, workspace: Path) -> RoutingRules:
+    """Return the routing rules for a directory; a project needs no trust, as nothing is used."""
+    catalogue = Catalogue.load(paths)
+    files = (each for each in read_project_files(workspace) if each.kind is ROUTING)
+    project = next(((each.name, each.text) for each in files), None)
+    file = paths.home / FILE_NAME
+    return examine_rules(
+        file, workspace.resolve(), lambda name: catalogue.resolve(name).id, project
+    )
 
 
 def find_key_problems(paths: Paths, report: ConfigReport) -> tuple[Problem, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, to_builtins
 
+from yourtool.agent.route_preview import RoutePreview
 from yourtool.agent.runtime import Runtime
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines
@@ -17,6 +18,7 @@ from yourtool.events.turns import RouteDecided
 from yourtool.paths import Paths
 from yourtool.routing.router import format_chain
 from yourtool.run_result import ExitCode
+from yourtool.text import printable
 
 
 class _PromptLine(Struct):
@@ -34,9 +36,12 @@ async def _run(paths: Paths, arguments: Arguments) -> int:
     )
     runtime = await Runtime.open(paths, options)
     try:
+        preview = await RoutePreview.open(runtime)
+        for problem in preview.problems:
+            sys.stderr.write(f"yourtool: {printable(str(problem))}\n")
         if arguments.prompt == "-":
-            return await _route_lines(runtime)
-        decided = await runtime.route(arguments.prompt or "")
+            return await _route_lines(preview)
+        decided = preview.decide(arguments.prompt or "")
     finally:
         await runtime.close()
     if arguments.json:
@@ -46,7 +51,7 @@ async def _run(paths: Paths, arguments: Arguments) -> int:
     return ExitCode.ANSWERED if decided.chosen_model else ExitCode.NO_MODEL
 
 
-async def _route_lines(runtime: Runtime) -> int:
+async def _route_lines(preview: RoutePreview) -> int:
     """Write one decision per line, or an `error` for a prompt that is invalid."""
     code = ExitCode.ANSWERED
     for number, line in enumerate(sys.stdin.buffer, 1):
@@ -57,7 +62,7 @@ async def _route_lines(runtime: Runtime) -> int:
                 f'line {number} of standard input is not `{{"prompt": "…"}}`: {error}'
             ) from error
         try:
-            print_json(_decision_json(await runtime.route(prompt)))
+            print_json(_decision_json(preview.decide(prompt)))
         except UsageError as error:
             print_json({"error": str(error)})
             code = ExitCode.USAGE

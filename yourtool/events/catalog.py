@@ -48,6 +48,8 @@ from yourtool.events.turns import (
     ProviderRecovered,
     ProviderUnavailable,
     RouteDecided,
+    RoutingPolicyChanged,
+    RoutingPolicyInvalid,
     TurnCancelled,
     TurnCompleted,
     TurnStarted,
@@ -97,6 +99,8 @@ AnyFact: TypeAlias = (
     | DelegateCompleted
     | DelegateFailed
     | RouteDecided
+    | RoutingPolicyChanged
+    | RoutingPolicyInvalid
     | ProviderUnavailable
     | ProviderRecovered
 )

@@ -1,7 +1,7 @@
 """Facts about a turn: its prompt, its end, and the choice of the model."""
 
 from decimal import Decimal
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -81,6 +81,29 @@ class RouteDecided(Fact, frozen=True, kw_only=True, tag="route.decided"):
     winner_index: int
     elapsed_ms: float
     chain: tuple[PolicyEvaluation, ...]
+
+
+class RoutingPolicyChanged(Fact, frozen=True, kw_only=True, tag="routing.policy_changed"):
+    """Other rules than before choose the models from here on."""
+
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    version: str
+    """A digest of the rules; empty without any."""
+    policy: dict[str, Any] | UnsetType = UNSET
+    """The rules, each with its condition and the id of its model, and the defaults."""
+
+
+class RoutingPolicyInvalid(Fact, frozen=True, kw_only=True, tag="routing.policy_invalid"):
+    """A file of rules has mistakes and is not used."""
+
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    policy_path: str
+    errors: tuple[str, ...]
+    """Each with its line."""
+    using_last_known_good: bool
+    """Whether the rules that the file had before stay in use."""
 
 
 class ProviderUnavailable(Fact, frozen=True, kw_only=True, tag="routing.provider_unavailable"):

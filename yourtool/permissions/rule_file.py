@@ -30,9 +30,9 @@ from yourtool.config import Problem
 from yourtool.effects import SubjectKind
 from yourtool.errors import UsageError
 from yourtool.permissions.examples import RuleExamples, covers_example
-from yourtool.permissions.rule_places import RulePath, Span, find_line, find_places
 from yourtool.permissions.rules import EVERY_TOOL, Rule, RuleSet, RuleSource
 from yourtool.tables import get_closest, is_table, parse_toml
+from yourtool.toml_places import Span, TomlPath, find_line, find_places
 
 SCHEMA_VERSION = 1
 MAX_BYTES = 2**20
@@ -53,7 +53,7 @@ class RuleEntry(Struct, frozen=True, kw_only=True):
     made_at: datetime | None = None
     session: str = ""
     """The session in which the user granted it."""
-    path: RulePath = ()
+    path: TomlPath = ()
     """Where it is in the document."""
     line: int = 1
 
@@ -68,7 +68,7 @@ class RuleFile(Struct, frozen=True, kw_only=True):
     """Rules that ask, in place of those with mistakes."""
     problems: tuple[Problem, ...] = ()
     text: str = ""
-    places: Mapping[RulePath, Span] | None = None
+    places: Mapping[TomlPath, Span] | None = None
     """The position of each rule in the text; None if the text is not valid TOML."""
 
     def rules(self, workspace: str) -> RuleSet:
@@ -166,7 +166,7 @@ class _Reading:
             self._lose(("workspace",), "must be `[[workspace]]` tables", None)
             tables = []
         for at, table in enumerate(tables):
-            path: RulePath = ("workspace", at)
+            path: TomlPath = ("workspace", at)
             if not is_table(table) or not isinstance(table.get("path"), str):
                 self._lose(path, "a workspace needs a `path`, a text", None)
                 continue
@@ -184,7 +184,7 @@ class _Reading:
             places=self._places,
         )
 
-    def _read_lists(self, table: Mapping[str, Any], at: RulePath, workspace: str | None) -> None:
+    def _read_lists(self, table: Mapping[str, Any], at: TomlPath, workspace: str | None) -> None:
         for effect in _EFFECTS:
             rules = table.get(effect, [])
             if not _is_list(rules):
@@ -200,7 +200,7 @@ class _Reading:
                 nearest = get_closest(name, _EFFECTS)
                 self._lose((*at, name), "there is no such key", workspace, nearest)
 
-    def _read_rule(self, name: RuleEffect, raw: Any, path: RulePath, workspace: str | None) -> None:
+    def _read_rule(self, name: RuleEffect, raw: Any, path: TomlPath, workspace: str | None) -> None:
         text = raw.get("rule") if is_table(raw) else raw
         try:
             entry = self._build_entry(name, raw, path, workspace)
@@ -216,7 +216,7 @@ class _Reading:
         self._entries.append(entry)
 
     def _build_entry(
-        self, name: RuleEffect, raw: Any, path: RulePath, workspace: str | None
+        self, name: RuleEffect, raw: Any, path: TomlPath, workspace: str | None
     ) -> RuleEntry:
         try:
             written = msgspec.convert({"rule": raw} if isinstance(raw, str) else raw, _Written)
@@ -248,7 +248,7 @@ class _Reading:
         return None
 
     def _mistake(
-        self, name: RuleEffect, text: Any, message: str, path: RulePath, workspace: str | None
+        self, name: RuleEffect, text: Any, message: str, path: TomlPath, workspace: str | None
     ) -> None:
         if name == "allow":
             self._report(path, f"{message}. This rule grants nothing")
@@ -260,7 +260,7 @@ class _Reading:
 
     def _lose(
         self,
-        path: RulePath,
+        path: TomlPath,
         message: str,
         workspace: str | None,
         nearest: str | None = None,
@@ -274,11 +274,11 @@ class _Reading:
         calls = "every call" if tool == EVERY_TOOL else f"every call of `{tool}`"
         self._report(path, f"{message}. Until it is corrected, {calls} needs an approval", nearest)
 
-    def _report_unknown_tool(self, entry: RuleEntry, path: RulePath) -> None:
+    def _report_unknown_tool(self, entry: RuleEntry, path: TomlPath) -> None:
         nearest = get_closest(entry.rule.tool, self._kinds)
         self._report(path, f"`{entry.rule}`: there is no tool `{entry.rule.tool}`", nearest)
 
-    def _report(self, path: RulePath, message: str, nearest: str | None = None) -> None:
+    def _report(self, path: TomlPath, message: str, nearest: str | None = None) -> None:
         key = ".".join(str(part) for part in path if isinstance(part, str))
         hint = None if nearest in path else nearest
         self._problems.append(
@@ -287,7 +287,7 @@ class _Reading:
             )
         )
 
-    def _line(self, path: RulePath) -> int:
+    def _line(self, path: TomlPath) -> int:
         return find_line(self._places, path) or 1
 
 

@@ -52,11 +52,12 @@ INSTRUCTIONS = ProjectFileKind(("AGENTS.md", "CLAUDE.md"), "instructions")
 IMPORTED = ProjectFileKind((), "imported instructions")
 """Files that instructions name as `@path`."""
 CHECKS = ProjectFileKind((".yourtool/config.toml",), "commands after edits", is_sent=False)
+ROUTING = ProjectFileKind((".yourtool/routing.toml",), "rules that choose models", is_sent=False)
 _SKILL_FOLDERS = (".claude/skills", ".agents/skills", ".yourtool/skills")
 SKILLS = ProjectFileKind(("SKILL.md",), "a skill", _SKILL_FOLDERS)
 _COMMAND_FOLDERS = (".claude/commands", ".yourtool/commands")
 COMMANDS = ProjectFileKind((), "a command", _COMMAND_FOLDERS, ".md")
-PROJECT_FILES = (INSTRUCTIONS, CHECKS, SKILLS, COMMANDS)
+PROJECT_FILES = (INSTRUCTIONS, CHECKS, ROUTING, SKILLS, COMMANDS)
 """All files of a project that configure, except for rules, which can only ask and deny."""
 
 

@@ -8,7 +8,7 @@ An outage excludes a model from automatic choices only. A model that the user re
 anyway, and so is the first candidate if no other model is available.
 """
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -57,12 +57,24 @@ class Rejection(Struct, frozen=True):
     reason: str
 
 
+class Candidate(Struct, frozen=True):
+    """A model that a slot proposes."""
+
+    model: str
+    """Its canonical id."""
+    reason: str
+    rule_name: str | None = None
+
+
 class Preferences(Struct, frozen=True, kw_only=True):
     """The candidate of each slot, as a canonical id."""
 
     override: str | None = None
     sticky: str | None = None
-    rule: str | None = None
+    rules: tuple[Candidate, ...] = ()
+    """Those of the rules that hold, in order."""
+    rule_count: int = 0
+    """Of the rules that were tested."""
     pattern: str | None = None
     delegate: str | None = None
     workspace_default: str | None = None
@@ -86,9 +98,9 @@ class RouteDecision(Struct, frozen=True, kw_only=True):
 
     chosen: str | None
     winner_index: int
-    """Counted from 0; -1: no model is available."""
+    """The step of the chain that decided, counted from 0; -1: no model is available."""
     chain: tuple[PolicyEvaluation, ...]
-    """The evaluated slots, ending with the slot that decided."""
+    """The evaluated slots, ending with the one that decided; one step for each rule that held."""
     explicit: bool
     """Whether the user named the model, chosen or rejected."""
 
@@ -108,7 +120,6 @@ _NOT_APPLICABLE = {
 _CHOICE_REASONS = {
     Slot.PER_MESSAGE_OVERRIDE: "named in the message",
     Slot.MANUAL_STICKY: "chosen by the user for the session",
-    Slot.RULE: "a rule matched",
     Slot.PATTERN: "past turns like this one went well",
     Slot.DELEGATE_REQUEST: "asked for by the delegating turn",
     Slot.WORKSPACE_DEFAULT: "workspace default",
@@ -124,6 +135,7 @@ _SLOT_NAMES = {
     Slot.GLOBAL_DEFAULT: "global default",
 }
 _VERDICT_NAMES = {"chose": "used", "rejected": "rejected", "not_applicable": "not used"}
+_SHOWN_RULES = 3
 _TRIED_AS_REQUESTED = "tried because you asked"
 _TRIED_AS_LAST_RESORT = "tried because no other model is available"
 _MODES = {
@@ -151,7 +163,7 @@ def decide(
     """
     if check_despite_outage is None:
         return _first_usable(preferences, needs, check, check, {})
-    candidates = [candidate for _, candidate in _candidates(preferences) if candidate is not None]
+    candidates = [each.model for _, proposed in _proposals(preferences) for each in proposed]
     asked = {each: _TRIED_AS_REQUESTED for each in candidates if each in requested}
     decided = _first_usable(preferences, needs, check, check_despite_outage, asked)
     if decided.chosen is not None:
@@ -170,40 +182,58 @@ def _first_usable(
 ) -> RouteDecision:
     """Evaluate the slots in order; `tried_anyway`: why a model is tried despite an outage."""
     chain: list[PolicyEvaluation] = []
-    for index, (slot, candidate) in enumerate(_candidates(preferences)):
-        if candidate is None:
-            chain.append(
-                PolicyEvaluation(
-                    policy=slot, verdict="not_applicable", reason=_NOT_APPLICABLE[slot]
+    for slot, proposed in _proposals(preferences):
+        if not proposed:
+            reason = _explain_nothing(slot, preferences)
+            chain.append(PolicyEvaluation(policy=slot, verdict="not_applicable", reason=reason))
+        for candidate in proposed:
+            step = _evaluate(slot, candidate, needs, check, check_despite_outage, tried_anyway)
+            chain.append(step)
+            if step.verdict == "chose":
+                return RouteDecision(
+                    chosen=candidate.model,
+                    winner_index=len(chain) - 1,
+                    chain=tuple(chain),
+                    explicit=slot.is_explicit,
                 )
-            )
-            continue
-        rejection, reason = check(candidate, needs), _CHOICE_REASONS[slot]
-        is_out = rejection is not None and rejection.code is RejectionCode.PROVIDER_UNAVAILABLE
-        if rejection is not None and is_out and candidate in tried_anyway:
-            reason = f"{reason}; {rejection.reason}; {tried_anyway[candidate]}"
-            rejection = check_despite_outage(candidate, needs)
-        if rejection is None:
-            chain.append(
-                PolicyEvaluation(
-                    policy=slot, verdict="chose", candidate_model=candidate, reason=reason
+            if slot.is_explicit:
+                return RouteDecision(
+                    chosen=None, winner_index=-1, chain=tuple(chain), explicit=True
                 )
-            )
-            return RouteDecision(
-                chosen=candidate, winner_index=index, chain=tuple(chain), explicit=slot.is_explicit
-            )
-        chain.append(
-            PolicyEvaluation(
-                policy=slot,
-                verdict="rejected",
-                candidate_model=candidate,
-                reason=rejection.reason,
-                validation_failure=rejection.code,
-            )
-        )
-        if slot.is_explicit:
-            return RouteDecision(chosen=None, winner_index=-1, chain=tuple(chain), explicit=True)
     return RouteDecision(chosen=None, winner_index=-1, chain=tuple(chain), explicit=False)
+
+
+def _evaluate(
+    slot: Slot,
+    candidate: Candidate,
+    needs: Needs,
+    check: ModelCheck,
+    check_despite_outage: ModelCheck,
+    tried_anyway: Mapping[str, str],
+) -> PolicyEvaluation:
+    """Return whether the candidate is used; takes the same arguments as `_first_usable`."""
+    model = candidate.model
+    rejection, reason = check(model, needs), candidate.reason
+    is_out = rejection is not None and rejection.code is RejectionCode.PROVIDER_UNAVAILABLE
+    if rejection is not None and is_out and model in tried_anyway:
+        reason = f"{reason}; {rejection.reason}; {tried_anyway[model]}"
+        rejection = check_despite_outage(model, needs)
+    return PolicyEvaluation(
+        policy=slot,
+        verdict="chose" if rejection is None else "rejected",
+        candidate_model=model,
+        reason=reason if rejection is None else rejection.reason,
+        rule_name=candidate.rule_name,
+        validation_failure=rejection.code if rejection else None,
+    )
+
+
+def _explain_nothing(slot: Slot, preferences: Preferences) -> str:
+    """Return why a slot proposes no model."""
+    if slot is Slot.RULE and preferences.rule_count:
+        plural = "s" * (preferences.rule_count != 1)
+        return f"none of {preferences.rule_count} rule{plural} holds"
+    return _NOT_APPLICABLE[slot]
 
 
 def find_rejection(
@@ -270,29 +300,45 @@ def mode_of(policy: str) -> RoutingMode:
 
 
 def format_chain(chain: Sequence[PolicyEvaluation]) -> list[str]:
-    """Return one line per slot: number, slot, verdict, model and reason."""
-    asked = {step.policy: step for step in chain}
-    return [
-        _format_slot(number, slot, asked.get(slot)) for number, slot in enumerate(Slot, start=1)
-    ]
+    """Return one line per slot: number, slot, verdict, model and reason.
+
+    Rules whose models were rejected have a line each, at most a few of them.
+    """
+    lines = list[str]()
+    for number, slot in enumerate(Slot, start=1):
+        steps = [each for each in chain if each.policy == slot]
+        hidden = max(0, len(steps) - _SHOWN_RULES)
+        shown = [*steps[: _SHOWN_RULES - 1], steps[-1]] if hidden else steps
+        lines += [_format_slot(number, slot, step) for step in shown or [None]]
+        if hidden:
+            lines.insert(-1, f"{'':28}{hidden} more rules whose models were rejected")
+    return lines
 
 
-def _candidates(preferences: Preferences) -> Sequence[tuple[Slot, str | None]]:
-    return (
-        (Slot.PER_MESSAGE_OVERRIDE, preferences.override),
-        (Slot.MANUAL_STICKY, preferences.sticky),
-        (Slot.RULE, preferences.rule),
-        (Slot.PATTERN, preferences.pattern),
-        (Slot.DELEGATE_REQUEST, preferences.delegate),
-        (Slot.WORKSPACE_DEFAULT, preferences.workspace_default),
-        (Slot.GLOBAL_DEFAULT, preferences.global_default),
-    )
+def _proposals(preferences: Preferences) -> Iterator[tuple[Slot, Sequence[Candidate]]]:
+    """Yield the slots in order, each with its candidates."""
+    named = {
+        Slot.PER_MESSAGE_OVERRIDE: preferences.override,
+        Slot.MANUAL_STICKY: preferences.sticky,
+        Slot.PATTERN: preferences.pattern,
+        Slot.DELEGATE_REQUEST: preferences.delegate,
+        Slot.WORKSPACE_DEFAULT: preferences.workspace_default,
+        Slot.GLOBAL_DEFAULT: preferences.global_default,
+    }
+    for slot in Slot:
+        model = named.get(slot)
+        if slot is Slot.RULE:
+            yield slot, preferences.rules
+        else:
+            yield slot, () if model is None else (Candidate(model, _CHOICE_REASONS[slot]),)
 
 
 def _format_slot(number: int, slot: Slot, step: PolicyEvaluation | None) -> str:
     name = _SLOT_NAMES[slot]
     if step is None:
         return f"{number} {name:<24}  not reached"
+    if step.rule_name:
+        name = f"{name} {step.rule_name}"
     verdict = _VERDICT_NAMES[step.verdict]
     model = f"{step.candidate_model}: " if step.candidate_model else ""
     code = f" ({step.validation_failure})" if step.validation_failure else ""

@@ -88,6 +88,8 @@ EXPECTED = {
     "model": Choose,
     "models": Choose,
     "effort": Notice,
+    "rules": Report,
+    "why": Notice,
     "new": StartSession,
     "permissions": Notice,
     "resume": Choose,

@@ -19,6 +19,7 @@ from yourtool.agent.commands.base import (
     SlashCommand,
     StartSession,
 )
+from yourtool.agent.commands.routing import explain_model
 from yourtool.agent.commands.sessions import fork_before
 from yourtool.amounts import format_age
 from yourtool.errors import SwapRefusedError, UsageError
@@ -54,7 +55,7 @@ def choose_model(session: "Session", runtime: "Runtime", argument: str) -> Comma
         case "":
             return list_models(session, runtime, "")
         case "show":
-            return _explain_model(session)
+            return explain_model(session, runtime, "")
         case "-":
             return _select_model(session, None)
         case name:
@@ -136,10 +137,6 @@ def swap_alternatives(session: "Session", runtime: "Runtime", refused: SwapRefus
         _swap_choices(refused, session.model, session.state.prompts, fork_at),
         then=swap_anyway,
     )
-
-
-async def _explain_model(session: "Session") -> CommandResults:
-    yield Notice(level="info", text="\n".join(session.explain()))
 
 
 async def _select_model(session: "Session", name: str | None) -> CommandResults:

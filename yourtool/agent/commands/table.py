@@ -16,6 +16,7 @@ from yourtool.agent.commands import (
     replies,
     reports,
     requests,
+    routing,
     sessions,
     skills,
     tree,
@@ -37,6 +38,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
         name="keys", summary="name the keys that you press, and their actions", needs_session=False
     ),
     *models.COMMANDS,
+    *routing.COMMANDS,
     STEER,
     *sessions.COMMANDS,
     *tree.COMMANDS,

@@ -27,7 +27,13 @@ from yourtool.events.sessions import (
 )
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.events.tree import FactTree, select_branch
-from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted, TurnStarted
+from yourtool.events.turns import (
+    RouteDecided,
+    RoutingPolicyChanged,
+    TurnCancelled,
+    TurnCompleted,
+    TurnStarted,
+)
 from yourtool.messages.message import Message
 from yourtool.routing.router import Slot
 
@@ -54,8 +60,9 @@ class State:
             ProcessHistory(),
             StoredPrompt(),
         )
-        # `title` is that of `/rename`, `policy` that of the last `policy.snapshot`.
-        self.workspace_path = self.title = self.policy = ""
+        # `title` is that of `/rename`, `policy` that of the last `policy.snapshot`,
+        # `routing_policy` the version of the last `routing.policy_changed`.
+        self.workspace_path = self.title = self.policy = self.routing_policy = ""
         self.model: str | None = None
         """Id of the selected model (`/model NAME`)."""
         self.model_refusal: SessionModelRefused | None = None  # of the last selection
@@ -174,6 +181,8 @@ class State:
                 self.policy = policy
             case BranchLabelled(target=target, label=label):
                 self.labels[target] = label
+            case RoutingPolicyChanged(version=version):
+                self.routing_policy = version
             case _:
                 pass
 

@@ -15,7 +15,7 @@ from yourtool.agent.session.project_files import (
 from yourtool.effects import TrustOffer
 from yourtool.errors import ConfigError
 from yourtool.paths import Paths, resolve_paths
-from yourtool.permissions.trust import Trust, TrustAnswer, TrustStore, find_folder
+from yourtool.permissions.trust import ROUTING, Trust, TrustAnswer, TrustStore, find_folder
 
 _MAX_NAMED = 5
 """Files that a line names."""
@@ -38,6 +38,12 @@ class FolderTrust(Struct, frozen=True):
     def used_files(self) -> tuple[ProjectFile, ...]:
         """The files that are used: all or none."""
         return self.files if self.status is Trust.TRUSTED else ()
+
+    @property
+    def routing_file(self) -> tuple[str, str] | None:
+        """Name and text of the file of routing rules, if there is one that is used."""
+        found = (each for each in self.used_files if each.kind is ROUTING)
+        return next(((each.name, each.text) for each in found), None)
 
     @property
     def is_changed(self) -> bool:

@@ -325,8 +325,8 @@ class Session:
             untrusted = self.trust.find_notice(trust, self._env.interactive)
             for notice in self._env.new_notices(*toolbox.problems, untrusted):
                 yield notice
-            for recovered in routes.sweep():
-                yield await record(recovered, parent=started.id)
+            async for event in turn_opening.prepare_routing(routes, record, self.state, trust):
+                yield event
             decide = partial(routes.decide, addressed.override, self.state, retried_model=retried)
             decided = await asyncio.to_thread(decide)
             if addressed.override is None and turn_opening.is_only_too_long(decided, self.model.id):

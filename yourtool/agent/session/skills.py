@@ -58,6 +58,11 @@ def find_skills(workspace: Path, trust: ProjectTrust | None = None) -> SkillSet:
     return SkillSet(dict(sorted(skills.items())), tuple(problems))
 
 
+def read_descriptions(workspace: Path) -> Mapping[str, str]:
+    """Return the description of each skill by its name; blocks."""
+    return {name: each.description for name, each in find_skills(workspace).skills.items()}
+
+
 def _read_user_skills() -> Iterator[tuple[str, str, str]]:
     folder = resolve_paths().home / "skills"
     try:

@@ -1,14 +1,19 @@
 """How a turn starts: its first fact, its model if the conversation is long, and later messages."""
 
+import asyncio
 import hashlib
+from collections.abc import AsyncGenerator
 
+from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.agent.input.mentions import AddressedPrompt
 from yourtool.agent.routes import Routes
+from yourtool.agent.session.project_trust import FolderTrust
 from yourtool.agent.session.system_prompt import SystemPrompt
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.errors import UsageError
+from yourtool.events.catalog import Event
 from yourtool.events.turns import RouteDecided, TurnStarted
 from yourtool.messages.blocks import ContentBlock, ImageBlock
 from yourtool.messages.message import PromptMessage
@@ -35,6 +40,21 @@ def build_turn_started(
         message=message,
         surroundings=prompt.find_surroundings(),
     )
+
+
+async def prepare_routing(
+    routes: Routes, record: Recorder, state: State, trust: FolderTrust
+) -> AsyncGenerator[Event, None]:
+    """Record what changed in availability and rules since the last turn."""
+    started = state.open_turn.id if state.open_turn else None
+    for recovered in routes.sweep():
+        yield await record(recovered, parent=started)
+    rules = routes.rules
+    for invalid in await asyncio.to_thread(rules.refresh, trust.routing_file):
+        yield await record(invalid, parent=started)
+    if (changed := rules.find_change(state)) is not None:
+        yield await record(changed, parent=started)
+    await rules.load_inputs()
 
 
 def check_steering(

@@ -20,6 +20,8 @@ from yourtool.events.sessions import (
     SessionRenamed,
 )
 from yourtool.events.tools import ToolCompleted, ToolFailed
+from yourtool.events.turns import RoutingPolicyChanged
+from yourtool.messages.blocks import canonical_json
 from yourtool.messages.message import SCHEMA_VERSION, Message, ReplyMessage
 from yourtool.store.sqlite.file_changes import add_changes, remove_changes
 from yourtool.store.sqlite.fulltext import searchable_text
@@ -48,6 +50,11 @@ def project(connection: Connection, fact: Fact, message: Message | None) -> None
         case SessionModelSelected():
             connection.execute(
                 "UPDATE sessions SET active_model = ? WHERE id = ?", (fact.model, fact.session_id)
+            )
+        case RoutingPolicyChanged(policy=policy):
+            text = None if policy is UNSET else canonical_json(policy).decode()
+            connection.execute(
+                "UPDATE sessions SET routing_policy_json = ? WHERE id = ?", (text, fact.session_id)
             )
         case FilesChanged():
             add_changes(connection, fact)

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
+from msgspec import UNSET
+
 from yourtool.events.branches import (
     BranchLabelled,
     BranchMerged,
@@ -25,7 +27,12 @@ from yourtool.events.sessions import (
     SessionResumed,
 )
 from yourtool.events.tools import ProcessEnded, ProcessesReported, ProcessStarted
-from yourtool.events.turns import ProviderRecovered, ProviderUnavailable
+from yourtool.events.turns import (
+    ProviderRecovered,
+    ProviderUnavailable,
+    RoutingPolicyChanged,
+    RoutingPolicyInvalid,
+)
 from yourtool.text import printable
 from yourtool.tui.transcript import turn_results
 
@@ -37,6 +44,8 @@ SessionChange: TypeAlias = (
     | SessionImported
     | ProviderUnavailable
     | ProviderRecovered
+    | RoutingPolicyChanged
+    | RoutingPolicyInvalid
     | FilesRestored
     | ProcessEnded
     | ContextElided
@@ -102,6 +111,24 @@ def describe_change(change: SessionChange) -> tuple[Literal["info", "warning"], 
             return "warning", turn_results.format_outage(change)
         case ProviderRecovered():
             return "info", turn_results.format_recovery(change)
+        case RoutingPolicyChanged():
+            return "info", _describe_policy(change)
+        case RoutingPolicyInvalid():
+            return "warning", _describe_mistakes(change)
+
+
+def _describe_policy(change: RoutingPolicyChanged) -> str:
+    policy = {} if change.policy is UNSET else change.policy
+    count = len(policy.get("rules", ()))
+    if not count:
+        return "No routing rules apply from here on"
+    return f"{count:,} routing rule{'s' * (count != 1)} can choose the model: /rules show"
+
+
+def _describe_mistakes(invalid: RoutingPolicyInvalid) -> str:
+    rest = "stay in use" if invalid.using_last_known_good else "are not used"
+    before = "; the rules that it had before" if invalid.using_last_known_good else "; its rules"
+    return f"{_join_names(invalid.errors)}{before} {rest}"
 
 
 def describe_summary(fact: ContextCompacted | BranchSummarised) -> str:

@@ -1,4 +1,4 @@
-"""Where the rules of a TOML file are in its text, for messages and for removing one of them."""
+"""Where the tables, keys and list elements of a TOML file are in its text."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-RulePath: TypeAlias = tuple[str | int, ...]
+TomlPath: TypeAlias = tuple[str | int, ...]
 """A value of the document: names of tables and keys, and positions in lists."""
 
 _NAME = r"""(?:"[^"\n]*"|'[^'\n]*'|[\w-]+)"""
@@ -31,14 +31,14 @@ class Span(Struct, frozen=True):
     end: int
 
 
-def find_places(text: str) -> Mapping[RulePath, Span]:
+def find_places(text: str) -> Mapping[TomlPath, Span]:
     """Return the places of the tables, keys and elements of lists in valid TOML.
 
     The end of a table is the start of the next one that is not part of it.
     """
-    found = dict[RulePath, Span]()
-    counts = dict[RulePath, int]()
-    table, open_tables = RulePath(), list[RulePath]()
+    found = dict[TomlPath, Span]()
+    counts = dict[TomlPath, int]()
+    table, open_tables = TomlPath(), list[TomlPath]()
     for line, start in _iter_statements(text):
         if (statement := _STATEMENT.match(text, start)) is None:
             continue
@@ -57,15 +57,19 @@ def find_places(text: str) -> Mapping[RulePath, Span]:
     return found
 
 
-def find_line(places: Mapping[RulePath, Span], path: RulePath) -> int | None:
-    """Return the line of a value, or of the nearest table around it."""
+def find_line(places: Mapping[TomlPath, Span], path: TomlPath) -> int | None:
+    """Return the line of a value, or of the first one in it, or of the nearest table around it."""
+    if path not in places and path:
+        inner = (span.line for each, span in places.items() if each[: len(path)] == path)
+        if (line := min(inner, default=None)) is not None:
+            return line
     prefixes = (path[:size] for size in range(len(path), 0, -1))
     return next((places[prefix].line for prefix in prefixes if prefix in places), None)
 
 
-def _resolve(header: str, counts: dict[RulePath, int], *, is_list: bool) -> RulePath:
+def _resolve(header: str, counts: dict[TomlPath, int], *, is_list: bool) -> TomlPath:
     """Return the path of a table; the name of a list means its last element."""
-    path, names = RulePath(), [_unquote(name) for name in re.findall(_NAME, header)]
+    path, names = TomlPath(), [_unquote(name) for name in re.findall(_NAME, header)]
     for at, name in enumerate(names):
         path = (*path, name)
         if is_list and at == len(names) - 1:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from yourtool.permissions.rule_places import find_line, find_places
+from yourtool.toml_places import find_line, find_places
 
 TEXT = """\
 allow = ['a', "b" , # c

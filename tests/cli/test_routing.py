@@ -1,0 +1,88 @@
+"""`yourtool route` and `config check` with a file of rules."""
+
+import json
+
+import pytest
+
+from yourtool.paths import resolve_paths
+
+pytestmark = pytest.mark.usefixtures("own_logging")
+
+RULES = """\
+[[rules]]
+name = "proofs"
+when = { message_matches = "(?i)prove" }
+use = "opus"
+[[rules]]
+name = "small"
+when = { message_contains_any = ["typo"] }
+use = "haiku"
+"""
+
+
+@pytest.fixture
+def rules(line, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789abcdefghijklmnop")
+    file = resolve_paths().home / "routing.toml"
+    file.write_text(RULES)
+    return file
+
+
+@pytest.mark.req("R-RTE-01", "R-RTE-06")
+def test_prompt_is_routed_by_the_first_rule_by_the_second_and_by_default(line, rules):
+    for prompt, slot, name, model in (
+        ("Prove it", "rule", "proofs", "opus"),
+        ("fix the typo", "rule", "small", "haiku"),
+        ("hello", "global_default", None, "sonnet"),
+    ):
+        code, out, _ = line("route", prompt, "--json")
+        decided = json.loads(out)
+        last = decided["chain"][-1]
+        assert code == 0
+        assert model in decided["chosen_model"]
+        assert (last["policy"], last.get("rule_name")) == (slot, name)
+        assert decided["winner_index"] == len(decided["chain"]) - 1
+        assert all(step["reason"] for step in decided["chain"])
+    assert decided["chain"][2]["reason"] == "none of 2 rules holds"
+
+
+def test_misspelt_predicate_makes_the_check_name_file_line_and_word(line, rules):
+    code, out, _ = line("config", "check")
+    assert (code, str(rules) in out) == (0, True)
+    rules.write_text(RULES.replace("message_matches", "mesage_matches"))
+    code, _, err = line("config", "check")
+    assert code == 2
+    assert f"{rules}:3: `rules.when.mesage_matches`" in err
+    assert "did you mean `message_matches`?" in err
+    code, out, err = line("route", "Prove it")
+    assert f"{rules}:3:" in err
+    assert "rules" in out
+
+
+def test_rule_without_effect_is_a_warning_of_the_check(line, rules):
+    rules.write_text(RULES + RULES.replace('"proofs"', '"a"').replace('"small"', '"b"'))
+    code, _, err = line("config", "check")
+    assert code == 0
+    assert "`a` is tried only if the model of `proofs` is rejected" in err
+    code, out, _ = line("config", "check", "--json")
+    found = json.loads(out)
+    assert (code, found["ok"], len(found["warnings"])) == (0, True, 2)
+
+
+def test_rules_of_a_project_apply_only_in_a_trusted_folder(line, rules):
+    folder = line.workspace / ".yourtool"
+    folder.mkdir()
+    (folder / "routing.toml").write_text('[[rules]]\nwhen = {}\nuse = "haiku"\n')
+
+    def route():
+        return json.loads(line("route", "Prove it", "--json")[1])["chosen_model"]
+
+    assert "opus" in route()
+    assert line("trust")[0] == 0
+    assert "haiku" in route()
+    (folder / "routing.toml").write_text('[[rules]]\nwhen = {}\nuse = "sonnet"\n')
+    assert "opus" in route()
+    (folder / "routing.toml").write_text("rulez = 3\n")
+    code, _, err = line("config", "check")
+    assert code == 2
+    assert ".yourtool/routing.toml:1: `rulez`: there is no such key; did you mean `rules`?" in err
