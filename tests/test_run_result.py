@@ -2,6 +2,7 @@ from decimal import Decimal
 
 import pytest
 
+from tests.store.turns import FactBuilder, changed, tool_call
 from tests.tui.fakes import full_reply
 from yourtool.errors import (
     AuthError,
@@ -14,6 +15,7 @@ from yourtool.errors import (
     UnknownModelError,
     UsageError,
 )
+from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, ToolResultBlock
 from yourtool.messages.usage import UsageExtra
 from yourtool.run_result import ExitCode, NoModelError, Outcome, exit_code_for, result_without_turn
 
@@ -72,3 +74,22 @@ def test_a_request_without_a_price_is_reported_as_unpriced(extras, unpriced, rep
         outcome.apply(full_reply("yes", cost="0", extra=extra))
     result = outcome.result("sess_1")
     assert (result.unpriced_requests, result.reported_cost_usd) == (unpriced, reported)
+
+
+@pytest.mark.req("R-SEED-04")
+def test_the_reply_has_text_media_the_prompt_and_whether_it_failed():
+    builder, call = FactBuilder(), tool_call()
+    start, reply, done = builder.turn_start("look"), builder.reply(call), builder.tool_result(call)
+    image = ImageBlock(ImageSource("file_ref", "sha256:00"), "image/png")
+    inline = ImageBlock(ImageSource("base64", "AA=="), "image/png")
+    content = (ToolResultBlock(call.id, (TextBlock("seen"), image, image, inline)),)
+    done = changed(done, message=changed(done.message, content=content))
+    last = builder.reply(TextBlock("A fox."))
+    outcome = Outcome()
+    for fact in (start, reply, done, last, builder.turn_end()):
+        outcome.apply(fact)
+    found = outcome.result("sess_1").reply
+    assert (found.message_id, found.text) == (last.message.id, "A fox.")
+    assert [(each.type, each.source) for each in found.media] == [("image", "sha256:00")]
+    assert (found.reply_to_id, found.is_error) == (start.message.id, False)
+    assert result_without_turn(UsageError("x")).reply.is_error

@@ -1,7 +1,7 @@
 """The result object and exit code of a run, built from the events of its turn."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from enum import IntEnum
 from pathlib import Path
@@ -21,11 +21,17 @@ from yourtool.errors import (
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed, LlmCallStarted
-from yourtool.events.tools import ToolConfirmationRequested, ToolFailed
+from yourtool.events.tools import ToolCompleted, ToolConfirmationRequested, ToolFailed
 from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted, TurnStarted
 from yourtool.masking import NO_KEYS, Mask
 from yourtool.memory import SHORTAGE, is_shortage
-from yourtool.messages.blocks import ToolUseBlock, canonical_json
+from yourtool.messages.blocks import (
+    ContentBlock,
+    MediaBlock,
+    ToolUseBlock,
+    canonical_json,
+    iter_blocks,
+)
 from yourtool.messages.metadata import RoutingDecisionRecord, StopReason
 
 
@@ -79,12 +85,33 @@ class Denial(Struct, frozen=True, kw_only=True):
     if it needs an approval every time."""
 
 
+class ReplyMedia(Struct, frozen=True, kw_only=True):
+    """An image, audio or a document that a call of the turn returned."""
+
+    type: str
+    media_type: str
+    source: str
+    """A URL, `sha256:<hex>` of a stored attachment, or a path relative to the workspace."""
+
+
+class ReplyPayload(Struct, frozen=True, kw_only=True):
+    """The reply as a message for other programs."""
+
+    message_id: str | None = None
+    text: str = ""
+    media: tuple[ReplyMedia, ...] = ()
+    reply_to_id: str | None = None
+    """Id of the prompt; None for a retry, whose prompt an earlier run sent."""
+    is_error: bool = False
+
+
 class Result(Struct, frozen=True, kw_only=True, tag_field="type", tag="result"):
     """The object that `--output-format json` prints; fields are only ever added."""
 
     session_id: str | None = None
     turn_id: str | None = None
     result: str = ""
+    reply: ReplyPayload = ReplyPayload()
     stop_reason: str | None = None
     model: str | None = None
     provider: str | None = None
@@ -114,6 +141,8 @@ class Outcome:
         self._started_at = time.monotonic()
         self._turn_id: str | None = None
         self._text = ""
+        self._prompt_id: str | None = None
+        self._media = dict[ReplyMedia, None]()
         self._stop: StopReason | None = None
         self._model: str | None = None
         self._provider: str | None = None
@@ -135,8 +164,9 @@ class Outcome:
     def apply(self, event: Event) -> None:
         """Update the result with an event."""
         match event:
-            case TurnStarted():
-                self._turn_id = event.turn_id
+            case TurnStarted(turn_id=turn_id, message=prompt):
+                self._turn_id = turn_id
+                self._prompt_id = prompt.id if prompt is not None else None
             case RouteDecided():
                 self._no_route = event.chosen_model is None
             case LlmCallStarted(model=model, provider=provider):
@@ -155,6 +185,8 @@ class Outcome:
             case ToolFailed(error_class=failure) if failure in _DENIAL_CLASSES:
                 rules = self._rules.get(event.tool_use_id, ())
                 self._denials.append(_build_denial(event, self._calls, rules, self._mask))
+            case ToolCompleted(message=message):
+                self._media |= dict.fromkeys(_list_media(message.content))
             case TurnCompleted(stop_reason=reason):
                 self._stop = reason
             case TurnCancelled():
@@ -176,6 +208,13 @@ class Outcome:
             session_id=session_id,
             turn_id=self._turn_id,
             result=self._text,
+            reply=ReplyPayload(
+                message_id=self._last.message.id if self._last is not None else None,
+                text=self._text,
+                media=tuple(self._media),
+                reply_to_id=self._prompt_id,
+                is_error=code is not ExitCode.ANSWERED,
+            ),
             stop_reason=self._stop,
             model=self._model,
             provider=self._provider,
@@ -248,10 +287,17 @@ class Outcome:
         return ExitCode.ANSWERED, None
 
 
+def _list_media(content: Iterable[ContentBlock]) -> Iterator[ReplyMedia]:
+    for block in iter_blocks(content):
+        if isinstance(block, MediaBlock) and block.source.kind != "base64":
+            kind = str(type(block).__struct_config__.tag)
+            yield ReplyMedia(type=kind, media_type=block.media_type, source=block.source.data)
+
+
 def result_without_turn(error: BaseException, log_file: Path | None = None) -> Result:
     """Return the result of a run that failed before its turn started."""
     code, failure = _failure_from_exception(error, log_file)
-    return Result(is_error=True, error=failure, exit_code=code)
+    return Result(is_error=True, error=failure, exit_code=code, reply=ReplyPayload(is_error=True))
 
 
 def _failure_from_exception(

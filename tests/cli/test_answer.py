@@ -66,7 +66,7 @@ def test_result_object_has_every_documented_field(line):
     assert set(result) == {
         "type", "session_id", "turn_id", "result", "stop_reason", "model", "provider", "routing",
         "usage", "cost_usd", "pricing_version", "num_requests", "duration_ms", "is_error", "error",
-        "permission_denials", "exit_code", "unpriced_requests", "reported_cost_usd",
+        "permission_denials", "exit_code", "unpriced_requests", "reported_cost_usd", "reply",
     }  # fmt: skip
     assert result["type"] == "result"
     assert result["session_id"].startswith("sess_")
