@@ -31,6 +31,7 @@ CATALOG = {
     "branch.labelled",
     "branch.summarised",
     "branch.merged",
+    "entry.added",
     "delegate.started",
     "delegate.completed",
     "delegate.failed",

@@ -1,14 +1,18 @@
 """Facts about the branches of a session: where it continues, and what it has of other branches.
 
 A message follows the one before it on its branch. `branch.selected` starts a new branch after any
-message, and the branch that it leaves stays stored.
+message, and the branch that it leaves stays stored. Entries are what a branch has in addition to
+its messages.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
 
 from yourtool.events.facts import Actor, Fact, Sensitivity
+
+Reach: TypeAlias = Literal["session", "next_request", "requests"]
+"""Who gets an entry: only people who read the session, the next request alone, or all requests."""
 
 
 class BranchSelected(Fact, frozen=True, kw_only=True, tag="branch.selected"):
@@ -65,3 +69,18 @@ class BranchMerged(Fact, frozen=True, kw_only=True, tag="branch.merged"):
     actor: ClassVar[Actor] = Actor.USER
 
     merged: tuple[MergedMessage, ...]
+
+
+class EntryAdded(Fact, frozen=True, kw_only=True, tag="entry.added"):
+    """A text was added to the session in addition to its messages.
+
+    Requests that have it get a message that is composed of it; the session stores no message.
+    """
+
+    actor: ClassVar[Actor] = Actor.USER
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    kind: str
+    """Who added it: `note` is the user; other kinds have other names."""
+    text: str
+    reach: Reach

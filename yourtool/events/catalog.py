@@ -8,6 +8,7 @@ from yourtool.events.branches import (
     BranchMerged,
     BranchSelected,
     BranchSummarised,
+    EntryAdded,
 )
 from yourtool.events.context import ContextCompacted, ContextElided
 from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
@@ -95,6 +96,7 @@ AnyFact: TypeAlias = (
     | BranchLabelled
     | BranchSummarised
     | BranchMerged
+    | EntryAdded
     | DelegateStarted
     | DelegateCompleted
     | DelegateFailed

@@ -14,6 +14,7 @@ from yourtool.events.branches import (
     BranchMerged,
     BranchSelected,
     BranchSummarised,
+    EntryAdded,
 )
 from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.model_calls import is_silent
@@ -120,7 +121,7 @@ def get_entry_id(fact: AnyFact) -> str:
     Replies to silent calls are no part of it. A `branch.selected` can refer to this id.
     """
     match fact:
-        case BranchSummarised(id=fact_id):
+        case BranchSummarised(id=fact_id) | EntryAdded(id=fact_id):
             return fact_id
         case BranchMerged(merged=(*_, last)):
             return last.id

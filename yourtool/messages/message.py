@@ -20,6 +20,7 @@ from yourtool.messages.blocks import (
     parse_file_block,
 )
 from yourtool.messages.metadata import (
+    CUSTOM,
     MessageMetadata,
     Origin,
     PromptMetadata,
@@ -47,12 +48,10 @@ def now() -> datetime:
 _NO_PROMPTS = (
     Origin.USER_SHELL,
     Origin.STEERING,
-    Origin.FILES_RESTORED,
-    Origin.PROCESSES,
     Origin.COMPACTION_SUMMARY,
     Origin.BRANCH_SUMMARY,
 )
-"""The sources of user messages that start no turn."""
+"""The sources of user messages that start no turn; nor do those of custom entries."""
 
 
 class Message(Struct, frozen=True, kw_only=True, weakref=True):
@@ -88,7 +87,10 @@ class Message(Struct, frozen=True, kw_only=True, weakref=True):
     @property
     def is_prompt(self) -> bool:
         """Whether the message starts a turn: not one to a running turn or about the user."""
-        return self.role is Role.USER and self.metadata.origin not in _NO_PROMPTS
+        if self.role is not Role.USER:
+            return False
+        origin = self.metadata.origin
+        return origin is None or not (origin in _NO_PROMPTS or origin.startswith(CUSTOM))
 
     @property
     def tool_uses(self) -> tuple[ToolUseBlock, ...]:

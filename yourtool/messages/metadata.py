@@ -110,6 +110,10 @@ class Origin(StrEnum):
     PROCESSES = "custom:processes"
 
 
+CUSTOM = "custom:"
+"""The start of the sources of custom entries, before their kind."""
+
+
 class ImportSource(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The source of an imported message or session, to detect a repeated import."""
 

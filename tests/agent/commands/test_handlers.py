@@ -27,7 +27,7 @@ from yourtool.agent.commands.table import COMMANDS
 from yourtool.agent.runtime import Runtime
 from yourtool.config import Mode, RunOptions
 from yourtool.errors import SwapRefusedError, UsageError
-from yourtool.events.branches import BranchSelected
+from yourtool.events.branches import BranchSelected, EntryAdded
 from yourtool.events.deltas import Notice
 from yourtool.events.facts import Fact
 from yourtool.events.sessions import SessionEffortSelected, SessionModelSelected, SessionRenamed
@@ -96,6 +96,7 @@ EXPECTED = {
     "fork": Choose,
     "rewind": Choose,
     "tree": Choose,
+    "note": EntryAdded,
     "undo": Notice,
     "redo": Notice,
     "search": Choose,
@@ -128,12 +129,20 @@ def test_every_command_of_the_core_is_tested():
 
 @pytest.mark.parametrize("name", EXPECTED)
 async def test_command_runs_without_a_screen(talk, name):
-    first, *_ = await talk.run("/search hello" if name == "search" else f"/{name}")
+    first, *_ = await talk.run(f"/{name} hello" if name in ("search", "note") else f"/{name}")
     assert type(first) is EXPECTED[name]
 
 
 async def test_invalid_argument_is_an_error(talk):
-    for text in ("/effort so-so", "/mode wild", "/copy first", "/copy 9", "/search", "/key nobody"):
+    for text in (
+        "/effort so-so",
+        "/mode wild",
+        "/copy first",
+        "/copy 9",
+        "/search",
+        "/note --next",
+        "/key nobody",
+    ):
         with pytest.raises(UsageError):
             await talk.run(text)
 

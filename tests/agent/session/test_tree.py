@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.agent.harness import Bench, Checked, play
 from yourtool.agent.history.summary_texts import INSTRUCTIONS
 from yourtool.config import Mode
-from yourtool.errors import RateLimitError, UsageError
+from yourtool.errors import InvalidRequestError, RateLimitError, UsageError
 from yourtool.events.branches import BranchMerged, BranchSelected, BranchSummarised
 from yourtool.messages.invariants import validate_session
 from yourtool.messages.message import Role
@@ -25,8 +25,11 @@ class Echo:
         self.adapter = Checked(Scripted(self.answer))
         self.summary = summary or says("- It was tried.")
         self.summarised: list[str] = []
+        self.is_failing = False
 
     def answer(self, request):
+        if self.is_failing:
+            return fails(InvalidRequestError("no"))
         last = request.messages[-1]
         if INSTRUCTIONS in last.text:
             self.summarised.append(last.text)
@@ -36,10 +39,16 @@ class Echo:
         return calls("write_file", path=last.text.strip(), content=last.text)
 
     @property
+    def user_texts(self):
+        """The texts of each request, without the system prompt and replies."""
+        return [
+            [each.text for each in request.messages if each.role is Role.USER]
+            for request in self.adapter.requests
+        ]
+
+    @property
     def last_texts(self):
-        """The texts of the last request, without the system prompt."""
-        messages = self.adapter.requests[-1].messages
-        return [each.text for each in messages if each.role is Role.USER]
+        return self.user_texts[-1]
 
 
 @pytest.fixture
@@ -160,6 +169,34 @@ async def test_a_place_where_the_conversation_is_changes_nothing(bench):
     assert isinstance(moved, BranchSelected)
     [notice] = await play(session.tree.summarise("", ""))
     assert "nothing to summarise" in notice.text
+
+
+async def test_notes_reach_the_session_the_next_request_or_all_later_ones(bench):
+    session = await open_session(bench, model := Echo())
+    await play(session.tree.add_note("for me", "session"))
+    await play(session.tree.add_note("for once", "next_request"))
+    await play(session.tree.add_note("for all", "requests"))
+    await say(session, "one")
+    first, second = model.user_texts
+    assert first == ["for once", "for all", "one"]
+    assert second == ["for all", "one"]
+    assert [each.text for each in session.state.prompts] == ["one"]
+    await session.close()
+    again = await open_session(bench, model, resume=session.id)
+    assert [each.text for each in again.state.conversation][:2] == ["for all", "one"]
+    rows = again.tree.build_rows()
+    assert [each.text for each in rows if each.kind == "note"] == ["for me", "for once", "for all"]
+
+
+async def test_a_note_for_the_next_request_is_kept_until_it_is_answered(bench):
+    session = await open_session(bench, model := Echo())
+    await play(session.tree.add_note("for once", "next_request"))
+    model.is_failing = True
+    await say(session, "one")
+    assert "for once" in [each.text for each in session.state.conversation]
+    model.is_failing = False
+    await play(session.retry())
+    assert "for once" not in [each.text for each in session.state.conversation]
 
 
 _ACTIONS = st.lists(

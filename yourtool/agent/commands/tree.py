@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from yourtool.agent.history.file_history import RestorePlan
     from yourtool.agent.runtime import Runtime
     from yourtool.agent.session.session import Session
+    from yourtool.events.branches import Reach
 
 _USAGE = (
     "`/tree` takes `list [all]`, the number of an entry, alone or before `summary [HINT]` or"
@@ -40,9 +41,11 @@ _SYMBOLS = {
     "call": "⚙",
     "result": "↳",
     "branch": "⑂",
+    "note": "✎",
 }
 _BOTH, _CONVERSATION = "both", "conversation"
 _MAX_NAMED = 5
+_REACHES: dict[str, "Reach"] = {"--next": "next_request", "--all": "requests"}
 
 
 async def show_tree(session: "Session", _runtime: "Runtime", argument: str) -> CommandResults:
@@ -160,6 +163,17 @@ async def move_to(
         yield StartTurn(session.tree.summarise(left, hint))
 
 
+async def add_note(session: "Session", _runtime: "Runtime", argument: str) -> CommandResults:
+    """`/note`: add a text to the session, to the next request, or to all later ones."""
+    option, _, rest = argument.partition(" ")
+    reach = _REACHES.get(option)
+    text = argument if reach is None else rest.strip()
+    if not text:
+        raise UsageError("Nothing to note; use `/note [--next | --all] TEXT`.")
+    async for event in session.tree.add_note(text, reach or "session"):
+        yield event
+
+
 class TreeList:
     """Shows the tree to choose an entry from, and shows it again after a change."""
 
@@ -270,6 +284,18 @@ COMMANDS = (
             ("merge", "add messages of other branches, by their numbers, to the conversation"),
         ),
         summary="show the branches of the session; continue after any message, edit any prompt",
+        during_turn=False,
+    ),
+    SlashCommand(
+        name="note",
+        run=add_note,
+        argument="[--next | --all] TEXT",
+        keywords=(
+            ("--next", "only the next request has it"),
+            ("--all", "all later requests have it"),
+        ),
+        is_multiline=True,
+        summary="add a note to the session that the model does not get, or without a prompt",
         during_turn=False,
     ),
 )

@@ -5,13 +5,15 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from yourtool.events.branches import BranchMerged, BranchSummarised
+from yourtool.events.branches import BranchMerged, BranchSummarised, EntryAdded
 from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.tree import FactTree, get_entry_id
 from yourtool.messages.message import Message, Role
 from yourtool.messages.metadata import Audience, Origin
 
-EntryKind: TypeAlias = Literal["prompt", "message", "command", "reply", "call", "result", "branch"]
+EntryKind: TypeAlias = Literal[
+    "prompt", "message", "command", "reply", "call", "result", "branch", "note"
+]
 """`message`: to a running turn. `call`: a reply with calls. `branch`: what is from another one."""
 _MAX_TEXT = 1_000
 """Characters of an entry that a row has."""
@@ -146,6 +148,8 @@ def _build_node(entry: str, fact: AnyFact) -> _Node | None:
             return _Node(entry, "branch", text)
         case BranchMerged(merged=merged):
             return _Node(entry, "branch", f"{len(merged)} messages merged")
+        case EntryAdded(text=text):
+            return _Node(entry, "note", _one_line(text))
         case _:
             message = message_of(fact)
             if message is None or message.metadata.audience is Audience.MODEL:

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 from yourtool.agent.history.compaction import Compacted, build_compacted
 from yourtool.agent.history.elision import elide_tool_outputs, next_elision
-from yourtool.agent.history.entries import build_copies, build_summary
+from yourtool.agent.history.entries import build_copies, build_note, build_summary
 from yourtool.errors import ErrorClass
-from yourtool.events.branches import BranchMerged, BranchSelected, BranchSummarised
+from yourtool.events.branches import BranchMerged, BranchSelected, BranchSummarised, EntryAdded
 from yourtool.events.catalog import AnyFact
 from yourtool.events.context import ContextCompacted, ContextElided
 from yourtool.events.files import FilesRestored
@@ -50,6 +50,7 @@ OF_CONVERSATION = (
     BranchSelected,
     BranchSummarised,
     BranchMerged,
+    EntryAdded,
 )
 """The facts from which the conversations of a session can be built again."""
 
@@ -65,6 +66,8 @@ class Conversation:
         self._sent: list[Message] = []
         self._compacted: Compacted | None = None
         """What requests have in place of the first messages."""
+        self._fleeting: set[str] = set()
+        """Ids of messages that the next request has, and no other."""
         self._rejected_prompt: str | None = None
         """Id of the last prompt if every model rejected its content."""
         self.shortenings = 0
@@ -115,6 +118,7 @@ class Conversation:
             case LlmCallStarted():
                 self._trial_request = fact if fact.rejected_through else None
             case LlmCallCompleted():
+                self._drop_fleeting()
                 self._confirm_rejection(fact)
                 self._add_reply(fact)
             case LlmCallFailed(message=message):
@@ -138,6 +142,8 @@ class Conversation:
                 self._compact(fact)
             case BranchSummarised():
                 _insert_by_id(self._sent, build_summary(fact))
+            case EntryAdded():
+                self._add_entry(fact)
             case _:
                 pass
 
@@ -146,6 +152,19 @@ class Conversation:
         self.leaf = max(self.leaf, get_entry_id(fact))
         for message in build_copies(fact, stored):
             _insert_by_id(self._sent, message)
+
+    def _add_entry(self, fact: EntryAdded) -> None:
+        if fact.reach != "session":
+            _insert_by_id(self._sent, build_note(fact))
+        if fact.reach == "next_request":
+            self._fleeting.add(fact.id)
+
+    def _drop_fleeting(self) -> None:
+        """Omit what only the request had that is answered now."""
+        if self._fleeting:
+            self._sent = [each for each in self._sent if each.id not in self._fleeting]
+            self._fleeting = set()
+            self.shortenings += 1
 
     def _compact(self, fact: ContextCompacted) -> None:
         self.shortenings += 1

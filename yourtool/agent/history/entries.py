@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from yourtool.events.branches import BranchMerged, BranchSummarised
+from yourtool.events.branches import BranchMerged, BranchSummarised, EntryAdded
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, PromptMessage, ReplyMessage
-from yourtool.messages.metadata import Origin, PromptMetadata
+from yourtool.messages.metadata import Audience, Origin, PromptMetadata
 
 _HEAD = """\
 (The user left another branch of this conversation and continued from an earlier message. What \
@@ -22,6 +22,17 @@ def build_summary(fact: BranchSummarised) -> Message:
         session_id=fact.session_id,
         content=(TextBlock(f"{_HEAD}\n\n{fact.summary}"),),
         metadata=PromptMetadata(origin=Origin.BRANCH_SUMMARY),
+        created_at=fact.timestamp,
+    )
+
+
+def build_note(fact: EntryAdded) -> Message:
+    """Return the message of an entry that requests have."""
+    return PromptMessage(
+        id=fact.id,
+        session_id=fact.session_id,
+        content=(TextBlock(fact.text),),
+        metadata=PromptMetadata(origin=f"custom:{fact.kind}", audience=Audience.MODEL),
         created_at=fact.timestamp,
     )
 

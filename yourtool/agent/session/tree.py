@@ -17,7 +17,9 @@ from yourtool.events.branches import (
     BranchMerged,
     BranchSelected,
     BranchSummarised,
+    EntryAdded,
     MergedMessage,
+    Reach,
 )
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
@@ -26,6 +28,7 @@ from yourtool.ids import new_id
 from yourtool.interrupt import Interrupted
 from yourtool.messages.message import Message
 from yourtool.store.texts import one_line_title
+from yourtool.text import storable
 
 PURPOSE = "branch"
 """The purpose of the call that summarises a branch."""
@@ -76,6 +79,15 @@ class SessionTree:
         through = max((fact.id for fact in path), default="")
         return self._state.files.plan_return(through)
 
+    async def add_note(self, text: str, reach: Reach) -> AsyncGenerator[Event, None]:
+        """Add a note of the user.
+
+        Raises:
+            UsageError: a turn is running.
+        """
+        self._require_idle()
+        yield await self._record(EntryAdded(kind="note", text=storable(text), reach=reach))
+
     async def move(self, leaf: str) -> AsyncGenerator[Event, None]:
         """Continue after an entry.
 
@@ -91,7 +103,9 @@ class SessionTree:
 
     async def label(self, message_id: str, label: str) -> AsyncGenerator[Event, None]:
         """Give a message a label, or remove it if `label` is empty."""
-        yield await self._record(BranchLabelled(target=message_id, label=one_line_title(label)))
+        yield await self._record(
+            BranchLabelled(target=message_id, label=one_line_title(storable(label)))
+        )
 
     def find_left(self, left: str) -> list[Message]:
         """Return the messages up to an entry that are not on the present branch."""
@@ -142,7 +156,7 @@ class SessionTree:
         wanted = dict[str, None]()
         for entry_id in sorted(entry_ids):
             wanted.update(dict.fromkeys(branches.find_step(tree, entry_id)))
-        picked = [each for each in wanted if each not in here]
+        picked = [e for e in wanted if e not in here and branches.find_message(tree, e)]
         if not picked:
             raise UsageError("Nothing to merge: choose messages of another branch.")
         if len(picked) > _MAX_MERGED:

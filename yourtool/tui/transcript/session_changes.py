@@ -10,6 +10,7 @@ from yourtool.events.branches import (
     BranchMerged,
     BranchSelected,
     BranchSummarised,
+    EntryAdded,
 )
 from yourtool.events.context import ContextCompacted, ContextElided
 from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
@@ -52,6 +53,7 @@ SessionChange: TypeAlias = (
     | BranchSelected
     | BranchLabelled
     | BranchMerged
+    | EntryAdded
 )
 
 NOT_SHOWN = (
@@ -73,6 +75,11 @@ NOT_SHOWN = (
 _MAX_NAMED = 5
 _MAX_COMMAND = 80
 """Characters of a command in a line."""
+_REACHES = {
+    "session": "Note, not for the model",
+    "next_request": "Note for the next request alone",
+    "requests": "Note for all later requests",
+}
 _VERBS = {"undo": "Took back", "redo": "Made again", "rewind": "Took back"}
 
 
@@ -105,6 +112,8 @@ def describe_change(change: SessionChange) -> tuple[Literal["info", "warning"], 
             count = len(merged)
             messages = f"{count:,} {'message' if count == 1 else 'messages'}"
             return "info", f"Requests have {messages} of another branch from here on"
+        case EntryAdded(text=text, reach=reach):
+            return "info", f"{_REACHES[reach]}: {text}"
         case FilesRestored():
             return _describe_restored(change)
         case ProviderUnavailable():
