@@ -94,7 +94,7 @@ def build_rows(
     active = {_ROOT, *map(get_entry_id, tree.iterate_path())}
     last = max(each for each in active if each in nodes)
     rows = list[TreeRow]()
-    waiting = [(child, "", "") for child in reversed(nodes[_ROOT].children)]
+    waiting = [*_indent(nodes[_ROOT].children, "")][::-1]
     while waiting:
         node, guide, below = waiting.pop()
         rows.append(
@@ -109,7 +109,7 @@ def build_rows(
                 is_leaf=node.id == last,
             )
         )
-        waiting += reversed([*_indent(node.children, below)])
+        waiting += [*_indent(node.children, below)][::-1]
     return rows
 
 
