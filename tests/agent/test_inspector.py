@@ -3,6 +3,7 @@
 import pytest
 
 from tests.agent.harness import Bench, Checked, play
+from tests.store.turns import changed
 from yourtool.agent.inspector import (
     RequestSettings,
     inspect_request,
@@ -11,6 +12,7 @@ from yourtool.agent.inspector import (
 )
 from yourtool.agent.prompt import build_stable_text, split_stable_text
 from yourtool.errors import UsageError
+from yourtool.events.model_calls import LlmCallStarted, RequestPart
 from yourtool.providers.base import FileRoots
 from yourtool.providers.scripted import Scripted, calls, says
 
@@ -93,3 +95,14 @@ def test_the_stable_text_is_split_into_what_it_was_built_of():
     assert parts["instructions"].startswith("the user, from A\n\nbe brief")
     assert "# Surroundings\nhere" in parts["system prompt"]
     assert dict(split_stable_text(build_stable_text("here", ()))).keys() == {"system prompt"}
+
+
+async def test_tools_of_an_imported_request_can_be_any_text(bench):
+    facts, _ = await send(bench, says("x"))
+    at = next(at for at, fact in enumerate(facts) if isinstance(fact, LlmCallStarted))
+    for text in ("", "no JSON", "[1]", "[" * 5_000):
+        part = RequestPart(facts[at].tools.digest, text)
+        changed_facts = [*facts[:at], changed(facts[at], tools=part), *facts[at + 1 :]]
+        found = inspect_request(changed_facts, 1, settings(bench))
+        assert found.tools == ()
+        assert "tools" not in {part.name for part in list_parts(found)}

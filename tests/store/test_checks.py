@@ -205,10 +205,17 @@ def test_calls_of_a_turn_that_runs_are_no_problem(stored):
     assert stored.problems() == []
 
 
-def test_texts_of_an_imported_session_may_be_masked(stored):
+def test_calls_in_a_silent_reply_need_no_result(stored):
+    silent = changed(stored.builder.reply(tool_call()), purpose="summary")
+    stored.facts.append(changed(silent, parent_event_id=None))
+    assert stored.problems() == []
+
+
+def test_an_imported_session_may_have_masked_texts_and_no_file_contents(stored):
     change_the_prompt(stored)
+    lose_a_content(stored)
     imported = stored.builder._fact(SessionImported, source_session_id="s")
-    assert stored.kinds() == ["hash"]
+    assert stored.kinds() == ["hash", "file content"]
     stored.facts.append(changed(imported, parent_event_id=None))
     assert stored.problems() == []
 

@@ -286,16 +286,26 @@ def _build_system(at: int, text: str, started: LlmCallStarted) -> Message:
     )
 
 
+class _StoredTool(msgspec.Struct):
+    name: str
+    description: str
+    schema: dict[str, Any]
+
+
 def _read_tools(text: str) -> tuple[ToolDefinition, ...]:
-    raw = msgspec.json.decode(text, type=list[dict[str, Any]]) if text else []
+    """Return the tools of a stored request; none if an imported text is not a list of tools."""
+    try:
+        stored = msgspec.json.decode(text or "[]", type=tuple[_StoredTool, ...])
+    except (msgspec.MsgspecError, RecursionError):
+        return ()
     return tuple(
         ToolDefinition(
-            name=each["name"],
-            description=each["description"],
-            input_schema=each["schema"],
+            name=each.name,
+            description=each.description,
+            input_schema=each.schema,
             side_effects=SideEffects.NONE,  # not a part of requests
         )
-        for each in raw
+        for each in stored
     )
 
 

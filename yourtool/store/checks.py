@@ -20,8 +20,9 @@ from yourtool.events.branches import (
 from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.context import ContextCompacted, ContextElided
 from yourtool.events.files import FilesChanged
-from yourtool.events.model_calls import LlmCallStarted, RequestPart
+from yourtool.events.model_calls import LlmCallStarted, RequestPart, is_silent
 from yourtool.events.sessions import SessionCreated, SessionImported
+from yourtool.events.tree import get_entry_id
 from yourtool.events.turns import TurnCancelled, TurnCompleted, TurnStarted
 from yourtool.file_images import FileImage
 from yourtool.messages.blocks import MediaBlock, iter_blocks
@@ -65,10 +66,13 @@ def find_open_turn(facts: Sequence[AnyFact]) -> str | None:
 
 
 def find_unanswered(facts: Sequence[AnyFact]) -> dict[str, AnyFact]:
-    """Return the calls of ended turns that have no result, with the facts that contain them."""
+    """Return the calls of ended turns that have no result, with the facts that contain them.
+
+    Calls in replies to silent calls are never run.
+    """
     calls, open_turn = dict[str, AnyFact](), find_open_turn(facts)
     for fact in facts:
-        if (message := message_of(fact)) is not None:
+        if (message := message_of(fact)) is not None and not is_silent(fact):
             if fact.turn_id is None or fact.turn_id != open_turn:
                 calls |= {call.id: fact for call in message.tool_uses}
             if message.result is not None:
@@ -154,7 +158,7 @@ def list_images(fact: AnyFact) -> list[FileImage]:
 def list_entries(facts: Sequence[AnyFact]) -> set[str]:
     """Return the ids of all entries of conversations: messages, and what is composed as one."""
     entries = {message.id for message in map(message_of, facts) if message is not None}
-    entries |= {fact.id for fact in facts if isinstance(fact, BranchSummarised)}
+    entries |= set(map(get_entry_id, facts))
     merged = (fact.merged for fact in facts if isinstance(fact, BranchMerged))
     return entries | {each.id for copies in merged for each in copies}
 
@@ -221,7 +225,7 @@ def _find_lost_references(facts: Sequence[AnyFact]) -> Iterator[Problem]:
     events, entries = set[str](), list_entries(facts)
     for fact in facts:
         events.add(fact.id)
-        if fact.parent_event_id is not None and fact.parent_event_id not in events:
+        if fact.parent_event_id and fact.parent_event_id not in events:
             text = f"its parent `{fact.parent_event_id}` is missing"
             yield Problem(kind="parent", id=fact.id, text=text)
         for entry in set(list_references(fact)) - entries:
@@ -246,13 +250,14 @@ def _count_imported(facts: Sequence[AnyFact]) -> int:
 
 def _find_missing_contents(facts: Sequence[AnyFact], blobs: Path) -> Iterator[Problem]:
     contents, reported = StoredContents(blobs), set[str]()
-    for fact in facts:
+    imported = _count_imported(facts)
+    for at, fact in enumerate(facts):
         for reference in _list_attachments(fact):
             if reference not in reported and not contents.has_attachment(reference):
                 reported.add(reference)
                 text = f"the attachment `{reference}` is missing or has changed"
                 yield Problem(kind="attachment", id=fact.id, text=text)
-        for image in list_images(fact):
+        for image in list_images(fact) if at >= imported else ():  # exports have none
             if image.digest not in reported and not contents.has_content(image):
                 reported.add(image.digest)
                 text = f"the content `{image.digest}` of a file, for undo, is missing"

@@ -214,6 +214,6 @@ def _drop_references(facts: Sequence[AnyFact]) -> Iterator[AnyFact]:
         if not entries.issuperset(list_references(fact)):
             continue
         events.add(fact.id)
-        if fact.parent_event_id is not None and fact.parent_event_id not in events:
+        if fact.parent_event_id and fact.parent_event_id not in events:
             fact = replace(fact, parent_event_id=None)
         yield fact

@@ -9,7 +9,6 @@ from tests.store.turns import changed
 from yourtool.agent.replay.player import replay
 from yourtool.effects import Decision, Verdict
 from yourtool.errors import InvalidRequestError, RateLimitError
-from yourtool.events.branches import BranchSelected
 from yourtool.events.deltas import TextDelta
 from yourtool.events.model_calls import LlmCallCompleted
 from yourtool.events.turns import TurnStarted
@@ -173,8 +172,7 @@ async def test_the_present_branch_plays_again(bench, scratch):
     for prompt in ("a", "b"):
         await play(session.send(prompt))
     first_reply = session.state.messages[1]
-    left = session.state.messages[-1]
-    await session._record(BranchSelected(leaf=first_reply.id, left=left.id))
+    await play(session.tree.move(first_reply.id))
     await play(session.send("c"))
     played = await replay(await bench.store.read(session.id), scratch)
     assert played.difference is None

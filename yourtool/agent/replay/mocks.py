@@ -1,10 +1,10 @@
 """The model and the tools of a replay, which answer with what is stored."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from typing import Any
 
-from yourtool.agent.replay.recording import Step
+from yourtool.agent.replay.recording import RecordedTurn, Step
 from yourtool.agent.turn.loops import RepeatedCalls
 from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.errors import (
@@ -20,7 +20,7 @@ from yourtool.errors import (
 )
 from yourtool.events.catalog import AnyFact
 from yourtool.events.deltas import MessageComplete, MessageStart, StreamEvent, TokenUsage
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed, LlmCallStarted
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.messages.blocks import ContentBlock, TextBlock, ToolResultBlock
 from yourtool.messages.message import Message
@@ -54,10 +54,19 @@ class ReplayedModel:
         """Index of the next step."""
         self._steered = 0
         """Number of messages to the turn since the last reply."""
+        self._silent: Iterator[LlmCallEnd] = iter(())
+        self._is_silent = False
+        """Whether the reply to the next request is no part of the conversation."""
 
-    def begin(self, steps: Sequence[Step]) -> None:
+    def begin(self, turn: RecordedTurn) -> None:
         """Give the replies of another turn."""
-        self._steps, self._next, self._steered = steps, 0, 0
+        self._steps, self._next, self._steered = turn.steps, 0, 0
+        self._silent = iter(turn.silent)
+
+    def observe(self, fact: AnyFact) -> None:
+        """Note what the next request is for."""
+        if isinstance(fact, LlmCallStarted):
+            self._is_silent = bool(fact.purpose)
 
     @property
     def is_at_end(self) -> bool:
@@ -76,15 +85,21 @@ class ReplayedModel:
         Raises:
             AdapterError: the request failed, or the turn has no further reply.
         """
-        if self.is_at_end:
+        if (end := self._take_next()) is None:
             raise OtherAdapterError("The recording has no further reply in this turn.")
-        end = self._steps[self._next].reply
-        self._next, self._steered = self._next + 1, 0
         if isinstance(end, LlmCallCompleted) or end.message is not None or _is_stopped(end):
             yield MessageStart(message_id=request.message_id, model=request.model.id)
             yield _build_complete(end, request)
         if isinstance(end, LlmCallFailed) and not _is_stopped(end):
             raise _build_error(end)
+
+    def _take_next(self) -> LlmCallEnd | None:
+        if self._is_silent:
+            return next(self._silent, None)
+        if self.is_at_end:
+            return None
+        self._next, self._steered = self._next + 1, 0
+        return self._steps[self._next - 1].reply
 
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition]

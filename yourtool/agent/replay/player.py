@@ -17,11 +17,13 @@ from yourtool.agent.replay.mocks import (
     UncountedCalls,
 )
 from yourtool.agent.replay.recording import GivenFact, RecordedTurn, read_recording
-from yourtool.agent.routes import DefaultModels, Routes
+from yourtool.agent.routes import Routes
+from yourtool.agent.routing_rules import DefaultModels, RoutingRules
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn import loop
 from yourtool.agent.turn.turn import Turn, empty_turn_end
 from yourtool.agent_config import ContextConfig, Limits
+from yourtool.amounts import Spending
 from yourtool.config import Config, Mode
 from yourtool.credentials import Credentials
 from yourtool.effects import Confirmation, Decision, Verdict
@@ -119,14 +121,15 @@ async def replay(facts: Sequence[AnyFact], scratch: Path) -> Replay:
 class _Log:
     """The facts of the replay, in memory."""
 
-    def __init__(self, tools: ReplayedTools) -> None:
+    def __init__(self, model: ReplayedModel, tools: ReplayedTools) -> None:
         self.facts: list[AnyFact] = []
-        self._tools = tools
+        self._observers = model, tools
 
     async def append(self, *facts: AnyFact) -> None:
         self.facts += facts
         for fact in facts:
-            self._tools.observe(fact)
+            for observer in self._observers:
+                observer.observe(fact)
 
 
 class _Player:
@@ -137,19 +140,20 @@ class _Player:
         names = {call.name for message in messages for call in message.tool_uses}
         self._model = ReplayedModel()
         self._tools = ReplayedTools(names, self._model)
-        self.log, self.state = _Log(self._tools), State()
+        self.log, self.state = _Log(self._model, self._tools), State()
         self._record = Recorder(self.log, recorded[0].session_id, self.state)
         self._session_id = recorded[0].session_id
         self._env = _build_environment(self._model, self._tools, scratch)
         self._ids: dict[str, str] = {}
-        """Ids of messages in the replay, by those in the recording."""
+        """Ids of entries in the replay, by those in the recording."""
         self.requests = self.tool_calls = 0
 
     async def repeat(self, fact: GivenFact) -> None:
         """Record a fact as it is, with the ids of the replay."""
         if isinstance(fact, BranchMerged):
             self._ids |= {each.id: new_id() for each in fact.merged}
-        await self._record(replace(self._with_message(fact), **self._map_references(fact)))
+        own = replace(self._with_message(fact), **self._map_references(fact))
+        self._ids[fact.id] = (await self._record(own)).id
 
     def _map_references(self, fact: AnyFact) -> dict[str, object]:
         return map_references(fact, lambda old: self._ids.get(old, old))
@@ -171,7 +175,7 @@ class _Player:
         if not recorded.steps:
             await self._record(empty_turn_end(is_cancelled=recorded.route is None))
         else:
-            self._model.begin(recorded.steps)
+            self._model.begin(recorded)
             self._tools.begin(recorded.steps)
             turn = self._build_turn(recorded, started.id)
             async with aclosing(loop.run_turn(turn)) as events:
@@ -232,11 +236,13 @@ def _build_environment(
     registry = Registry(Config(), Credentials(paths, {}), {}, interactive=False)
     snapshot, catalogue = ToolSnapshot(tools.toolbox), Catalogue((), _PRICES)
     estimates = RequestEstimates(catalogue, snapshot, ())
+    defaults = DefaultModels(None, "")
+    rules = RoutingRules(paths.home, workspace, str, _spend_nothing, dict, defaults)
     return SessionEnvironment(
         workspace=Workspace(workspace, (spill,)),
         project=workspace,
         registry=registry,
-        routes=Routes(registry, Availability(), estimates, DefaultModels(None, "")),
+        routes=Routes(registry, Availability(), estimates, rules),
         estimates=estimates,
         tools=snapshot,
         gate=Gate(RuleSet(), Mode.AUTO),
@@ -250,6 +256,11 @@ def _build_environment(
         pricing_version=_PRICES,
         interactive=False,
     )
+
+
+async def _spend_nothing() -> Spending:
+    """Return no cost: a replay sends nothing."""
+    return Spending()
 
 
 async def _decline(_confirmation: Confirmation) -> Decision:

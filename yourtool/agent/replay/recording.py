@@ -10,6 +10,7 @@ from yourtool.events.branches import (
     BranchMerged,
     BranchSelected,
     BranchSummarised,
+    EntryAdded,
 )
 from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.files import FilesRestored
@@ -42,6 +43,7 @@ GivenFact: TypeAlias = (
     | BranchLabelled
     | BranchSummarised
     | BranchMerged
+    | EntryAdded
 )
 """The facts between turns that a replay repeats as they are."""
 
@@ -63,6 +65,8 @@ class RecordedTurn(Struct):
     route: RouteDecided | None
     """None: the turn was stopped before a model was chosen."""
     steps: list[Step]
+    silent: list[LlmCallEnd]
+    """The ends of silent calls, such as for a summary."""
     messages: list[Message]
     """Those that the loop adds, in the order of their ids."""
 
@@ -84,12 +88,14 @@ def read_recording(facts: Sequence[AnyFact]) -> list[GivenFact | RecordedTurn]:
 def _read_turn(facts: Sequence[AnyFact]) -> RecordedTurn:
     started = facts[0]
     assert isinstance(started, TurnStarted), "a turn begins with its start"
-    turn = RecordedTurn(started, None, [], [])
+    turn = RecordedTurn(started, None, [], [], [])
     ends = set(map(id, _find_ends(facts)))
     for fact in facts:
         match fact:
             case RouteDecided():
                 turn.route = fact
+            case LlmCallCompleted() | LlmCallFailed() if is_silent(fact):
+                turn.silent.append(fact)
             case LlmCallCompleted() | LlmCallFailed() if id(fact) in ends:
                 turn.steps.append(Step(fact, [], []))
             case ToolCompleted(message=message) | ToolFailed(message=message) if turn.steps:
