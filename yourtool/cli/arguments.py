@@ -48,7 +48,9 @@ class Arguments(Struct, frozen=True, kw_only=True):
     fix: bool = False
     """`sessions check --fix`: store what is sound as a new session."""
     at: str | None = None
-    """Message id of `sessions fork --at`."""
+    """Message id of `sessions fork --at`, or the number of an entry of `sessions tree --at`."""
+    steps: bool = False
+    """`sessions tree --steps`: also calls and results."""
     here_only: bool = False
     """`sessions list --here` and `search --here`: only sessions of the workspace."""
     workers: bool = False

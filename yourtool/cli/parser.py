@@ -128,7 +128,7 @@ def _add_run_options(parser: Parser) -> None:
 
 
 def _add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
-    verbs = "list|show|search|export|import|fork|rename|delete|check|replay"
+    verbs = "list|show|search|export|import|fork|rename|delete|check|replay|tree"
     actions = sessions.add_subparsers(dest="action", required=True, metavar=verbs)
 
     def add(name: str, summary: str, *, takes_id: bool = False) -> argparse.ArgumentParser:
@@ -167,6 +167,9 @@ def _add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
         metavar="MESSAGE",
         help="copy up to this prompt, or up to the end of this reply's turn; default: everything",
     )
+    tree = add("tree", "print the branches of a session", takes_id=True)
+    tree.add_argument("--at", metavar="N", help="continue the session at entry N")
+    tree.add_argument("--steps", action="store_true", help="also calls and results")
     rename = add("rename", "give a session a title", takes_id=True)
     rename.add_argument("title", metavar="TITLE", help="empty: the first line of the session")
     delete = add("delete", "delete a session permanently", takes_id=True)
@@ -179,7 +182,8 @@ def _add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
     check.add_argument(
         "--fix", action="store_true", help="store what is sound of a damaged session as a new one"
     )
-    for action in (listing, show, search, export, import_, fork, rename, delete, check, replay):
+    named = (listing, show, search, export, import_, fork, rename, delete, check, replay, tree)
+    for action in named:
         _add_command_options(action)
 
 

@@ -20,6 +20,7 @@ from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.cli.session_checks import check_sessions
 from yourtool.cli.session_replay import replay_session
+from yourtool.cli.session_tree import show_tree
 from yourtool.errors import StoreError, UsageError
 from yourtool.events.codec import to_stored
 from yourtool.messages.blocks import (
@@ -90,6 +91,8 @@ async def _run(paths: Paths, arguments: Arguments) -> ExitCode:
                 _print_done(session_id, "Deleted", as_json=arguments.json)
             case "check":
                 return await check_sessions(session_id, store, paths, arguments)
+            case "tree":
+                await show_tree(session_id, store, arguments)
             case "replay":
                 return await replay_session(store, paths, arguments)
             case _:

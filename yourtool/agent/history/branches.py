@@ -1,7 +1,7 @@
 """The tree of a session as rows, and the places where its conversation can continue."""
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
@@ -18,6 +18,15 @@ EntryKind: TypeAlias = Literal[
 _MAX_TEXT = 1_000
 """Characters of an entry that a row has."""
 _ROOT = ""
+
+
+class Place(NamedTuple):
+    """Where the conversation can continue."""
+
+    leaf: str
+    """Id of the entry that the next message follows; empty: none."""
+    prompt: Message | None
+    """The prompt before which it is, which can be edited and sent again."""
 
 
 class TreeRow(Struct, frozen=True, kw_only=True):
@@ -81,6 +90,14 @@ def find_message(tree: FactTree, message_id: str) -> Message | None:
     facts = tree.branches[tree.find_branch(message_id)].facts
     messages = (each for fact in facts if (each := get_message(fact)) is not None)
     return next((each for each in messages if each.id == message_id), None)
+
+
+def find_place(tree: FactTree, entry_id: str) -> Place:
+    """Return where the conversation continues for an entry: before a prompt, after others."""
+    message = find_message(tree, entry_id)
+    if message is not None and message.is_prompt:
+        return Place(find_parent(tree, entry_id), message)
+    return Place(find_step_end(tree, entry_id), None)
 
 
 def build_rows(

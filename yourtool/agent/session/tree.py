@@ -2,10 +2,9 @@
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import NamedTuple
 
 from yourtool.agent.history import branches
-from yourtool.agent.history.branches import TreeRow
+from yourtool.agent.history.branches import Place, TreeRow
 from yourtool.agent.history.file_history import RestorePlan
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
@@ -36,15 +35,6 @@ _MAX_MERGED = 200
 """Messages that are merged at once."""
 
 
-class Place(NamedTuple):
-    """Where the conversation can continue."""
-
-    leaf: str
-    """Id of the entry that the next message follows; empty: none."""
-    prompt: Message | None
-    """The prompt before which it is, which can be edited and sent again."""
-
-
 class SessionTree:
     """Changes the branches of a session between its turns."""
 
@@ -67,11 +57,7 @@ class SessionTree:
 
     def find_place(self, entry_id: str) -> Place:
         """Return where the conversation continues for an entry: before a prompt, after others."""
-        tree = self._state.tree
-        message = branches.find_message(tree, entry_id)
-        if message is not None and message.is_prompt:
-            return Place(branches.find_parent(tree, entry_id), message)
-        return Place(branches.find_step_end(tree, entry_id), None)
+        return branches.find_place(self._state.tree, entry_id)
 
     def plan_files(self, leaf: str) -> RestorePlan | None:
         """Plan how to restore the files of the time of an entry; None if none would change."""
