@@ -65,7 +65,10 @@ async def test_fifty_turns_have_the_same_transcript_without_connections_and_keys
     encoded = [base64.b64encode(b"x" * at + CANARY.encode())[4:-4] for at in range(3)]
     assert not any(spelling in content for spelling in (CANARY.encode(), *encoded))
     code, out, err = await run_counted("sessions", "replay", str(file))
-    assert (code, err) == (0, b"0 connections")
+    assert code == 0
+    same, counted = err.decode().splitlines()
+    assert same == "The replay is the same: 50 turns, 100 requests, 50 tool calls."
+    assert counted == "0 connections"
     assert out == transcript
     assert out.count(b"## You") == TURNS
 

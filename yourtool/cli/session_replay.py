@@ -39,7 +39,7 @@ async def replay_session(store: SessionStore, paths: Paths, arguments: Arguments
     else:
         sys.stdout.flush()
         sys.stdout.buffer.write(played.replayed)
-        _print_difference(played)
+        _print_verdict(played)
     return ExitCode.ANSWERED if played.is_same else ExitCode.FAILED
 
 
@@ -79,13 +79,16 @@ def _to_object(played: "player.Replay") -> dict[str, object]:
     }
 
 
-def _print_difference(played: "player.Replay") -> None:
+def _print_verdict(played: "player.Replay") -> None:
+    """Print whether the replay is the same, to standard error."""
     if played.difference is None:
-        return
-    line, recorded, replayed = played.difference
-    for text in (
-        f"yourtool: the replay differs from the recording in line {line}:",
-        f"  recorded: {recorded}",
-        f"  replayed: {replayed}",
-    ):
-        sys.stderr.write(f"{printable(text)}\n")
+        count = f"{played.turns} turns, {played.requests} requests, {played.tool_calls} tool calls"
+        lines = (f"The replay is the same: {count}.",)
+    else:
+        line, recorded, replayed = played.difference
+        lines = (
+            f"yourtool: the replay differs from the recording in line {line}:",
+            f"  recorded: {recorded}",
+            f"  replayed: {replayed}",
+        )
+    sys.stderr.write("".join(f"{printable(each)}\n" for each in lines))
