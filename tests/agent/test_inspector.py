@@ -75,8 +75,32 @@ async def test_breakpoints_are_in_order_and_within_the_request(bench):
 
 
 async def test_changes_since_the_request_before_are_named(bench):
-    facts, _ = await send(bench, says("x"), says("y"), prompts=("one", "two"))
-    assert inspect_request(facts, 2, settings(bench)).changes == []
+    replies = [says(each) for each in ("one", "two", "a summary", "three", "four", "five")]
+    adapter = Checked(Scripted(replies))
+    session = await bench.session(adapter)
+    for prompt in ("a", "b"):
+        await play(session.send(prompt))
+    await play(session.compact())
+    await play(session.send("c"))
+    await play(session.select_model("other"))
+    await play(session.send("d"))
+    await play(session.tree.move(session.state.messages[1].id))
+    await play(session.send("e"))
+    facts = await bench.store.read(session.id)
+    await session.close()
+    found = [inspect_request(facts, number, settings(bench)) for number in range(1, 6)]
+    assert [each.changes for each in found] == [
+        [],
+        [],
+        ["old messages, which are summarised or omitted"],
+        ["the model"],
+        ["the branch of the conversation"],
+    ]
+    visible = [each for at, each in enumerate(adapter.requests) if at != 2]
+    for inspected, sent in zip(found, visible, strict=True):
+        contents = [each.content for each in inspected.messages]
+        assert contents == [each.content for each in sent.messages]
+    assert "summaries" in {part.name for part in list_parts(found[2])}
 
 
 async def test_a_request_that_was_not_sent_is_refused(bench):

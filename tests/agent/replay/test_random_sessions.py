@@ -71,7 +71,7 @@ async def do_something(session, source):
                     session.cancel()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("seed", range(40))
 async def test_random_session_is_sound_and_its_replay_is_the_same(tmp_path, seed):
     source, bench = random.Random(seed), Bench(tmp_path)
