@@ -23,6 +23,7 @@ from yourtool.events.sessions import (
     SessionRenamed,
 )
 from yourtool.events.tools import ToolCompleted, ToolFailed
+from yourtool.events.tree import select_branch
 from yourtool.events.turns import TurnStarted
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, Role
@@ -122,7 +123,7 @@ class MemoryStore(SessionStore):
         return tuple(sorted(hits, key=lambda hit: hit.message_id, reverse=True)[:limit])
 
     async def last_texts(self, session_id: str, limit: int = 6) -> tuple[MessageExcerpt, ...]:
-        facts = self._sessions.get(session_id, [])
+        facts = select_branch(self._sessions.get(session_id, []))
         spoken = [
             message
             for fact in facts

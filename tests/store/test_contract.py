@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from tests.agent.harness import Bench, Checked, play
 from tests.store.memory import MemoryStore
-from tests.store.turns import FactBuilder, changed, tool_call
+from tests.store.turns import PROMPT, FactBuilder, changed, tool_call
 from yourtool.amounts import Spending
 from yourtool.errors import (
     InvalidMessageError,
@@ -16,6 +16,7 @@ from yourtool.errors import (
     SessionNotFoundError,
     StoreError,
 )
+from yourtool.events.branches import BranchSelected
 from yourtool.events.sessions import SessionCreated, SessionModelSelected
 from yourtool.events.tools import ToolFailed
 from yourtool.ids import new_id
@@ -180,6 +181,19 @@ async def test_last_prompts_and_replies_with_text_are_returned_oldest_first(stor
     assert max(len(each.text) for each in texts) == 400
     assert await store.last_texts(builder.session_id, limit=1) == texts[-1:]
     assert await store.last_texts("sess_nobody") == ()
+
+
+async def test_last_texts_are_those_of_the_branch_that_the_conversation_is_on(store):
+    builder = FactBuilder()
+    first, left = builder.turn(), builder.turn()
+    leaf = first[-2].message.id
+    await store.append(builder.session_start(), *first, *left)
+    selected = builder.fact(BranchSelected, leaf=leaf, left=left[-2].message.id)
+    aside = builder.turn_start("an aside")
+    again = builder.fact(BranchSelected, leaf=leaf, left=aside.message.id)
+    await store.append(selected, aside, again, builder.turn_start("another way"))
+    texts = [each.text for each in await store.last_texts(builder.session_id)]
+    assert texts == [PROMPT, "let me see", "done", "another way"]
 
 
 async def test_session_is_found_by_a_prefix_of_its_id(store):

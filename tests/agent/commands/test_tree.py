@@ -5,6 +5,7 @@ import pytest
 from tests.agent.commands.test_handlers import collect, names, open_conversation
 from tests.agent.harness import play
 from yourtool.agent.commands.base import Choose, EditPrompt, EnterText, Report, StartTurn
+from yourtool.agent.commands.tree import describe_branch_of
 from yourtool.errors import UsageError
 from yourtool.events.branches import BranchLabelled, BranchMerged, BranchSelected
 
@@ -97,3 +98,10 @@ async def test_calls_and_results_are_shown_on_request(talk):
 async def test_an_unknown_argument_is_an_error(talk, text):
     with pytest.raises(UsageError, match="/tree"):
         await talk.run(text)
+
+
+async def test_a_message_of_another_branch_has_a_way_to_it(talk):
+    last = talk.session.state.messages[-1].id
+    assert describe_branch_of(talk.session, last) == ""
+    await talk.run("/tree 3")
+    assert "`/tree 4`" in describe_branch_of(talk.session, last)

@@ -174,6 +174,13 @@ async def add_note(session: "Session", _runtime: "Runtime", argument: str) -> Co
         yield event
 
 
+def describe_branch_of(session: "Session", message_id: str) -> str:
+    """Return how to go to a message on another branch; empty if it is on the present one."""
+    rows = session.tree.build_rows(shows_steps=True)
+    row = next((each for each in rows if each.id == message_id and not each.is_active), None)
+    return "" if row is None else f"It is on another branch; `/tree {row.number}` goes there."
+
+
 class TreeList:
     """Shows the tree to choose an entry from, and shows it again after a change."""
 

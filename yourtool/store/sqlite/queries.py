@@ -2,11 +2,12 @@
 
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
 from itertools import islice
 from sqlite3 import Connection
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -64,17 +65,24 @@ the index, newest messages first, only until the limit is reached
 
 
 _SELECT_LAST_MESSAGES = """
-    SELECT m.id, m.role, m.content_json
+    SELECT coalesce(m.id, e.id), m.role, m.content_json,
+        CASE WHEN e.type = 'branch.selected' AND json_valid(e.payload_json)
+            THEN json_extract(e.payload_json, '$.leaf') END
     FROM events AS e
-    CROSS JOIN messages AS m ON m.id = CASE WHEN json_valid(e.payload_json)
+    LEFT JOIN messages AS m ON m.id = CASE WHEN json_valid(e.payload_json)
         THEN json_extract(e.payload_json, '$.message_id') END
-    WHERE e.session_id = :session AND +e.type IN ('turn.started', 'llm.call_completed')
+    WHERE e.session_id = :session
+      AND +e.type IN ('turn.started', 'llm.call_completed', 'branch.selected')
       AND CASE WHEN json_valid(e.payload_json)
           THEN json_extract(e.payload_json, '$.purpose') END IS NULL
-      AND m.role IN ('user', 'assistant') AND length(m.content_json) < 1000000
+      AND (e.type = 'branch.selected'
+          OR m.role IN ('user', 'assistant') AND length(m.content_json) < 1000000)
     ORDER BY e.id DESC
 """
-"""The prompts and replies of a session, last first, without the replies to silent calls."""
+"""The prompts and replies of a session, last first, without the replies to silent calls.
+
+Between them are the places where branches begin, with the messages that they follow.
+"""
 _MAX_EXCERPT_ROWS = 100
 """Messages that are searched for text; a reply can have tool calls only."""
 
@@ -248,8 +256,8 @@ def list_sessions(
 
 
 def last_texts(connection: Connection, session_id: str, limit: int) -> tuple[MessageExcerpt, ...]:
-    """Return the last prompts and replies of a session that have text, oldest first."""
-    rows = connection.execute(_SELECT_LAST_MESSAGES, {"session": session_id})
+    """Return the last prompts and replies of its branch that have text, oldest first."""
+    rows = _follow_branch(connection.execute(_SELECT_LAST_MESSAGES, {"session": session_id}))
     found = list[MessageExcerpt]()
     for message_id, role, content in islice(rows, _MAX_EXCERPT_ROWS):
         if text := excerpt(_decode_blocks(message_id, content)):
@@ -257,6 +265,18 @@ def last_texts(connection: Connection, session_id: str, limit: int) -> tuple[Mes
         if len(found) == limit:
             break
     return tuple(reversed(found))
+
+
+def _follow_branch(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[str, str, str]]:
+    """Yield the messages of the last branch among rows of `_SELECT_LAST_MESSAGES`."""
+    end: str | None = None
+    for row_id, role, content, leaf in rows:
+        if end is not None and row_id > end:
+            continue  # it follows a message from which this branch leads elsewhere
+        if role is None:
+            end = leaf
+        else:
+            yield row_id, role, content
 
 
 def search_messages(

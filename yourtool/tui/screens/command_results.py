@@ -21,6 +21,7 @@ from yourtool.agent.commands.base import (
     StartSession,
     StartTurn,
 )
+from yourtool.agent.commands.tree import describe_branch_of
 from yourtool.errors import YourtoolError
 from yourtool.events.branches import BranchSelected
 from yourtool.events.deltas import Notice
@@ -90,6 +91,8 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
         case OpenSession(session_id=session_id):
             await switch_session(chat, session_id)
         case ShowMessage(message_id=message_id):
+            if text := describe_branch_of(require_session(chat)[1], message_id):
+                chat.note("info", text)
             chat.transcript.scroll_to_message(message_id)
         case EditPrompt(text=text):
             chat.prompt.load(fold_text(text))
