@@ -74,3 +74,22 @@ def test_a_start_that_is_lost_is_replaced_by_one_in_this_directory(line):
     code, out = check(line, session_id, "--fix")
     assert code == 0
     assert "A sound copy: yourtool --resume sess_" in out
+
+
+def test_nothing_is_written_into_a_damaged_file(line):
+    start_session(line)
+    query("PRAGMA wal_checkpoint(TRUNCATE)")
+    database = resolve_paths().database
+    whole, damaged = database.read_bytes(), 0
+    size = 4096
+    for page in range(1, len(whole) // size, 6):
+        content = bytearray(whole)
+        content[page * size : page * size + 64] = b"\xff" * 64
+        database.write_bytes(content)
+        code, out, err = line("sessions", "check", "--fix")
+        assert code in (0, 1)
+        assert "internal error" not in err
+        if "No copy was written" in out:
+            damaged += 1
+            assert database.read_bytes() == content
+    assert damaged > 2

@@ -1,11 +1,13 @@
 """`yourtool sessions check`: what is wrong with stored sessions, and sound copies of them."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from msgspec import Struct
 
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
+from yourtool.errors import StoreError
 from yourtool.paths import Paths
 from yourtool.run_result import ExitCode
 from yourtool.store.base import Problem, SessionStore
@@ -28,22 +30,37 @@ async def check_sessions(
 ) -> ExitCode:
     """Print the problems of a session, or of all if `session_id` is empty.
 
-    The exit code is 1 if there are problems, unless each damaged session has a sound copy now.
+    The exit code is 1 if there are problems, unless each damaged session has a sound copy now. No
+    copy is written into a damaged file.
     """
     ids = (session_id,) if session_id else await store.find_ids("sess_")
+    of_store = await _find_problems(lambda: store.find_damage(None))
+    is_file_damaged = any(each.kind == "file" for each in of_store)
     found = list[CheckedSession]()
-    if not session_id and (problems := await store.find_damage(None)):
-        found.append(CheckedSession(session_id=None, problems=problems))
+    if of_store and (is_file_damaged or not session_id):
+        found.append(CheckedSession(session_id=None, problems=of_store))
     for each in ids:
-        if problems := await check_session(store, each, paths.blobs):
-            copy_id = await _write_copy(store, each, paths, arguments) if arguments.fix else None
+        problems = await _find_problems(partial(check_session, store, each, paths.blobs))
+        if problems:
+            can_fix = arguments.fix and not is_file_damaged
+            copy_id = await _write_copy(store, each, paths, arguments) if can_fix else None
             found.append(CheckedSession(session_id=each, problems=problems, copy_id=copy_id))
     if arguments.json:
         print_json({"ok": not found, "checked": len(ids), "sessions": found})
     else:
         _print_found(found, len(ids))
+        if arguments.fix and is_file_damaged:
+            print_lines("No copy was written, because the database file itself is damaged.")
     is_sound = all(each.copy_id is not None for each in found)
     return ExitCode.ANSWERED if is_sound else ExitCode.FAILED
+
+
+async def _find_problems(find: Callable[[], Awaitable[Sequence[Problem]]]) -> Sequence[Problem]:
+    """Return what is found; if the file cannot be read, that is the problem."""
+    try:
+        return await find()
+    except StoreError as error:
+        return (Problem(kind="file", id="", text=str(error)),)
 
 
 async def _write_copy(
