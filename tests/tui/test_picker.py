@@ -217,6 +217,18 @@ async def test_long_list_shows_its_first_rows_and_searches_all(app):
     assert picked == ["9876"]
 
 
+async def test_long_list_shows_the_rows_around_the_current_value(app):
+    entries = [Choice(str(number), f"entry {number}") for number in range(1_000)]
+    async with app().run_test() as pilot:
+        pilot.app.push_screen(Picker("Entries", entries, current="999"))
+        await settle(pilot)
+        assert rows(pilot.app)[0] == "… 800 before; type to filter"
+        assert rows(pilot.app)[-1] == "entry 999"
+        assert "entry 999" in screen_text(pilot.app)
+        await press(pilot, *"entry 3")
+        assert rows(pilot.app)[0] == "entry 3"
+
+
 async def test_choices_that_look_the_same_are_all_listed(app):
     choices = [Choice(value, "fix the test", "just now · 1 turn") for value in "abc"]
     async with (made := app()).run_test() as pilot:

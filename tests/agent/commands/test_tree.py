@@ -102,6 +102,6 @@ async def test_an_unknown_argument_is_an_error(talk, text):
 
 async def test_a_message_of_another_branch_has_a_way_to_it(talk):
     last = talk.session.state.messages[-1].id
-    assert describe_branch_of(talk.session, last) == ""
+    assert await describe_branch_of(talk.session, last) == ""
     await talk.run("/tree 3")
-    assert "`/tree 4`" in describe_branch_of(talk.session, last)
+    assert "`/tree 4`" in await describe_branch_of(talk.session, last)

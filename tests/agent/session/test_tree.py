@@ -70,7 +70,7 @@ async def say(session, *prompts):
 async def go(session, entry_id, *, files=False):
     """Continue at an entry, with the files of its time if `files` is true."""
     place = session.tree.find_place(entry_id)
-    plan = session.tree.plan_files(place.leaf) if files else None
+    plan = await session.tree.plan_files(place.leaf) if files else None
     events = await play(session.tree.move(place.leaf))
     if plan is not None:
         events += await play(session.files.rewind(plan))

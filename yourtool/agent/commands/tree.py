@@ -1,5 +1,6 @@
 """`/tree`: the branches of a session, as a list to choose from and as text."""
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 from functools import partial
@@ -58,9 +59,9 @@ async def show_tree(session: "Session", _runtime: "Runtime", argument: str) -> C
     elif verb == "list":
         results = _list_entries(session, shows_steps=_is_all(rest))
     elif verb == "merge":
-        results = _merge(session, [_find_entry(session, each) for each in rest.split()])
+        results = _merge(session, [await _find_entry(session, each) for each in rest.split()])
     else:
-        results = _act_on_entry(session, _find_entry(session, verb), rest.strip())
+        results = _act_on_entry(session, await _find_entry(session, verb), rest.strip())
     async with aclosing(results):
         async for result in results:
             yield result
@@ -88,8 +89,8 @@ def _is_all(rest: str) -> bool:
     return bool(rest)
 
 
-def _find_entry(session: "Session", number: str) -> str:
-    rows = session.tree.build_rows(shows_steps=True)
+async def _find_entry(session: "Session", number: str) -> str:
+    rows = await asyncio.to_thread(session.tree.build_rows, shows_steps=True)
     found = next((each.id for each in rows if str(each.number) == number), None)
     if found is None:
         raise UsageError(f"There is no entry `{number}`. {_USAGE}")
@@ -97,7 +98,7 @@ def _find_entry(session: "Session", number: str) -> str:
 
 
 async def _list_entries(session: "Session", *, shows_steps: bool) -> CommandResults:
-    rows = session.tree.build_rows(shows_steps=shows_steps)
+    rows = await asyncio.to_thread(session.tree.build_rows, shows_steps=shows_steps)
     lines = tuple((f"{each.number}{' *' * each.is_leaf}", _describe(each)) for each in rows)
     about = "the conversation continues after *; `/tree N` continues after or before entry N"
     yield Report("Branches of this session", (Section(about, lines),))
@@ -114,8 +115,8 @@ async def go_to_entry(session: "Session", entry_id: str, hint: str | None = None
     Asks whether to restore files if some changed since. `hint`: what a summary of the branch that
     is left must have above all; None: there is no summary.
     """
-    place = session.tree.find_place(entry_id)
-    plan = session.tree.plan_files(place.leaf)
+    place = await asyncio.to_thread(session.tree.find_place, entry_id)
+    plan = await session.tree.plan_files(place.leaf)
     if plan is not None:
         plan = await session.files.check(plan)
         if not plan.files:
@@ -174,9 +175,9 @@ async def add_note(session: "Session", _runtime: "Runtime", argument: str) -> Co
         yield event
 
 
-def describe_branch_of(session: "Session", message_id: str) -> str:
+async def describe_branch_of(session: "Session", message_id: str) -> str:
     """Return how to go to a message on another branch; empty if it is on the present one."""
-    rows = session.tree.build_rows(shows_steps=True)
+    rows = await asyncio.to_thread(session.tree.build_rows, shows_steps=True)
     row = next((each for each in rows if each.id == message_id and not each.is_active), None)
     return "" if row is None else f"It is on another branch; `/tree {row.number}` goes there."
 
@@ -193,7 +194,8 @@ class TreeList:
 
     async def show(self) -> CommandResults:
         """Let the user choose an entry or change the list."""
-        rows = self._session.tree.build_rows(shows_steps=self._shows_steps)
+        build = partial(self._session.tree.build_rows, shows_steps=self._shows_steps)
+        rows = await asyncio.to_thread(build)
         leaf = next((each.id for each in rows if each.is_leaf), "")
         steps = "Ctrl+O no steps" if self._shows_steps else "Ctrl+O steps"
         merge = f"Ctrl+G merge {len(self._marked)}" if self._marked else "Ctrl+G merge"

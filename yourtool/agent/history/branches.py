@@ -92,6 +92,11 @@ def find_message(tree: FactTree, message_id: str) -> Message | None:
     return next((each for each in messages if each.id == message_id), None)
 
 
+def find_last_fact(tree: FactTree, entry_id: str) -> str:
+    """Return the id of the last fact of the path up to an entry; empty if there is none."""
+    return max((fact.id for fact in tree.iterate_path(entry_id)), default="")
+
+
 def find_place(tree: FactTree, entry_id: str) -> Place:
     """Return where the conversation continues for an entry: before a prompt, after others."""
     message = find_message(tree, entry_id)

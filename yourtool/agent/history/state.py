@@ -88,17 +88,20 @@ class State:
     @property
     def branch(self) -> Conversation:
         """The conversation of the branch that the session is on."""
-        if self._branch is None:
-            branch = Conversation()
-            for fact in self.tree.iterate_path():
-                self._apply_to(branch, fact)
-            self._branch = branch  # complete, because threads read it
-        return self._branch
+        return self.build_branch() if self._branch is None else self._branch
+
+    def build_branch(self) -> Conversation:
+        """Build the conversation of the branch from its facts; in a long session it takes long."""
+        branch = Conversation()
+        for fact in self.tree.iterate_path():
+            self._apply_to(branch, fact)
+        self._branch = branch  # complete, because threads read it
+        return branch
 
     @property
     def branch_facts(self) -> Sequence[AnyFact]:
         """The facts of that branch, and all about the session."""
-        return select_branch(self.facts)
+        return self.facts if len(self.tree.branches) == 1 else select_branch(self.facts)
 
     @property
     def messages(self) -> list[Message]:

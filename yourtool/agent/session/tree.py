@@ -1,5 +1,6 @@
 """The branches of a session: continue after any message, label messages, merge them."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
@@ -59,10 +60,9 @@ class SessionTree:
         """Return where the conversation continues for an entry: before a prompt, after others."""
         return branches.find_place(self._state.tree, entry_id)
 
-    def plan_files(self, leaf: str) -> RestorePlan | None:
+    async def plan_files(self, leaf: str) -> RestorePlan | None:
         """Plan how to restore the files of the time of an entry; None if none would change."""
-        path = self._state.tree.iterate_path(leaf)
-        through = max((fact.id for fact in path), default="")
+        through = await asyncio.to_thread(branches.find_last_fact, self._state.tree, leaf)
         return self._state.files.plan_return(through)
 
     async def add_note(self, text: str, reach: Reach) -> AsyncGenerator[Event, None]:
@@ -85,7 +85,9 @@ class SessionTree:
         if leaf == left:
             yield Notice(level="info", text="The conversation is there already.")
             return
-        yield await self._record(BranchSelected(leaf=leaf, left=left))
+        selected = await self._record(BranchSelected(leaf=leaf, left=left))
+        await asyncio.to_thread(self._state.build_branch)
+        yield selected
 
     async def label(self, message_id: str, label: str) -> AsyncGenerator[Event, None]:
         """Give a message a label, or remove it if `label` is empty."""
@@ -110,7 +112,7 @@ class SessionTree:
             UsageError: a turn is running.
         """
         self._require_idle()
-        messages = self.find_left(left)
+        messages = await asyncio.to_thread(self.find_left, left)
         if not any(each.is_prompt for each in messages):
             yield Notice(level="info", text="There is nothing to summarise on that branch.")
             return

@@ -91,7 +91,7 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
         case OpenSession(session_id=session_id):
             await switch_session(chat, session_id)
         case ShowMessage(message_id=message_id):
-            if text := describe_branch_of(require_session(chat)[1], message_id):
+            if text := await describe_branch_of(require_session(chat)[1], message_id):
                 chat.note("info", text)
             chat.transcript.scroll_to_message(message_id)
         case EditPrompt(text=text):

@@ -263,9 +263,13 @@ class Picker(Dialog[str | None]):
         """Show the matching choices; highlight the one with the value `selected`."""
         query = self.filter.value.strip()
         found = self._choices.find(query)
-        self.rows = group_choices(found[:_MAX_ROWS])
-        if len(found) > _MAX_ROWS:
-            self.rows.append(f"… {len(found) - _MAX_ROWS:,} more; type to filter")
+        first = selected if selected is not None or query else self._current
+        start = _find_start(found, first or "")
+        self.rows = group_choices(found[start : start + _MAX_ROWS])
+        if start:
+            self.rows.insert(0, f"… {start:,} before; type to filter")
+        if (more := len(found) - start - _MAX_ROWS) > 0:
+            self.rows.append(f"… {more:,} more; type to filter")
         width = max(10, self.options.scrollable_content_region.width - 2)
         self.options.clear_options()
         self.options.add_options(
@@ -275,7 +279,14 @@ class Picker(Dialog[str | None]):
             self.query_one("#columns", Static).update(self._format.heading(width))
         self.set_class(not self.rows, "-empty")
         places = {row.value: at for at, row in enumerate(self.rows) if isinstance(row, Choice)}
-        first = selected if selected is not None or query else self._current
         if places:
             self._highlight(places.get(first or "", min(places.values())))
         self.show_about()
+
+
+def _find_start(found: Sequence[Choice], value: str) -> int:
+    """Return the index of the first row that a list shows, so that it shows the one of a value."""
+    if len(found) <= _MAX_ROWS:
+        return 0
+    at = next((at for at, each in enumerate(found) if each.value == value), 0)
+    return max(0, min(at - _MAX_ROWS // 2, len(found) - _MAX_ROWS))

@@ -73,7 +73,8 @@ async def show_session(chat: ChatScreen, runtime: "Runtime", session: "Session")
     chat.opening = asyncio.current_task()
     try:
         await chat.runner.wait_for_turn()  # its last events belong to the previous session
-        timeline = await chat.transcript.build_timeline(session.state.branch_facts)
+        facts = await asyncio.to_thread(lambda: session.state.branch_facts)
+        timeline = await chat.transcript.build_timeline(facts)
         await settle_trust(chat, session.trust)
         if chat.session is not None:
             await chat.session.close()
@@ -89,7 +90,8 @@ async def show_session(chat: ChatScreen, runtime: "Runtime", session: "Session")
 async def show_branch(chat: ChatScreen) -> None:
     """Show the branch to which the conversation of the session moved."""
     _, session = require_session(chat)
-    timeline = await chat.transcript.build_timeline(session.state.branch_facts)
+    facts = await asyncio.to_thread(lambda: session.state.branch_facts)
+    timeline = await chat.transcript.build_timeline(facts)
     chat.transcript.set_timeline(timeline)
     update_demo_banner(chat)
 
