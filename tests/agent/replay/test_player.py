@@ -11,7 +11,9 @@ from yourtool.effects import Decision, Verdict
 from yourtool.errors import InvalidRequestError, RateLimitError
 from yourtool.events.deltas import TextDelta
 from yourtool.events.model_calls import LlmCallCompleted
+from yourtool.events.tools import ToolCompleted
 from yourtool.events.turns import TurnStarted
+from yourtool.ids import new_tool_use_id
 from yourtool.messages.blocks import TextBlock
 from yourtool.providers.scripted import Scripted, calls, fails, says, thinks
 
@@ -107,6 +109,17 @@ async def test_a_recording_that_the_loop_would_not_make_differs(bench, scratch):
     line, recorded, replayed = played.difference
     assert line > 0
     assert recorded != replayed
+
+
+async def test_a_result_without_a_call_delays_no_other_result(bench, scratch):
+    facts = list(await record(bench, calls("read_file", path="a.txt"), says("done")))
+    at = next(at for at, fact in enumerate(facts) if isinstance(fact, ToolCompleted))
+    block = changed(facts[at].message.content[0], tool_use_id=new_tool_use_id())
+    lost = changed(facts[at].message, id=facts[at].message.id[:-1] + "0", content=(block,))
+    facts.insert(at, changed(facts[at], tool_use_id=block.tool_use_id, message=lost))
+    played = await replay(facts, scratch)
+    assert not played.is_same
+    assert b"alpha" in played.replayed
 
 
 async def test_an_unfinished_turn_is_not_played(bench, scratch):

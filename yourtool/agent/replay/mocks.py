@@ -128,7 +128,10 @@ class ReplayedTools:
         self._ended = {call: asyncio.Event() for call in self._results}
         self._earlier = {}
         for step in steps:
-            calls = [each.tool_use_id for each in step.results]
+            message = step.reply.message
+            own = {call.id for call in message.tool_uses} if message is not None else set[str]()
+            results = dict.fromkeys(each.tool_use_id for each in step.results)
+            calls = [each for each in results if each in own]
             self._earlier |= dict(zip(calls[1:], calls, strict=False))
 
     def observe(self, fact: AnyFact) -> None:
