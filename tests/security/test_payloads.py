@@ -282,6 +282,8 @@ COMMANDS = (
     ("sessions", "search", "tide"),
     ("sessions", "export", "{session}"),
     ("sessions", "export", "{session}", "--format", "markdown"),
+    ("sessions", "replay", "{session}"),
+    ("sessions", "check"),
     ("permissions", "list"),
     ("permissions", "check", "{text}"),
     ("permissions", "check", "--json", "{text}"),

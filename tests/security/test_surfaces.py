@@ -32,7 +32,8 @@ from yourtool.cli.parser import build_parser
 
 VISITED = (
     "copy", "help", "keys", "model", "models", "effort", "rename", "search tide", "export out.md",
-    "undo", "redo", "rewind", "cost", "context", "rules", "why", "compact", "diff", "theme", "mode",
+    "undo", "redo", "rewind", "cost", "context", "rules", "why", "request",
+    "compact", "diff", "theme", "mode",
     "trust", "permissions", "skill", "memory", "copy list", "processes", "fork", "new", "resume",
     "clear", "steer", "plan",
 )  # fmt: skip
@@ -77,8 +78,8 @@ SHOWN = {
     "Prompt": "browse: search of prompts",
     "QueueList": "what the user types",
     "RemainingRows": "own labels only",
-    "ReportScreen": "visit: /help, /context, /cost",
-    "Rows": "visit: /help, /context, /cost",
+    "ReportScreen": "visit: /help, /context, /cost, /request",
+    "Rows": "visit: /help, /context, /cost, /request",
     "RuleExamples": "browse: rules of a question",
     "SearchBar": "what the user types",
     "StatusLine": "visit: branch and model",
