@@ -18,6 +18,7 @@ from yourtool.agent.commands.base import (
     SendPrompt,
     SettingChanged,
     ShowMessage,
+    ShowTree,
     StartSession,
     StartTurn,
 )
@@ -95,7 +96,7 @@ EXPECTED = {
     "resume": Choose,
     "fork": Choose,
     "rewind": Choose,
-    "tree": Choose,
+    "tree": ShowTree,
     "note": EntryAdded,
     "undo": Notice,
     "redo": Notice,

@@ -8,4 +8,5 @@ __getattr__ = late_modules(  # until a command
     "models",
     "session_list",
     "table",
+    "tree",
 )

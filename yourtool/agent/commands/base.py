@@ -6,7 +6,7 @@ handler of the answer.
 """
 
 from asyncio import Future
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
@@ -208,6 +208,15 @@ class Choose(Struct, frozen=True):
     """Describes the highlighted row; called again only when the last call has returned."""
     update: Future[tuple[Choice, ...]] | None = None
     """Returns better rows later; the handler cancels it."""
+
+
+class ShowTree(Choose, frozen=True):
+    """Let the user choose an entry of a tree, whose branches a front end can fold."""
+
+    branches: Mapping[str, str] = {}
+    """By value: that of the first entry of its branch; entries of the trunk have none."""
+    outer: Mapping[str, str] = {}
+    """By the first entry of a branch: that of the branch which it leaves."""
 
 
 class EnterText(Struct, frozen=True):

@@ -15,6 +15,7 @@ from yourtool.agent.commands.base import (
     EnterText,
     Report,
     Section,
+    ShowTree,
     SlashCommand,
     StartTurn,
 )
@@ -199,19 +200,21 @@ class TreeList:
         leaf = next((each.id for each in rows if each.is_leaf), "")
         steps = "Ctrl+O no steps" if self._shows_steps else "Ctrl+O steps"
         merge = f"Ctrl+G merge {len(self._marked)}" if self._marked else "Ctrl+G merge"
-        yield Choose(
+        yield ShowTree(
             "Branches: Enter continues after an entry, or edits a prompt",
             tuple(map(self._build_choice, rows)),
             then=partial(go_to_entry, self._session),
             current=self._current or leaf,
             columns=("",),
             actions=(
-                ChoiceAction("ctrl+s", "Ctrl+S with summary", self._go_with_summary),
+                ChoiceAction("ctrl+s", "Ctrl+S summary", self._go_with_summary),
                 ChoiceAction("ctrl+r", "Ctrl+R label", self._label),
                 ChoiceAction("ctrl+x", "Ctrl+X mark", self._mark),
                 ChoiceAction("ctrl+g", merge, self._merge),
                 ChoiceAction("ctrl+o", steps, self._toggle_steps),
             ),
+            branches={each.id: each.branch for each in rows if each.branch},
+            outer={each.id: each.outer for each in rows if each.id == each.branch},
         )
 
     def _build_choice(self, row: "TreeRow") -> Choice:

@@ -45,6 +45,10 @@ class TreeRow(Struct, frozen=True, kw_only=True):
     """Whether it is on the branch that the conversation is on."""
     is_leaf: bool
     """Whether the next message follows it."""
+    branch: str = ""
+    """Id of the first entry of its branch; empty on the trunk."""
+    outer: str = ""
+    """Id of the first entry of the branch from which that one leads."""
 
 
 class _Node(Struct):
@@ -116,9 +120,9 @@ def build_rows(
     active = {_ROOT, *map(get_entry_id, tree.iterate_path())}
     last = max(each for each in active if each in nodes)
     rows = list[TreeRow]()
-    waiting = [*_indent(nodes[_ROOT].children, "")][::-1]
+    waiting = [*_follow(nodes[_ROOT], _Line())][::-1]
     while waiting:
-        node, guide, below = waiting.pop()
+        node, guide, line = waiting.pop()
         rows.append(
             TreeRow(
                 id=node.id,
@@ -129,20 +133,33 @@ def build_rows(
                 label=labels.get(node.id, ""),
                 is_active=node.id in active,
                 is_leaf=node.id == last,
+                branch=line.branch,
+                outer=line.outer,
             )
         )
-        waiting += [*_indent(node.children, below)][::-1]
+        waiting += [*_follow(node, line)][::-1]
     return rows
 
 
-def _indent(children: list[_Node], below: str) -> Iterator[tuple[_Node, str, str]]:
-    """Yield nodes with the guides of their rows and of those that follow these."""
-    if len(children) == 1:
-        yield children[0], below, below
+class _Line(NamedTuple):
+    """The entries of a branch below each other."""
+
+    below: str = ""
+    """The guide of entries after the first one."""
+    branch: str = ""
+    outer: str = ""
+
+
+def _follow(node: _Node, line: _Line) -> Iterator[tuple[_Node, str, _Line]]:
+    """Yield the entries that follow one, with the guides of their rows and their lines."""
+    if len(node.children) == 1:
+        yield node.children[0], line.below, line
         return
-    for number, child in enumerate(children, 1):
-        is_last = number == len(children)
-        yield child, below + ("└─ " if is_last else "├─ "), below + ("   " if is_last else "│  ")
+    for number, child in enumerate(node.children, 1):
+        is_last = number == len(node.children)
+        below = line.below + ("   " if is_last else "│  ")
+        guide = line.below + ("└─ " if is_last else "├─ ")
+        yield child, guide, _Line(below, child.id, line.branch)
 
 
 def _build_nodes(tree: FactTree, *, shows_steps: bool) -> dict[str, _Node]:

@@ -9,4 +9,5 @@ __getattr__ = late_modules(  # opened by keys and commands
     "key_inspector",
     "picker",
     "report",
+    "tree",
 )

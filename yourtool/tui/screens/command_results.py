@@ -4,6 +4,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from yourtool.agent.commands import session_list
+from yourtool.agent.commands import tree as branches
 from yourtool.agent.commands.base import (
     Choose,
     CommandResult,
@@ -18,17 +19,17 @@ from yourtool.agent.commands.base import (
     SettingChanged,
     ShowChanges,
     ShowMessage,
+    ShowTree,
     StartSession,
     StartTurn,
 )
-from yourtool.agent.commands.tree import describe_branch_of
 from yourtool.errors import YourtoolError
 from yourtool.events.branches import BranchSelected
 from yourtool.events.deltas import Notice
 from yourtool.events.sessions import SessionRenamed
 from yourtool.tui.drafts import fold_text
 from yourtool.tui.screens import changes as changes_screen
-from yourtool.tui.screens import dialog, picker, report
+from yourtool.tui.screens import dialog, picker, report, tree
 from yourtool.tui.screens.attachments import warn_unsupported
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.screen_commands import SCREEN_COMMANDS
@@ -91,7 +92,7 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
         case OpenSession(session_id=session_id):
             await switch_session(chat, session_id)
         case ShowMessage(message_id=message_id):
-            if text := await describe_branch_of(require_session(chat)[1], message_id):
+            if text := await branches.describe_branch_of(require_session(chat)[1], message_id):
                 chat.note("info", text)
             chat.transcript.scroll_to_message(message_id)
         case EditPrompt(text=text):
@@ -131,8 +132,8 @@ async def choose_first_session(chat: ChatScreen, runtime: "Runtime") -> str | No
     return chosen[0] if chosen else None
 
 
-async def _show_picker(chat: ChatScreen, wanted: Choose) -> None:
-    shown = picker.Picker(
+def _build_picker(wanted: Choose) -> "picker.Picker":
+    return picker.Picker(
         wanted.title,
         wanted.choices,
         wanted.hint,
@@ -140,6 +141,10 @@ async def _show_picker(chat: ChatScreen, wanted: Choose) -> None:
         columns=wanted.columns,
         actions=wanted.actions,
     )
+
+
+async def _show_picker(chat: ChatScreen, wanted: Choose) -> None:
+    shown = tree.TreeScreen(wanted) if isinstance(wanted, ShowTree) else _build_picker(wanted)
     shown.is_unexpected = chat.runner.is_command_late
     if wanted.preview is not None:
         shown.add_preview(wanted.preview)

@@ -219,6 +219,12 @@ class Picker(Dialog[str | None]):
                 Content(printable(choice.detail) if choice is not None else "")
             )
 
+    def highlight_value(self, value: str) -> None:
+        """Highlight the row of a value, if it is shown."""
+        for at, row in enumerate(self.rows):
+            if isinstance(row, Choice) and row.value == value:
+                self._highlight(at)
+
     def action_run_action(self, index: int) -> None:
         """Return the highlighted choice for a key other than Enter."""
         choice = self.highlighted
