@@ -63,6 +63,8 @@ def test_fix_writes_a_new_session_and_leaves_the_damaged_one_as_it_is(line):
     after = [query(f"SELECT * FROM {each} ORDER BY rowid") for each in tables]
     assert all(new[: len(old)] == old for old, new in zip(before, after, strict=True))
     assert check(line, session["copy_id"])[0] == 0
+    again = json.loads(check(line, "--fix", "--json")[1])["sessions"]
+    assert [each["copy_id"] for each in again] == [session["copy_id"]]
     line.script([{"say": "Still waiting."}])
     told = line.result("-p", "and now?", "--resume", session["copy_id"])
     assert told["result"] == "Still waiting."

@@ -12,7 +12,7 @@ from yourtool.paths import Paths
 from yourtool.run_result import ExitCode
 from yourtool.store.base import Problem, SessionStore
 from yourtool.store.checks import check_session
-from yourtool.store.repaired_copies import write_repaired_copy
+from yourtool.store.repaired_copies import find_repaired_copies, write_repaired_copy
 
 
 class CheckedSession(Struct, frozen=True, kw_only=True):
@@ -66,7 +66,10 @@ async def _find_problems(find: Callable[[], Awaitable[Sequence[Problem]]]) -> Se
 async def _write_copy(
     store: SessionStore, session_id: str, paths: Paths, arguments: Arguments
 ) -> str | None:
-    """Return the id of a sound copy; None if the copy has problems too."""
+    """Return the id of a sound copy, which can exist; None if the copy has problems too."""
+    for earlier in await find_repaired_copies(store, session_id):
+        if not await check_session(store, earlier, paths.blobs):
+            return earlier
     copy_id = await write_repaired_copy(store, session_id, arguments.workspace, paths.blobs)
     return None if await check_session(store, copy_id, paths.blobs) else copy_id
 

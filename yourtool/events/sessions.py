@@ -37,6 +37,8 @@ class SessionForked(Fact, frozen=True, kw_only=True, tag="session.forked"):
     actor: ClassVar[Actor] = Actor.USER
 
     parent_session_id: str
+    is_repaired: bool | UnsetType = UNSET
+    """Whether the copy has what is sound of a damaged session; unset: it is an ordinary fork."""
 
 
 class SessionImported(Fact, frozen=True, kw_only=True, tag="session.imported"):

@@ -61,10 +61,34 @@ async def write_repaired_copy(
     copy_id = new_session_id()
     copied = await asyncio.to_thread(with_new_ids, repaired, copy_id)
     forked = SessionForked(
-        id=new_id(), timestamp=now(), session_id=copy_id, parent_session_id=session_id
+        id=new_id(),
+        timestamp=now(),
+        session_id=copy_id,
+        parent_session_id=session_id,
+        is_repaired=True,
     )
     await store.append(*copied, forked)
     return copy_id
+
+
+async def find_repaired_copies(store: SessionStore, session_id: str) -> list[str]:
+    """Return the ids of the copies that `write_repaired_copy` wrote of a session, newest first.
+
+    Raises:
+        StoreError: the database cannot be read.
+    """
+    found = list[SessionForked]()
+
+    def keep(fact: AnyFact) -> None:
+        if isinstance(fact, SessionForked) and fact.is_repaired is True:
+            found.append(fact)
+
+    await store.read_kinds((SessionForked,), keep)
+    copies = {fact.session_id: fact for fact in found}
+    return sorted(
+        (each for each, fact in copies.items() if fact.parent_session_id == session_id),
+        reverse=True,
+    )
 
 
 def _repair(
