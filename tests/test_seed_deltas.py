@@ -1,7 +1,8 @@
 """Metadata of messages that the first canonical format had no field for.
 
 One group for each delta about messages. D2 and D18 are about requests, D14 about attachments, and
-D9, D10 and D21 are separate tables; `test_text_safety.py` covers D16.
+D9 and D21 are separate tables; `test_text_safety.py` covers D16, and the tests of the state of a
+session cover D10.
 """
 
 import json

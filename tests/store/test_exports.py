@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 
 from tests.store.test_forks import every_string, messages_of, store_conversation, texts
-from tests.store.turns import FactBuilder, changed, tool_call
+from tests.store.turns import PROMPT, FactBuilder, changed, tool_call
 from tests.strategies import few, histories
+from yourtool.agent.history.state import State
 from yourtool.blobs import read_blob, store_blob
 from yourtool.errors import UsageError
+from yourtool.events.branches import BranchSelected
 from yourtool.events.sessions import SessionImported
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
 from yourtool.store.exports import from_jsonl, import_warnings, to_jsonl, write_export
@@ -45,7 +47,21 @@ async def test_import_into_another_store_reproduces_equal_messages(store, tmp_pa
     await elsewhere.close()
 
 
-@pytest.mark.req("R-PER-08")
+@pytest.mark.req("R-PER-08", "D10")
+async def test_branches_are_exported_and_imported_into_the_same_store(store, tmp_path):
+    builder = FactBuilder()
+    start, first, second = builder.session_start(), builder.turn(), builder.turn()
+    leaf, left = first[-2].message.id, second[-2].message.id
+    selected = builder.fact(BranchSelected, leaf=leaf, left=left)
+    other = (builder.turn_start("another way"), builder.turn_end())
+    await store.append(start, *first, *second, selected, *other)
+    lines = list(to_jsonl(await store.read(builder.session_id), plain, tmp_path))
+    copy = await import_session(store, from_jsonl(lines, tmp_path), tmp_path)
+    folded = State()
+    await store.replay(copy, folded.apply)
+    assert [each.text for each in folded.prompts] == [PROMPT, "another way"]
+
+
 async def test_import_into_the_same_store_has_new_ids(store, tmp_path):
     session_id, facts = await store_conversation(store, "one")
     lines = list(to_jsonl(facts, plain, tmp_path))

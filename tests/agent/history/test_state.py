@@ -27,6 +27,7 @@ from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.requests.request_view import build_request_view
 from yourtool.store.forks import with_new_ids
 
+pytestmark = pytest.mark.req("D10", "R-SEED-05")
 _MODEL = Model(id=MODEL, wire_name="m", capabilities=AdapterCapabilities(supports_tools=True))
 
 
