@@ -70,6 +70,18 @@ def test_fix_writes_a_new_session_and_leaves_the_damaged_one_as_it_is(line):
     assert told["result"] == "Still waiting."
 
 
+def test_a_session_with_turns_after_its_copy_gets_another_one(line):
+    session_id = start_session(line)
+    query("UPDATE messages SET content_json = '[' WHERE role = 'tool'")
+    copies = set()
+    for reply in ("one", "two"):
+        found = json.loads(check(line, session_id, "--fix", "--json")[1])["sessions"]
+        copies.add(found[0]["copy_id"])
+        line.script([{"say": reply}])
+        line.result("-p", "more", "--resume", session_id)
+    assert len(copies) == 2
+
+
 def test_a_start_that_is_lost_is_replaced_by_one_in_this_directory(line):
     session_id = start_session(line)
     query("DELETE FROM events WHERE type = 'session.created'")

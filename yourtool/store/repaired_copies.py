@@ -72,11 +72,13 @@ async def write_repaired_copy(
 
 
 async def find_repaired_copies(store: SessionStore, session_id: str) -> list[str]:
-    """Return the ids of the copies that `write_repaired_copy` wrote of a session, newest first.
+    """Return the ids of the copies that have all of a session, newest first.
 
     Raises:
+        SessionNotFoundError: the session does not exist.
         StoreError: the database cannot be read.
     """
+    last = max((fact.id for fact in await store.read(session_id)), default="")
     found = list[SessionForked]()
 
     def keep(fact: AnyFact) -> None:
@@ -86,7 +88,11 @@ async def find_repaired_copies(store: SessionStore, session_id: str) -> list[str
     await store.read_kinds((SessionForked,), keep)
     copies = {fact.session_id: fact for fact in found}
     return sorted(
-        (each for each, fact in copies.items() if fact.parent_session_id == session_id),
+        (
+            each
+            for each, fact in copies.items()
+            if fact.parent_session_id == session_id and fact.id > last
+        ),
         reverse=True,
     )
 
