@@ -15,6 +15,7 @@
     ├── ToolError                  a tool failed; the model gets the text
     ├── ToolRegistrationError      a tool with an invalid schema
     └── StoreError
+        ├── DamagedStoreError      the database is damaged; nothing is written to it
         ├── BlobError              an attachment cannot be stored or read
         ├── InvalidMessageError    a complete message breaks an invariant
         ├── SessionBusyError       another process writes to this session
@@ -189,6 +190,10 @@ class ToolRegistrationError(YourtoolError):
 
 class StoreError(YourtoolError):
     """An operation of the session store failed."""
+
+
+class DamagedStoreError(StoreError):
+    """The session database is damaged; nothing is written to it."""
 
 
 class BlobError(StoreError):

@@ -54,9 +54,12 @@ class MemoryStore(SessionStore):
             raise SessionNotFoundError(f"There is no session `{session_id}`.")
         return tuple(sorted(facts, key=lambda fact: fact.id))
 
-    async def replay(self, session_id: str, callback: Callable[[AnyFact], object]) -> None:
+    async def replay(
+        self, session_id: str, callback: Callable[[AnyFact], object]
+    ) -> tuple[str, ...]:
         for fact in await self.read(session_id):
             callback(fact)
+        return ()
 
     async def read_kinds(
         self, kinds: Iterable[type[AnyFact]], callback: Callable[[AnyFact], object]

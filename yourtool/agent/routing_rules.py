@@ -240,7 +240,7 @@ class RoutingRules:
 def examine_rules(
     file: Path, workspace: Path, resolve: ResolveModel, project: tuple[str, str] | None
 ) -> RoutingRules:
-    """Return the rules as their files are now, to report their mistakes; blocks."""
+    """Return the rules as their files are now, without cost, skills and default models; blocks."""
     rules = RoutingRules(file, workspace, resolve, _spend_nothing, dict, DefaultModels(None, ""))
     rules.refresh(project)
     return rules

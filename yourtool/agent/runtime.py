@@ -50,7 +50,7 @@ from yourtool.routing import policy
 from yourtool.routing.availability import Availability
 from yourtool.run_result import NoModelError
 from yourtool.store import exports
-from yourtool.store.base import Lease, SessionStore
+from yourtool.store.base import Lease, SessionStore, describe_unread
 from yourtool.store.forks import workspace_hash
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
@@ -211,7 +211,8 @@ class Runtime:
 
     async def _load_state(self, session_id: str) -> State:
         state = State(keep_facts=self.options.interactive)
-        await self.store.replay(session_id, state.apply)
+        if unread := await self.store.replay(session_id, state.apply):
+            self._warnings.append(describe_unread(session_id, unread))
         if not state.facts:
             raise SessionNotFoundError(
                 f"There is no session `{session_id}`; `yourtool sessions list` shows all sessions."

@@ -128,7 +128,7 @@ def _add_run_options(parser: Parser) -> None:
 
 
 def _add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
-    verbs = "list|show|search|export|import|fork|rename|delete|check|replay|tree"
+    verbs = "list|show|search|export|import|fork|rename|delete|check|salvage|replay|tree"
     actions = sessions.add_subparsers(dest="action", required=True, metavar=verbs)
 
     def add(name: str, summary: str, *, takes_id: bool = False) -> argparse.ArgumentParser:
@@ -182,8 +182,9 @@ def _add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
     check.add_argument(
         "--fix", action="store_true", help="store what is sound of a damaged session as a new one"
     )
-    named = (listing, show, search, export, import_, fork, rename, delete, check, replay, tree)
-    for action in named:
+    salvage = add("salvage", "replace a damaged database by one with every row that can be read")
+    changes = (import_, fork, rename, delete)
+    for action in (listing, show, search, export, *changes, check, salvage, replay, tree):
         _add_command_options(action)
 
 

@@ -1,5 +1,6 @@
-"""`yourtool sessions check`: what is wrong with stored sessions, and sound copies of them."""
+"""`yourtool sessions check` and `salvage`: what is wrong with stored sessions, and what is not."""
 
+import sqlite3
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
@@ -13,6 +14,7 @@ from yourtool.run_result import ExitCode
 from yourtool.store.base import Problem, SessionStore
 from yourtool.store.checks import check_session
 from yourtool.store.repaired_copies import find_repaired_copies, write_repaired_copy
+from yourtool.store.sqlite.salvage import TableRows, salvage
 
 
 class CheckedSession(Struct, frozen=True, kw_only=True):
@@ -61,6 +63,43 @@ async def _find_problems(find: Callable[[], Awaitable[Sequence[Problem]]]) -> Se
         return await find()
     except StoreError as error:
         return (Problem(kind="file", id="", text=str(error)),)
+
+
+def salvage_store(paths: Paths, arguments: Arguments) -> ExitCode:
+    """Save what can be read of a damaged database in a new one, and print what is lost.
+
+    Raises:
+        StoreError: the database is in use, or nothing of it can be read.
+    """
+    try:
+        done = salvage(paths.database)
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(f"`{paths.database}` was not salvaged: {error}") from error
+    if arguments.json:
+        print_json(done)
+        return ExitCode.ANSWERED
+    rows = [
+        (each.table, f"{each.saved:,} rows saved", _describe_lost(each)) for each in done.tables
+    ]
+    print_table(rows)
+    for session_id in done.restored_sessions:
+        print_lines(f"The title and the model of {session_id} are lost.")
+    print_lines(
+        f"The damaged file is now {done.damaged}. `yourtool sessions check` shows which sessions"
+        " have lost something."
+    )
+    return ExitCode.ANSWERED
+
+
+def _describe_lost(rows: TableRows) -> str:
+    if not rows.lost_count:
+        return "none lost"
+    more = (
+        f" and {rows.lost_count - len(rows.lost):,} more"
+        if rows.lost_count > len(rows.lost)
+        else ""
+    )
+    return f"at most {rows.lost_count:,} lost: row {', '.join(map(str, rows.lost))}{more}"
 
 
 async def _write_copy(

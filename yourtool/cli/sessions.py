@@ -18,10 +18,11 @@ from yourtool.agent.session.known_secrets import find_known_secrets, mask_secret
 from yourtool.amounts import format_money
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
-from yourtool.cli.session_checks import check_sessions
+from yourtool.cli.session_checks import check_sessions, salvage_store
 from yourtool.cli.session_replay import replay_session
 from yourtool.cli.session_tree import show_tree
 from yourtool.errors import StoreError, UsageError
+from yourtool.events.catalog import AnyFact
 from yourtool.events.codec import to_stored
 from yourtool.messages.blocks import (
     AudioBlock,
@@ -38,7 +39,13 @@ from yourtool.messages.blocks import (
 from yourtool.messages.message import Message, ReplyMessage
 from yourtool.paths import Paths, require_data_directory
 from yourtool.run_result import ExitCode
-from yourtool.store.base import SearchHit, SessionStore, SessionSummary, resolve_id
+from yourtool.store.base import (
+    SearchHit,
+    SessionStore,
+    SessionSummary,
+    describe_unread,
+    resolve_id,
+)
 from yourtool.store.edits import delete_session, rename
 from yourtool.store.exports import (
     export_format_of,
@@ -50,6 +57,7 @@ from yourtool.store.exports import (
 from yourtool.store.forks import find_import, fork, import_session
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
+from yourtool.text import printable
 
 STANDARD_STREAM = Path("-")
 """Standard output or input."""
@@ -59,6 +67,8 @@ _ULID_LENGTH = 26
 def run(paths: Paths, arguments: Arguments) -> int:
     """Run an action of `yourtool sessions`."""
     require_data_directory(paths)
+    if arguments.action == "salvage":
+        return salvage_store(paths, arguments)
     return asyncio.run(_run(paths, arguments))
 
 
@@ -96,7 +106,7 @@ async def _run(paths: Paths, arguments: Arguments) -> ExitCode:
             case "replay":
                 return await replay_session(store, paths, arguments)
             case _:
-                await _show(session_id, store, as_json=arguments.json)
+                return await _show(session_id, store, as_json=arguments.json)
         return ExitCode.ANSWERED
     finally:
         await store.close()
@@ -237,16 +247,21 @@ def _format_local_time(moment: datetime) -> str:
     return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
-async def _show(session_id: str, store: SessionStore, *, as_json: bool) -> None:
-    facts = await store.read(session_id)
+async def _show(session_id: str, store: SessionStore, *, as_json: bool) -> ExitCode:
+    """Print a session; the exit code is 1 if rows of it cannot be read."""
+    facts = list[AnyFact]()
+    unread = await store.replay(session_id, facts.append)
     if as_json:
         print_json([to_stored(fact) for fact in facts])
-        return
-    state = State()
-    for fact in facts:
-        state.apply(fact)
-    for message in state.messages:
-        print_lines(*_message_lines(message), "")
+    else:
+        state = State()
+        for fact in facts:
+            state.apply(fact)
+        for message in state.messages:
+            print_lines(*_message_lines(message), "")
+    if unread:
+        sys.stderr.write(f"yourtool: {printable(describe_unread(session_id, unread))}\n")
+    return ExitCode.FAILED if unread else ExitCode.ANSWERED
 
 
 def _message_lines(message: Message) -> Iterator[str]:

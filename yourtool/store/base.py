@@ -5,7 +5,7 @@ methods, such as forks and exports, works with every store. A store validates fa
 `validation.py`, so that all stores reject the same ones.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Literal, Protocol, TypeAlias
@@ -111,8 +111,12 @@ class SessionStore(Protocol):
         """
         ...
 
-    async def replay(self, session_id: str, callback: Callable[[AnyFact], object]) -> None:
+    async def replay(
+        self, session_id: str, callback: Callable[[AnyFact], object]
+    ) -> tuple[str, ...]:
         """Call `callback` with each fact that `read` would return, possibly in another thread.
+
+        Returns the ids of the events and messages that cannot be read.
 
         Only one fact is in memory at a time, unless `callback` stores it.
 
@@ -226,6 +230,17 @@ class SessionStore(Protocol):
     async def close(self) -> None:
         """Release all resources permanently; idempotent."""
         ...
+
+
+def describe_unread(session_id: str, ids: Sequence[str]) -> str:
+    """Return a warning about rows of a session that cannot be read."""
+    some = ", ".join(f"`{each}`" for each in ids[:_MAX_CANDIDATES])
+    more = f" and {len(ids) - _MAX_CANDIDATES:,} more" if len(ids) > _MAX_CANDIDATES else ""
+    return (
+        f"{len(ids):,} stored row{'s' * (len(ids) != 1)} of this session cannot be read: {some}"
+        f"{more}. `yourtool sessions check {session_id}` shows why, and with `--fix` it stores what"
+        " is sound as a new session."
+    )
 
 
 async def resolve_id(store: SessionStore, prefix: str) -> str:

@@ -18,12 +18,11 @@ from yourtool.agent.replay.mocks import (
 )
 from yourtool.agent.replay.recording import GivenFact, RecordedTurn, read_recording
 from yourtool.agent.routes import Routes
-from yourtool.agent.routing_rules import DefaultModels, RoutingRules
+from yourtool.agent.routing_rules import examine_rules
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn import loop
 from yourtool.agent.turn.turn import Turn, empty_turn_end
 from yourtool.agent_config import ContextConfig, Limits
-from yourtool.amounts import Spending
 from yourtool.config import Config, Mode
 from yourtool.credentials import Credentials
 from yourtool.effects import Confirmation, Decision, Verdict
@@ -236,13 +235,12 @@ def _build_environment(
     registry = Registry(Config(), Credentials(paths, {}), {}, interactive=False)
     snapshot, catalogue = ToolSnapshot(tools.toolbox), Catalogue((), _PRICES)
     estimates = RequestEstimates(catalogue, snapshot, ())
-    defaults = DefaultModels(None, "")
-    rules = RoutingRules(paths.home, workspace, str, _spend_nothing, dict, defaults)
+    no_rules = examine_rules(scratch / "routing.toml", workspace, str, None)
     return SessionEnvironment(
         workspace=Workspace(workspace, (spill,)),
         project=workspace,
         registry=registry,
-        routes=Routes(registry, Availability(), estimates, rules),
+        routes=Routes(registry, Availability(), estimates, no_rules),
         estimates=estimates,
         tools=snapshot,
         gate=Gate(RuleSet(), Mode.AUTO),
@@ -256,11 +254,6 @@ def _build_environment(
         pricing_version=_PRICES,
         interactive=False,
     )
-
-
-async def _spend_nothing() -> Spending:
-    """Return no cost: a replay sends nothing."""
-    return Spending()
 
 
 async def _decline(_confirmation: Confirmation) -> Decision:

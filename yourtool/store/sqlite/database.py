@@ -10,6 +10,7 @@ file next to the database.
 import asyncio
 import contextlib
 import fcntl
+import logging
 import os
 import sqlite3
 import time
@@ -19,16 +20,16 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from yourtool.errors import StoreError
+from yourtool.errors import DamagedStoreError, StoreError
+from yourtool.store.sqlite import health
 from yourtool.store.sqlite.fulltext import stored_words
 from yourtool.store.sqlite.schema import MIGRATIONS, Migrations
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 _REASONS = {
     "SQLITE_FULL": "the disk is full; free some space and try again",
-    "SQLITE_NOTADB": "it is not a database; move it away to start a new one",
-    "SQLITE_CORRUPT": "it is damaged; move it and its `-wal` file away to start a new one",
     "SQLITE_READONLY": "it is read-only; make it and its directory writable",
     "SQLITE_CANTOPEN": "it cannot be opened; check the permissions of its directory",
     "SQLITE_IOERR": "reading or writing failed; check the disk and its free space",
@@ -50,6 +51,10 @@ class Database:
         self._thread = ThreadPoolExecutor(1, "store")
         self._connection: sqlite3.Connection | None = None
         self._lock = -1
+        self._opened: health.OpenFile | None = None
+        self._damage: str | None = None
+        self._daily_copy: health.DailyCopy | None = None
+        self._is_copied = False
         self._closed = False
 
     async def write(self, function: Callable[[sqlite3.Connection], T]) -> T:
@@ -58,6 +63,7 @@ class Database:
         A cancelled write is committed or rolled back before the cancellation is raised.
 
         Raises:
+            DamagedStoreError: the file is damaged; nothing is written to it.
             StoreError: the database cannot be written; nothing was changed.
         """
         return await self._run(lambda: self._write(function))
@@ -86,14 +92,20 @@ class Database:
             raise
 
     def _write(self, function: Callable[[sqlite3.Connection], T]) -> T:
-        with _translate_errors(self.path):
+        with self._translate_errors():
             connection = self._connect()
+            if self._damage is not None:
+                raise damaged(self.path, self._damage)
             with self._exclusive_lock(), connection:
                 connection.execute("BEGIN IMMEDIATE")
-                return function(connection)
+                done = function(connection)
+            if self._daily_copy is not None and not self._is_copied:
+                self._is_copied = True
+                self._daily_copy.start()
+            return done
 
     def _read(self, function: Callable[[sqlite3.Connection], T]) -> T:
-        with _translate_errors(self.path):
+        with self._translate_errors(), self._name_bad_rows():
             connection = self._connect()
             with connection:
                 connection.execute("BEGIN")
@@ -107,26 +119,56 @@ class Database:
             lock_path = self.path.with_name(f"{self.path.name}.lock")
             self._lock = os.open(lock_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         with self._exclusive_lock():
-            _make_private(self.path)
-            connection = sqlite3.connect(
-                self.path, timeout=self._lock_timeout, isolation_level=None
-            )
-            try:
-                self._prepare(connection)
-            except BaseException:
-                connection.close()
-                raise
-        self._connection = connection
+            if _make_private(self.path):
+                self._daily_copy = health.DailyCopy(self.path)
+            self._connection = self._open()
+        return self._connection
+
+    def _open(self) -> sqlite3.Connection:
+        """Return a connection, which cannot write if the file is damaged."""
+        if self._opened is None:
+            self._opened = health.OpenFile(self.path)
+        was_left_open = self._opened.was_left_open
+        self._damage = health.find_damage(
+            self.path, self._lock_timeout, was_left_open=was_left_open
+        )
+        if self._damage is not None:
+            return self._open_to_read()
+        connection = sqlite3.connect(self.path, timeout=self._lock_timeout, isolation_level=None)
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
+    def _open_to_read(self) -> sqlite3.Connection:
+        connection = health.connect_to_read(self.path, self._lock_timeout)
+        connection.text_factory = _decode_text
+        return connection
+
+    def _stop_writing(self, error: sqlite3.Error) -> None:
+        """Write nothing more to a file that turned out to be damaged."""
+        writing, self._damage = self._connection, str(error)
+        with contextlib.suppress(sqlite3.Error):
+            # Only the last connection that is closed changes the file, and this one cannot.
+            self._connection = self._open_to_read()
+            self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            if writing is not None:
+                writing.close()
+
     def _disconnect(self) -> None:
-        with _translate_errors(self.path):
+        with self._translate_errors():
+            if self._daily_copy is not None:
+                self._daily_copy.stop()
             if self._connection is not None:
                 with self._exclusive_lock():
                     self._connection.close()
+            if self._opened is not None:
+                self._opened.close()
             if self._lock >= 0:
                 os.close(self._lock)
-            self._connection, self._lock = None, -1
+            self._connection, self._opened, self._lock = None, None, -1
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         version = self._version(connection)
@@ -165,15 +207,39 @@ class Database:
 
     def _back_up(self, connection: sqlite3.Connection, version: int) -> None:
         """Copy the file atomically to `<name>.v<version>`."""
-        backup = self.path.with_name(f"{self.path.name}.v{version}")
-        unfinished = backup.with_name(f"{backup.name}.part")
-        unfinished.unlink(missing_ok=True)
-        unfinished.touch(0o600)
+        with health.unfinished(self.path.with_name(f"{self.path.name}.v{version}")) as part:
+            connection.execute("VACUUM INTO ?", (str(part),))
+
+    @contextlib.contextmanager
+    def _translate_errors(self) -> Generator[None]:
+        """Raise errors of SQLite and the operating system as `StoreError` with an explanation."""
         try:
-            connection.execute("VACUUM INTO ?", (str(unfinished),))
-            unfinished.replace(backup)
-        finally:
-            unfinished.unlink(missing_ok=True)
+            yield
+        except sqlite3.Error as error:
+            if health.is_damage(error):
+                if self._damage is None:
+                    self._stop_writing(error)
+                raise damaged(self.path, str(error)) from error
+            name = getattr(error, "sqlite_errorname", "")
+            known = (text for start, text in _REASONS.items() if name.startswith(start))
+            reason = next(known, error)
+            raise StoreError(f"The session database `{self.path}`: {reason}") from error
+        except OSError as error:
+            raise StoreError(
+                f"The session database `{self.path}` cannot be used: {error.strerror or error}"
+            ) from error
+
+    @contextlib.contextmanager
+    def _name_bad_rows(self) -> Generator[None]:
+        """Raise the errors of values that a damaged row has as `StoreError`."""
+        try:
+            yield
+        except (ValueError, TypeError, OverflowError) as error:
+            _log.exception("a row cannot be read")
+            raise StoreError(
+                f"The session database `{self.path}` has a row that cannot be read: {error};"
+                " `yourtool sessions check` names damaged rows"
+            ) from error
 
     @contextlib.contextmanager
     def _exclusive_lock(self) -> Generator[None]:
@@ -196,6 +262,16 @@ class Database:
             fcntl.flock(self._lock, fcntl.LOCK_UN)
 
 
+def damaged(path: Path, reason: str) -> DamagedStoreError:
+    """Return the error for a damaged database."""
+    copies = health.copies_of(path)
+    latest = f"; the latest copy is `{copies[0]}`" if copies else ""
+    return DamagedStoreError(
+        f"The session database `{path}` is damaged: {reason}. Nothing is written to it. `yourtool"
+        f" sessions salvage` saves every row that can be read in a new database{latest}"
+    )
+
+
 _decode_text = partial(str, encoding="utf-8", errors="replace")
 """Text of a damaged file can have bytes that are not UTF-8."""
 
@@ -207,8 +283,10 @@ def _make_directory(path: Path) -> None:
             directory.mkdir(0o700, exist_ok=True)
 
 
-def _make_private(path: Path) -> None:
+def _make_private(path: Path) -> bool:
     """Make sure that the file exists with mode 0600; SQLite gives its WAL the same mode.
+
+    Returns whether it existed.
 
     An existing file is not opened: closing it would release the locks that another connection of
     this process has on it (https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks).
@@ -216,25 +294,11 @@ def _make_private(path: Path) -> None:
     if path.exists():
         with contextlib.suppress(PermissionError):
             path.chmod(0o600)
-        return
+        return True
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(directory)
     finally:
         os.close(directory)
-
-
-@contextlib.contextmanager
-def _translate_errors(path: Path) -> Generator[None]:
-    """Raise errors of SQLite and the operating system as `StoreError` with an explanation."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        name = getattr(error, "sqlite_errorname", "")
-        reason = next((text for start, text in _REASONS.items() if name.startswith(start)), error)
-        raise StoreError(f"The session database `{path}`: {reason}") from error
-    except OSError as error:
-        raise StoreError(
-            f"The session database `{path}` cannot be used: {error.strerror or error}"
-        ) from error
+    return False

@@ -40,16 +40,27 @@ def append(connection: Connection, facts: Iterable[AnyFact]) -> None:
             _append_fact(connection, to_storable(fact))
 
 
-def replay(connection: Connection, session_id: str, callback: Callable[[AnyFact], object]) -> None:
+def replay(
+    connection: Connection, session_id: str, callback: Callable[[AnyFact], object]
+) -> tuple[str, ...]:
     """Call `callback` with each fact of a session; see `SessionStore.replay`."""
     if connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone() is None:
         raise SessionNotFoundError(f"There is no session `{session_id}`.")
     last = connection.execute(_LAST_IDS, {"session": session_id})
     _advance_ids(row[0] for row in last if isinstance(row[0], str))
+    unread = list[str]()
+
+    def find_message(message_id: str) -> Message | None:
+        if (message := _find_message(connection, message_id, session_id)) is None:
+            unread.append(message_id)
+        return message
+
     for row in connection.execute(SELECT_EVENTS, (session_id,)):
-        fact = fact_from_row(row, lambda key: _find_message(connection, key, session_id))
-        if fact is not None:
+        if (fact := fact_from_row(row, find_message)) is None:
+            unread.append(str(row[0]))
+        else:
             callback(fact)
+    return tuple(unread)
 
 
 def read_kinds(

@@ -85,7 +85,7 @@ def _find_unreadable(connection: Connection, session_id: str) -> Iterator[Proble
         if problem is not None:
             yield problem
     for message_id in found.keys() - used:
-        yield Problem(kind="row", id=message_id, text="no event refers to this message")
+        yield Problem(kind="row", id=str(message_id), text="no event refers to this message")
 
 
 def _read_message(row: MessageRow) -> tuple[Message | None, Problem | None]:
@@ -93,11 +93,11 @@ def _read_message(row: MessageRow) -> tuple[Message | None, Problem | None]:
         message = decode_message(row)
     except DECODE_ERRORS as error:
         text = f"the message cannot be read: {_shorten(error)}"
-        return None, Problem(kind="row", id=row[0], text=text)
+        return None, Problem(kind="row", id=str(row[0]), text=text)
     unread = len(msgspec.json.decode(row[3], type=list[Any])) - len(message.content)
     if unread:
         text = f"{unread} blocks of the message are of unknown kinds"
-        return message, Problem(kind="row", id=row[0], text=text)
+        return message, Problem(kind="row", id=str(row[0]), text=text)
     return message, None
 
 
@@ -108,12 +108,12 @@ def _find_event_problem(
     if message_id is not None and messages.get(message_id) is None:
         state = "cannot be read" if message_id in messages else "is missing"
         text = f"the message `{message_id}` of this `{kind}` {state}"
-        return Problem(kind="row", id=event_id, text=text)
+        return Problem(kind="row", id=str(event_id), text=text)
     try:
         decode_fact(row, messages.get)
     except DECODE_ERRORS as error:
         text = f"the event, a `{kind}`, cannot be read: {_shorten(error)}"
-        return Problem(kind="row", id=event_id, text=text)
+        return Problem(kind="row", id=str(event_id), text=text)
     return None
 
 
@@ -128,10 +128,10 @@ def _get_message_id(row: EventRow) -> str | None:
 def _find_broken_references(connection: Connection, session_id: str) -> Iterator[Problem]:
     for (call_id,) in connection.execute(_LOST_CALLS, (session_id,)):
         text = "the row of this call refers to a message that is missing"
-        yield Problem(kind="row", id=call_id, text=text)
+        yield Problem(kind="row", id=str(call_id), text=text)
     for (event_id,) in connection.execute(_LOST_CHANGES, (session_id,)):
         text = "a row about changed files refers to this event, which is missing"
-        yield Problem(kind="row", id=event_id, text=text)
+        yield Problem(kind="row", id=str(event_id), text=text)
 
 
 def _shorten(error: Exception) -> str:

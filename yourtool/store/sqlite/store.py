@@ -33,8 +33,12 @@ class SqliteStore(SessionStore):
         await self.replay(session_id, facts.append)
         return tuple(facts)
 
-    async def replay(self, session_id: str, callback: Callable[[AnyFact], object]) -> None:
-        await self.database.read(lambda connection: log.replay(connection, session_id, callback))
+    async def replay(
+        self, session_id: str, callback: Callable[[AnyFact], object]
+    ) -> tuple[str, ...]:
+        return await self.database.read(
+            lambda connection: log.replay(connection, session_id, callback)
+        )
 
     async def read_kinds(
         self, kinds: Iterable[type[AnyFact]], callback: Callable[[AnyFact], object]
