@@ -284,6 +284,7 @@ COMMANDS = (
     ("sessions", "export", "{session}", "--format", "markdown"),
     ("sessions", "replay", "{session}"),
     ("sessions", "check"),
+    ("sessions", "tree", "{session}"),
     ("permissions", "list"),
     ("permissions", "check", "{text}"),
     ("permissions", "check", "--json", "{text}"),

@@ -35,7 +35,7 @@ VISITED = (
     "undo", "redo", "rewind", "cost", "context", "rules", "why", "request",
     "compact", "diff", "theme", "mode",
     "trust", "permissions", "skill", "memory", "copy list", "processes", "fork", "new", "resume",
-    "clear", "steer", "plan",
+    "clear", "steer", "plan", "tree", "note tide",
 )  # fmt: skip
 """The slash commands, in an order in which each has something to show."""
 UNVISITED = {
@@ -53,6 +53,7 @@ NO_TEXT_OF_OTHERS = {
     ("sessions", "fork"): "prints an id",
     ("sessions", "rename"): "prints an id",
     ("sessions", "delete"): "prints an id",
+    ("sessions", "salvage"): "prints counts and ids",
     ("permissions", "edit"): "prints what `permissions list` prints",
     ("permissions", "remove"): "prints what `permissions list` prints",
     ("auth", "set"): "prints the name of a provider",
@@ -86,6 +87,7 @@ SHOWN = {
     "StyledText": "converse: every question",
     "TextEntry": "what the user types",
     "Transcript": "converse, browse, visit",
+    "TreeScreen": "visit: /tree",
     "TrustQuestion": "browse: files of a folder",
     "UrgentScreen": "the frame of the main screen",
     "WrappedWidget": "the frame of rows",
