@@ -206,7 +206,8 @@ class Bench:
             for fact in await self.store.read(resume):
                 state.apply(fact)
             tool_ids = ToolIdMap(await self.store.provider_call_ids(resume))
-            await repair_session(state, record, session_id, self.store.read)
+            partial = await self.store.read_partial(resume)
+            await repair_session(state, record, session_id, self.store.read, partial)
         spill = self.root / "spill"
         spill.mkdir(exist_ok=True)
         snapshot = ToolSnapshot(toolset)

@@ -65,7 +65,11 @@ def test_esc_twice_returns_to_an_earlier_prompt_and_esc_early_gives_the_text_bac
         terminal.send(ESC + ESC)
         terminal.wait("Go back to before which prompt", "before prompt 2", "before prompt 1")
         terminal.send("\r")
-        terminal.wait("Forked here", "│ second prompt", lambda screen: "Two." not in screen)
+        terminal.wait(
+            "Continued here on another branch",
+            "│ second prompt",
+            lambda screen: "Two." not in screen,
+        )
         terminal.send(" again\r")
         terminal.wait("❯ second prompt again", "Retrying in", "Esc stops")
         terminal.send(ESC)

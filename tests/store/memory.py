@@ -14,7 +14,7 @@ from yourtool.errors import (
     StoreError,
 )
 from yourtool.events.catalog import AnyFact, message_of
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, is_silent
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed, is_silent
 from yourtool.events.sessions import (
     SessionCreated,
     SessionForked,
@@ -38,6 +38,7 @@ class MemoryStore(SessionStore):
 
     def __init__(self) -> None:
         self._sessions: dict[str, list[AnyFact]] = {}
+        self._partial: dict[str, LlmCallFailed] = {}
         self._leases: set[str] = set()
 
     async def append(self, *facts: AnyFact) -> None:
@@ -60,6 +61,12 @@ class MemoryStore(SessionStore):
         for fact in await self.read(session_id):
             callback(fact)
         return ()
+
+    async def save_partial(self, end: LlmCallFailed) -> None:
+        self._partial[end.session_id] = end
+
+    async def read_partial(self, session_id: str) -> LlmCallFailed | None:
+        return self._partial.get(session_id)
 
     async def read_kinds(
         self, kinds: Iterable[type[AnyFact]], callback: Callable[[AnyFact], object]
@@ -191,6 +198,7 @@ class MemoryStore(SessionStore):
             leases += map(self.lease, workers)
             for each in (session_id, *workers):
                 del self._sessions[each]
+                self._partial.pop(each, None)
         finally:
             for lease in leases:
                 lease.release()
@@ -214,6 +222,8 @@ class MemoryStore(SessionStore):
             taken = [each for each in known if each.id == message.id]
             require_valid_message(fact, message, [f"`id` is `{each.id}`" for each in taken])
             _require_one_result(fact, known)
+        if isinstance(fact, LlmCallEnd):
+            self._partial.pop(fact.session_id, None)
         facts.append(fact)
 
 

@@ -5,10 +5,11 @@ from decimal import Decimal
 
 import pytest
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from tests.agent.harness import Bench, Checked, play
 from tests.store.memory import MemoryStore
-from tests.store.turns import PROMPT, FactBuilder, changed, tool_call
+from tests.store.turns import PROMPT, FactBuilder, changed, reply_metadata, tool_call
 from yourtool.amounts import Spending
 from yourtool.errors import (
     InvalidMessageError,
@@ -22,6 +23,8 @@ from yourtool.events.tools import ToolFailed
 from yourtool.ids import new_id
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.invariants import validate_session
+from yourtool.messages.message import Role
+from yourtool.messages.metadata import MessageStatus
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.store.base import SessionStore, resolve_id
 from yourtool.store.edits import rename
@@ -50,6 +53,28 @@ async def test_facts_are_read_back_in_the_order_of_their_ids(store):
     assert await store.read(builder.session_id) == facts
     await store.replay(builder.session_id, replayed.append)
     assert tuple(replayed) == facts
+
+
+@pytest.mark.req("R-PER-02")
+async def test_part_of_a_reply_is_replaced_by_the_next_and_removed_by_the_end(store):
+    builder = FactBuilder()
+    facts = (builder.session_start(), builder.turn_start(), builder.route(), builder.request())
+    await store.append(*facts)
+    metadata = replace(reply_metadata(), status=MessageStatus.PARTIAL)
+    parts = [
+        builder.broken(None, builder.message(Role.ASSISTANT, [TextBlock(text)], metadata))
+        for text in ("The", "The tide")
+    ]
+    assert await store.read_partial(builder.session_id) is None
+    for part in parts:
+        await store.save_partial(part)
+        assert await store.read_partial(builder.session_id) == part
+    assert await store.read(builder.session_id) == facts
+    await store.append(builder.reply(TextBlock("The tide is high.")))
+    assert await store.read_partial(builder.session_id) is None
+    await store.save_partial(parts[0])
+    await store.delete(builder.session_id)
+    assert await store.read_partial(builder.session_id) is None
 
 
 async def test_facts_of_some_kinds_are_read_session_by_session(store):

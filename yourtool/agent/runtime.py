@@ -225,7 +225,8 @@ class Runtime:
         """Record that a stored session continues."""
         last = state.facts[-1].id
         record = Recorder(self.store, session_id, state)
-        await repair_session(state, record, session_id, self.store.read)
+        partial = await self.store.read_partial(session_id) if state.open_turn else None
+        await repair_session(state, record, session_id, self.store.read, partial)
         here = workspace_hash(env.workspace.root)
         await record(SessionResumed(workspace_hash=here, last_event_id_at_resume=last))
         await self._record_effort(record)

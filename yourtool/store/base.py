@@ -15,6 +15,7 @@ from msgspec import Struct
 from yourtool.amounts import Spending
 from yourtool.errors import SessionNotFoundError, StoreError
 from yourtool.events.catalog import AnyFact
+from yourtool.events.model_calls import LlmCallFailed
 from yourtool.messages.message import Role
 from yourtool.store.journal import ChangeFilter, StoredChange
 
@@ -123,6 +124,18 @@ class SessionStore(Protocol):
         Raises:
             SessionNotFoundError: the session does not exist.
         """
+        ...
+
+    async def save_partial(self, end: LlmCallFailed) -> None:
+        """Store the part of a reply that has arrived, as the fact that would end its call now.
+
+        It replaces the part that the session had before, and the end of the call removes it. It is
+        not part of the session: only `read_partial` returns it.
+        """
+        ...
+
+    async def read_partial(self, session_id: str) -> LlmCallFailed | None:
+        """Return the part of a reply whose call has no end, because its process died."""
         ...
 
     async def read_kinds(

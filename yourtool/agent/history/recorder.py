@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
 from yourtool.agent.history.state import State
+from yourtool.errors import StoreError
 from yourtool.events.catalog import AnyFact, message_of
+from yourtool.events.model_calls import LlmCallFailed
 from yourtool.ids import new_id
 from yourtool.messages.message import now
 from yourtool.store.validation import require_valid_fact, require_valid_message
@@ -23,6 +26,10 @@ class FactLog(Protocol):
 
     async def append(self, *facts: AnyFact) -> None:
         """Store all facts durably, or raise and store none."""
+        ...
+
+    async def save_partial(self, end: LlmCallFailed) -> None:
+        """Store the part of a reply that has arrived, as the fact that would end its call now."""
         ...
 
 
@@ -78,6 +85,11 @@ class Recorder:
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(DEFERRED_SECONDS, self._store_late)
         return stamped
+
+    async def checkpoint(self, end: LlmCallFailed) -> None:
+        """Store the part of a reply that has arrived; without space it is not stored."""
+        with suppress(StoreError):
+            await self._log.save_partial(self._stamp(end, None))
 
     @property
     def has_unshown(self) -> bool:

@@ -4,30 +4,45 @@ import asyncio
 from collections.abc import AsyncGenerator
 from decimal import Decimal
 
+from msgspec.structs import replace
+
 from yourtool.agent.history.delegated_work import ReadFacts, close_delegations
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.errors import ToolFailure
 from yourtool.events.catalog import AnyFact
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallStarted
+from yourtool.events.model_calls import (
+    LlmCallCompleted,
+    LlmCallEnd,
+    LlmCallFailed,
+    LlmCallStarted,
+)
 from yourtool.events.tools import ProcessEnded, ToolCalled, ToolFailed
 from yourtool.events.turns import TurnCancelled
 from yourtool.ids import new_id
 from yourtool.messages.blocks import TextBlock, ToolResultBlock
 from yourtool.messages.message import ResultMessage, now
-from yourtool.messages.metadata import Origin, ResultMetadata
+from yourtool.messages.metadata import MessageStatus, Origin, ResultMetadata
 from yourtool.tools.process import end_processes_of
 
 
-async def repair_session(state: State, record: Recorder, session_id: str, read: ReadFacts) -> None:
+async def repair_session(
+    state: State,
+    record: Recorder,
+    session_id: str,
+    read: ReadFacts,
+    partial: LlmCallFailed | None = None,
+) -> None:
     """Close what a dead process left open: workers, the turn, and the background processes.
 
-    `read` returns the facts of the session of a worker.
+    `read` returns the facts of the session of a worker. `partial`: the last checkpoint of a reply.
     """
     if (turn := state.open_turn) is not None:
         done = [fact for fact in state.facts if fact.turn_id == turn.turn_id]
         record.turn_id = turn.turn_id
         await close_delegations(done, record, read)
+        if partial is not None and partial.turn_id == turn.turn_id:
+            await _restore_partial(partial, state, record)
     async for _ in close_open_turn(state, record, session_id):
         pass
     if state.processes.running:
@@ -38,6 +53,17 @@ async def repair_session(state: State, record: Recorder, session_id: str, read: 
                 process_id=process.process_id, command=process.command, reason="program_died"
             )
         )
+
+
+async def _restore_partial(partial: LlmCallFailed, state: State, record: Recorder) -> None:
+    """Record the part of a reply that had arrived, unless its call has ended."""
+    message = partial.message
+    if message is None or any(each.id == message.id for each in state.messages):
+        return
+    metadata = replace(message.metadata, status=MessageStatus.CANCELLED)
+    await record(
+        replace(partial, message=replace(message, metadata=metadata)), parent=state.facts[-1].id
+    )
 
 
 async def close_open_turn(

@@ -28,7 +28,7 @@ from yourtool.credentials import Credentials
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.events.branches import BranchMerged
 from yourtool.events.catalog import AnyFact, message_of
-from yourtool.events.model_calls import is_silent
+from yourtool.events.model_calls import LlmCallFailed, is_silent
 from yourtool.events.sessions import SessionCreated
 from yourtool.events.turns import TurnStarted
 from yourtool.ids import new_id
@@ -129,6 +129,9 @@ class _Log:
         for fact in facts:
             for observer in self._observers:
                 observer.observe(fact)
+
+    async def save_partial(self, end: LlmCallFailed) -> None:
+        """Store nothing: a replay is never resumed."""
 
 
 class _Player:

@@ -20,6 +20,7 @@ from yourtool.agent.turn.accounting import (
     price_failure,
     price_tokens,
 )
+from yourtool.agent.turn.checkpoints import Checkpoints
 from yourtool.agent.turn.limits import (
     check_cost_limit,
     reserved_request,
@@ -50,6 +51,7 @@ from yourtool.messages.metadata import ErrorInfo, MessageStatus, ReplyMetadata, 
 from yourtool.providers.base import Request
 
 F = TypeVar("F", LlmCallStarted, LlmCallEnd)
+_PROCESS_DIED = "the program ended while the reply arrived"
 
 
 async def call_silently(turn: Turn, request: SilentRequest) -> LlmCallEnd:
@@ -77,6 +79,7 @@ class ModelCall:
         self._parent = turn.parent
         self._request: Request | None = None
         self._failed_attempts = 0
+        self._checkpoints = Checkpoints(turn.record, self._build_checkpoint)
 
     async def stream(self) -> AsyncGenerator[Event, None]:
         """Send the request and yield the events of the call.
@@ -91,12 +94,14 @@ class ModelCall:
                 yield notice
             async with self._limited():
                 started = time.monotonic()
+                self._checkpoints.start(prepared.estimated_tokens)
                 yield await self._record_start(prepared)
                 if prepared.problem is not None:
                     raise InvalidRequestError(prepared.problem)
                 async with aclosing(turn.adapter.stream(prepared.request)) as stream:
                     async for event in stream:
                         yield event
+                        self._collect(event)
                         if isinstance(event, AttemptFailed):
                             yield await self._record_attempt(event)
                             await check_cost_limit(turn)
@@ -108,6 +113,8 @@ class ModelCall:
         else:
             assert reply is not None, "an adapter ends its stream with message_complete or raises"
             end = self._build_end(reply)
+        finally:
+            await self._checkpoints.stop()
         async for fact in self._record_end(end):
             yield fact
         if reply is not None and reply.stop_reason is StopReason.CANCELLED:
@@ -116,6 +123,10 @@ class ModelCall:
     def _prepare(self) -> PreparedRequest:
         """Build the request; runs in a thread."""
         return prepare_request(self._turn)
+
+    def _collect(self, event: Event) -> None:
+        """Collect the reply for checkpoints."""
+        self._checkpoints.add(event)
 
     def _find_notices(self, prepared: PreparedRequest) -> Sequence[Notice]:
         """Return the notices to show before the request is sent."""
@@ -256,6 +267,14 @@ class ModelCall:
             purpose=self._purpose,
         )
 
+    def _build_checkpoint(self, partial: MessageComplete) -> LlmCallFailed:
+        """Return the fact that ends the call if the process dies now."""
+        end = self._build_failure(AdapterError(_PROCESS_DIED), partial, partial.latency_ms)
+        if end.message is None:
+            return end
+        metadata = replace(end.message.metadata, status=MessageStatus.PARTIAL)
+        return replace(end, message=replace(end.message, metadata=metadata))
+
     def _build_partial(
         self, reply: MessageComplete, error: ErrorInfo, priced: PricedUsage
     ) -> ReplyMessage | None:
@@ -311,6 +330,9 @@ class SilentCall(ModelCall):
 
     def _prepare(self) -> PreparedRequest:
         return prepare_silent_request(self._turn, self._silent)
+
+    def _collect(self, event: Event) -> None:
+        """Store no part of a reply that is not shown."""
 
     def _find_notices(self, prepared: PreparedRequest) -> Sequence[Notice]:
         """Leave the notices to the next visible call."""

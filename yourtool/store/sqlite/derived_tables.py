@@ -22,9 +22,10 @@ from yourtool.events.sessions import (
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.events.turns import RoutingPolicyChanged
 from yourtool.messages.blocks import canonical_json
-from yourtool.messages.message import SCHEMA_VERSION, Message, ReplyMessage
+from yourtool.messages.message import SCHEMA_VERSION, Message
 from yourtool.store.sqlite.file_changes import add_changes, remove_changes
 from yourtool.store.sqlite.fulltext import searchable_text
+from yourtool.store.sqlite.partial_replies import remove_partial
 from yourtool.store.sqlite.row_codec import INSERT_MESSAGE, message_row, to_microseconds
 from yourtool.store.validation import require_valid_message
 
@@ -65,9 +66,12 @@ def project(connection: Connection, fact: Fact, message: Message | None) -> None
         case SessionImported():
             _set_copy_source(connection, fact, None)
         case LlmCallCompleted():
+            remove_partial(connection, fact.session_id)
             _insert_calls(connection, fact.message, fact.provider, fact.provider_tool_ids)
-        case LlmCallFailed(message=ReplyMessage() as reply):
-            _insert_calls(connection, reply, fact.provider, {})
+        case LlmCallFailed(message=reply):
+            remove_partial(connection, fact.session_id)
+            if reply is not None:
+                _insert_calls(connection, reply, fact.provider, {})
         case ToolCompleted():
             _close_call(connection, fact, "succeeded" if fact.success else "failed")
         case ToolFailed():

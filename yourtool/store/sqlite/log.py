@@ -158,7 +158,7 @@ def delete(connection: Connection, session_id: str) -> None:
         )
     connection.execute("INSERT INTO message_words (message_words) VALUES ('optimize')")
     for each in family:
-        for table in ("events", "file_changes", "tool_calls", "messages"):
+        for table in ("events", "file_changes", "tool_calls", "messages", "partial_replies"):
             connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (each,))  # noqa: S608 - names of this function
         if not connection.execute("DELETE FROM sessions WHERE id = ?", (each,)).rowcount:
             raise SessionNotFoundError(f"There is no session `{session_id}`.")

@@ -1,7 +1,8 @@
 """The database schema as a list of migrations; times are microseconds since 1970, UTC.
 
 The facts are in `events`. `sessions`, `messages` and `tool_calls` are projections of them; only the
-body of a message is stored in `messages` alone. `message_words` is a full-text index of messages
+body of a message is stored in `messages` alone, and a reply that still streams in
+`partial_replies`. `message_words` is a full-text index of messages
 (https://www.sqlite.org/fts5.html). Migration N upgrades a file from version N to N + 1. A released
 migration is never edited.
 """
@@ -123,4 +124,21 @@ _WORKERS = (
 )
 """`worker_of` is the session that delegated the task of a worker."""
 
-MIGRATIONS: Migrations = (_INITIAL, _FORKS_AND_SEARCH, _PAGES_OF_SESSIONS, _FILE_CHANGES, _WORKERS)
+_PARTIAL_REPLIES = (
+    """
+    CREATE TABLE IF NOT EXISTS partial_replies (
+        session_id TEXT PRIMARY KEY,
+        fact_json TEXT NOT NULL,
+        FOREIGN KEY (session_id) REFERENCES sessions(id)
+    )
+    """,
+)
+
+MIGRATIONS: Migrations = (
+    _INITIAL,
+    _FORKS_AND_SEARCH,
+    _PAGES_OF_SESSIONS,
+    _FILE_CHANGES,
+    _WORKERS,
+    _PARTIAL_REPLIES,
+)

@@ -6,10 +6,11 @@ from datetime import datetime
 
 from yourtool.amounts import Spending
 from yourtool.events.catalog import AnyFact
+from yourtool.events.model_calls import LlmCallFailed
 from yourtool.messages.message import Message
 from yourtool.store.base import MessageExcerpt, Problem, SearchHit, SessionStore, SessionSummary
 from yourtool.store.journal import ChangeFilter, StoredChange
-from yourtool.store.sqlite import log, queries, row_checks
+from yourtool.store.sqlite import log, partial_replies, queries, row_checks
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.file_changes import select_changes, unused_contents
 from yourtool.store.sqlite.leases import FileLease
@@ -44,6 +45,14 @@ class SqliteStore(SessionStore):
         self, kinds: Iterable[type[AnyFact]], callback: Callable[[AnyFact], object]
     ) -> None:
         await self.database.read(lambda connection: log.read_kinds(connection, kinds, callback))
+
+    async def save_partial(self, end: LlmCallFailed) -> None:
+        await self.database.write(lambda connection: partial_replies.save_partial(connection, end))
+
+    async def read_partial(self, session_id: str) -> LlmCallFailed | None:
+        return await self.database.read(
+            lambda connection: partial_replies.read_partial(connection, session_id)
+        )
 
     async def provider_call_ids(self, session_id: str) -> tuple[tuple[str, str, str], ...]:
         return tuple(
