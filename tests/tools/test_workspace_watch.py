@@ -359,3 +359,22 @@ def test_incomplete_file_of_a_write_at_the_same_time_is_no_change_of_the_command
         write(root / new_temporary_name(), b"half")
         write(root / ".yourtool-notes.tmp", b"of the command")
     assert set(found) == {".yourtool-notes.tmp", "omitted"}
+
+
+@pytest.mark.parametrize("is_filled", [False, True])
+def test_empty_directory_of_a_command_belongs_to_the_file_that_is_written_to_it(
+    watch, root, is_filled
+):
+    watch.begin()
+    watch.begin()
+    (root / "out/below").mkdir(parents=True)
+    if is_filled:
+        (root / "out/first").write_bytes(b"first")
+    [*first] = watch.end().changes
+    (root / "out/below/result").write_bytes(b"result")
+    [second] = watch.end().changes
+    assert [(each.path, each.directories) for each in first] == [
+        ("out/first", ("out",))
+    ] * is_filled
+    created = ("out/below",) if is_filled else ("out", "out/below")
+    assert (second.path, second.directories) == ("out/below/result", created)

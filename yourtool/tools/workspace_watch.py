@@ -136,9 +136,17 @@ class WorkspaceWatch:
             except (OSError, ToolError) as error:
                 _log.warning("the changes of a command cannot be undone: %s", error)
                 return CommandChanges()
+            found = self._compare(before, after)
             if self._running:
-                self._scan = replace(after, clean=before.clean, started_ns=before.started_ns)
-            return self._compare(before, after)
+                # A new directory without a file of this command is one that another just made.
+                created = {f"{name}/" for each in found.changes for name in each.directories}
+                self._scan = replace(
+                    after,
+                    folders=after.folders & (before.folders | created),
+                    clean=before.clean,
+                    started_ns=before.started_ns,
+                )
+            return found
 
     @contextmanager
     def writing(self, path: str) -> Generator[None, None, None]:
