@@ -202,14 +202,14 @@ class YourtoolApp(FirstScreenApp):
             return
         if not event.is_forwarded and (chat := self.chat).is_mounted:
             self.app_focus = True
-            if any(each.intercept(event) for each in (chat.approval_prompt, chat.trust_question)):
+            shown, questions = self.screen, (chat.approval_prompt, chat.trust_question)
+            is_ignored = isinstance(shown, picker.Picker) and shown.ignores(event)
+            if is_ignored or any(each.intercept(event) for each in questions):
                 return
             places = chat.transcript, chat.queue_list, chat.approval_prompt.open_field, None
-            is_chat = self.screen is chat and self.focused in places
-            if is_chat or self.focused is chat.prompt:
+            if self.focused is chat.prompt or (shown is chat and self.focused in places):
                 await self._handle_chat_key(event)
                 return
-            shown = self.screen
             if isinstance(shown, key_inspector.KeyInspector) and isinstance(event, events.Key):
                 shown.show_key(event)
                 return

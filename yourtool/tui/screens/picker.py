@@ -109,9 +109,9 @@ class Picker(Dialog[str | None]):
         """`current` is the value of the row that is highlighted first."""
         super().__init__()
         self.chosen_action: ChoiceAction | None = None
+        """The action whose key closed the list; None: the row was chosen."""
         self.is_unexpected = False
         """Whether it opened late, and the user has not seen it yet."""
-        """The action whose key closed the list; None: the row was chosen."""
         self._actions = actions
         for index, action in enumerate(actions):
             self._bindings.bind(action.key, f"run_action({index})", priority=True)
@@ -166,6 +166,13 @@ class Picker(Dialog[str | None]):
         if self.is_unexpected:
             self.set_timer(SEEN_SECONDS, self._mark_seen)
         self._refresh_options()  # before the width is known, for keys that are typed already
+
+    def ignores(self, event: events.Key | events.Paste) -> bool:
+        """Whether a key has no effect: Enter, while the user has not seen the list.
+
+        It must not wait in the queue of a widget, from where it would reach the next screen.
+        """
+        return self.is_unexpected and isinstance(event, events.Key) and event.key == "enter"
 
     def _mark_seen(self) -> None:
         self.is_unexpected = False
