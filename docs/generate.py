@@ -3,8 +3,10 @@
 `make docs` runs it; a test fails when a page is stale.
 """
 
+import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -22,6 +24,8 @@ from yourtool.permissions import credential_files
 from yourtool.providers.quirks import HOSTS, Quirks
 from yourtool.routing.predicates import PREDICATES
 from yourtool.run_result import Result
+from yourtool.store.sqlite.fulltext import stored_words
+from yourtool.store.sqlite.schema import MIGRATIONS
 from yourtool.tables import TableKey, format_key
 from yourtool.tui.active_keys import get_labels
 from yourtool.tui.keymap import build_keymap
@@ -107,6 +111,23 @@ def predicates_table() -> str:
     for each in PREDICATES.values():
         example = f"{each.name} = {each.example}".replace("|", "\\|")
         rows.append(f"| `{example}` | {each.meaning} |")
+    return "\n".join(rows) + "\n"
+
+
+def tables_table() -> str:
+    """Return the table of `docs/formats.md`: the tables of the database and their columns."""
+    rows = ["| table | columns |", "|---|---|"]
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.create_function("stored_words", 1, stored_words)
+        for statement in (each for step in MIGRATIONS for each in step):
+            connection.execute(statement)
+        tables = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table'"
+            " AND (name NOT LIKE 'message_words%' OR name = 'message_words') ORDER BY rowid"
+        ).fetchall()
+        for (table,) in tables:
+            columns = connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+            rows.append(f"| `{table}` | {_codes(name for (name,) in columns)} |")
     return "\n".join(rows) + "\n"
 
 
@@ -198,6 +219,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "docs/keys.md": keys_table,
     "docs/models.md": quirks_table,
     "docs/providers.md": providers_table,
+    "docs/formats.md": tables_table,
     "docs/routing.md": predicates_table,
     "docs/security.md": credential_files_table,
     "docs/tools.md": tools_page,
