@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.store.sqlite.damage import is_sound
 from tests.store.turns import FactBuilder
 from yourtool.errors import StoreError
+from yourtool.store.sqlite import health
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.row_codec import INSERT_MESSAGE, message_row
 from yourtool.store.sqlite.schema import MIGRATIONS
@@ -283,3 +285,40 @@ def test_importing_the_store_loads_no_network_or_interface_module():
         cwd=Path(__file__).parents[3],
     )
     assert {"textual", "rich", "httpx", "anthropic", "openai"}.isdisjoint(loaded.stdout.split())
+
+
+def test_unfinished_copy_of_a_dead_process_is_removed_and_that_of_another_stays(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    copy = path.with_name("copy.db")
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    others = [path.with_name(f"copy.db.{name}.part") for name in (dead.pid, os.getppid(), "x")]
+    for each in others:
+        each.touch()
+    with health.unfinished(copy) as part:
+        part.write_bytes(b"whole")
+    assert copy.read_bytes() == b"whole"
+    assert [each.exists() for each in others] == [False, True, False]
+    with pytest.raises(ValueError, match="no"), health.unfinished(copy) as part:
+        part.write_bytes(b"half")
+        raise ValueError("no")
+    assert (copy.read_bytes(), part.exists()) == (b"whole", False)
+
+
+async def test_database_is_copied_once_a_day_and_three_copies_stay(path):
+    database = Database(path)
+    await database.write(lambda connection: connection.execute("SELECT 1").fetchall())
+    await database.close()
+    copies = path.parent / "copies"
+    assert not copies.exists()  # it was new
+    copies.mkdir()
+    for day in range(1, 6):
+        (copies / f"sessions-2020010{day}.db").touch()
+    copy = health.DailyCopy(path)
+    copy.start()
+    while len(names := sorted(each.name for each in copies.iterdir())) != 3:
+        await asyncio.sleep(0.01)
+    copy.stop()
+    assert names[:2] == ["sessions-20200104.db", "sessions-20200105.db"]
+    assert is_sound(copies / names[2])
+    assert stat.S_IMODE((copies / names[2]).stat().st_mode) == 0o600

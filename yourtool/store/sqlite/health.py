@@ -145,11 +145,26 @@ class DailyCopy:
                 old.unlink()
 
 
+def _is_running(process_id: str) -> bool:
+    """Whether another process than this one has an id."""
+    if not process_id.isdecimal() or int(process_id) == os.getpid():
+        return False
+    try:
+        os.kill(int(process_id), 0)
+    except PermissionError:
+        return True
+    except (ProcessLookupError, OverflowError):
+        return False
+    return True
+
+
 @contextlib.contextmanager
 def unfinished(copy: Path) -> Generator[Path, None, None]:
     """Yield a private file that becomes `copy` if nothing fails."""
+    for left in copy.parent.glob(f"{copy.name}.*.part"):
+        if not _is_running(left.suffixes[-2][1:]):
+            left.unlink(missing_ok=True)
     part = copy.with_name(f"{copy.name}.{os.getpid()}.part")
-    part.unlink(missing_ok=True)
     part.touch(0o600)
     try:
         yield part
