@@ -61,9 +61,15 @@ class EventBuilder:
             message=self.message(Role.USER, TextBlock(prompt)),
         )
 
-    def route(self, policy: str = "global_default", reason: str = "default") -> Event:
+    def route(
+        self, policy: str = "global_default", reason: str = "default", rule: str | None = None
+    ) -> Event:
         chose = PolicyEvaluation(
-            policy=policy, verdict="chose", reason=reason, candidate_model="demo:tour"
+            policy=policy,
+            verdict="chose",
+            reason=reason,
+            candidate_model="demo:tour",
+            rule_name=rule,
         )
         return self._fact(
             RouteDecided, chosen_model="demo:tour", winner_index=6, elapsed_ms=1.0, chain=(chose,)

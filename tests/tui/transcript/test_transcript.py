@@ -519,6 +519,12 @@ def test_footer_explains_an_explicit_model_selection(session, policy, said):
     assert rows[-1] == f"demo:tour · {said} · 1,234 in, 567 out · $0.0123 · 3.2 s"
 
 
+def test_footer_names_the_rule_that_chose_the_model(session):
+    route = session.route("rule", "has_images = true", rule="pictures")
+    rows = build_rows(route, session.reply(TextBlock("a")), session.turn_end(), width=90)
+    assert rows[-1].startswith("demo:tour · rule pictures · 1,234 in")
+
+
 def test_footer_explains_a_model_change(session):
     first = [
         session.turn_start(),

@@ -171,11 +171,13 @@ class TurnSummary:
         return format_money(event.total_cost_usd)
 
     def _route_reason(self) -> str:
-        """Return why the model was chosen, if the user chose it or it changed."""
+        """Return why the model was chosen, if the user or a rule chose it, or it changed."""
         chain = self.route.chain if self.route else ()
         winner = next((one for one in chain if one.verdict == "chose"), None)
         if winner is not None and winner.policy in _EXPLICIT_REASONS:
             return _EXPLICIT_REASONS[winner.policy]
+        if winner is not None and winner.rule_name:
+            return f"rule {winner.rule_name}"
         if winner is not None and self._model_before and self._model_before != self.model:
             return f"changed: {winner.reason}"
         return ""
