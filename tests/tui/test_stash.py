@@ -1,6 +1,7 @@
 """Ctrl+S puts the draft aside and brings it back."""
 
 import asyncio
+import shutil
 
 import pytest
 
@@ -16,10 +17,10 @@ def open_app(tmp_path, monkeypatch):
     monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
     (tmp_path / "work").mkdir()
 
-    def build(*scripts):
+    def build(*scripts, home="home"):
         scripts = scripts or (turn("hello", "Hello to you."),)
         session = FakeSession(*scripts, workspace=tmp_path / "work")
-        runtime = FakeRuntime(tmp_path / "home", session)
+        runtime = FakeRuntime(tmp_path / home, session)
 
         async def opens():
             return runtime
@@ -137,3 +138,42 @@ async def test_messages_that_wait_at_the_exit_are_stashed_in_order_for_the_next_
         for text in ("first", "second", "third"):
             await press(pilot, "ctrl+c", "ctrl+s")
             assert app.chat.prompt.text.removeprefix("/steer ") == text
+
+
+async def test_messages_that_wait_when_the_program_dies_are_stashed_for_the_next_run(
+    open_app, tmp_path
+):
+    app = open_app([turn_start("hello"), asyncio.Event()])
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await say(pilot, "go")
+        await until(pilot, lambda: app.chat.runner.is_running)
+        for text in ("/steer first", "second", "removed", "third"):
+            await say(pilot, text)
+        app.chat.runner.queue.remove(app.chat.runner.queue.waiting[1])
+        shutil.copytree(tmp_path / "home", tmp_path / "died")
+        await app.shut_down()
+    app = open_app(home="died")
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await settle(pilot)
+        assert "3 stashed (Ctrl+S)" in screen_text(app)
+        for text in ("first", "second", "third"):
+            await press(pilot, "ctrl+c", "ctrl+s")
+            assert app.chat.prompt.text.removeprefix("/steer ") == text
+
+
+async def test_message_that_was_sent_is_not_stashed(open_app, tmp_path):
+    app = open_app(turn("hello", "Hello."), turn("again", "Yes."))
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await say(pilot, "hello")
+        await say(pilot, "again")
+        await all_sent(pilot)
+        shutil.copytree(tmp_path / "home", tmp_path / "died")
+        await app.shut_down()
+    app = open_app(home="died")
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await settle(pilot)
+        assert "stashed" not in screen_text(app)

@@ -62,6 +62,11 @@ class MessageQueue:
         """The drafts of the messages that wait for the end of the turn."""
         return [message.draft for message in self.waiting]
 
+    @property
+    def unsent(self) -> list[Draft]:
+        """The drafts of all messages that the session has not stored yet, in order."""
+        return [message.draft for message in (*self._delivered, *self.entries)]
+
     def observe(self, observer: Callable[[], None]) -> None:
         """Call `observer` after every change."""
         self._observers.append(observer)

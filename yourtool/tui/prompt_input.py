@@ -30,6 +30,9 @@ class PromptInput:
         """The queued messages that were stashed because the program quits."""
         self._edited_place: QueuePlace | None = None
         """The place of the queued message that is being edited."""
+        self._saved, self._unsent = Draft(), tuple[Draft, ...]()
+        """What was saved last: the text in the prompt, and the messages that waited."""
+        runner.queue.observe(self._save_queue)
 
     @property
     def entries(self) -> list[Draft] | None:
@@ -137,6 +140,14 @@ class PromptInput:
             self._early_prompts.append(draft)
 
     def save(self, draft: Draft) -> None:
-        """Save the text in the prompt for the case of a crash."""
+        """Save the text in the prompt, and what waits, for the case of a crash."""
+        self._saved = draft
         if self._history is not None:
-            self._history.save_draft(draft, self.stash)
+            self._history.save_draft(draft, (*self.stash, *self._unsent))
+
+    def _save_queue(self) -> None:
+        """Save the messages that wait as stashed ones, the first one to come back first."""
+        unsent = tuple(reversed(self._runner.queue.unsent))
+        if unsent != self._unsent:
+            self._unsent = unsent
+            self.save(self._saved)
