@@ -171,6 +171,7 @@ MANY_KEYS = Mask(f"sk-{number:02d}-{'Ab3' * 12}" for number in range(60))
 LONG_COMMAND = "true " + "sk- " * 500_000
 
 
+@pytest.mark.remaining
 async def test_masking_of_a_long_command_does_not_block_the_loop(bench):
     adapter = Scripted([calls("shell", command=LONG_COMMAND), says("done")])
     session = await bench.session(adapter, confirm=User(DENY), mask=MANY_KEYS)

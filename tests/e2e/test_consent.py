@@ -24,6 +24,7 @@ SCRIPT = [
 
 
 @pytest.mark.req("R-CONF-02", "R-CONF-03", "R-CONF-04", "R-CONF-08", "R-LOOP-12")
+@pytest.mark.remaining
 def test_question_is_changed_granted_used_again_and_taken_back(work, home):
     rules = work.parent / "home" / "permissions.toml"
     with ProviderServer(list(SCRIPT)) as server:

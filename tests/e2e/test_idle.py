@@ -52,6 +52,7 @@ def slow_reply(tmp_path, home, settings=""):
         yield terminal
 
 
+@pytest.mark.remaining
 def test_waiting_turn_shows_its_time_until_it_is_stopped(tmp_path, home):
     with slow_reply(tmp_path, home) as terminal:
         terminal.wait(r"❯ hello\n\n[◐◓◑◒] Waiting for anthropic · \d s · Esc to interrupt")

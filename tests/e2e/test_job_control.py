@@ -61,6 +61,7 @@ def test_ctrl_z_restores_the_terminal_and_fg_the_interface(work, home):
         assert left_on(bytes(terminal.output)) == []
 
 
+@pytest.mark.remaining
 def test_a_turn_survives_being_stopped_in_the_middle(work, home):
     env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
     slow = Reply("word " * 12 + "and the end", pause=0.1, words_at_once=1)

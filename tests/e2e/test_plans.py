@@ -13,6 +13,7 @@ SCRIPT = [Reply("I propose:", [("propose_plan", {"plan": PLAN})]), Reply("Carrie
 
 
 @pytest.mark.req("R-LOOP-13", "R-CONF-09")
+@pytest.mark.remaining
 def test_plan_is_carried_out_in_a_new_session_only_after_it_was_read(work, home):
     with ProviderServer(list(SCRIPT)) as server:
         env = {**home, **server.environment}

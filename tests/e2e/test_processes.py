@@ -59,6 +59,7 @@ def below(pid):
 
 
 @pytest.mark.req("R-TOOL-17")
+@pytest.mark.remaining
 def test_password_is_nowhere_and_no_process_survives_a_killed_program(place):
     work, home = place
     arguments = [*YOURTOOL, "--mode", "auto"]

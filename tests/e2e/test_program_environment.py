@@ -67,6 +67,7 @@ def test_ascii_mode_draws_the_screen_in_ascii(work, home):
 
 
 @pytest.mark.req("R-CRD-03")
+@pytest.mark.remaining
 def test_entering_a_key_leaves_the_demo_for_the_real_directory(work, home):
     key = "sk-ant-hidden-0123456789"
     script = [Reply("I am here.", [("write_file", {"path": "real.txt", "content": "x\n"})])]
