@@ -11,6 +11,11 @@ from yourtool.paths import resolve_paths
 from yourtool.tui.app import YourtoolApp
 
 
+@pytest.fixture(autouse=True)
+def pace(monkeypatch):
+    monkeypatch.setenv("YOURTOOL_DEMO_PACE", "0")
+
+
 async def refuse(runtime, event):
     """Make the database report a full disk for one type of event; empty for none."""
 
@@ -72,3 +77,66 @@ async def test_full_disk_holds_queued_prompts_until_there_is_space(tmp_path, ref
         await until(pilot, lambda: get_prompts(app) == ["begin", "first", "second", "third"])
         await until(pilot, lambda: not chat.runner.is_running)
         assert not waiting()
+
+
+async def fill(runtime):
+    """Let SQLite report a full disk for every change that needs another page."""
+
+    def change(database):
+        [pages] = database.execute("PRAGMA page_count").fetchone()
+        return pages
+
+    pages = await runtime.store.database.read(change)
+    await runtime.store.database.read(
+        lambda database: database.execute(f"PRAGMA max_page_count = {pages}")
+    )
+
+
+async def empty(runtime):
+    await runtime.store.database.read(
+        lambda database: database.execute("PRAGMA max_page_count = 1000000")
+    )
+
+
+LONG = "It is finished. " * 4_000
+
+
+def replies(app):
+    return [m.text for m in app.chat.session.state.messages if m.role == "assistant"]
+
+
+@pytest.mark.req("R-PER-02")
+async def test_a_turn_on_a_full_disk_waits_with_its_reply_until_there_is_space(tmp_path):
+    app = build_app(tmp_path, [[{"say": "Hm."}], [{"say": LONG}]])
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await say(pilot, "begin")
+        await until(pilot, lambda: replies(app) == ["Hm."] and not app.chat.runner.is_running)
+        await fill(app.runtime)
+        await say(pilot, "go on")
+        await until(pilot, lambda: "The disk is full" in screen_text(app))
+        assert app.chat.runner.is_running
+        await empty(app.runtime)
+        await until(
+            pilot, lambda: replies(app) == ["Hm.", LONG.strip()] or replies(app)[1:] == [LONG]
+        )
+        await until(pilot, lambda: not app.chat.runner.is_running)
+        await until(pilot, lambda: "The disk is full" not in screen_text(app))
+        assert get_prompts(app) == ["begin", "go on"]
+
+
+@pytest.mark.req("R-PER-02")
+async def test_escape_ends_the_wait_for_space(tmp_path):
+    app = build_app(tmp_path, [[{"say": "Hm."}], [{"say": LONG}], [{"say": "Fine."}]])
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await say(pilot, "begin")
+        await until(pilot, lambda: replies(app) == ["Hm."] and not app.chat.runner.is_running)
+        await fill(app.runtime)
+        await say(pilot, "go on")
+        await until(pilot, lambda: "The disk is full" in screen_text(app))
+        await press(pilot, "escape")
+        await until(pilot, lambda: not app.chat.runner.is_running)
+        await empty(app.runtime)
+        await say(pilot, "again")
+        await until(pilot, lambda: "Fine." in " ".join(replies(app)))
