@@ -65,18 +65,30 @@ def find_damage(path: Path, timeout: float, *, was_left_open: bool) -> str | Non
     mark = path.with_name(f"{path.name}.checked")
     if not _has_content(path) or not (was_left_open or _is_due(path, mark)):
         return None
-    with contextlib.closing(connect_to_read(path, timeout)) as connection:
-        try:
+    try:
+        _roll_back(path, timeout)
+        with contextlib.closing(connect_to_read(path, timeout)) as connection:
             [first, *_] = connection.execute("PRAGMA quick_check(1)").fetchall()
-        except sqlite3.DatabaseError as error:
-            if not is_damage(error):
-                raise
-            return str(error)
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        return str(error)
     if first[0] != "ok":
         return " ".join(str(first[0]).split())
     if path.stat().st_size > SMALL_BYTES:
         mark.touch(0o600)
     return None
+
+
+def _roll_back(path: Path, timeout: float) -> None:
+    """Let SQLite undo a change that a loss of power left, which a reading connection cannot.
+
+    Only the change to a log (WAL) has a journal, in a new file
+    (https://www.sqlite.org/lockingv3.html#rollback).
+    """
+    if _has_content(path.with_name(f"{path.name}-journal")):
+        with contextlib.closing(sqlite3.connect(path, timeout, isolation_level=None)) as connection:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchall()
 
 
 def is_damage(error: sqlite3.Error) -> bool:
