@@ -2,10 +2,23 @@
 
 from typing import ClassVar, Literal, TypeAlias
 
+from msgspec import Struct
+
 from yourtool.events.facts import Actor, Fact, Sensitivity
 
 RoomReason: TypeAlias = Literal["user", "threshold", "overflow"]
 """Why a conversation was shortened: the user asked, it was long, or a provider rejected it."""
+Override: TypeAlias = Literal["pinned", "truncated", "omitted", "none"]
+"""What requests have of a message: always all of it, its start and its end, nothing, the usual."""
+
+
+class LeftOut(Struct, frozen=True):
+    """A block of the conversation that a request does not have."""
+
+    message_id: str
+    kind: str
+    """Such as `image` or `redacted thinking`."""
+    reason: str
 
 
 class ContextElided(Fact, frozen=True, kw_only=True, tag="context.elided"):
@@ -40,3 +53,31 @@ class ContextCompacted(Fact, frozen=True, kw_only=True, tag="context.compacted")
     tokens_before: int
     """Estimated tokens of the next request without the summary."""
     tokens_after: int
+
+
+class ContextOverridden(Fact, frozen=True, kw_only=True, tag="context.overridden"):
+    """The user chose what requests have of one message, which the session stores as it was."""
+
+    actor: ClassVar[Actor] = Actor.USER
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    target: str
+    """Id of the message."""
+    override: Override
+    text: str = ""
+    """The text of a truncated message; empty: the start and the end of what is stored."""
+
+
+class ContextHandedOver(Fact, frozen=True, kw_only=True, tag="context.handed_over"):
+    """A conversation continues with another model than the one of its last reply."""
+
+    actor: ClassVar[Actor] = Actor.AGENT
+
+    source: str
+    """The model of the last reply."""
+    model: str
+    """The model that continues."""
+    left_out: tuple[LeftOut, ...] = ()
+    """The blocks of the conversation that this model does not get, at most a hundred."""
+    left_out_count: int = 0
+    """Number of all of them."""
