@@ -1,0 +1,1 @@
+"""Import of sessions that other programs stored: one module for each format."""

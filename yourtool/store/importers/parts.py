@@ -1,0 +1,105 @@
+"""Parts of messages that several formats have: texts, images, arguments and models."""
+
+import base64
+import binascii
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from yourtool.blobs import reference_of
+from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
+from yourtool.store.importers.source import as_list, as_object, as_text, decode
+from yourtool.store.importers.transcript import UNKNOWN_MODEL, Call, Transcript
+from yourtool.text import storable, storable_json
+
+NO_IMAGE = "[image that cannot be read]"
+"""The text in place of such an image."""
+_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_MAGIC = {
+    b"\x89PNG": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF8": "image/gif",
+    b"RIFF": "image/webp",
+}
+_PROVIDERS = {
+    "openai-codex": "openai",
+    "azure-openai-responses": "openai",
+    "amazon-bedrock": "bedrock",
+}
+"""Our names of providers by those of other programs; the others are the same."""
+
+
+def build_call(call_id: str, name: str, arguments: object) -> Call:
+    """Return a call; `arguments` are an object, or a text that should be the JSON of one."""
+    try:
+        raw = decode(arguments or "{}") if isinstance(arguments, str) else arguments
+        if not isinstance(raw, dict):
+            raise ValueError("the arguments are no JSON object")
+        fields: dict[str, Any] = storable_json(raw)
+    except (ValueError, RecursionError) as error:
+        text = arguments if isinstance(arguments, str) else _encode(arguments)
+        return Call(call_id, name, {}, str(error)[:200], storable(text))
+    return Call(call_id, name, fields)
+
+
+def _encode(value: object) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+def build_image(transcript: Transcript, data: str, media_type: str = "") -> ImageBlock | None:
+    """Return an image whose bytes are an attachment; None, with a loss, if it cannot be read."""
+    try:
+        content = base64.b64decode(data.rpartition(",")[2], validate=True)
+    except (binascii.Error, ValueError):
+        content = b""
+    sniffed = next((kind for magic, kind in _MAGIC.items() if content.startswith(magic)), "")
+    media_type = sniffed or media_type
+    if not content or media_type not in _IMAGE_TYPES:
+        transcript.losses["an image that cannot be read"] += 1
+        return None
+    reference = reference_of(content)
+    transcript.attachments[reference] = content
+    return ImageBlock(ImageSource("file_ref", reference), media_type)
+
+
+def build_parts(
+    transcript: Transcript,
+    content: object,
+    read_part: Callable[[dict[str, Any]], TextBlock | ImageBlock | None],
+) -> tuple[TextBlock | ImageBlock, ...]:
+    """Return the blocks of a content, which is a text or a list of parts.
+
+    `read_part` returns None for a part of an unknown kind. That is stored as a text that names it,
+    and counted as a loss.
+    """
+    if isinstance(content, str):
+        return (TextBlock(as_text(content)),) if content else ()
+    blocks = list[TextBlock | ImageBlock]()
+    for part in as_list(content):
+        fields = dict(as_object(part))
+        if isinstance(part, str):
+            blocks.append(TextBlock(as_text(part)))
+        elif (block := read_part(fields)) is not None:
+            blocks.append(block)
+        else:
+            blocks.append(note_unknown(transcript, as_text(fields.get("type"))))
+    return tuple(block for block in blocks if not isinstance(block, TextBlock) or block.text)
+
+
+def note_unknown(transcript: Transcript, kind: str) -> TextBlock:
+    """Return the text in place of a block of an unknown kind, which is a loss."""
+    kind = kind[:80] or "without a type"
+    transcript.losses[f"a block `{kind}`"] += 1
+    return TextBlock(f"[unknown block `{kind}`]")
+
+
+def build_model(provider: str, name: str) -> str:
+    """Return the canonical id of a model."""
+    if not name:
+        return UNKNOWN_MODEL
+    provider = _PROVIDERS.get(provider, provider)
+    return f"{provider or 'import'}:{name}"
