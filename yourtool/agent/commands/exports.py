@@ -1,0 +1,90 @@
+"""`/export`: a file of the session, without the secrets in it."""
+
+import asyncio
+import os
+import re
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from yourtool.agent.commands.base import Choice, Choose, CommandResults, SlashCommand
+from yourtool.agent.session.known_secrets import build_mask
+from yourtool.errors import UsageError
+from yourtool.events.deltas import Notice
+from yourtool.messages.message import Role
+from yourtool.store import exports, scrubbing
+
+if TYPE_CHECKING:
+    from yourtool.agent.runtime import Runtime
+    from yourtool.agent.session.session import Session
+
+_NAME_WORDS = 6
+_LISTED = 5
+"""Secrets that a question names."""
+_WRITE = "write"
+
+
+async def export_session(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
+    """`/export`: write Markdown, or for `FILE.html` or `FILE.jsonl` a page or JSON lines.
+
+    A file that exists is replaced, and secrets are removed, after a confirmation.
+    """
+    prompt = next((each for each in session.state.messages if each.role is Role.USER), None)
+    if prompt is None:
+        raise UsageError("Nothing to export yet; send a message first.")
+    where, blobs = session.project, runtime.paths.blobs
+    title = await asyncio.to_thread(runtime.mask_keys, prompt.text_without_files)
+    file, exists = await asyncio.to_thread(_find_file, where, argument, title)
+    facts = await runtime.store.read(session.id)
+    mask = await asyncio.to_thread(build_mask, runtime.paths, os.environ)
+    scrubber = await asyncio.to_thread(scrubbing.Scrubber, mask)
+    secrets = await asyncio.to_thread(scrubbing.find_secrets, facts, scrubber, blobs)
+
+    async def write(choice: str) -> CommandResults:
+        if choice == _WRITE:
+            file_format = exports.export_format_of(file)
+            lines = exports.export_lines(facts, file_format, scrubber.text, blobs)
+            await asyncio.to_thread(exports.write_export, file, lines, overwrite=exists)
+            text = f"Exported to {file}; only you can read it, and known secrets are removed."
+            yield Notice(level="info", text=text)
+
+    if not exists and not secrets:
+        async for result in write(_WRITE):
+            yield result
+        return
+    questions = [f"{file} exists"] if exists else []
+    questions += [f"Secrets to be removed: {len(secrets)}"] if secrets else []
+    verb = "Overwrite" if exists else "Remove them and export"
+    choices = (Choice("", "Cancel"), Choice(_WRITE, verb, _describe(secrets)))
+    yield Choose(". ".join(questions), choices, then=write)
+
+
+def _describe(secrets: Sequence["scrubbing.SecretHit"]) -> str:
+    named = [f"{hit.kind} {hit.sample}" for hit in secrets[:_LISTED]]
+    more = [f"{len(secrets) - _LISTED} more"] if len(secrets) > _LISTED else []
+    return ", ".join(named + more)
+
+
+def _find_file(where: Path, argument: str, title: str) -> tuple[Path, bool]:
+    """Return the target file and whether it exists; blocks on the file system."""
+    try:
+        file = where / Path(argument).expanduser()
+        if not file.is_dir():
+            return file, file.exists() or file.is_symlink()
+        words = re.findall("[a-z0-9]+", title.lower())[:_NAME_WORDS]
+        stem = "-".join(words)[:60] or "session"
+        names = (f"{stem}.md" if n == 1 else f"{stem}-{n}.md" for n in count(1))
+        return next(path for name in names if not (path := file / name).exists()), False
+    except (OSError, RuntimeError, ValueError) as error:
+        raise UsageError(f"Cannot write `{argument}`: {error}") from error
+
+
+COMMANDS = (
+    SlashCommand(
+        name="export",
+        run=export_session,
+        argument="[FILE]",
+        summary="export the session as Markdown, FILE.html or FILE.jsonl, without secrets",
+    ),
+)
