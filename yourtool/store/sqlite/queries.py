@@ -1,4 +1,4 @@
-"""Queries over all stored sessions: listing, search and costs."""
+"""Queries over all stored sessions: listing and costs."""
 
 import json
 import logging
@@ -16,10 +16,9 @@ from yourtool.amounts import Spending
 from yourtool.messages.blocks import ContentBlock
 from yourtool.messages.codec import decode_content, require_shallow
 from yourtool.messages.message import Role
-from yourtool.store.base import MessageExcerpt, SearchHit, SessionSummary
-from yourtool.store.sqlite.fulltext import fts_query
+from yourtool.store.base import MessageExcerpt, SessionSummary
 from yourtool.store.sqlite.row_codec import DECODE_ERRORS, from_microseconds, to_microseconds
-from yourtool.store.texts import excerpt, message_title, search_terms, snippet
+from yourtool.store.texts import excerpt, message_title
 
 _log = logging.getLogger(__name__)
 
@@ -42,27 +41,6 @@ _SELECT_FAMILY = """
     SELECT id FROM family
 """
 """A session and its workers, with the workers of these."""
-
-_SELECT_HITS = """
-    SELECT m.id, m.session_id, m.role, m.content_json, m.created_at,
-           CAST(s.workspace_path AS TEXT)
-    FROM message_words AS w
-    CROSS JOIN messages AS m ON m.id = w.message_id
-    CROSS JOIN sessions AS s ON s.id = m.session_id
-    WHERE w.words MATCH :query
-      AND (NOT :count OR s.workspace_path IN (SELECT value FROM json_each(:workspaces)))
-      AND NOT (
-          m.id < coalesce(s.copied_through, '')
-          AND coalesce(s.parent_session_id, '') IN (SELECT id FROM sessions)
-      )
-      AND s.worker_of IS NULL
-    ORDER BY w.rowid DESC LIMIT :limit
-"""
-"""Messages copied by a fork are found in the parent session only. `CROSS JOIN` makes SQLite scan
-the index, newest messages first, only until the limit is reached
-(https://www.sqlite.org/optoverview.html#manual_control_of_query_plans_using_cross_join).
-"""
-
 
 _SELECT_LAST_MESSAGES = """
     SELECT coalesce(m.id, e.id), m.role, m.content_json,
@@ -121,6 +99,14 @@ class _Title(Struct, frozen=True):
 
 _RENAMED = msgspec.json.Decoder(_Title)
 _CALL_USAGE = msgspec.json.Decoder(_CallUsage)
+
+_FIRST_PROMPT = """
+    SELECT messages.id, content_json FROM events
+    JOIN messages ON messages.id =
+        json_extract(CASE WHEN json_valid(payload_json) THEN payload_json END, '$.message_id')
+    WHERE events.session_id = ? AND role = 'user' ORDER BY events.id LIMIT 1
+"""
+"""The first in the order of the session: the clock of the machine can step back."""
 
 
 def find_family(connection: Connection, session_id: str) -> list[str]:
@@ -242,7 +228,7 @@ def list_sessions(
         found.append(
             SessionSummary(
                 id=session_id,
-                title=_title(connection, session_id),
+                title=find_title(connection, session_id),
                 workspace_path=path,
                 active_model=model,
                 turn_count=_turn_count(connection, session_id),
@@ -260,7 +246,7 @@ def last_texts(connection: Connection, session_id: str, limit: int) -> tuple[Mes
     rows = _follow_branch(connection.execute(_SELECT_LAST_MESSAGES, {"session": session_id}))
     found = list[MessageExcerpt]()
     for message_id, role, content in islice(rows, _MAX_EXCERPT_ROWS):
-        if text := excerpt(_decode_blocks(message_id, content)):
+        if text := excerpt(decode_blocks(message_id, content)):
             found.append(MessageExcerpt(role=Role(role), text=text))
         if len(found) == limit:
             break
@@ -279,43 +265,7 @@ def _follow_branch(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[str, str, 
             yield row_id, role, content
 
 
-def search_messages(
-    connection: Connection, text: str, workspaces: tuple[str, ...], limit: int
-) -> tuple[SearchHit, ...]:
-    """Return the messages that contain every word of `text`, newest first."""
-    if not (terms := search_terms(text)):
-        return ()
-    parameters = {
-        "query": fts_query(terms),
-        "count": len(workspaces),
-        "workspaces": json.dumps(workspaces),
-        "limit": limit,
-    }
-    hits = list[SearchHit]()
-    for message_id, session_id, role, content, created, path in connection.execute(
-        _SELECT_HITS, parameters
-    ):
-        blocks = _decode_blocks(message_id, content)
-        try:
-            hit_role, created_at = Role(role), from_microseconds(created)
-        except DECODE_ERRORS as error:
-            _log.warning("skipped message `%s`: %s", message_id, error)
-            continue
-        hits.append(
-            SearchHit(
-                session_id=session_id,
-                message_id=message_id,
-                role=hit_role,
-                snippet=snippet(blocks, terms),
-                title=_title(connection, session_id),
-                workspace_path=path,
-                created_at=created_at,
-            )
-        )
-    return tuple(hits)
-
-
-def _title(connection: Connection, session_id: str) -> str:
+def find_title(connection: Connection, session_id: str) -> str:
     """Return the title that the user chose, or else the start of the first message."""
     return _chosen_title(connection, session_id) or _first_title(connection, session_id)
 
@@ -337,17 +287,11 @@ def _chosen_title(connection: Connection, session_id: str) -> str:
 
 
 def _first_title(connection: Connection, session_id: str) -> str:
-    row = connection.execute(
-        "SELECT id, content_json FROM messages WHERE session_id = ? AND role = 'user'"
-        " ORDER BY created_at, id LIMIT 1",
-        (session_id,),
-    ).fetchone()
-    if row is None:
-        return ""
-    return message_title(_decode_blocks(*row))
+    row = connection.execute(_FIRST_PROMPT, (session_id,)).fetchone()
+    return message_title(decode_blocks(*row)) if row is not None else ""
 
 
-def _decode_blocks(message_id: str, content: str) -> tuple[ContentBlock, ...]:
+def decode_blocks(message_id: str, content: str) -> tuple[ContentBlock, ...]:
     """Return the content of a message; empty if it cannot be decoded."""
     label = f"message `{message_id}`"
     try:
