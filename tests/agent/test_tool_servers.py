@@ -1,0 +1,135 @@
+"""Tools of MCP servers in sessions: consent, rules, trust, and servers that fail in a turn."""
+
+import json
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.agent.harness import ALLOW, DENY, Checked, User, play
+from tests.tools.mcp.configured import good, hostile, started
+from tests.trusted_folders import trust
+from yourtool.agent.commands.parser import parse_input
+from yourtool.agent.runtime import Runtime
+from yourtool.config import Mode, RunOptions
+from yourtool.effects import Decision, Scope, Verdict
+from yourtool.errors import UsageError
+from yourtool.events.tools import ToolCompleted, ToolFailed
+from yourtool.events.turns import TurnCompleted
+from yourtool.paths import resolve_paths
+from yourtool.permissions.rules import Rule, RuleSet
+from yourtool.permissions.trust import MCP_SERVERS
+from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.tools.mcp.server import ServerState
+
+SESSION = Decision(verdict=Verdict.ALLOW, scope=Scope.SESSION)
+ACT = "mcp__bad__act"
+
+
+async def acted(bench, user, kind, *, times=1, entry=None, **options):
+    """Let the model call the tool of a hostile server; return how the calls ended."""
+    entries = {"bad": {**hostile(kind), **(entry or {})}}
+    async with started(bench.workspace, entries) as servers:
+        script = [*([calls(ACT)] * times), says("done")]
+        session = await bench.session(
+            Checked(Scripted(script)), toolset=servers, confirm=user, **options
+        )
+        events = await play(session.send("go"))
+        await session.close()
+    assert isinstance(events[-1], TurnCompleted), "the turn ends as any other"
+    return [event for event in events if isinstance(event, ToolCompleted | ToolFailed)]
+
+
+async def test_every_call_needs_an_approval_and_a_rule_names_the_tool(bench):
+    user = User(DENY, SESSION)
+    denied, first, second = await acted(bench, user, "twice", times=3)
+    assert (denied.error_class, first.success, second.success) == ("user_denied", True, True)
+    assert [each.rules for each in user.asked] == [(ACT,), (ACT,)]
+
+
+async def test_rule_for_a_server_covers_all_of_its_tools(bench):
+    user = User(DENY)
+    allowing = RuleSet(allow=(Rule.parse("mcp__bad"),))
+    [done] = await acted(bench, user, "twice", rules=allowing)
+    assert done.success and not user.asked
+    both = allowing | RuleSet(deny=(Rule.parse(ACT),))
+    [denied] = await acted(bench, user, "twice", rules=both)
+    assert denied.error_class == "user_denied"
+    [other] = await acted(bench, user, "twice", rules=RuleSet(allow=(Rule.parse("mcp__ba"),)))
+    assert other.error_class == "user_denied" and len(user.asked) == 1
+
+
+async def test_plan_mode_refuses_tools_unless_the_user_set_that_they_read(bench):
+    [denied] = await acted(bench, User(ALLOW), "twice", mode=Mode.PLAN)
+    assert "Plan mode is on" in denied.error_message
+    reads = {"effects": "read"}
+    [done] = await acted(bench, User(DENY), "twice", mode=Mode.PLAN, entry=reads)
+    assert done.success
+
+
+@pytest.mark.parametrize("kind", ["dies", "huge", "wrong-result", "changes", "twice"])
+async def test_turn_continues_after_whatever_a_server_does(bench, kind):
+    results = await acted(bench, User(ALLOW), kind, times=2)
+    assert len(results) == 2, "each call has one result"
+    if kind not in ("twice", "changes"):
+        assert all("The MCP server `bad`" in each.error_message for each in results)
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-test-00000000")
+    path = tmp_path / "work"
+    path.mkdir()
+    return path
+
+
+async def run(text, session, runtime):
+    """Return the results of a slash command."""
+    found = parse_input(text)
+    return [each async for each in found.command.run(session, runtime, found.argument)]
+
+
+@asynccontextmanager
+async def opened(work, **options):
+    options = RunOptions(workspace=work, model="sonnet", **options)
+    runtime = await Runtime.open(resolve_paths(), options)
+    try:
+        yield runtime
+    finally:
+        await runtime.close()
+
+
+async def test_servers_of_a_project_need_trust_in_the_folder_and_an_answer(work):
+    entry = {"command": "touch", "args": [str(work / "started")]}
+    (work / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": entry}}))
+    async with opened(work) as runtime:
+        session = await runtime.new_session(User())
+        assert not runtime.tool_servers.find(work).servers, "there is no trust"
+        [file] = session.trust.examine().files
+        assert file.kind is MCP_SERVERS
+        await session.close()
+    trust(work)
+    async with opened(work) as runtime:
+        session = await runtime.new_session(User())
+        [server] = runtime.tool_servers.find(work).servers
+        await server.settle()
+        assert server.state is ServerState.NOT_ACCEPTED and not (work / "started").exists()
+        with pytest.raises(UsageError, match="`/mcp theirs` shows all of it"):
+            await run("/mcp accept theirs", session, runtime)
+        [report] = await run("/mcp theirs", session, runtime)
+        shown = dict(report.sections[0].rows)
+        assert str(work / "started") in shown["starts"] and "/mcp accept theirs" in shown["next"]
+        [notice] = await run("/mcp accept theirs", session, runtime)
+        assert notice.text.startswith("Accepted the MCP server theirs")
+        await server.settle()
+        assert (work / "started").exists()
+        await session.close()
+
+
+@pytest.mark.remaining
+async def test_run_without_a_user_waits_for_its_servers(work, tmp_path):
+    file = tmp_path / "servers.json"
+    file.write_text(json.dumps({"mcpServers": {"good": good()}}))
+    async with opened(work, mcp_config=file, interactive=False) as runtime:
+        session = await runtime.new_session(User())
+        assert runtime.tool_servers.find(work).servers[0].state is ServerState.CONNECTED
+        await session.close()

@@ -1,0 +1,85 @@
+"""`yourtool mcp`: the servers from a shell."""
+
+import json
+import sys
+
+import pytest
+
+from tests.tools.mcp.configured import HERE, hostile
+from yourtool.cli import main
+from yourtool.paths import resolve_paths
+
+
+def run(capsys, *words):
+    code = main(["mcp", *words])
+    found = capsys.readouterr()
+    return code, found.out, found.err
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch):
+    path = tmp_path / "work"
+    path.mkdir()
+    monkeypatch.chdir(path)
+    return path
+
+
+def add(capsys, kind="twice", name="bad"):
+    entry = hostile(kind)
+    return run(capsys, "add", name, "--", entry["command"], *entry["args"])
+
+
+@pytest.mark.blocks_loop("a command of the shell has its own loop")
+def test_server_is_added_shown_called_and_removed(capsys, work):
+    code, out, _ = add(capsys)
+    file = resolve_paths().home / "mcp.json"
+    assert code == 0 and "Added bad to" in out
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert json.loads(file.read_text())["mcpServers"]["bad"]["command"] == sys.executable
+    assert run(capsys, "add", "bad", "--", "x")[0] == 2
+    code, out, _ = run(capsys, "list")
+    assert code == 0 and out.splitlines()[1].split()[:3] == ["bad", "connected", "2"]
+    code, out, _ = run(capsys, "show", "bad")
+    assert code == 0 and str(HERE / "hostile_server.py") in out
+    assert "its schema lost $.properties.x.properties.x.$ref: recursive" in out
+    assert "\x1b" not in out
+    code, out, _ = run(capsys, "call", "bad", "act", "{}")
+    assert (code, out) == (0, "did act ␛]52;c;aGk=␇\n")
+    code, out, _ = run(capsys, "call", "bad", "act", "--json")
+    assert json.loads(out)["is_error"] is False
+    code, _, err = run(capsys, "call", "bad", "fly")
+    assert code == 2 and "has no tool `fly`; its tools are: act, act!" in err
+    assert run(capsys, "call", "bad", "act", "[]")[0] == 2
+    assert run(capsys, "remove", "bad")[0] == 0
+    assert run(capsys, "remove", "bad")[0] == 2
+    assert run(capsys, "list")[1].startswith("There are no MCP servers.")
+
+
+def test_headers_and_variables_are_added(capsys, work):
+    assert run(capsys, "add", "web", "--header", "A: ${B}", "https://example.org/mcp")[0] == 0
+    assert run(capsys, "add", "own", "--env", "C=d", "--", "program", "-x")[0] == 0
+    servers = json.loads((resolve_paths().home / "mcp.json").read_text())["mcpServers"]
+    assert servers == {
+        "web": {"type": "http", "url": "https://example.org/mcp", "headers": {"A": "${B}"}},
+        "own": {"command": "program", "args": ["-x"], "env": {"C": "d"}},
+    }
+    assert run(capsys, "add", "bad", "--env", "C", "--", "program")[0] == 2
+
+
+def test_failed_call_names_the_server_and_its_place(capsys, work):
+    add(capsys, "exits")
+    code, out, err = run(capsys, "call", "bad", "act")
+    assert (code, out) == (1, "")
+    assert "mcp.json:3) ended; its last message is: no database" in err
+    code, out, err = run(capsys, "show", "bda")
+    assert code == 2 and "there is no MCP server `bda`; did you mean `bad`?" in err
+
+
+def test_missing_library_is_named_with_the_way_to_install_it(capsys, work, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mcp", None)  # as if it were not installed
+    assert run(capsys, "list") == (0, run(capsys, "list")[1], ""), "no server needs it"
+    add(capsys)
+    code, out, err = run(capsys, "list")
+    assert code == 0 and out.splitlines()[1].split()[:2] == ["bad", "pending"]
+    assert "install it with `pip install 'yourtool[mcp]'`" in err
+    assert run(capsys, "call", "bad", "act")[0] == 1

@@ -1,0 +1,107 @@
+"""Logins at servers with OAuth."""
+
+import pytest
+
+from tests.tools.contexts import answer
+from tests.tools.mcp.configured import started
+from tests.tools.mcp.login_server import finish, login_server
+from yourtool.agent.session.known_secrets import find_known_secrets
+from yourtool.cli import main, mcp_login
+from yourtool.errors import UsageError
+from yourtool.paths import resolve_paths
+from yourtool.tools.mcp.logins import FILE_NAME, Login, Logins
+from yourtool.tools.mcp.oauth import parse_answer
+from yourtool.tools.mcp.server import ServerState
+
+
+def log_in(server, monkeypatch, *words):
+    """Run the command, with the address that the login page ends at pasted."""
+
+    async def ask(address):
+        assert address.startswith(f"{server.base}/authorize?")
+        return finish(address)
+
+    monkeypatch.setattr(mcp_login, "_ask", ask)
+    main(["mcp", "add", "closed", server.url])
+    return main(["mcp", "login", "closed", *words])
+
+
+def stored():
+    return Logins(resolve_paths().home / FILE_NAME)
+
+
+def test_login_stores_tokens_that_only_the_user_can_read(monkeypatch, capsys):
+    with login_server() as server:
+        assert log_in(server, monkeypatch) == 0, capsys.readouterr().err
+        assert "closed can be used." in capsys.readouterr().out
+        file = resolve_paths().home / FILE_NAME
+        assert file.stat().st_mode & 0o777 == 0o600
+        secrets = find_known_secrets(resolve_paths(), {})
+        assert {server.token, server.refresh_token} <= set(secrets)
+        assert main(["mcp", "call", "closed", "open"]) == 0
+        shown = capsys.readouterr().out
+        assert server.token not in shown, "the token is masked"
+
+
+async def test_stored_login_is_used_and_refreshed_after_it_has_expired(root, context):
+    with login_server() as server:
+        page = {
+            "issuer": server.base,
+            "authorization_endpoint": f"{server.base}/authorize",
+            "token_endpoint": f"{server.base}/token",
+        }
+        logins = Logins(root.parent / "accepted" / "mcp_logins.json")
+        old = {"access_token": "old-token", "refresh_token": server.refresh_token,
+               "token_type": "Bearer"}  # fmt: skip
+        client = {"client_id": "client-1", "redirect_uris": ["http://localhost:8765/callback"],
+                  "token_endpoint_auth_method": "none"}  # fmt: skip
+        logins.save(Login(server.url, old, expires_at=1.0, client=client, page=page))
+        entry = {"type": "http", "url": server.url}
+        async with started(root, {"closed": entry}) as servers:
+            tool = servers.current().get("mcp__closed__open")
+            assert tool is not None, servers.find_problems()
+            assert await answer(tool, context) == server.token
+        assert server.grants == ["refresh_token"] and not server.refused
+        assert logins.find(server.url).tokens["access_token"] == server.token
+
+
+async def test_server_without_a_login_needs_one_and_is_not_tried_again(root):
+    with login_server() as server:
+        entry = {"type": "http", "url": server.url}
+        async with started(root, {"closed": entry}, pauses=(0.01,)) as servers:
+            assert servers.servers[0].state is ServerState.NEEDS_LOGIN, servers.servers[0].reason
+            [problem] = servers.find_problems()
+            assert "`yourtool mcp login closed` does it" in problem
+        assert server.refused == 2 and not server.grants, "the requests of one connection"
+
+
+def test_command_without_a_user_ends_with_4(monkeypatch, capsys, tmp_path):
+    with login_server() as server, (tmp_path / "empty").open("w+") as empty:
+        monkeypatch.setattr("sys.stdin", empty)
+        main(["mcp", "add", "closed", server.url])
+        assert main(["mcp", "login", "closed"]) == 4
+        assert "needs a login, and no user is here" in capsys.readouterr().err
+        assert main(["mcp", "call", "closed", "open"]) == 4
+        assert "needs a login" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("pasted", "problem"),
+    [
+        ("", "not the address where the login ended"),
+        ("the-code", "copy all of it"),
+        ("http://localhost:8765/callback?code=a", "has `code=` and `state=`"),
+        ("http://localhost:8765/callback?error=access_denied", "refused the login: access_denied"),
+    ],
+)
+def test_text_that_is_no_end_of_a_login_is_refused(pasted, problem):
+    with pytest.raises(UsageError, match=problem):
+        parse_answer(pasted)
+
+
+def test_file_that_others_can_read_is_not_used(tmp_path):
+    logins = Logins(tmp_path / FILE_NAME)
+    logins.save(Login("https://example.org/mcp", {"access_token": "a"}))
+    assert list(logins.iter_secrets()) == ["a"]
+    (tmp_path / FILE_NAME).chmod(0o644)
+    assert logins.find("https://example.org/mcp") is None

@@ -1,0 +1,188 @@
+"""Servers that are real processes, good and hostile ones."""
+
+import asyncio
+import os
+
+import pytest
+
+from tests.tools.contexts import answer, call, get_refusal
+from tests.tools.mcp.configured import good, hostile, started
+from yourtool.errors import ToolFailure
+from yourtool.messages.blocks import ImageBlock
+from yourtool.tools.mcp.server import ServerState
+from yourtool.tools.tool_search import FIND_TOOLS
+
+
+def tool(servers, name):
+    found = servers.current().get(name)
+    assert found is not None, servers.find_problems()
+    return found
+
+
+@pytest.mark.req("R-TOOL-19")
+async def test_tools_of_a_server_are_called_under_their_names(root, context, contexts, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-canary-0000")
+    monkeypatch.setenv("PLAIN", "seen")
+    entry = good(env={"GIVEN": "${PLAIN}-${NONE:-default}"})
+    async with started(root, {"my server": entry}) as servers:
+        [server] = servers.servers
+        assert server.state is ServerState.CONNECTED and server.problem is None
+        assert server.instructions == "Be gentle."
+        echo = tool(servers, "mcp__my_server__echo")
+        assert await answer(echo, context, text="ab", times=2) == "abab"
+        await get_refusal(
+            echo, context, "$.text: is required", failure=ToolFailure.VALIDATION_ERROR
+        )
+        names = (await answer(tool(servers, "mcp__my_server__variables"), context)).split()
+        assert "GIVEN" in names and not {"ANTHROPIC_API_KEY", "PLAIN"} & set(names)
+        pid, group = (await answer(tool(servers, "mcp__my_server__group"), context)).split()
+        assert pid == group != str(os.getpgrp())
+        await get_refusal(
+            tool(servers, "mcp__my_server__fails_always"), context, "`my server` reports an error"
+        )
+        picture = tool(servers, "mcp__my_server__picture")
+        assert "does not accept" in await answer(picture, context)
+        seeing = contexts(image_limit=10_000)
+        assert any(isinstance(each, ImageBlock) for each in (await call(picture, seeing)).content)
+        long = await answer(echo, context, text="line\n", times=50_000)
+        assert len(long) < 60_000 and "read the full output in ranges" in long
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid), 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("silent", "did not answer within 0.5 s"),
+        pytest.param(
+            "garbage", "prints text that is no JSON-RPC message", marks=pytest.mark.remaining
+        ),
+        ("exits", "ended; its last message is: no database"),
+    ],
+)
+async def test_server_that_does_not_connect_has_failed_with_its_reason(root, kind, reason):
+    async with started(
+        root, {"bad": hostile(kind)}, connect_seconds=0.5 if kind == "silent" else 20
+    ) as servers:
+        [server] = servers.servers
+        assert server.state is ServerState.FAILED and server.reason == reason
+        assert not list(servers.current())
+        [problem] = servers.current().problems
+        assert problem.startswith("The MCP server `bad` (/home/me/mcp.json:3) ")
+
+
+async def test_program_that_does_not_exist_is_named_with_its_place(root):
+    async with started(root, {"bad": {"command": "no-such-program"}}) as servers:
+        assert "there is no program `no-such-program`; install it" in servers.servers[0].reason
+        assert "/home/me/mcp.json:3" in servers.servers[0].reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("dies", "ended during the call. It may have had its effect"),
+        ("huge", "sent a message of over 8 MiB during the call"),
+        ("wrong-result", "sent a result that is not valid"),
+        ("silent-call", "has no result within 0.3 s"),
+    ],
+)
+async def test_call_of_a_server_that_fails_has_one_result(root, context, kind, reason):
+    async with started(
+        root, {"bad": hostile(kind, timeoutSeconds=0.3 if "silent" in kind else 60)}
+    ) as servers:
+        failure = ToolFailure.TIMEOUT if kind == "silent-call" else ToolFailure.EXECUTION_ERROR
+        act = tool(servers, "mcp__bad__act")
+        await get_refusal(act, context, f"The MCP server `bad` {reason}", failure=failure)
+
+
+async def test_second_answer_and_text_between_messages_are_ignored(root, context):
+    async with started(root, {"bad": hostile("twice")}) as servers:
+        act = tool(servers, "mcp__bad__act")
+        for _ in range(3):
+            text = await answer(act, context)
+            assert text == "did act ␛]52;c;aGk=␇", "control characters are visible"
+
+
+async def test_names_that_become_the_same_stay_different_and_loops_in_schemas_end(root, context):
+    async with started(root, {"bad": hostile("twice")}) as servers:
+        _, first, second = servers.current()  # after `find_tools`
+        assert first.definition.name == "mcp__bad__act"
+        assert second.definition.name.startswith("mcp__bad__act_")
+        assert "\x1b" not in first.definition.description
+        assert await answer(second, context, x={}) == "did act! ␛]52;c;aGk=␇"
+        assert servers.servers[0].tools[1].losses == (
+            "$.properties.x.properties.x.$ref: recursive",
+        )
+
+
+async def test_changed_tools_are_not_offered_or_called_before_they_are_accepted(root, context):
+    async with started(root, {"bad": hostile("changes")}) as servers:
+        [server] = servers.servers
+        act = tool(servers, "mcp__bad__act")
+        await answer(act, context)
+        while not server.difference:
+            await asyncio.sleep(0.01)
+        assert '+  "Acts on your keys."' in server.difference
+        await get_refusal(act, context, "changed the tool `act` since it was offered")
+        assert not list(servers.current())
+        assert "changed its tools; `/mcp` shows the change" in servers.current().problems[0]
+        await server.accept()
+        assert "Acts on your keys." in tool(servers, "mcp__bad__act").definition.description
+
+
+@pytest.mark.remaining
+async def test_tools_that_changed_between_two_starts_are_shown_as_a_difference(root):
+    async with started(root, {"good": good()}) as servers:
+        assert len(list(servers.current())) == 6
+    (root / "changed").write_text("yes")
+    async with started(root, {"good": good()}) as servers:
+        assert not list(servers.current())
+        assert "+++ extra (now)" in servers.servers[0].difference
+
+
+async def test_server_of_a_project_starts_when_it_is_accepted_as_it_is(root):
+    entry = {"command": "touch", "args": ["started"]}
+    async with started(root, {"theirs": entry}, source="project") as servers:
+        [server] = servers.servers
+        assert server.state is ServerState.NOT_ACCEPTED
+        assert "is not started before you accept it" in servers.current().problems[0]
+        assert not (root / "started").exists()
+        await server.accept()
+        await server.settle()
+        assert (root / "started").exists()
+    (root / "started").unlink()
+    changed = {"command": "touch", "args": ["started", "more"]}
+    async with started(root, {"theirs": changed}, source="project") as servers:
+        assert servers.servers[0].state is ServerState.NOT_ACCEPTED
+    assert not (root / "started").exists()
+
+
+async def test_failed_server_is_tried_again_and_its_tools_return(root, context):
+    async with started(root, {"bad": hostile("dies")}, pauses=(0.01,)) as servers:
+        [server] = servers.servers
+        await get_refusal(tool(servers, "mcp__bad__act"), context, "ended during the call")
+        while server.state is ServerState.CONNECTED:
+            await asyncio.sleep(0.01)
+        while server.state is not ServerState.CONNECTED:
+            await asyncio.sleep(0.01)
+        assert tool(servers, "mcp__bad__act")
+
+
+async def test_cancelled_call_leaves_the_server_connected(root, context):
+    async with started(root, {"bad": hostile("silent-call")}) as servers:
+        running = asyncio.create_task(call(tool(servers, "mcp__bad__act"), context))
+        await asyncio.sleep(0.05)
+        running.cancel()
+        await asyncio.wait([running])
+        assert running.cancelled()
+        assert servers.servers[0].state is ServerState.CONNECTED
+
+
+@pytest.mark.remaining
+async def test_disabled_servers_and_tools_are_not_used(root):
+    entries = {"off": good(disabled=True), "some": good(disabledTools=["echo", "group"])}
+    async with started(root, entries) as servers:
+        assert servers.find("off").state is ServerState.DISABLED
+        names = {each.definition.name for each in servers.current()}
+        switched_on = {f"mcp__some__{each}" for each in ("picture", "fails_always", "variables")}
+        assert names == {FIND_TOOLS, *switched_on}

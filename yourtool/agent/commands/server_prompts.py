@@ -1,0 +1,65 @@
+"""Prompts of MCP servers as slash commands: `/mcp__server__prompt WORDS`."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from yourtool.agent.commands.base import CommandResults, SendPrompt, SlashCommand
+from yourtool.errors import ToolError, UsageError
+from yourtool.text import printable
+
+if TYPE_CHECKING:
+    from yourtool.agent.runtime import Runtime
+    from yourtool.agent.session.session import Session
+    from yourtool.tools.mcp.offers import ForeignPrompt
+    from yourtool.tools.mcp.servers import ToolServers
+
+_MAX_SUMMARY = 100
+_servers_in_use = dict[str, "ToolServers"]()
+"""Those of the open session, of which a process has one."""
+
+
+def use_servers(servers: "ToolServers | None") -> None:
+    """Offer the prompts of these servers, which can connect later."""
+    _servers_in_use.clear()
+    if servers is not None:
+        _servers_in_use[""] = servers
+
+
+def find_prompt_commands() -> Mapping[str, SlashCommand]:
+    """Return the prompts of the servers that are connected now, by the names of the commands."""
+    return {
+        name: _build_command(name, prompt)
+        for servers in _servers_in_use.values()
+        for name, (_, prompt) in servers.find_prompts().items()
+    }
+
+
+def _build_command(name: str, prompt: "ForeignPrompt") -> SlashCommand:
+    words = (each.name if each.required else f"[{each.name}]" for each in prompt.arguments)
+    about = " ".join(printable(prompt.description or prompt.name).split())
+    return SlashCommand(
+        name=name,
+        run=partial(_send, name),
+        argument=printable(" ".join(words)),
+        summary=f"{about[:_MAX_SUMMARY]} (MCP server)",
+        is_multiline=True,
+        during_turn=False,
+    )
+
+
+async def _send(name: str, session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
+    """Send the text that a server returns for its prompt.
+
+    Raises:
+        UsageError: the server has no such prompt now, or refuses its arguments.
+    """
+    servers = runtime.tool_servers.find(session.workspace)
+    if servers is None or (found := servers.find_prompts().get(name)) is None:
+        raise UsageError(f"No MCP server offers `/{name}` now; `/mcp` shows their states.")
+    server, prompt = found
+    try:
+        text = await server.read_prompt(prompt, argument)
+    except ToolError as error:
+        raise UsageError(str(error)) from error
+    yield SendPrompt(text)

@@ -1,0 +1,96 @@
+"""`yourtool mcp login`: a login at an MCP server, without a browser on this machine."""
+
+import asyncio
+import os
+import sys
+
+from yourtool.agent.tool_servers import build_surroundings, load_servers
+from yourtool.cli.arguments import Arguments
+from yourtool.cli.output import print_json, print_lines
+from yourtool.errors import UsageError
+from yourtool.paths import Paths
+from yourtool.run_result import ExitCode
+from yourtool.tools.mcp import connection, oauth
+from yourtool.tools.mcp.calls import ServerConnectionError
+from yourtool.tools.mcp.offers import Offers
+from yourtool.tools.mcp.projection import ForeignTool
+from yourtool.tools.mcp.server import Surroundings
+from yourtool.tools.mcp.servers import ToolServers
+from yourtool.tools.mcp.settings import ServerSettings
+
+_SECONDS = 900.0
+"""For all of a login: much of it is the user's time."""
+
+
+class _NoUserError(ServerConnectionError):
+    """No user can log in here."""
+
+
+def run_login(paths: Paths, arguments: Arguments) -> int:
+    """Log in at a server and store the tokens.
+
+    Raises:
+        UsageError: there is no such server, it needs no login, or the login failed.
+    """
+    loaded = load_servers(arguments.workspace, paths, arguments.mcp_config)
+    around = build_surroundings(arguments.workspace, paths, None)
+    server = ToolServers(loaded, around).find(arguments.id)
+    if server.settings.transport != "http":
+        raise UsageError(f"`{server.name}` is a program, which has no login: only addresses do")
+    if not around.acceptance.may_start(server.settings):
+        raise UsageError(f"`yourtool mcp accept {server.name}` comes first: see what it is")
+    try:
+        asyncio.run(_log_in(server.settings, around))
+    except _NoUserError:
+        sys.stderr.write(
+            f"yourtool: the MCP server `{server.name}` needs a login, and no user is here to do it;"
+            f" run `yourtool mcp login {server.name}` in a terminal\n"
+        )
+        return ExitCode.NO_MODEL
+    except ServerConnectionError as error:
+        raise UsageError(f"no login was stored: the MCP server `{server.name}` {error}") from error
+    if arguments.json:
+        print_json({"name": server.name, "logged_in": True})
+    else:
+        print_lines(f"{server.name} can be used.")
+    return ExitCode.ANSWERED
+
+
+async def _log_in(settings: ServerSettings, around: Surroundings) -> None:
+    """Connect with a login, and end when the server has answered.
+
+    Raises:
+        ServerConnectionError: there was no connection.
+    """
+    requests = asyncio.Queue[connection.CallRequest | None]()
+
+    async def end(_tools: tuple[ForeignTool, ...], _instructions: str) -> None:
+        requests.put_nowait(None)
+
+    def ignore(_offers: Offers) -> None:
+        pass
+
+    owner = connection.Owner(end, ignore, settings.name, requests, _SECONDS)
+    url = settings.expand(settings.url, os.environ)
+    headers = {name: settings.expand(each, os.environ) for name, each in settings.headers.items()}
+    login = oauth.StoredLogin(url, around.logins, _ask)
+    await connection.serve_http(url, headers, owner, login)
+
+
+async def _ask(address: str) -> str:
+    """Print the address of the login page, and return what the user pastes.
+
+    Raises:
+        ServerConnectionError: standard input has ended.
+    """
+    sys.stderr.write(
+        "Open this address in a browser, on any machine, and log in:\n\n"
+        f"{address}\n\n"
+        f"At the end the browser goes to {oauth.REDIRECT}, which shows no page.\n"
+        "Copy the whole address from there and paste it here, then press Enter:\n"
+    )
+    sys.stderr.flush()
+    line = await asyncio.to_thread(sys.stdin.readline)
+    if not line.strip():
+        raise _NoUserError("needs a login", needs_login=True)
+    return line

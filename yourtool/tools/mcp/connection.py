@@ -1,0 +1,356 @@
+"""One connection to an MCP server, from the first to the last message, in the task that owns it.
+
+The only user of the library's client. Nothing cancels it from outside: deadlines are those of
+scopes in the same task, and a request to close ends it in order.
+"""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Any, Literal, TypeAlias, cast
+
+import anyio
+import httpx2
+import mcp_types
+from mcp import Client, MCPError
+from mcp.client import ClientRequestContext
+from mcp.client._transport import TransportStreams  # pyright: ignore[reportPrivateImportUsage]
+from mcp.client.auth import OAuthFlowError
+from mcp.client.session import ElicitationFnT
+from mcp.client.streamable_http import streamable_http_client
+from msgspec import Struct
+from pydantic import BaseModel, ValidationError
+
+from yourtool import __version__
+from yourtool.text import printable
+from yourtool.tools.base import AskText
+from yourtool.tools.mcp.calls import (
+    ASKING_SECONDS,
+    CallFailedError,
+    ForeignResult,
+    ServerConnectionError,
+)
+from yourtool.tools.mcp.offers import MAX_OFFERS, Offers, build_prompt, build_resource
+from yourtool.tools.mcp.projection import MAX_TOOLS, ForeignTool
+from yourtool.tools.mcp.questions import Answer, ask_address, ask_form
+from yourtool.tools.mcp.transport import StdioTransport
+
+RequestMethod: TypeAlias = Literal["tools/call", "prompts/get", "resources/read"]
+CONNECT_SECONDS = 30.0
+_MAX_PAGES = 50
+_LIST_CHANGES = (
+    mcp_types.ToolListChangedNotification,
+    mcp_types.PromptListChangedNotification,
+    mcp_types.ResourceListChangedNotification,
+)
+_MAX_REASON = 300
+"""Characters of the message of an error."""
+_REFUSED = (401, 403)
+_HTTP_SECONDS = 30.0
+"""For a connection and for sending; replies can take as long as their call."""
+
+
+class CallRequest:
+    """A request that waits for its result: a call of a tool, a prompt, or a resource."""
+
+    def __init__(
+        self,
+        method: RequestMethod,
+        name: str,
+        arguments: dict[str, Any],
+        seconds: float,
+        ask: AskText | None = None,
+    ) -> None:
+        """`name`: of the tool or prompt, or the URI. `ask`: asks the user; None: there is none."""
+        self.method: RequestMethod = method
+        self.name = name
+        self.arguments = arguments
+        self.seconds = seconds
+        self.ask = ask
+        self.asking_seconds = ASKING_SECONDS
+        """How long questions to the user can still take."""
+        self.result: asyncio.Future[ForeignResult] = asyncio.get_running_loop().create_future()
+        self.scope = anyio.CancelScope()
+
+    def fail(self, reason: str, *, may_have_run: bool = True) -> None:
+        """End the call without a result, unless it has one."""
+        if not self.result.done():
+            self.result.set_exception(CallFailedError(reason, may_have_run=may_have_run))
+
+
+class Owner(Struct, frozen=True):
+    """What a connection reports and obeys."""
+
+    show_tools: Callable[[tuple[ForeignTool, ...], str], Awaitable[None]]
+    """Gets the tools and the instructions of the server, whenever they change."""
+    show_offers: Callable[[Offers], None]
+    """Gets its prompts and resources, whenever they change."""
+    name: str
+    """Of the server, for questions."""
+    requests: "asyncio.Queue[CallRequest | None]"
+    """The calls to send; None ends the connection."""
+    connect_seconds: float = CONNECT_SECONDS
+
+
+class _Wire(Struct, frozen=True):
+    """A transport and how it ends."""
+
+    streams: AbstractAsyncContextManager[TransportStreams]
+    ended: anyio.Event
+    get_problem: Callable[[], str] = str
+    """Returns how the server broke the protocol; empty if it did not."""
+
+
+async def serve_stdio(transport: StdioTransport, owner: Owner) -> None:
+    """Connect to a child process and serve its owner until the connection ends.
+
+    Raises:
+        ServerConnectionError: it failed, or ended unasked.
+    """
+    try:
+        await _serve(_Wire(transport.connect(), transport.ended, lambda: transport.problem), owner)
+    except ServerConnectionError as error:
+        last = f"; its last message is: {transport.last_line}" if transport.last_line else ""
+        raise ServerConnectionError(f"{transport.problem or error}{last}") from error
+
+
+async def serve_http(
+    url: str, headers: dict[str, str], owner: Owner, auth: httpx2.Auth | None = None
+) -> None:
+    """Connect to a server by HTTP and serve its owner until it closes the connection.
+
+    Raises:
+        ServerConnectionError: it failed.
+    """
+    timeout, statuses = httpx2.Timeout(_HTTP_SECONDS, read=None), [0]
+
+    async def note(response: httpx2.Response) -> None:
+        statuses[0] = response.status_code
+
+    hooks: dict[str, list[Callable[..., Any]]] = {"response": [note]}
+    client = httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, event_hooks=hooks)
+    async with client:
+        streams = streamable_http_client(url, http_client=client)
+        try:
+            await _serve(_Wire(streams, anyio.Event()), owner)
+        except ServerConnectionError as error:
+            if statuses[0] in _REFUSED and not error.needs_login:  # the library drops the status
+                raise ServerConnectionError("needs a login", needs_login=True) from error
+            raise
+
+
+async def _serve(wire: _Wire, owner: Owner) -> None:
+    deadline = anyio.current_time() + owner.connect_seconds
+    calls = list[CallRequest]()
+    try:
+        with anyio.CancelScope(deadline=deadline) as scope:
+            async with Client(
+                wire.streams,
+                client_info=mcp_types.Implementation(name="yourtool", version=__version__),
+                message_handler=_build_handler(changed := asyncio.Event()),
+                elicitation_callback=_build_elicitation(owner, calls),
+                cache=None,
+            ) as client:
+                # The callback of the constructor would announce that sampling is possible.
+                client.session._sampling_callback = _refuse_sampling  # pyright: ignore[reportPrivateUsage]
+                await _list_tools(client, owner)
+                scope.deadline = math.inf
+                await _serve_calls(client, owner, (wire.ended, changed), calls)
+    except ServerConnectionError:
+        raise
+    except Exception as error:
+        raise _explain(error) from error
+    finally:
+        for each in calls:
+            each.fail(f"{wire.get_problem() or 'ended'} during the call")
+    if scope.cancelled_caught:
+        raise ServerConnectionError(f"did not answer within {owner.connect_seconds:g} s")
+
+
+async def _serve_calls(
+    client: Client,
+    owner: Owner,
+    events: tuple[anyio.Event, asyncio.Event],
+    calls: list[CallRequest],
+) -> None:
+    """Send the calls of the owner, several at a time, until it asks to close."""
+    ended, changed = events
+    async with anyio.create_task_group() as group:
+
+        async def watch_end() -> None:
+            await ended.wait()
+            raise ServerConnectionError("ended")
+
+        async def watch_lists() -> None:
+            while True:
+                await _list_offers(client, owner)
+                await changed.wait()
+                changed.clear()
+                await _list_tools(client, owner)
+
+        group.start_soon(watch_end)
+        group.start_soon(watch_lists)
+        while (request := await owner.requests.get()) is not None:
+            calls.append(request)
+            group.start_soon(_send_call, client, request, calls)
+        group.cancel_scope.cancel()
+
+
+async def _send_call(client: Client, request: CallRequest, calls: list[CallRequest]) -> None:
+    """Send one call, and set its result."""
+    request.scope.deadline = anyio.current_time() + request.seconds
+    with request.scope:
+        try:
+            found = await _send(client, request)
+            if not request.result.done():
+                request.result.set_result(found)
+        except MCPError as error:
+            if error.error.code == mcp_types.CONNECTION_CLOSED:
+                return  # the end of the connection ends all calls, with its reason
+            request.fail(f"refused the call: {_shorten(error)}", may_have_run=False)
+        except Exception as error:  # noqa: BLE001 - a result of any form
+            request.fail(f"sent a result that is not valid: {_shorten(error)}")
+    if request.scope.cancelled_caught:
+        request.fail(f"has no result within {request.seconds:g} s")
+    calls.remove(request)
+
+
+async def _send(client: Client, request: CallRequest) -> ForeignResult:
+    match request.method:
+        case "prompts/get":
+            prompt = _dump(await client.get_prompt(request.name, request.arguments))
+            return ForeignResult(tuple(each["content"] for each in prompt["messages"]))
+        case "resources/read":
+            read = _dump(await client.read_resource(request.name))
+            contents = ({"type": "resource", "resource": each} for each in read["contents"])
+            return ForeignResult(tuple(contents))
+        case "tools/call":
+            found = await client.call_tool(request.name, request.arguments)
+            dumped = _dump(found)
+            content, structured = tuple(dumped["content"]), dumped.get("structuredContent")
+            return ForeignResult(content, structured, bool(found.is_error))
+
+
+def _dump(found: BaseModel) -> dict[str, Any]:
+    return found.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+async def _list_tools(client: Client, owner: Owner) -> None:
+    """Pass on the tools of the server; a server without tools has an empty list."""
+    tools = list[ForeignTool]()
+    cursor: str | None = None
+    if client.server_capabilities.tools is not None:
+        for _ in range(_MAX_PAGES):
+            page = await client.list_tools(cursor=cursor)
+            tools += map(_describe, page.tools)
+            if (cursor := page.next_cursor) is None or len(tools) >= MAX_TOOLS:
+                break
+    await owner.show_tools(tuple(tools[:MAX_TOOLS]), client.instructions or "")
+
+
+def _describe(tool: mcp_types.Tool) -> ForeignTool:
+    claims = (
+        tool.annotations.model_dump(exclude_none=True, by_alias=True) if tool.annotations else {}
+    )
+    return ForeignTool(
+        name=tool.name,
+        title=tool.title or "",
+        description=tool.description or "",
+        input_schema=tool.input_schema,
+        annotations=claims,
+    )
+
+
+async def _list_offers(client: Client, owner: Owner) -> None:
+    """Pass on prompts and resources; a server that cannot list them has none."""
+    can, prompts, resources = client.server_capabilities, list[Any](), list[Any]()
+    if can.prompts is not None:
+        with suppress(MCPError, ValidationError):
+            prompts = (await client.list_prompts()).prompts
+    if can.resources is not None:
+        with suppress(MCPError, ValidationError):
+            resources = (await client.list_resources()).resources
+    owner.show_offers(
+        Offers(
+            tuple(build_prompt(_dump(each)) for each in prompts[:MAX_OFFERS]),
+            tuple(build_resource(_dump(each)) for each in resources[:MAX_OFFERS]),
+            can.resources is not None,
+        )
+    )
+
+
+def _build_handler(changed: asyncio.Event) -> Any:
+    async def handle(message: object) -> None:
+        if isinstance(message, _LIST_CHANGES):
+            changed.set()
+
+    return handle
+
+
+def _build_elicitation(owner: Owner, calls: list[CallRequest]) -> ElicitationFnT:
+    """Return what answers the server's questions: the user, during a call that can ask."""
+
+    async def answer(
+        context: ClientRequestContext, params: mcp_types.ElicitRequestParams
+    ) -> mcp_types.ElicitResult:
+        del context  # it does not name the call
+        request = next((each for each in calls if each.ask is not None), None)
+        if request is None or request.ask is None:
+            return mcp_types.ElicitResult(action="cancel")
+        if isinstance(params, mcp_types.ElicitRequestURLParams):
+            asking = ask_address(owner.name, params.message, params.url, request.ask)
+        else:
+            schema = params.model_dump(mode="json", by_alias=True)["requestedSchema"]
+            asking = ask_form(owner.name, params.message, schema, request.ask)
+        found = await _wait_for_user(request, asking)
+        content = found.content if found.action == "accept" else None
+        return mcp_types.ElicitResult.model_validate({"action": found.action, "content": content})
+
+    return answer
+
+
+async def _wait_for_user(request: CallRequest, asking: Awaitable[Answer]) -> Answer:
+    """Wait for the user; this time does not count for the call, but all of it is limited."""
+    started, deadline = anyio.current_time(), request.scope.deadline
+    request.scope.deadline = math.inf
+    found = Answer("cancel")
+    with anyio.move_on_after(request.asking_seconds):
+        found = await asking
+    waited = anyio.current_time() - started
+    request.asking_seconds -= waited
+    request.scope.deadline = deadline + waited
+    return found
+
+
+async def _refuse_sampling(context: ClientRequestContext, params: object) -> mcp_types.ErrorData:
+    del context, params
+    reason = "Sampling is refused: a server gets no replies of the model of this user."
+    return mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message=reason)
+
+
+def _explain(error: BaseException) -> ServerConnectionError:
+    """Return the problem for the first cause in groups of errors."""
+    if isinstance(error, BaseExceptionGroup):
+        return _explain(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
+    match error:
+        case ServerConnectionError():
+            return error
+        case OAuthFlowError():
+            return ServerConnectionError(f"needs a login: {_shorten(error)}", needs_login=True)
+        case httpx2.HTTPError():
+            return ServerConnectionError(f"cannot be reached: {_shorten(error)}")
+        case OSError():
+            return ServerConnectionError(f"cannot be started: {error.strerror or error}")
+        case MCPError() if error.error.code == mcp_types.CONNECTION_CLOSED:
+            return ServerConnectionError("ended")
+        case MCPError():
+            return ServerConnectionError(f"refused the connection: {_shorten(error)}")
+        case _:
+            return ServerConnectionError(f"broke the protocol: {_shorten(error)}")
+
+
+def _shorten(error: BaseException) -> str:
+    """Return the message of an error, which can quote what the server sent, in a short line."""
+    text = " ".join(printable(str(error)).split()) or type(error).__name__
+    return text if len(text) <= _MAX_REASON else f"{text[:_MAX_REASON]}…"

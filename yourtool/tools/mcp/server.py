@@ -1,0 +1,336 @@
+"""One MCP server: the task that owns its connection, its state, and its tools."""
+
+import asyncio
+import logging
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from yourtool.errors import YourtoolError
+from yourtool.tools.base import AskText
+from yourtool.tools.mcp import connection, oauth, transport
+from yourtool.tools.mcp import tool as tools
+from yourtool.tools.mcp.acceptance import Acceptance, describe_difference
+from yourtool.tools.mcp.calls import (
+    CallFailedError,
+    ForeignResult,
+    ServerConnectionError,
+    build_call_error,
+)
+from yourtool.tools.mcp.logins import Logins
+from yourtool.tools.mcp.offers import ForeignPrompt, Offers
+from yourtool.tools.mcp.projection import ForeignTool, ProjectedTool, project_tools
+from yourtool.tools.mcp.settings import McpSettingsError, ServerSettings
+from yourtool.tools.process import ShellCommand
+from yourtool.tools.shell import command_environment
+
+if TYPE_CHECKING:
+    from yourtool.tools.mcp.connection import CallRequest, RequestMethod
+    from yourtool.tools.sandbox.sandbox import Sandbox
+
+_log = logging.getLogger(__name__)
+
+PAUSES = (2.0, 10.0, 60.0, 300.0)
+"""Seconds before a failed server is tried again; the last one repeats."""
+CONNECT_SECONDS = 30.0
+_CLOSE_SECONDS = 5.0
+
+
+class ServerState(StrEnum):
+    """What a server does now."""
+
+    PENDING = "pending"
+    CONNECTED = "connected"
+    FAILED = "failed"
+    NEEDS_LOGIN = "needs login"
+    NOT_ACCEPTED = "not accepted"
+    """The user has not seen the server of a project as it is configured now."""
+    DISABLED = "disabled"
+
+
+class Surroundings(Struct, frozen=True):
+    """Where servers run."""
+
+    workspace: Path
+    acceptance: Acceptance
+    logins: Logins
+    sandbox: "Sandbox | None" = None
+    environ: Mapping[str, str] = os.environ
+    pauses: Sequence[float] = PAUSES
+    connect_seconds: float = CONNECT_SECONDS
+
+
+class ToolServer:
+    """A configured server, which its task connects to until it is closed."""
+
+    def __init__(self, settings: ServerSettings, part: str, around: Surroundings) -> None:
+        """`part`: the part of the names of its tools."""
+        self.settings = settings
+        self.name = settings.name
+        self.state = ServerState.DISABLED if settings.disabled else ServerState.PENDING
+        self.reason = ""
+        """Why it is not connected, as the end of a sentence about the server."""
+        self.instructions = ""
+        self.difference = ""
+        """How its tools differ from the accepted ones; if they do, none is offered."""
+        self.tools: tuple[ProjectedTool, ...] = ()
+        """All of its tools that are switched on."""
+        self._listed: tuple[ForeignTool, ...] = ()
+        self._offers = Offers()
+        self.part = part
+        self._around = around
+        self._requests: asyncio.Queue[CallRequest | None] = asyncio.Queue()
+        self._wake, self._settled = asyncio.Event(), asyncio.Event()
+        self._shown: tuple[object, ...] = ()
+        self._closing = False
+        self._failures = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Start the task that owns the connection; does not wait."""
+        if self.state is ServerState.DISABLED:
+            self._settled.set()
+        elif self._task is None:
+            self._task = asyncio.create_task(self._own(), name=f"MCP server {self.name}")
+
+    async def settle(self) -> None:
+        """Wait until the first attempt to connect has succeeded or failed."""
+        await self._settled.wait()
+
+    async def close(self) -> None:
+        """End the connection in order; idempotent."""
+        self._closing = True
+        self._requests.put_nowait(None)
+        self._wake.set()
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=_CLOSE_SECONDS)
+            if not self._task.done():
+                _log.warning("MCP server %s did not end in time", self.name)
+                self._task.cancel()
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether models get its tools."""
+        return self.state is ServerState.CONNECTED and not self.difference
+
+    @property
+    def offers(self) -> Offers:
+        """Its prompts and resources; none while its tools are not offered."""
+        return self._offers if self.is_offered else Offers()
+
+    @property
+    def problem(self) -> str | None:
+        """Why its tools are not available, for the user; None if they are, or are not wanted."""
+        start = f"The MCP server `{self.name}` ({self.settings.place})"
+        match self.state:
+            case ServerState.CONNECTED if self.difference:
+                return f"{start} changed its tools; `/mcp` shows the change and accepts it."
+            case ServerState.FAILED:
+                return f"{start} {self.reason}. It is tried again; `/mcp` shows its state."
+            case ServerState.NEEDS_LOGIN:
+                return f"{start} needs a login: `yourtool mcp login {self.name}` does it."
+            case ServerState.NOT_ACCEPTED:
+                return (
+                    f"{start} is not started before you accept it: `/mcp` shows it,"
+                    f" `yourtool mcp accept {self.name}` does it from a shell."
+                )
+            case _:
+                return None
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether the user has seen the server as it is now."""
+        return self._shown == self._get_content()
+
+    def mark_shown(self) -> None:
+        """Note that the user sees the server as it is now."""
+        self._shown = self._get_content()
+
+    def _get_content(self) -> tuple[object, ...]:
+        return self.settings.definition, self._listed, self.difference
+
+    async def accept(self) -> None:
+        """Accept the server as it is shown: its definition, and its tools if it is connected.
+
+        Raises:
+            ConfigError: the answer cannot be stored.
+        """
+        acceptance, settings = self._around.acceptance, self.settings
+        listed, is_connected = self._listed, self.state is ServerState.CONNECTED
+        await asyncio.to_thread(acceptance.accept_definition, settings)
+        if is_connected:
+            texts = {each.name: each.text for each in listed}
+            await asyncio.to_thread(acceptance.accept_tools, settings, texts)
+            if listed is self._listed:  # no change arrived since
+                self.difference = ""
+        self.retry()
+
+    def retry(self) -> None:
+        """Try again now, if it is not connected."""
+        if self.state in (ServerState.FAILED, ServerState.NEEDS_LOGIN, ServerState.NOT_ACCEPTED):
+            self._settled.clear()
+            self._wake.set()
+
+    async def call(
+        self, tool: ProjectedTool, arguments: dict[str, Any], ask: AskText | None = None
+    ) -> ForeignResult:
+        """Return the result of one call; `ask`: asks the user what the server asks.
+
+        Raises:
+            ToolError: there is none; the message names the server and the reason.
+        """
+        if self.difference and tool.foreign not in self._listed:
+            reason = f"changed the tool `{tool.foreign.name}` since it was offered"
+            raise build_call_error(self.name, reason, may_have_run=False)
+        return await self._request("tools/call", tool.foreign.name, arguments, ask)
+
+    async def read_prompt(self, prompt: ForeignPrompt, words: str) -> str:
+        """Return the text of a prompt for words of the user.
+
+        Raises:
+            ToolError: as `call`.
+            UsageError: the words are too few or too many.
+        """
+        found = await self._request("prompts/get", prompt.name, prompt.parse(words))
+        return "\n\n".join(tools.read_texts(found))
+
+    async def read_resource(self, uri: str) -> ForeignResult:
+        """Return the contents of a resource.
+
+        Raises:
+            ToolError: as `call`.
+        """
+        return await self._request("resources/read", uri, {})
+
+    async def _request(
+        self,
+        method: "RequestMethod",
+        name: str,
+        arguments: Mapping[str, Any],
+        ask: AskText | None = None,
+    ) -> ForeignResult:
+        if self.state is not ServerState.CONNECTED:
+            reason = f"is not connected: it {self.reason or 'starts'}"
+            raise build_call_error(self.name, reason, may_have_run=False)
+        seconds = self.settings.timeout_seconds
+        request = connection.CallRequest(method, name, dict(arguments), seconds, ask)
+        self._requests.put_nowait(request)
+        try:
+            return await request.result
+        except asyncio.CancelledError:
+            request.scope.cancel()  # which the server learns from a notification
+            raise
+        except CallFailedError as error:
+            raise build_call_error(
+                self.name, str(error), may_have_run=error.may_have_run
+            ) from error
+
+    async def _own(self) -> None:
+        """Connect, serve, and try again with growing pauses, until the server is closed."""
+        while not self._closing:
+            self._wake.clear()
+            await self._attempt()
+            self._fail_waiting()
+            self._settled.set()
+            if self._closing:
+                return
+            pauses, seconds = self._around.pauses, None
+            if self.state is ServerState.FAILED:
+                seconds = pauses[min(self._failures, len(pauses)) - 1]
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._wake.wait()
+            self._failures += 0 if self.state is ServerState.CONNECTED else 1
+
+    async def _attempt(self) -> None:
+        """Make one connection and serve it until its end; sets state and reason."""
+        try:
+            if not await asyncio.to_thread(self._around.acceptance.may_start, self.settings):
+                self.state, self.reason = ServerState.NOT_ACCEPTED, "is not accepted"
+                return
+            self.state, self.reason = ServerState.PENDING, ""
+            await asyncio.to_thread(getattr, connection, "serve_stdio")  # imports the library
+            await self._connect()
+            self.state, self.reason = ServerState.FAILED, "ended"
+        except ServerConnectionError as error:
+            needs_login = error.needs_login
+            self.state = ServerState.NEEDS_LOGIN if needs_login else ServerState.FAILED
+            self.reason = str(error)
+        except (YourtoolError, OSError) as error:
+            self.state, self.reason = ServerState.FAILED, f"cannot be started: {error}"
+        self._failures = max(self._failures, 1)
+        if not self._closing:
+            _log.warning("MCP server %s: %s", self.name, self.reason)
+
+    async def _connect(self) -> None:
+        seconds = self._around.connect_seconds
+        owner = connection.Owner(
+            self._take_tools, self._take_offers, self.name, self._requests, seconds
+        )
+        settings, environ = self.settings, self._around.environ
+        if settings.transport == "http":
+            headers = {
+                name: settings.expand(each, environ) for name, each in settings.headers.items()
+            }
+            url, logins = settings.expand(settings.url, environ), self._around.logins
+            has_login = await asyncio.to_thread(logins.find, url) is not None
+            auth = oauth.StoredLogin(url, logins) if has_login else None
+            await connection.serve_http(url, headers, owner, auth)
+            return
+        command = await asyncio.to_thread(self._build_command)
+        async with AsyncExitStack() as stack:
+            if self._around.sandbox is not None and settings.sandbox:
+                enclosed = await stack.enter_async_context(self._around.sandbox.enclose(command))
+                command = enclosed.command
+            child = transport.StdioTransport(self.name, command)
+            await connection.serve_stdio(child, owner)
+
+    def _build_command(self) -> ShellCommand:
+        """Return the command of the server with its variables replaced.
+
+        Raises:
+            McpSettingsError: the program does not exist, or a variable is not set.
+        """
+        settings, around = self.settings, self._around
+        environment = command_environment(around.environ, around.workspace)
+        name = settings.expand(settings.command, around.environ)
+        own = {key: settings.expand(text, around.environ) for key, text in settings.env.items()}
+        path = own.get("PATH") or environment["PATH"]
+        named = str(around.workspace / name) if "/" in name else name
+        if (program := shutil.which(named, path=path)) is None:
+            raise McpSettingsError(
+                f"there is no program `{name}`; install it, or correct `command` in"
+                f" {settings.place}"
+            )
+        arguments = (settings.expand(each, around.environ) for each in settings.args)
+        return ShellCommand((program, *arguments), around.workspace, {**environment, **own})
+
+    async def _take_tools(self, tools: tuple[ForeignTool, ...], instructions: str) -> None:
+        """Use the tools of the server if they are the accepted ones, or the first ones."""
+        texts = {each.name: each.text for each in tools}
+        acceptance, settings = self._around.acceptance, self.settings
+        accepted = (await asyncio.to_thread(acceptance.find, settings)).tools
+        if accepted is None:
+            await asyncio.to_thread(acceptance.accept_tools, settings, texts)
+            accepted = texts
+        is_known = all(accepted.get(name) == text for name, text in texts.items())
+        self.difference = "" if is_known else describe_difference(accepted, texts)
+        self._listed, self.instructions = tools, instructions
+        self.tools = await asyncio.to_thread(project_tools, settings, self.part, tools)
+        self.state, self.reason, self._failures = ServerState.CONNECTED, "", 0
+        self._settled.set()
+
+    def _take_offers(self, offers: Offers) -> None:
+        self._offers = offers
+
+    def _fail_waiting(self) -> None:
+        """End the calls that were not sent."""
+        while not self._requests.empty():
+            if (request := self._requests.get_nowait()) is not None:
+                request.fail("ended before the call", may_have_run=False)

@@ -1,0 +1,131 @@
+"""The MCP servers of one workspace, as a source of tools."""
+
+import asyncio
+from collections.abc import Iterable
+from importlib.util import find_spec
+
+from yourtool.errors import UsageError
+from yourtool.permissions.rules import SERVER_PREFIX
+from yourtool.providers.estimate import estimate_text
+from yourtool.tables import get_closest
+from yourtool.tools.mcp import tool
+from yourtool.tools.mcp.offers import ForeignPrompt
+from yourtool.tools.mcp.projection import ForeignTool, name_server, name_tools
+from yourtool.tools.mcp.server import ServerState, Surroundings, ToolServer
+from yourtool.tools.mcp.settings import LoadedSettings
+from yourtool.tools.tool_search import build_find_tools
+from yourtool.tools.toolset import Tool, Toolbox
+
+INSTALL = "pip install 'yourtool[mcp]'"
+MISSING_LIBRARY = (
+    "MCP servers are configured, but the library for them is not installed; install it with"
+    f" `{INSTALL}`."
+)
+
+
+class ToolServers:
+    """Starts the configured servers, and offers the tools of those that are connected."""
+
+    def __init__(self, loaded: LoadedSettings, around: Surroundings) -> None:
+        self.problems = tuple(map(str, loaded.problems))
+        """The mistakes in the settings."""
+        self.servers: tuple[ToolServer, ...] = ()
+        self._is_library_missing = False
+        parts = list[str]()
+        for settings in loaded.servers:
+            parts.append(name_server(settings.name, parts))
+            self.servers += (ToolServer(settings, parts[-1], around),)
+
+    def start(self, names: Iterable[str] = ()) -> None:
+        """Start servers, by default all; does not wait, and imports nothing without servers."""
+        chosen = frozenset(names)
+        wanted = [each for each in self.servers if each.name in chosen or not chosen]
+        is_used = any(each.state is not ServerState.DISABLED for each in wanted)
+        self._is_library_missing = is_used and find_spec("mcp") is None
+        for each in () if self._is_library_missing else wanted:
+            each.start()
+
+    async def settle(self, seconds: float, names: Iterable[str] = ()) -> None:
+        """Wait until each server is connected or has failed, at most so many seconds."""
+        chosen = frozenset(names) or {each.name for each in self.servers}
+        waiting = [
+            asyncio.create_task(each.settle())
+            for each in self.servers
+            if each.name in chosen and not self._is_library_missing
+        ]
+        if waiting:
+            _, late = await asyncio.wait(waiting, timeout=seconds)
+            for each in late:
+                each.cancel()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await asyncio.gather(*(each.close() for each in self.servers))
+
+    def current(self) -> Toolbox:
+        """Return the tools of the connected servers, and why those of others are missing."""
+        offering = [each for each in self.servers if each.is_offered and each.tools]
+        tools: list[Tool] = [
+            tool.build_tool(server, each, server.settings.timeout_seconds)
+            for server in offering
+            for each in server.tools
+        ]
+        if tools:
+            definitions = [each.definition for each in tools]
+            tools.insert(
+                0,
+                build_find_tools(definitions, [f"{SERVER_PREFIX}{each.part}" for each in offering]),
+            )
+        return Toolbox(tools, self.find_problems())
+
+    def find_problems(self) -> tuple[str, ...]:
+        """Return everything that the user has to correct."""
+        if self._is_library_missing:
+            return (*self.problems, MISSING_LIBRARY)
+        found = (each.problem for each in self.servers)
+        return (*self.problems, *(each for each in found if each is not None))
+
+    def find_prompts(self) -> dict[str, tuple[ToolServer, ForeignPrompt]]:
+        """Return the prompts of the connected servers by names like those of tools."""
+        found = dict[str, tuple[ToolServer, ForeignPrompt]]()
+        for server in self.servers:
+            prompts = server.offers.prompts
+            names = name_tools(server.part, [each.name for each in prompts])
+            found |= {name: (server, each) for name, each in zip(names, prompts, strict=True)}
+        return found
+
+    def list_resources(self) -> list[str]:
+        """Return the resources of the connected servers as they are mentioned: `server:uri`."""
+        return [
+            f"{server.part}:{each.uri}"
+            for server in self.servers
+            for each in server.offers.resources
+            if each.uri.isprintable() and " " not in each.uri
+        ]
+
+    def find_resource(self, name: str) -> tuple[ToolServer, str] | None:
+        """Return the server and the URI of a mention, or None; a URI need not be listed."""
+        part, _, uri = name.partition(":")
+        for server in self.servers:
+            if part == server.part and server.offers.has_resources:
+                listed = any(each.uri == uri for each in server.offers.resources)
+                return (server, uri) if listed or "://" in uri else None
+        return None
+
+    def find(self, name: str) -> ToolServer:
+        """Return the server with a name.
+
+        Raises:
+            UsageError: there is none.
+        """
+        names = [each.name for each in self.servers]
+        if name in names:
+            return self.servers[names.index(name)]
+        nearest = get_closest(name, names)
+        hint = f"did you mean `{nearest}`?" if nearest else f"there are: {', '.join(names) or '-'}"
+        raise UsageError(f"there is no MCP server `{name}`; {hint}")
+
+
+def estimate_tokens(tools: Iterable[ForeignTool]) -> int:
+    """Return the tokens that the descriptions of tools cost in each request."""
+    return round(sum(estimate_text(f"{each.name} {each.text}") for each in tools))

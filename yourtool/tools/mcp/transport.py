@@ -1,0 +1,195 @@
+"""The connection to an MCP server that is a child process: one JSON-RPC message per line.
+
+Unlike that of the library, it limits the size of a line, counts what is no message, starts the
+process in a sandbox and in a session of processes, and ends all of them.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+import signal
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+
+import anyio
+import mcp_types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client._transport import TransportStreams  # pyright: ignore[reportPrivateImportUsage]
+from mcp.shared.message import SessionMessage
+
+from yourtool.environment import CALL
+from yourtool.text import printable
+from yourtool.tools.process import ShellCommand, end_processes_of
+
+_log = logging.getLogger(__name__)
+
+MAX_MESSAGE_BYTES = 8 * 2**20
+"""Maximum size of a message; the event loop parses it, so it takes a fraction of a second."""
+MAX_GARBAGE_LINES = 200
+"""Lines in a row without a message after which a server is ended."""
+_CHUNK_BYTES = 65_536
+_MAX_LOGGED = 500
+"""Characters of a line in the log."""
+_MAX_LOGGED_LINES = 1_000
+"""Lines of one process in the log."""
+_POLL_SECONDS = 0.01
+_EXIT_SECONDS, _TERM_SECONDS = 1.0, 1.0
+"""Time for an exit after the end of standard input, and then after SIGTERM."""
+
+
+class StdioTransport:
+    """Starts the process of a server and ends it."""
+
+    def __init__(self, name: str, command: ShellCommand) -> None:
+        self._name = name
+        self._command = command
+        self._owner = f"mcp-{secrets.token_hex(16)}"
+        """In the environment of all processes of the server, which are found by it."""
+        self.problem = ""
+        """How the server broke the protocol, if it did."""
+        self.last_line = ""
+        """The last line on standard error."""
+        self.ended = anyio.Event()
+        """Set when no further message can arrive."""
+        self._logged = 0
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncGenerator[TransportStreams, None]:
+        """Start the process, yield the streams of messages, and end the process.
+
+        Raises:
+            OSError: it could not be started.
+        """
+        command = self._command
+        process = await asyncio.create_subprocess_exec(
+            *command.arguments,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            cwd=command.directory,
+            env={**command.environment, CALL: f"{self._owner}.0"},
+            start_new_session=True,
+            pass_fds=command.descriptors,
+            limit=_CHUNK_BYTES,
+        )
+        to_us, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)
+        outgoing, to_server = anyio.create_memory_object_stream[SessionMessage](16)
+        try:
+            async with anyio.create_task_group() as group, to_us, to_server:
+                group.start_soon(self._read, process, to_us)
+                group.start_soon(self._write, process, to_server)
+                group.start_soon(self._log_errors, process)
+                try:
+                    yield incoming, outgoing
+                finally:
+                    incoming.close()
+                    outgoing.close()
+                    with anyio.CancelScope(shield=True):
+                        await self._end(process)
+                    group.cancel_scope.cancel()
+        finally:
+            await asyncio.to_thread(end_processes_of, self._owner)
+
+    async def _read(
+        self,
+        process: Process,
+        to_us: MemoryObjectSendStream[SessionMessage | Exception],
+    ) -> None:
+        """Pass on the messages of the server until it ends or breaks the protocol."""
+        assert process.stdout is not None, "it is a pipe"
+        buffer, garbage = bytearray(), 0
+        try:
+            while data := await process.stdout.read(_CHUNK_BYTES):
+                *lines, rest = data.split(b"\n")
+                for line in lines:
+                    buffer += line
+                    message = _parse(bytes(buffer))
+                    if message is None:
+                        garbage += bool(buffer.strip())
+                        self._log_line("no JSON-RPC", bytes(buffer))
+                    else:
+                        garbage = 0
+                        await to_us.send(message)
+                    buffer.clear()
+                buffer += rest
+                if len(buffer) > MAX_MESSAGE_BYTES:
+                    self._stop(process, f"sent a message of over {MAX_MESSAGE_BYTES >> 20} MiB")
+                    return
+                if garbage > MAX_GARBAGE_LINES:
+                    self._stop(process, "prints text that is no JSON-RPC message")
+                    return
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            return  # the other side is closed
+        finally:
+            self.ended.set()
+            to_us.close()
+
+    async def _write(
+        self,
+        process: Process,
+        messages: MemoryObjectReceiveStream[SessionMessage],
+    ) -> None:
+        assert process.stdin is not None, "it is a pipe"
+        with suppress(OSError, anyio.ClosedResourceError):
+            async for each in messages:
+                text = each.message.model_dump_json(by_alias=True, exclude_unset=True)
+                process.stdin.write(text.encode("utf-8", "replace") + b"\n")
+                await process.stdin.drain()
+
+    async def _log_errors(self, process: Process) -> None:
+        """Write the standard error of the server to the log."""
+        assert process.stderr is not None, "it is a pipe"
+        rest = b""
+        while data := await process.stderr.read(_CHUNK_BYTES):
+            *lines, rest = (rest + data).split(b"\n")
+            rest = rest[-_CHUNK_BYTES:]
+            for line in filter(bytes.strip, lines):
+                self.last_line = printable(line.decode("utf-8", "replace"))[:_MAX_LOGGED]
+                self._log_line("stderr", line)
+
+    def _log_line(self, kind: str, line: bytes) -> None:
+        self._logged += 1
+        if self._logged <= _MAX_LOGGED_LINES and line.strip():
+            text = line[:_MAX_LOGGED].decode("utf-8", "replace")
+            _log.info("MCP server %s, %s: %s", self._name, kind, text)
+
+    def _stop(self, process: Process, problem: str) -> None:
+        self.problem = problem
+        _send(process, signal.SIGKILL)
+
+    async def _end(self, process: Process) -> None:
+        """End the process and all that it started."""
+        assert process.stdin is not None, "it is a pipe"
+        process.stdin.close()
+        if not await _has_ended(process, _EXIT_SECONDS) and not self._command.is_contained:
+            _send(process, signal.SIGTERM)
+            await _has_ended(process, _TERM_SECONDS)
+        _send(process, signal.SIGKILL)
+        if not await _has_ended(process, _TERM_SECONDS):
+            _log.warning("MCP server %s, process %d, cannot be ended", self._name, process.pid)
+
+
+async def _has_ended(process: Process, seconds: float) -> bool:
+    """Wait for the end of a process, not for that of its output, which others can hold open."""
+    for _ in range(round(seconds / _POLL_SECONDS)):
+        if process.returncode is not None:
+            return True
+        await anyio.sleep(_POLL_SECONDS)
+    return process.returncode is not None
+
+
+def _send(process: Process, number: signal.Signals) -> None:
+    """Send a signal to the group of a process, which may have ended before the others."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+def _parse(line: bytes) -> SessionMessage | None:
+    """Return the message in a line, or None."""
+    try:
+        parsed = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        return None
+    return SessionMessage(parsed)
