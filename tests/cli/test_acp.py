@@ -1,0 +1,32 @@
+"""`yourtool acp` without its library, and with wrong arguments; see `tests/acp` for the rest."""
+
+import sys
+
+import pytest
+
+from yourtool import acp
+from yourtool.late_modules import late_modules
+
+pytestmark = pytest.mark.usefixtures("own_logging")
+
+
+def test_missing_library_is_named_with_the_way_to_install_it(line, monkeypatch):
+    for name in [each for each in sys.modules if each.split(".")[0] == "acp"]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in [each for each in sys.modules if each.startswith("yourtool.acp.")]:
+        monkeypatch.delitem(sys.modules, name)
+        monkeypatch.delattr(acp, name.rpartition(".")[2], raising=False)
+    monkeypatch.setattr(acp, "__getattr__", late_modules("yourtool.acp", "server", "sessions"))
+    monkeypatch.setitem(sys.modules, "acp", None)
+    code, out, err = line.bare("acp")
+    assert (code, out) == (2, "")
+    assert err == (
+        "yourtool: `yourtool acp` needs a library that is not installed;"
+        " install it with `pip install 'yourtool[acp]'`\n"
+    )
+
+
+def test_prompt_is_no_argument_of_it(line):
+    code, out, err = line.bare("acp", "hello")
+    assert (code, out) == (2, "")
+    assert "hello" in err
