@@ -1,0 +1,170 @@
+"""Hooks of a project run only after the user trusts it, and those of the user as configured."""
+
+import json
+import sys
+from typing import get_args
+
+import pytest
+
+from tests.agent.harness import User, play
+from tests.agent.hooks.scripts import ran, results, write
+from tests.trusted_folders import trust
+from yourtool.agent.runtime import Runtime
+from yourtool.agent.session.project_trust import ProjectTrust
+from yourtool.agent.session.session_hooks import find_own_hooks, read_project_hooks
+from yourtool.config import Mode, RunOptions, config_file
+from yourtool.errors import ConfigError
+from yourtool.events.deltas import Notice
+from yourtool.hook_config import HookConfig, HookEvent
+from yourtool.paths import resolve_paths
+from yourtool.permissions.trust import Trust
+from yourtool.providers.scripted import Scripted, says
+
+DENY = "import sys; sys.stderr.write('no'); sys.exit(2)\n"
+
+
+@pytest.fixture
+def project(bench):
+    directory = bench.workspace / ".yourtool"
+    directory.mkdir()
+    (directory / "guard.py").write_text(f"open('ran', 'w'); {DENY}")
+    (directory / "config.toml").write_text(
+        f'[[hooks]]\nevent = "PreToolUse"\ncommand = "{sys.executable} .yourtool/guard.py"\n'
+    )
+    return bench.workspace
+
+
+async def turn(bench):
+    model = Scripted([write(), says("Done.")])
+    session = await bench.session(model, mode=Mode.AUTO)
+    return await play(session.send("go"))
+
+
+async def test_nothing_runs_before_trust(bench, project):
+    events = await turn(bench)
+    assert not ran(events)
+    assert not (project / "ran").exists()
+    assert (project / "a.txt").exists()
+
+
+async def test_no_hook_of_a_hostile_project_runs_before_trust(bench, tmp_path):
+    directory, canary = bench.workspace / ".yourtool", tmp_path / "canary"
+    directory.mkdir()
+    lines = (f"touch {canary}", f"sh -c 'echo $HOME > {canary}'", f"x=1; > {canary}")
+    (directory / "config.toml").write_text(
+        "".join(
+            f"[[hooks]]\nevent = {json.dumps(event)}\ncommand = {json.dumps(line)}\n"
+            for event in get_args(HookEvent)
+            for line in lines
+        )
+    )
+    session = await bench.session(Scripted([write(), says("One."), says("Two.")]))
+    events = await play(session.send("go")) + await play(session.send("@other go"))
+    await session.close()
+    assert not ran(events)
+    assert not ran(await bench.store.read(session.id))
+    assert not canary.exists()
+
+
+async def test_declined_project_runs_nothing(bench, project):
+    trust(project, trusted=False)
+    assert not ran(await turn(bench))
+    assert not (project / "ran").exists()
+
+
+async def test_trusted_project_can_deny(bench, project):
+    trust(project)
+    events = await turn(bench)
+    [fact] = ran(events)
+    assert (fact.source, fact.verdict) == ("project", "deny")
+    assert not (project / "a.txt").exists()
+    assert "refuses it: no" in results(events)[0]
+
+
+@pytest.mark.parametrize("name", [".yourtool/config.toml", ".yourtool/guard.py"])
+async def test_change_of_settings_or_script_needs_a_new_answer(bench, project, name):
+    trust(project)
+    with (project / name).open("a") as file:
+        file.write("\n# changed\n")
+    assert ProjectTrust(project).examine().status is Trust.CHANGED
+    assert not ran(await turn(bench))
+    assert not (project / "ran").exists()
+
+
+async def test_end_of_a_long_script_counts(project):
+    script = project / ".yourtool/guard.py"
+    script.write_text("#" * 100_000)
+    trust(project)
+    with script.open("a") as file:
+        file.write("x")
+    assert ProjectTrust(project).examine().status is Trust.CHANGED
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[[hooks]]\nevent = "PreToolUs"\ncommand = "x"\n', "did you mean `PreToolUse`"),
+        ('[[hooks]]\nevent = "Stop"\ncommand = "x"\nmatcher = "("\n', "not a pattern of RE2"),
+        ('[[hooks]]\nevent = "Stop"\n', "`command`"),
+        ("hooks = 3\n", "must be a list of tables"),
+    ],
+)
+async def test_mistake_of_a_project_is_named_and_the_turn_goes_on(bench, project, text, words):
+    (project / ".yourtool/config.toml").write_text(text)
+    trust(project)
+    events = await turn(bench)
+    assert any(words in each.text for each in events if isinstance(each, Notice))
+    assert (project / "a.txt").exists()
+
+
+@pytest.mark.parametrize("line", ["$CLAUDE_PROJECT_DIR/x.py", "python3 x.py", "./x.py --all"])
+async def test_hook_of_the_user_that_names_a_file_of_the_workspace_waits_for_trust(bench, line):
+    (bench.workspace / "x.py").write_text(DENY)
+    hooks = find_own_hooks([HookConfig("PreToolUse", line)], bench.workspace)
+    assert not hooks.find("PreToolUse")
+    hooks.renew((), is_trusted=True)
+    assert len(hooks.find("PreToolUse")) == 1
+
+
+async def test_hook_of_the_user_elsewhere_runs_without_trust(bench):
+    hooks = find_own_hooks([HookConfig("PreToolUse", "jq -r .x")], bench.workspace)
+    assert len(hooks.find("PreToolUse")) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            '[[hooks]]\nevent = "Stop"\ncommand = "x"\n[[hooks]]\nevent = "Sto"\n',
+            ":5: `hooks.2.event`",
+        ),
+        ('[[hooks]]\nevent = "Stop"\ncommand = "x"\nmatcher = "(?<=a)b"\n', ":1: `hooks.1`"),
+        ('[[hooks]]\nevent = "Stop"\ncommand = ""\n', ":3: `hooks.1.command`"),
+        ('[[hooks]]\nevent = "Stop"\ncommand = "x"\ntimeout = 0\n', ":4: `hooks.1.timeout`"),
+        ('[[hooks]]\nevnt = "Stop"\n', "did you mean `event`?"),
+    ],
+)
+async def test_mistake_of_the_user_prevents_the_start_with_its_line(tmp_path, text, words):
+    config_file(resolve_paths()).write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
+    assert words in str(caught.value)
+
+
+async def test_hooks_of_the_settings_run_in_a_session(tmp_path):
+    log, workspace = tmp_path / "log", tmp_path / "work"
+    workspace.mkdir()
+    config_file(resolve_paths()).write_text(
+        f'[[hooks]]\nevent = "UserPromptSubmit"\ncommand = "tee {log}"\n'
+    )
+    runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=workspace))
+    session = await runtime.new_session(User())
+    await play(session.send("hello"))
+    assert '"prompt":"hello"' in log.read_text()
+    await session.close()
+    await runtime.close()
+
+
+async def test_files_that_are_not_trusted_have_no_hooks(project):
+    found = ProjectTrust(project).examine()
+    assert read_project_hooks(found) == ((), ())

@@ -1,0 +1,134 @@
+"""Runs the command of a hook: JSON as its input, in the sandbox, with a limit of time and output.
+
+A command of plain words is started without a shell; others are the line of one.
+"""
+
+import asyncio
+import os
+import shutil
+import tempfile
+from typing import BinaryIO
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from yourtool.agent.hooks.hook import PROJECT_VARIABLES, Hook
+from yourtool.errors import ToolError
+from yourtool.permissions.shell import plain
+from yourtool.tools.process import ProcessExit, ShellCommand, run_process
+from yourtool.tools.sandbox.sandbox import Sandbox
+from yourtool.tools.shell import command_environment, find_interpreter
+from yourtool.tools.workspace import Workspace
+
+MAX_OUTPUT = 65_536
+"""Bytes of standard output, and of standard error, that are read."""
+GRACE_SECONDS = 2.0
+"""Time between SIGTERM and SIGKILL for what a hook left running."""
+
+
+class HookRun(Struct, frozen=True):
+    """How a run of a hook ended."""
+
+    exit_code: int | None
+    """Negative for a signal; None if it was stopped or could not start."""
+    milliseconds: int
+    output: str = ""
+    errors: str = ""
+    is_cut: bool = False
+    """Whether it printed more than `output` has."""
+    problem: str = ""
+    """Why there is no exit code."""
+
+
+class FirstBytes:
+    """Keeps the start of an output."""
+
+    def __init__(self, limit: int = MAX_OUTPUT) -> None:
+        self._limit = limit
+        self._data = bytearray()
+        self.is_cut = False
+
+    def feed(self, data: bytes) -> None:
+        """Add the next bytes of output."""
+        room = self._limit - len(self._data)
+        self._data += data[:room]
+        self.is_cut = self.is_cut or len(data) > room
+
+    def close(self) -> None:
+        """End the output."""
+
+    @property
+    def text(self) -> str:
+        """The start as text."""
+        return self._data.decode("utf-8", "replace")
+
+
+async def run_hook(
+    hook: Hook, payload: bytes, workspace: Workspace, sandbox: Sandbox | None
+) -> HookRun:
+    """Run a hook to its end; all that goes wrong is part of the result."""
+    try:
+        given = await asyncio.to_thread(_open_input, payload)
+        with given:
+            command = await asyncio.to_thread(_build_command, hook, workspace)
+            command = replace(command, standard_input=given.fileno())
+            if sandbox is None:
+                return await _run(hook, command)
+            await sandbox.measure()
+            if sandbox.is_below_requirement:
+                return HookRun(None, 0, problem="the sandbox is too weak, so it was not run")
+            async with sandbox.enclose(command) as enclosed:
+                return await _run(hook, enclosed.command)
+    except (OSError, ValueError, ToolError) as error:
+        return HookRun(None, 0, problem=f"it could not be started: {error}")
+
+
+async def _run(hook: Hook, command: ShellCommand) -> HookRun:
+    output, errors, seconds = FirstBytes(), FirstBytes(), hook.config.timeout
+    exited: ProcessExit = await run_process(
+        command, output, errors=errors, seconds=seconds, grace=GRACE_SECONDS
+    )
+    return HookRun(
+        exited.code,
+        round(exited.seconds * 1000),
+        output.text,
+        errors.text,
+        output.is_cut,
+        f"it was stopped after {seconds:g} s" if exited.code is None else "",
+    )
+
+
+def _open_input(payload: bytes) -> BinaryIO:
+    """Return an open file with the input, which has no name."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
+    file.write(payload)
+    file.seek(0)
+    return file
+
+
+def _build_command(hook: Hook, workspace: Workspace) -> ShellCommand:
+    """Return the command of a hook, which runs in the workspace; blocks."""
+    line, root = hook.config.command, workspace.root
+    if "\0" in line:
+        raise ValueError("the command contains a NUL character")
+    environment = command_environment(os.environ, root)
+    environment |= dict.fromkeys(PROJECT_VARIABLES, os.path.realpath(root))
+    words = _find_words(line)
+    is_program = words and shutil.which(words[0], path=environment["PATH"]) is not None
+    return ShellCommand(
+        words if is_program else (*find_interpreter(), line),
+        root,
+        environment,
+        opened_directory=workspace.root_descriptor(),
+    )
+
+
+def _find_words(line: str) -> tuple[str, ...]:
+    """Return the words of a line that needs no shell; none if it needs one."""
+    match plain.parse_plain(line):
+        case (command,) if not command.variables and not command.redirections:
+            if any(word.is_glob or word.text.startswith("~") for word in command.words):
+                return ()
+            return command.texts
+        case _:
+            return ()
