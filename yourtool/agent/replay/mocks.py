@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from typing import Any
 
+from yourtool.agent.hooks.hooks import Hooks
 from yourtool.agent.replay.recording import RecordedTurn, Step
 from yourtool.agent.turn.loops import RepeatedCalls
 from yourtool.effects import SideEffects, ToolDefinition
@@ -18,6 +19,7 @@ from yourtool.errors import (
     RateLimitError,
     ServerError,
 )
+from yourtool.events.branches import EntryAdded
 from yourtool.events.catalog import AnyFact
 from yourtool.events.deltas import MessageComplete, MessageStart, StreamEvent, TokenUsage
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed, LlmCallStarted
@@ -43,6 +45,14 @@ _ERRORS = {
     )
 }
 _LOST = (TextBlock("[the recording has no result of this call]"),)
+
+
+class ReplayedHooks(Hooks):
+    """Runs nothing, and continues turns where the recording has that a hook did."""
+
+    def __init__(self, model: "ReplayedModel") -> None:
+        super().__init__()
+        self.get_recorded_objections = model.get_objections
 
 
 class ReplayedModel:
@@ -78,6 +88,10 @@ class ReplayedModel:
         waiting = self._steps[self._next - 1].steering[self._steered :] if self._next else []
         self._steered += bool(waiting)
         return waiting[0] if waiting else None
+
+    def get_objections(self) -> Sequence[EntryAdded]:
+        """Return what hooks added after the last reply."""
+        return self._steps[self._next - 1].objections if self._next else ()
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         """Yield the next stored reply.

@@ -1,6 +1,6 @@
 """Plays a recorded session: the loop of its turns runs, and nothing else does."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from decimal import Decimal
 from pathlib import Path
@@ -12,6 +12,7 @@ from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.agent.replay.mocks import (
+    ReplayedHooks,
     ReplayedModel,
     ReplayedTools,
     UncountedCalls,
@@ -133,6 +134,10 @@ class _Log:
     async def save_partial(self, end: LlmCallFailed) -> None:
         """Store nothing: a replay is never resumed."""
 
+    async def replay(self, session_id: str, callback: Callable[[AnyFact], object]) -> None:
+        for fact in self.facts:
+            callback(fact)
+
 
 class _Player:
     """A session without a store, whose turns get stored replies and results."""
@@ -249,6 +254,7 @@ def _build_environment(
         gate=Gate(RuleSet(), Mode.AUTO),
         confirm=_decline,
         steering=model.steer,
+        hooks=ReplayedHooks(model),
         limits=_LIMITS,
         context=ContextConfig(make_room_at=0),
         spill=spill,

@@ -13,6 +13,7 @@ from yourtool.events.branches import (
     EntryAdded,
 )
 from yourtool.events.catalog import AnyFact, message_of
+from yourtool.events.context import ContextOverridden
 from yourtool.events.files import FilesRestored
 from yourtool.events.model_calls import (
     LlmCallCompleted,
@@ -41,6 +42,7 @@ GivenFact: TypeAlias = (
     | ProcessesReported
     | BranchSelected
     | BranchLabelled
+    | ContextOverridden
     | BranchSummarised
     | BranchMerged
     | EntryAdded
@@ -56,6 +58,8 @@ class Step(Struct):
     """The results of its calls, in the order in which the calls ended."""
     steering: list[tuple[ContentBlock, ...]]
     """The messages of the user that followed the results."""
+    objections: list[EntryAdded]
+    """What hooks had for the model that did not let the turn end."""
 
 
 class RecordedTurn(Struct):
@@ -97,9 +101,11 @@ def _read_turn(facts: Sequence[AnyFact]) -> RecordedTurn:
             case LlmCallCompleted() | LlmCallFailed() if is_silent(fact):
                 turn.silent.append(fact)
             case LlmCallCompleted() | LlmCallFailed() if id(fact) in ends:
-                turn.steps.append(Step(fact, [], []))
+                turn.steps.append(Step(fact, [], [], []))
             case ToolCompleted(message=message) | ToolFailed(message=message) if turn.steps:
                 turn.steps[-1].results += [message.result] if message.result else []
+            case EntryAdded() if turn.steps:
+                turn.steps[-1].objections.append(fact)
             case TurnSteered(message=message) if turn.steps:
                 turn.steps[-1].steering.append(message.content)
             case _:
