@@ -1,18 +1,35 @@
-"""Limits of a turn: hard limits stop it; at soft limits and in a loop, the user is asked."""
+"""Limits of a turn: hard limits stop it; at soft ones, budgets and in a loop, the user is asked."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from typing import Literal, NamedTuple
 
+from msgspec.structs import replace
+
+from yourtool.agent.budgets import UsedBudget, build_reached
 from yourtool.agent.turn.turn import Turn
 from yourtool.amounts import format_money
 from yourtool.effects import Confirm, Confirmation, Verdict
 from yourtool.errors import AdapterError, InvalidRequestError
+from yourtool.events.budgets import BudgetReached, BudgetWarned
 from yourtool.events.deltas import TokenUsage
 from yourtool.ids import new_id
 from yourtool.providers.prices import cost
+
+_AFTER_BUDGET = (
+    " The request was not sent. Change `[budget]` in `config.toml`, or choose a cheaper model."
+)
+
+
+class Forecast(NamedTuple):
+    """What the next request costs, in US dollars; 0 without a known price."""
+
+    minimum: Decimal = Decimal(0)
+    """That of the prompt alone."""
+    estimate: Decimal = Decimal(0)
+    """With a reply as long as the last one of the model."""
 
 
 class ReachedLimit(NamedTuple):
@@ -20,64 +37,110 @@ class ReachedLimit(NamedTuple):
 
     text: str
     """A message about it."""
-    kind: Literal["hard", "soft", "loop"]
+    kind: Literal["hard", "soft", "loop", "budget"]
     """A hard limit stops the turn without a question."""
-    minimum: Decimal = Decimal(0)
-    """The minimum cost of the next request, in US dollars."""
+    forecast: Forecast = Forecast()
+    budgets: Sequence[UsedBudget] = ()
+    """The budgets that the request would exceed."""
+
+    def build_question(self) -> Confirmation:
+        """Return the question to the user."""
+        if not self.budgets:
+            return Confirmation(id=new_id(), kind="limit", title=self.text)
+        names = " and ".join(f"`{each.key}`" for each in self.budgets)
+        return Confirmation(
+            id=new_id(),
+            kind="limit",
+            title=f"The next request would exceed {names}.",
+            reason=f"{self.text} If you continue, this turn may exceed it.",
+        )
+
+    @property
+    def reason(self) -> str:
+        """Why the turn stops."""
+        return self.text + _AFTER_BUDGET * bool(self.budgets)
+
+    def build_facts(self, *, allowed: bool) -> Iterator[BudgetReached]:
+        """Yield a fact for each budget about the answer of the user."""
+        for each in self.budgets:
+            yield build_reached(each, self.forecast.estimate, allowed=allowed)
 
 
 async def find_limit(turn: Turn) -> ReachedLimit | None:
     """Return the limit that another request would exceed, or None if there is none."""
-    minimum = await _minimum_cost(turn)
-    if (text := _find_hard_limit(turn, minimum)) is not None:
-        return ReachedLimit(text, "hard", minimum)
-    if (text := _find_soft_limit(turn, minimum)) is not None:
-        return ReachedLimit(text, "soft", minimum)
+    await turn.env.budgets.refresh()
+    forecast = await _estimate_cost(turn)
+    if (text := _find_hard_limit(turn, forecast.minimum)) is not None:
+        return ReachedLimit(text, "hard", forecast)
+    budgets = turn.env.budgets
+    expected, estimate = turn.env.budget.expected_cost, forecast.estimate
+    exceeded = budgets.find_exceeded(expected, estimate) or budgets.find_questioned(estimate)
+    if exceeded:
+        return _describe_budgets(exceeded, forecast)
+    if (text := _find_soft_limit(turn, forecast.minimum)) is not None:
+        return ReachedLimit(text, "soft", forecast)
     return None
 
 
 async def find_limit_after_calls(turn: Turn, *, delegated: bool) -> ReachedLimit | None:
-    """Return what the calls of a reply led to: a loop, or a limit that workers reached."""
+    """Return what the calls of a reply led to: a loop, or a limit.
+
+    Workers can reach all of them, and long results those of cost.
+    """
     if (problem := turn.repeated.problem) is not None:
         return ReachedLimit(problem, "loop")
-    return await find_limit(turn) if delegated else None
+    return await find_limit(turn) if delegated or turn.env.budgets.are_set else None
 
 
 async def resolve_limit(turn: Turn, limit: ReachedLimit) -> str | None:
     """Ask about a reached limit; return None to continue, or the reason to stop.
 
-    At a soft limit an approval allows the same amount again; in a loop, as many repetitions.
+    At a soft limit an approval allows the same amount again; in a loop, as many repetitions; for a
+    budget, all requests until the turn of the user ends.
 
     Raises:
         Interrupted: the turn was stopped before the user answered.
     """
     if limit.kind != "hard":
-        confirmation = Confirmation(id=new_id(), kind="limit", title=limit.text)
-        decision = await turn.interrupt.guard(turn.env.confirm(confirmation))
+        decision = await turn.interrupt.guard(turn.env.confirm(limit.build_question()))
         if decision.verdict is Verdict.ALLOW:
             _extend(turn, limit)
             return None
-    turn.env.limit_reached = limit.text
-    return limit.text
+    turn.env.limit_reached = limit.reason
+    return limit.reason
 
 
 def _extend(turn: Turn, limit: ReachedLimit) -> None:
     if limit.kind == "loop":
         turn.repeated.clear()
         return
+    if limit.kind == "budget":
+        turn.env.budgets.allowed |= {each.name for each in limit.budgets}
+        return
     limits, spending = turn.env.limits, turn.env.turn_spending
     turn.request_allowance = turn.requests + limits.max_requests_per_turn
-    spending.allowance = spending.cost + limit.minimum + limits.max_cost_per_turn_usd
+    spending.allowance = spending.cost + limit.forecast.minimum + limits.max_cost_per_turn_usd
+
+
+async def find_warnings(turn: Turn) -> Sequence[BudgetWarned]:
+    """Return the warnings that are due; those about workers are left to the session."""
+    budgets = turn.env.budgets
+    if turn.env.is_worker:
+        return ()
+    await budgets.refresh()
+    return tuple(budgets.find_warnings(turn.state.budget_warnings))
 
 
 async def check_cost_limit(turn: Turn) -> None:
-    """Check that another attempt of a request does not exceed the cost limit of the run.
+    """Check that another attempt, or a silent call, exceeds no budget and no limit of the run.
 
     Raises:
         InvalidRequestError: the limit would be exceeded.
     """
-    minimum = await _minimum_cost(turn)
-    if (reached := _find_cost_limit(turn, minimum)) is not None:
+    await turn.env.budgets.refresh()
+    forecast = await _estimate_cost(turn)
+    reached = _find_cost_limit(turn, forecast.minimum) or _find_exceeded_budget(turn, forecast)
+    if reached is not None:
         turn.env.limit_reached = reached
         raise InvalidRequestError(reached)
 
@@ -92,17 +155,20 @@ async def reserved_request(turn: Turn) -> AsyncGenerator[None, None]:
     Raises:
         InvalidRequestError: the request would exceed a limit.
     """
-    budget = turn.env.budget
-    minimum = Decimal(0) if budget.max_cost is None else await _minimum_cost(turn)
-    if (reached := _find_hard_limit(turn, minimum)) is not None:
+    budget, budgets = turn.env.budget, turn.env.budgets
+    await budgets.refresh()
+    is_limited = budget.max_cost is not None or budgets.are_set
+    forecast = await _estimate_cost(turn) if is_limited else Forecast()
+    reached = _find_hard_limit(turn, forecast.minimum) or _find_exceeded_budget(turn, forecast)
+    if reached is not None:
         turn.env.limit_reached = reached
         raise InvalidRequestError(reached)
     budget.requests += 1
-    budget.expected_cost += minimum
+    budget.expected_cost += forecast.minimum
     try:
         yield
     finally:
-        budget.expected_cost -= minimum
+        budget.expected_cost -= forecast.minimum
 
 
 async def confirm_wait(confirm: Confirm, error: AdapterError) -> bool:
@@ -114,11 +180,13 @@ async def confirm_wait(confirm: Confirm, error: AdapterError) -> bool:
 
 def unknown_price_warning(turn: Turn) -> str | None:
     """Return a warning if a cost limit cannot be enforced because the price is unknown."""
-    if turn.env.budget.max_cost is None or turn.model.price is not None:
+    names = ["`--max-cost`"] * (turn.env.budget.max_cost is not None)
+    names += ["`[budget]`"] * turn.env.budgets.are_set
+    if not names or turn.model.price is not None:
         return None
     return (
-        f"`--max-cost` does not limit `{turn.model.id}`, because its price is not known;"
-        " add it to `prices.toml`."
+        f"{' and '.join(names)} {'do' if len(names) > 1 else 'does'} not limit `{turn.model.id}`,"
+        " because its price is not known; add it to `prices.toml`."
     )
 
 
@@ -158,16 +226,31 @@ def _find_soft_limit(turn: Turn, minimum: Decimal) -> str | None:
     return None
 
 
-async def _minimum_cost(turn: Turn) -> Decimal:
-    """Return the minimum cost of the next request, in US dollars; 0 without a known price.
+def _find_exceeded_budget(turn: Turn, forecast: Forecast) -> str | None:
+    """Return why a budget forbids the next request, where no question can be asked."""
+    expected = turn.env.budget.expected_cost
+    exceeded = turn.env.budgets.find_exceeded(expected, forecast.estimate)
+    return _describe_budgets(exceeded, forecast).reason if exceeded else None
 
-    The reply is unknown, so only the prompt counts. The prompt and the reply of the last request to
-    this model are assumed to be in the provider's cache.
+
+def _describe_budgets(exceeded: Sequence[UsedBudget], forecast: Forecast) -> ReachedLimit:
+    text = " ".join(each.describe_reached(forecast.estimate) for each in exceeded)
+    return ReachedLimit(text, "budget", forecast, exceeded)
+
+
+async def _estimate_cost(turn: Turn) -> Forecast:
+    """Return the cost of the next request.
+
+    The prompt and the reply of the last request to this model are assumed to be in the provider's
+    cache.
     """
     if turn.model.price is None:
-        return Decimal(0)
+        return Forecast()
     prompt = await asyncio.to_thread(turn.estimate)
     last = turn.state.branch.counted_replies.get(turn.model.id)
-    cached = 0 if last is None else min(prompt, last.usage.prompt_tokens + last.usage.output_tokens)
-    usage = TokenUsage(input_tokens=prompt - cached, output_tokens=0, cached_input_tokens=cached)
-    return cost(usage, turn.model.price) or Decimal(0)
+    reply = 0 if last is None else last.usage.output_tokens
+    cached = 0 if last is None else min(prompt, last.usage.prompt_tokens + reply)
+    sent = TokenUsage(input_tokens=prompt - cached, output_tokens=0, cached_input_tokens=cached)
+    answered = replace(sent, output_tokens=reply)
+    price = turn.model.price
+    return Forecast(cost(sent, price) or Decimal(0), cost(answered, price) or Decimal(0))
