@@ -10,10 +10,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
+from tests.store.memory import find_end
 from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.history.space import SpaceWait
 from yourtool.agent.history.state import State
 from yourtool.agent.input.mentioned_files import MentionedFiles
 from yourtool.agent.session.guidance import Guidance
+from yourtool.agent.session.preflight import Preflight
 from yourtool.agent.session.processes import SessionProcesses
 from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.amounts import Spending
@@ -193,6 +196,24 @@ class NoLog:
     async def append(self, *facts: AnyFact) -> None: ...
 
 
+class FreeSwaps:
+    """Finds no swap that loses something."""
+
+    def __init__(self, session: "FakeSession") -> None:
+        self._session = session
+
+    async def examine(self, name: str) -> Preflight:
+        active = self._session.model
+        return Preflight(active, active, (), (), None, needs_room=False)
+
+
+class NoFallbacks:
+    """Has no model that answers instead of another one."""
+
+    def describe(self) -> None:
+        return None
+
+
 class FakeSession:
     """Plays one script per turn and repeats the last one."""
 
@@ -219,8 +240,17 @@ class FakeSession:
         self.steering: Steering = no_steering
         self._table = ProcessTable()
         self._models = models
+        self.models = FreeSwaps(self)
+        self.fallbacks = NoFallbacks()
         self._scripts = list(scripts)
         self._interrupt: Interrupt | None = None
+
+    @property
+    def stored(self) -> SimpleNamespace:
+        async def read() -> Sequence[AnyFact]:
+            return self.state.facts
+
+        return SimpleNamespace(read_all=read, read_own=read)
 
     def effort_summary(self) -> str:
         return f"Thinking: {self.effort}."
@@ -391,18 +421,26 @@ class FakeCredentials:
 class FakeStore:
     """Lists the sessions of a test."""
 
-    def __init__(self) -> None:
+    def __init__(self, sessions: "Sequence[FakeSession]" = ()) -> None:
+        self._sessions = sessions
         self.summaries: list[SimpleNamespace] = []
         self.texts: dict[str, tuple[MessageExcerpt, ...]] = {}
 
     async def list(
-        self, limit: int = 200, after: SimpleNamespace | None = None
+        self, *_workspaces: str, limit: int = 200, after: SimpleNamespace | None = None
     ) -> tuple[SimpleNamespace, ...]:
         start = 0 if after is None else self.summaries.index(after) + 1
         return tuple(self.summaries[start : start + limit])
 
     async def last_texts(self, session_id: str, limit: int = 6) -> tuple[MessageExcerpt, ...]:
         return self.texts.get(session_id, ())
+
+    async def read(self, session_id: str) -> Sequence[AnyFact]:
+        found = (session for session in self._sessions if session.id == session_id)
+        return [fact for session in found for fact in session.state.facts]
+
+    async def read_end(self, session_id: str, count: int, before: str = "") -> Sequence[AnyFact]:
+        return find_end(await self.read(session_id), count, before)
 
     async def find_ids(self, prefix: str) -> tuple[str, ...]:
         return tuple(each.id for each in self.summaries if each.id.startswith(prefix))
@@ -420,12 +458,16 @@ class FakeRuntime:
         self.config = Config()
         known = Catalogue([GPT, SONNET, TOUR], "2026-01-01")
         self.catalogue = SimpleNamespace(
-            all=lambda: (GPT, SONNET), resolve=known.resolve, discovered_at=known.discovered_at
+            all=lambda: (GPT, SONNET),
+            resolve=known.resolve,
+            discovered_at=known.discovered_at,
+            find_trial=known.find_trial,
         )
         self.credentials = FakeCredentials()
         self.registry = FakeRegistry(self.credentials)
         self.availability = SimpleNamespace(reset=lambda provider: None)
-        self.store = FakeStore()
+        self.store, self.space = FakeStore(sessions), SpaceWait()
+        self.tool_servers = SimpleNamespace(find=lambda workspace: None)
         self.closed = False
         self.resumed: list[str] = []
         self._prepared = list(sessions)

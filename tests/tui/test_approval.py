@@ -173,7 +173,7 @@ async def test_deny_with_a_note_sends_the_reason(home, clock):
 @pytest.mark.parametrize("pause", [0.0, 0.5, 1.5, 60.0])
 @pytest.mark.parametrize("typed", ["no, look at the other file first", "a test", "s w"])
 @pytest.mark.req("T20")
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 async def test_message_is_no_answer_whatever_pause_is_after_its_first_letter(
     home, clock, typed, pause
 ):
@@ -349,7 +349,7 @@ async def test_deny_is_selected_whenever_the_approval_prompt_gets_focus(home, cl
 
 @pytest.mark.parametrize("entered", [False, True])
 @pytest.mark.parametrize("words", ["www.x ", "aardvark", "ssh ", "ww"])
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 async def test_no_key_is_lost_during_an_approval_prompt(home, clock, words, entered):
     asked = Ask(approval_request())
     app = asking(home, clock, asked)
@@ -382,7 +382,7 @@ async def test_letter_and_enter_answer_only_a_question_that_was_seen(home, clock
 
 @pytest.mark.parametrize("key", ["pageup", "ctrl+e", "left", "tab", "home"])
 @pytest.mark.parametrize("entered", [False, True])
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 async def test_letter_answers_only_if_no_key_follows(home, clock, key, entered):
     asked = Ask(approval_request())
     app = asking(home, clock, asked)
@@ -807,7 +807,7 @@ async def test_transcript_scrolls_during_an_approval_prompt(home, clock):
 
 @pytest.mark.parametrize("payload", payload_cases())
 @pytest.mark.req("T17", "T19")
-@pytest.mark.sample(4)
+@pytest.mark.sample(12)
 async def test_payloads_look_different_in_approval_prompts_and_session_lists(home, clock, payload):
     app = asking(home, clock, Ask(approval_request(payload["text"], rules=())))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -867,7 +867,7 @@ OTHERS = ["ctrl+e", "pageup", "pagedown", "ctrl+home", "ctrl+end", "x", "y", "d"
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 async def test_only_a_letter_or_tab_arrows_and_enter_allow(home, clock, seed):
     chance = random.Random(seed)
     asked = [Ask(approval_request("x\n" * chance.choice([1, 90]))) for _ in range(3)]
@@ -1144,6 +1144,7 @@ def plan_request(plan: str) -> Confirmation:
         ("d", Verdict.DENY, None),
     ],
 )
+@pytest.mark.sample(3)
 async def test_plan_is_answered_by_a_key(home, clock, size, key, verdict, plan):
     asked = Ask(plan_request("# Plan\n\n1. Edit `a.py`"))
     app = asking(home, clock, asked)
@@ -1188,7 +1189,7 @@ async def test_message_that_begins_before_the_question_was_seen_is_sent(home, cl
 
 
 @pytest.mark.parametrize("key", ["up", "down", "ctrl+p", "home", "left", "ctrl+u", "ctrl+s"])
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.req("T20")
 async def test_message_right_after_a_key_of_the_prompt_is_sent(home, clock, key):
     asked = Ask(approval_request())

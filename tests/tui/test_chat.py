@@ -683,7 +683,7 @@ async def test_unknown_command_is_not_sent_and_keeps_its_text(home, session):
         assert "did you mean `/help`" in screen_text(app)
 
 
-@pytest.mark.parametrize("name", ["/help", "/cost", "/context"])
+@pytest.mark.parametrize("name", ["/help", "/cost"])
 @pytest.mark.req("R-TUI-20")
 async def test_reports_open_and_close(home, session, name):
     app, _ = app_of(home, session)

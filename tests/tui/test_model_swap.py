@@ -11,7 +11,7 @@ from yourtool.agent.runtime import Runtime
 from yourtool.config import RunOptions
 from yourtool.paths import resolve_paths
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.screens.picker import Picker
+from yourtool.tui.screens.swap import SwapSheet
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -62,7 +62,7 @@ async def _refused(tmp_path):
         await say(pilot, f"/attach {tmp_path / 'work' / 'dot.png'} ")
         await _send(pilot, "look at this")
         await say(pilot, "/model openai:blind ")
-        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await until(pilot, lambda: isinstance(app.screen, SwapSheet))
         await until(pilot, lambda: "Fork before" in screen_text(app))
         yield app, pilot
 
@@ -70,7 +70,8 @@ async def _refused(tmp_path):
 async def test_refused_swap_offers_placeholders_a_fork_or_cancel(tmp_path, server):
     async with _refused(tmp_path) as (app, pilot):
         shown = screen_text(app)
-        assert "openai:blind does not support the images in this session" in shown
+        assert "Swap to openai:blind?" in shown
+        assert "! images" in shown and "1 image not sent: `openai:blind` takes no images" in shown
         assert "Send placeholders for the images" in shown
         assert "continue in a copy of the session, up to prompt 2" in shown
         assert "anthropic:claude-sonnet-4-6 stays active" in shown
@@ -108,7 +109,7 @@ async def test_model_option_offers_the_same_choices(tmp_path, server):
         await press(pilot, "escape")
         await app.shut_down()
     async with _app(tmp_path / "work", "openai:blind", proceed=True) as (app, pilot):
-        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await until(pilot, lambda: isinstance(app.screen, SwapSheet))
         assert app.chat.session.model.id == "anthropic:claude-sonnet-4-6"
         await until(pilot, lambda: "Send placeholders for the images" in screen_text(app))
         await press(pilot, "enter")
@@ -119,3 +120,16 @@ async def test_model_option_offers_the_same_choices(tmp_path, server):
         assert app.chat.session.model.id == "openai:blind"
         await _send(pilot, "and now?")
         assert "could not be shown to you" in str(server.requests[-1][1]["input"])
+
+
+async def test_sheet_fits_small_screens_and_page_keys_scroll_it(tmp_path, server):
+    async with _refused(tmp_path) as (app, pilot):
+        await pilot.resize_terminal(40, 12)
+        await settle(pilot)
+        shown = screen_text(app)
+        assert "Send placeholders" in shown and "Cancel" in shown and "! images" in shown
+        await press(pilot, "pagedown")
+        await settle(pilot)
+        assert "! images" not in screen_text(app)
+        await press(pilot, "pageup", "escape")
+        assert app.chat.session.model.id == "anthropic:claude-sonnet-4-6"

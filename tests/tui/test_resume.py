@@ -8,14 +8,17 @@ from tests.tui.events import EventBuilder
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from tests.tui.transcript.test_transcript import Stage
-from yourtool.errors import ConfigError
+from yourtool.errors import ConfigError, SessionBusyError
 from yourtool.tui import slices
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
+from yourtool.tui.screens import stored_pages
 from yourtool.tui.screens.sessions import show_session
 from yourtool.tui.transcript.text_items import UserMessageItem
 
 TURNS = 50
+MANY_TURNS = 1_300
+"""More than two pages."""
 
 
 def facts(turns):
@@ -147,7 +150,8 @@ async def test_quitting_while_a_session_opens_closes_it(tmp_path, sessions, at_s
         await press(pilot, "ctrl+d")
         await until(pilot, lambda: app._exit)
     assert app.return_code == 0
-    assert long.closed and long.sent == []
+    assert long.closed is not at_start  # at the start it is not open yet
+    assert long.sent == []
     assert here.closed is not at_start
 
 
@@ -178,3 +182,109 @@ async def test_session_is_replaced_only_when_its_turn_has_ended(sessions, tmp_pa
         await showing
         assert app.chat.session is there and here.closed
         assert len(prompts_shown(app)) == TURNS
+
+
+@pytest.fixture
+def very_long(tmp_path, monkeypatch):
+    """Return a session of more than one page."""
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "home"))
+    (tmp_path / "work").mkdir(exist_ok=True)
+    session = FakeSession(
+        turn("hello", "Hello to you."), workspace=tmp_path / "work", session_id="sess_2"
+    )
+    for fact in facts(MANY_TURNS):
+        session.state.apply(fact)
+    return session
+
+
+async def opened(app, pilot, session):
+    await until(pilot, lambda: app.chat.session is session and app.chat.opening is None)
+    await settle(pilot)
+
+
+async def test_earlier_messages_are_loaded_when_the_user_scrolls_to_them(tmp_path, very_long):
+    app = app_of(tmp_path, very_long, resume="sess_2")
+    async with app.run_test(size=(60, 20)) as pilot:
+        await opened(app, pilot, very_long)
+        shown = prompts_shown(app)
+        assert "prompt 0" not in shown and shown[-1] == f"prompt {MANY_TURNS - 1}"
+        assert len(shown) < MANY_TURNS
+        await press(pilot, "ctrl+home")
+        await until(pilot, lambda: len(prompts_shown(app)) > len(shown))
+        await settle(pilot)
+        assert shown[0] in screen_text(app), "the rows that were visible have moved"
+        while (earlier := app.chat.transcript.earlier) is not None:
+            count = len(prompts_shown(app))
+            await press(pilot, "ctrl+home")
+            await until(
+                pilot,
+                lambda least=count, now=earlier: (
+                    len(prompts_shown(app)) > least or app.chat.transcript.earlier is not now
+                ),
+            )
+        assert prompts_shown(app) == [f"prompt {n}" for n in range(MANY_TURNS)]
+        await say(pilot, "hi")
+        await until(pilot, lambda: "Hello to you." in screen_text(app))
+
+
+async def test_key_for_the_earlier_prompt_loads_it(tmp_path, very_long):
+    app = app_of(tmp_path, very_long, resume="sess_2")
+    async with app.run_test(size=(60, 20)) as pilot:
+        await opened(app, pilot, very_long)
+        first = prompts_shown(app)[0]
+        transcript = app.chat.transcript
+        app.chat.set_focus(transcript)
+        for _ in range(len(prompts_shown(app)) + 1):
+            transcript.action_select_prompt(-1)
+        await until(pilot, lambda: prompts_shown(app)[0] != first)
+
+
+async def test_message_of_an_earlier_page_is_found(tmp_path, very_long):
+    app = app_of(tmp_path, very_long, resume="sess_2")
+    wanted = next(each for each in very_long.state.messages if each.text == "prompt 3")
+    async with app.run_test(size=(60, 20)) as pilot:
+        await opened(app, pilot, very_long)
+        await app.chat.transcript.earlier.find_message(wanted.id)
+        app.chat.transcript.scroll_to_message(wanted.id)
+        await until(pilot, lambda: "prompt 3" in screen_text(app))
+
+
+class SlowRuntime(FakeRuntime):
+    """Opens sessions only when the test allows it."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.may_open, self.error = asyncio.Event(), None
+
+    async def resume(self, session_id, confirm):
+        await self.may_open.wait()
+        if self.error is not None:
+            raise self.error
+        return await super().resume(session_id, confirm)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_end_of_a_session_is_shown_while_it_opens(tmp_path, very_long, fails, monkeypatch):
+    monkeypatch.setattr(stored_pages, "PREVIEW_SECONDS", 0)
+    runtime = SlowRuntime(tmp_path / "home", very_long)
+    runtime.store.summaries.append(type("S", (), {"id": "sess_2"}))
+
+    async def opens():
+        return runtime
+
+    app = YourtoolApp(opens, resume="sess_2")
+    async with app.run_test(size=(60, 20)) as pilot:
+        last = f"prompt {MANY_TURNS - 1}"
+        await until(pilot, lambda: last in screen_text(app))
+        await until(pilot, lambda: "Opening the session" in screen_text(app))
+        app.chat.note("warning", "Mind the gap.")
+        await press(pilot, *"typed")
+        runtime.error = SessionBusyError("Somebody uses it.") if fails else None
+        runtime.may_open.set()
+        await until(pilot, lambda: app.chat.session is not None)
+        await settle(pilot)
+        text = screen_text(app)
+        assert "Mind the gap." in text and "typed" in text
+        assert ("Started a new session." in text) is fails
+        if not fails:
+            assert prompts_shown(app)[-1] == last and prompts_shown(app).count(last) == 1

@@ -190,16 +190,19 @@ async def test_search_without_results_reports_it(work):
 
 @pytest.mark.req("R-TUI-20")
 async def test_export_writes_a_private_file_without_keys(work, monkeypatch):
-    async with talking(work, f"Fix the [bold]bug[/bold] {CANARY}") as (_, pilot):
+    async with talking(work, f"Fix the [bold]bug[/bold] {CANARY}") as (app, pilot):
         monkeypatch.setenv("OPENAI_API_KEY", CANARY)
-        await say(pilot, "/export")
-        await until(pilot, lambda: len(list(work.iterdir())) == 1)
-        [file] = work.iterdir()
+        for count in (1, 2):
+            await say(pilot, "/export")
+            await until(pilot, lambda: isinstance(app.screen, Picker))
+            assert "Secrets to be removed: " in screen_text(app)
+            assert "key that yourtool uses" in screen_text(app)
+            await press(pilot, "down", "enter")
+            await until(pilot, lambda count=count: len(list(work.iterdir())) == count)
+        [file, _] = sorted(work.iterdir(), key=lambda each: len(each.name))
         assert file.name == "fix-the-bold-bug-bold-hidden.md"
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert CANARY not in file.read_text() and "Fix the [bold]bug[/bold]" in file.read_text()
-        await say(pilot, "/export")
-        await until(pilot, lambda: len(list(work.iterdir())) == 2)
 
 
 @pytest.mark.req("R-TUI-20")
@@ -292,6 +295,24 @@ async def choosing_first(work, *prompts):
         await until(pilot, lambda: isinstance(app.screen, Picker) and app.screen.rows)
         await settle(pilot)
         yield app, pilot
+
+
+@pytest.mark.req("R-PER-09")
+async def test_message_of_the_command_line_is_scrolled_to(work):
+    async with talking(work, "first words", "second", "third") as (app, pilot):
+        session = app.chat.session
+        first = session.state.prompts[0].id
+        await say(pilot, "/new")
+        await until(pilot, lambda: app.chat.session is not session)
+
+    async def opens():
+        return await Runtime.open(resolve_paths(), RunOptions(workspace=work, model="demo:file"))
+
+    app = YourtoolApp(opens, resume=session.id)
+    app.first_message = first
+    async with app.run_test(size=(100, 14)) as pilot:
+        await until(pilot, lambda: app.chat.transcript._selected is not None)
+        await until(pilot, lambda: "first words" in screen_text(app))
 
 
 @pytest.mark.req("R-TUI-20")

@@ -57,6 +57,14 @@ async def test_two_messages_typed_quickly_stay_separate(app, session):
         assert app.chat.prompt.text == "third"
 
 
+async def test_a_thousand_keys_at_once_do_not_block_the_loop(app):
+    text = "words and " * 100
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await burst(pilot, *text)
+        await until(pilot, lambda: app.chat.prompt.text == text)
+
+
 async def test_paste_between_keys_stays_in_order(app, session):
     async with app.run_test() as pilot:
         await settle(pilot)

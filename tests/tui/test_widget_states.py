@@ -523,7 +523,7 @@ async def approval_with_text_in_the_prompt(pilot):
 @pytest.mark.blocks_loop("the test draws many screenshots")
 @pytest.mark.parametrize("name", STATES)
 @pytest.mark.req("R-TUI-24")
-@pytest.mark.sample(3)
+@pytest.mark.sample(6)
 async def test_widget_state(app_of, snapshot, name):
     scripts, play, sizes = STATES[name]
     app = app_of(*scripts)

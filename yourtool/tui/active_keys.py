@@ -11,9 +11,10 @@ from textual.binding import Binding
 from textual.events import Key, Paste
 
 from yourtool.agent.commands.base import Section
+from yourtool.tui.key_bindings import PLACE_TITLES, KeyBinding, KeyPlace
 from yourtool.tui.key_names import get_character, get_key_label
 from yourtool.tui.keymap import ANSWERS, Keymap, build_keymap
-from yourtool.tui.keys import KEYS, PLACE_TITLES, KeyBinding, KeyPlace
+from yourtool.tui.keys import KEYS
 from yourtool.ui_config import UiConfig
 
 _NO_KEY = "no_key"

@@ -27,10 +27,10 @@ from yourtool.tui.clipboard import Clipboard, get_copied_part
 from yourtool.tui.display_filters import AsciiFilter, NoColorFilter
 from yourtool.tui.first_screen_app import FirstScreenApp
 from yourtool.tui.output_filter import SanitizeFilter
-from yourtool.tui.screens import key_inspector, picker, report
+from yourtool.tui.screens import dialog, key_inspector, report
 from yourtool.tui.screens.attachments import attach_from_options, attach_pasted
 from yourtool.tui.screens.chat import ChatScreen
-from yourtool.tui.screens.command_results import choose_first_session, run_command, show_result
+from yourtool.tui.screens.command_results import choose_first_session, run_command, show_results
 from yourtool.tui.screens.draft_editing import DraftEditing
 from yourtool.tui.screens.session_status import TitleChanged
 from yourtool.tui.screens.sessions import (
@@ -40,6 +40,7 @@ from yourtool.tui.screens.sessions import (
     queue_first_prompt,
     require_session,
     restore_first_prompt,
+    show_message,
     show_session,
     suggest_local_servers,
     update_demo_banner,
@@ -108,6 +109,7 @@ class YourtoolApp(FirstScreenApp):
         if self.no_color:
             self._output_filters.append(NoColorFilter())
         self.first_prompt = ""
+        self.first_message = ""
         """Sent when the session has opened; set before `run`."""
         self.config_warnings: tuple[str, ...] = ()
         """Mistakes in settings that have no effect; shown once the first session opens."""
@@ -203,7 +205,7 @@ class YourtoolApp(FirstScreenApp):
         if not event.is_forwarded and (chat := self.chat).is_mounted:
             self.app_focus = True
             shown, questions = self.screen, (chat.approval_prompt, chat.trust_question)
-            is_ignored = isinstance(shown, picker.Picker) and shown.ignores(event)
+            is_ignored = isinstance(shown, dialog.Chooser) and shown.ignores(event)
             if is_ignored or any(each.intercept(event) for each in questions):
                 return
             places = chat.transcript, chat.queue_list, chat.approval_prompt.open_field, None
@@ -213,7 +215,7 @@ class YourtoolApp(FirstScreenApp):
             if isinstance(shown, key_inspector.KeyInspector) and isinstance(event, events.Key):
                 shown.show_key(event)
                 return
-            if isinstance(shown, report.ReportScreen | picker.Picker) and self._starts_text(event):
+            if isinstance(shown, report.ReportScreen | dialog.Chooser) and self._starts_text(event):
                 shown.dismiss()
                 self._type(event)
                 return
@@ -232,8 +234,7 @@ class YourtoolApp(FirstScreenApp):
     async def _handle_chat_key(self, event: events.Key | events.Paste) -> None:
         """Handle a key of the prompt or the transcript completely before the next one.
 
-        Textual queues printable keys in the widget but resolves bindings after the key bubbled to
-        the app, so keys typed quickly would be handled out of order.
+        Textual queues text in the widget but resolves bindings later, which changes the order.
         """
         if isinstance(event, events.Key):
             if await self._check_bindings(event.key, priority=True):
@@ -242,10 +243,11 @@ class YourtoolApp(FirstScreenApp):
             if not is_text and await self._check_bindings(event.key):
                 return
         self._type(event)
+        await self.pause_between_keys()
 
     def _starts_text(self, event: events.Key | events.Paste) -> bool:
         """Whether a key in a report, or in a list that opened late, is text for the prompt."""
-        if isinstance(self.screen, picker.Picker) and not self.screen.is_unexpected:
+        if isinstance(self.screen, dialog.Chooser) and not self.screen.is_unexpected:
             return False
         bound = self.screen.active_bindings
         return isinstance(event, events.Paste) or (event.is_printable and event.key not in bound)
@@ -355,27 +357,25 @@ class YourtoolApp(FirstScreenApp):
     async def _open_first_session(self, runtime: "Runtime") -> None:
         self._show_warnings((*self.config_warnings, *runtime.take_warnings()))
         wanted = await choose_first_session(self.chat, runtime) if self._resume == "" else None
-        session, refused = await open_earlier_session(
+        session, refused, pages = await open_earlier_session(
             self.chat, runtime, wanted or self._resume, continue_last=self._continue_last
         )
-        is_as_requested = session is not None or not (
-            self._continue_last or self._resume is not None
-        )
-        if session is None:
-            session = await runtime.new_session(self.chat.confirm)
+        is_as_requested = bool(session) or (self._resume is None and not self._continue_last)
+        session = session or await runtime.new_session(self.chat.confirm)
         themes = await asyncio.to_thread(load_themes, theme_directories())
         self.theme_choice.add(themes.values())
         self._offer_themes()
         self.chat.set_highlight(self._highlight)
         await attach_from_options(self.chat, runtime)
         queue_first_prompt(self.chat, runtime, session, self.first_prompt, may_send=is_as_requested)
-        await show_session(self.chat, runtime, session)
+        await show_session(self.chat, runtime, session, pages)
+        await show_message(self.chat, self.first_message if is_as_requested else "")
         self._show_warnings(runtime.take_warnings())
         update_demo_banner(self.chat)
         await suggest_local_servers(self.chat)
         if refused is not None and refused.media:
             _, session = require_session(self.chat)  # the user may have opened another one
-            await show_result(self.chat, models.swap_alternatives(session, runtime, refused))
+            await show_results(self.chat, models.offer_swap(session, runtime, refused.model))
 
     def _show_warnings(self, warnings: Iterable[str]) -> None:
         for warning in warnings:

@@ -67,6 +67,14 @@ _INPUT_OPTIONS = (
     Option("w", "leave it waiting in the background", "background", ALLOW),
     Option("d", "stop the command", "stop", DENY),
 )
+_QUESTION_OPTIONS = (
+    Option("a", "type an answer", "type", ALLOW, Entry("What the server gets", "sends it", ALLOW)),
+    Option("d", "do not answer", "no answer", DENY),
+)
+_FALLBACK_OPTIONS = (
+    Option("a", "use the other model", "use it", ALLOW),
+    Option("d", "try the same model", "try the same", DENY),
+)
 _TYPING_TOOL = "process_input"
 _TRUST = Option("f", "trust folder", "trust", replace(ALLOW, trusts_folder=True))
 
@@ -78,8 +86,12 @@ def approval_options(confirmation: Confirmation, *, waiting: int = 0) -> tuple[O
             Option("a", "continue", "continue", ALLOW),
             Option("d", "stop here", "stop here", DENY),
         )
+    if confirmation.kind == "fallback":
+        return _FALLBACK_OPTIONS
     if confirmation.kind == "plan":
         return _PLAN_OPTIONS
+    if confirmation.kind == "question":
+        return _QUESTION_OPTIONS
     if is_about_input(confirmation):
         return _INPUT_OPTIONS
     lasting = (
@@ -103,8 +115,8 @@ def approval_options(confirmation: Confirmation, *, waiting: int = 0) -> tuple[O
 
 
 def is_about_input(confirmation: Confirmation) -> bool:
-    """Whether a running command waits for input."""
-    return confirmation.kind in ("input", "password")
+    """Whether a running command or a server waits for a text."""
+    return confirmation.kind in ("input", "password", "question")
 
 
 def build_decision(question: Confirmation, entry: Entry, text: str) -> Decision | None:
@@ -163,6 +175,8 @@ def approval_title(confirmation: Confirmation) -> Content:
     """Return the question in one line, with the name of the worker whose call it is."""
     if confirmation.kind == "limit":
         question = f"Continue? {escape_line(confirmation.title)}"
+    elif confirmation.kind == "fallback":
+        question = escape_line(confirmation.title)
     elif confirmation.kind == "plan":
         question = "Carry out this plan?"
     elif is_about_input(confirmation):
@@ -218,6 +232,8 @@ def approval_details(confirmation: Confirmation, *, by_key: bool = True) -> list
         lines.append(f"tool: {confirmation.title} ({confirmation.side_effects.value})")
     if confirmation.is_edited:
         lines.append("changed by you; this is what runs")
+    if confirmation.changed_by_hook:
+        lines.append(f"changed by the hook `{confirmation.changed_by_hook}`; this is what runs")
     preview = confirmation.preview
     if preview is not None and (preview.kind != "diff" or len(preview.paths) != 1):
         lines += [f"changes: {path}" for path in preview.paths]

@@ -168,7 +168,8 @@ class Completer:
     def _mentions(self, start: int, query: str, *, first: bool) -> Suggestions | None:
         """Suggest files and, at the start, models: the better match first, else files."""
         models = dict(self.values.get("model", ())) if first else {}
-        described = dict.fromkeys(self._match_files(query), self._about_files)
+        files = self._match_files(query)
+        described = {each: "resource" if "://" in each else self._about_files for each in files}
         found = sorted([*described, *fuzzy_matches(query, models)], key=partial(_quality, query))
         names = dict.fromkeys([*_owners(query, models), *found])
         candidates = [

@@ -1,6 +1,7 @@
 """The first screen of the app: it replaces the early prompt, and is stored for the next start."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ from yourtool.tui.terminal import OutputDriver
 from yourtool.tui.transcript.transcript import Transcript
 from yourtool.tui.widgets.prompt import Prompt
 
+_SECONDS_OF_KEYS = 0.1
+"""How long keys are handled without a pause."""
+
 
 class FirstScreenApp(App[None]):
     """Paints first, then reads keys, beginning with those that were typed before."""
@@ -29,6 +33,7 @@ class FirstScreenApp(App[None]):
     _shows_early_prompt = False
     _first_screen: tuple[Path, FirstScreen] | None = None
     """The screen to store for the early prompt of the next start, and its file."""
+    _paused_at = 0.0
 
     def replace_early_prompt(self) -> None:
         """Paint nothing before the typed keys are handled; call before `run`.
@@ -57,6 +62,12 @@ class FirstScreenApp(App[None]):
                 first_screen = get_first_screen(screen, prompt, space, self.console)
                 self._first_screen = file, first_screen
             driver.start_reading(self.take_keys)
+
+    async def pause_between_keys(self) -> None:
+        """Let the event loop run now and then while thousands of keys arrive."""
+        if time.monotonic() - self._paused_at > _SECONDS_OF_KEYS:
+            await asyncio.sleep(0)
+            self._paused_at = time.monotonic()
 
     @on(OutputDriver.TypedAheadHandled)
     def show_after_typed_ahead(self) -> None:

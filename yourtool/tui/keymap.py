@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from yourtool.tables import TableKey, format_key, get_closest, is_table
+from yourtool.tui.key_bindings import KeyBinding, KeyPlace
 from yourtool.tui.key_names import (
     KeyNameError,
     format_key_name,
@@ -21,7 +22,7 @@ from yourtool.tui.key_names import (
     parse_key,
 )
 from yourtool.tui.key_presets import PRESETS
-from yourtool.tui.keys import KEYS, KeyBinding, KeyPlace
+from yourtool.tui.keys import KEYS
 from yourtool.ui_config import KeymapName
 
 KeysByAction: TypeAlias = Mapping[str, tuple[str, ...]]

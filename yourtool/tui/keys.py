@@ -1,39 +1,6 @@
 """The table of all actions that have keys, for the bindings, the settings, the help and hints."""
 
-from collections.abc import Mapping
-from typing import Literal, TypeAlias
-
-from msgspec import Struct
-
-KeyPlace: TypeAlias = Literal["chat", "prompt", "queue", "transcript", "approval", "list", "report"]
-PLACE_TITLES: Mapping[KeyPlace, str] = {
-    "prompt": "In the prompt",
-    "chat": "Anywhere",
-    "queue": "In the queued messages, after Ctrl+X in an empty prompt",
-    "transcript": "In the transcript, after Tab in an empty prompt",
-    "approval": "In an approval prompt, half a second after the last key",
-    "list": "In a list, where text filters the rows",
-    "report": "In a report",
-}
-"""Headings of the help, in its order."""
-
-
-class KeyBinding(Struct, frozen=True, kw_only=True):
-    """An action and its default keys."""
-
-    id: str
-    """Stable name, with which `[ui.keys]` assigns other keys."""
-    place: KeyPlace
-    """`chat` applies everywhere on the main screen, the others to the focused widget."""
-    keys: str = ""
-    """Textual's key names, separated by commas; empty if the action has no key by default."""
-    label: str = ""
-    """The default keys that the help lists."""
-    action: str = ""
-    """Textual's action; empty if the keys cannot be changed."""
-    description: str
-    hint: str = ""  # a word for the line of hints; keys without one are not listed there
-
+from yourtool.tui.key_bindings import KeyBinding
 
 KEYS: tuple[KeyBinding, ...] = (
     KeyBinding(
@@ -217,6 +184,14 @@ KEYS: tuple[KeyBinding, ...] = (
         place="chat",
         action="run_slash_command('effort')",
         description="choose the reasoning effort",
+    ),
+    KeyBinding(
+        id="chat.originals",
+        place="chat",
+        keys="alt+o",
+        label="Alt+O",
+        action="run_slash_command('context original')",
+        description="list the messages that a summary replaced; Enter goes to one",
     ),
     KeyBinding(
         id="chat.sessions",

@@ -375,8 +375,7 @@ async def _read_files(session: "Session", text: str) -> tuple[ContentBlock, ...]
     """Return the content of the files that a text mentions."""
     if not may_mention_files(text):
         return ()
-    files = session.mentioned_files
-    return await asyncio.to_thread(lambda: files.read(files.find(text)))
+    return await session.mentioned_files.attach(text)
 
 
 def _stop_reason(event: Event) -> str:

@@ -239,8 +239,8 @@ def test_summary_is_one_line_until_it_is_opened(session):
     facts = {"summary": "- Foxes.\n- More.", "through": "m", "message_count": 4}
     sizes = {"turn_count": 2, "tokens_before": 9_000, "tokens_after": 800, "reason": "threshold"}
     written = session._fact(ContextCompacted, **facts, **sizes, model="a:b")
-    line = "Summarised 2 turns, about 9,000 → 800 tokens, by a:b (Ctrl+O)"
-    assert shown(written, width=80) == [line]
+    line = "Summarised 2 turns, about 9,000 → 800 tokens, by a:b (Alt+O original) (Ctrl+O)"
+    assert shown(written, width=90) == [line]
     timeline = Timeline()
     timeline.apply(written)
     [item] = timeline.items
@@ -248,4 +248,4 @@ def test_summary_is_one_line_until_it_is_opened(session):
     item.lay_out(80)
     assert [row.text.rstrip() for row in item.rows][1:] == ["• Foxes.", "• More."]
     failed = session._fact(ContextCompacted, **facts, **sizes, problem="no answer")
-    assert "without a model: no answer" in shown(failed, width=90)[0]
+    assert "without a model: no answer" in shown(failed, width=100)[0]

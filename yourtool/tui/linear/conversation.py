@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Literal
 
-from yourtool.agent.commands import custom
+from yourtool.agent.commands import custom, server_prompts
 from yourtool.agent.commands.base import (
     Choose,
     CommandResult,
@@ -24,6 +24,7 @@ from yourtool.agent.commands.base import (
     SettingChanged,
     ShowChanges,
     ShowMessage,
+    ShowSwap,
     StartSession,
     StartTurn,
 )
@@ -104,6 +105,7 @@ class Conversation:
         used = found.used_files if session.trust.asks else ()
         commands, problems = await asyncio.to_thread(custom.read_custom_commands, used)
         custom.use_commands(commands)
+        server_prompts.use_servers(self.runtime.tool_servers.find(session.workspace))
         for problem in problems:
             self.note("warning", problem)
         mode = session.mode.value
@@ -273,6 +275,9 @@ class Conversation:
             case ShowMessage() | SettingChanged():
                 pass
             case Choose(title=title, choices=choices, then=then):
+                if isinstance(result, ShowSwap):
+                    rows = tuple((row.name, row.text) for row in result.rows)
+                    self._show_rows("What the swap changes:", rows)
                 if (value := await self.questions.choose(title, choices)) is not None:
                     await self._show_results(then(value))
             case EnterText(title=title, explanation=explanation, hidden=False, then=then):

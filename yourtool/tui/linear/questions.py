@@ -71,7 +71,7 @@ class Questions:
             return option.decision
         if option.decision.scope is Scope.ALWAYS:
             return await self._change_rules(option.entry, question)
-        what = "What does the program" if is_about_input(question) else "Which note does the model"
+        what = "What does it" if is_about_input(question) else "Which note does the model"
         self._speaker.say("Question", f"{what} get? One line.")
         return build_decision(question, option.entry, await self._lines.ask())
 

@@ -9,5 +9,6 @@ __getattr__ = late_modules(  # opened by keys and commands
     "key_inspector",
     "picker",
     "report",
+    "swap",
     "tree",
 )

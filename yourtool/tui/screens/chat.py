@@ -31,8 +31,8 @@ from yourtool.tui.screens.mention_preview import MentionPreview
 from yourtool.tui.screens.session_status import SessionStatus, go_back_hint, quit_hint
 from yourtool.tui.screens.urgent_painting import UrgentScreen
 from yourtool.tui.styled_lines import HighlighterFactory
+from yourtool.tui.transcript.paged_transcript import PagedTranscript
 from yourtool.tui.transcript.timeline import Timeline
-from yourtool.tui.transcript.transcript import Transcript
 from yourtool.tui.turn_runner import TurnRunner
 from yourtool.tui.widgets.approval import ApprovalPrompt
 from yourtool.tui.widgets.completion import CompletionList
@@ -94,7 +94,8 @@ class ChatScreen(UrgentScreen):
         self.highlight: HighlighterFactory | None = None  # for code, once it is loaded
         self.opening: asyncio.Task[Any] | None = None  # opens another session
         self.completer, self._completion_list = Completer(), CompletionList()
-        self.transcript, self.banner, self.status_line = Transcript(clock), Banner(), StatusLine()
+        self.transcript, self.banner = PagedTranscript(clock), Banner()
+        self.status_line = StatusLine()
         self.attachments = PendingAttachments(lambda text: self.banner.set_notice("attached", text))
         self.mention_preview = MentionPreview(self, self.banner)
         self.runner = TurnRunner(self, self.attachments)
@@ -353,7 +354,7 @@ class ChatScreen(UrgentScreen):
         """Ctrl+O: open or fold everything in the transcript."""
         self.transcript.toggle_folds()
 
-    @on(Transcript.RetryRequested)
+    @on(PagedTranscript.RetryRequested)
     def action_retry(self) -> None:
         """Ctrl+T, or `r` in the transcript: retry the failed turn."""
         if self.session is None or self.runner.is_running or self.opening is not None:

@@ -4,7 +4,6 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from yourtool.agent.commands import session_list
-from yourtool.agent.commands import tree as branches
 from yourtool.agent.commands.base import (
     Choose,
     CommandResult,
@@ -19,6 +18,7 @@ from yourtool.agent.commands.base import (
     SettingChanged,
     ShowChanges,
     ShowMessage,
+    ShowSwap,
     ShowTree,
     StartSession,
     StartTurn,
@@ -29,7 +29,7 @@ from yourtool.events.deltas import Notice
 from yourtool.events.sessions import SessionRenamed
 from yourtool.tui.drafts import fold_text
 from yourtool.tui.screens import changes as changes_screen
-from yourtool.tui.screens import dialog, picker, report, tree
+from yourtool.tui.screens import dialog, picker, report, swap, tree
 from yourtool.tui.screens.attachments import warn_unsupported
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.screen_commands import SCREEN_COMMANDS
@@ -37,6 +37,7 @@ from yourtool.tui.screens.session_status import TitleChanged
 from yourtool.tui.screens.sessions import (
     require_session,
     show_branch,
+    show_message,
     start_session,
     switch_session,
     update_demo_banner,
@@ -92,13 +93,11 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
         case OpenSession(session_id=session_id):
             await switch_session(chat, session_id)
         case ShowMessage(message_id=message_id):
-            if text := await branches.describe_branch_of(require_session(chat)[1], message_id):
-                chat.note("info", text)
-            chat.transcript.scroll_to_message(message_id)
+            await show_message(chat, message_id)
         case EditPrompt(text=text):
             chat.prompt.load(fold_text(text))
         case Choose():
-            await _show_picker(chat, result)
+            await _show_choices(chat, result)
         case EnterText(title=title, explanation=explanation, hidden=hidden):
             entry = dialog.TextEntry(title, explanation, hidden=hidden)
             text = await chat.app.push_screen_wait(entry)
@@ -141,6 +140,16 @@ def _build_picker(wanted: Choose) -> "picker.Picker":
         columns=wanted.columns,
         actions=wanted.actions,
     )
+
+
+async def _show_choices(chat: ChatScreen, wanted: Choose) -> None:
+    if not isinstance(wanted, ShowSwap):
+        await _show_picker(chat, wanted)
+        return
+    sheet = swap.SwapSheet(wanted)
+    sheet.is_unexpected = chat.runner.is_command_late
+    if (answer := await chat.app.push_screen_wait(sheet)) is not None:
+        await show_results(chat, wanted.then(answer))
 
 
 async def _show_picker(chat: ChatScreen, wanted: Choose) -> None:

@@ -1,6 +1,6 @@
 """The base of the screens that lie over the chat, and a field for one line of text."""
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.containers import Vertical
@@ -9,6 +9,7 @@ from textual.screen import ModalScreen, ScreenResultType
 from textual.widgets import Input, Static
 
 from yourtool.text import printable
+from yourtool.tui.keystroke_guard import SEEN_SECONDS
 
 
 class Dialog(ModalScreen[ScreenResultType]):
@@ -38,6 +39,30 @@ class Dialog(ModalScreen[ScreenResultType]):
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Close the screen and return `result`, unless it is closed or covered."""
         return super().dismiss(result) if self.is_current else AwaitComplete()
+
+
+class Chooser(Dialog[str | None]):
+    """Returns the value of the chosen row, or None."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_unexpected = False
+        """Whether it opened late, and the user has not seen it yet."""
+
+    def on_mount(self) -> None:
+        """Accept Enter as soon as the user has seen the list."""
+        if self.is_unexpected:
+            self.set_timer(SEEN_SECONDS, self._mark_seen)
+
+    def ignores(self, event: events.Key | events.Paste) -> bool:
+        """Whether a key has no effect: Enter, while the user has not seen the list.
+
+        It must not wait in the queue of a widget, from where it would reach the next screen.
+        """
+        return self.is_unexpected and isinstance(event, events.Key) and event.key == "enter"
+
+    def _mark_seen(self) -> None:
+        self.is_unexpected = False
 
 
 class TextEntry(Dialog[str | None]):

@@ -10,6 +10,7 @@ from textual.widgets import TextArea
 
 from yourtool.agent.commands.base import Section
 from yourtool.tui.active_keys import get_keymap
+from yourtool.tui.key_bindings import PLACE_TITLES, KeyPlace
 from yourtool.tui.key_names import (
     KeyNameError,
     format_key_name,
@@ -18,7 +19,6 @@ from yourtool.tui.key_names import (
     parse_key,
 )
 from yourtool.tui.keymap import find_actions
-from yourtool.tui.keys import PLACE_TITLES, KeyPlace
 from yourtool.tui.screens.dialog import Dialog
 from yourtool.tui.screens.report import Rows
 

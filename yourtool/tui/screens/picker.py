@@ -16,8 +16,7 @@ from yourtool.text import printable
 from yourtool.tui.active_keys import bindings, build_hint, join_hints
 from yourtool.tui.choice_filter import ChoiceFilter
 from yourtool.tui.choice_rows import Row, RowFormat, group_choices
-from yourtool.tui.keystroke_guard import SEEN_SECONDS
-from yourtool.tui.screens.dialog import Dialog
+from yourtool.tui.screens.dialog import Chooser
 from yourtool.tui.widgets.choice_preview import ChoicePreview
 
 _MAX_ROWS = 200
@@ -36,7 +35,7 @@ _MIN_SIDE_ROWS = 12
 """Height of a preview at the side of a short list."""
 
 
-class Picker(Dialog[str | None]):
+class Picker(Chooser):
     """Returns the `value` of the choice, or None."""
 
     DEFAULT_CSS = """
@@ -110,8 +109,6 @@ class Picker(Dialog[str | None]):
         super().__init__()
         self.chosen_action: ChoiceAction | None = None
         """The action whose key closed the list; None: the row was chosen."""
-        self.is_unexpected = False
-        """Whether it opened late, and the user has not seen it yet."""
         self._actions = actions
         for index, action in enumerate(actions):
             self._bindings.bind(action.key, f"run_action({index})", priority=True)
@@ -163,19 +160,7 @@ class Picker(Dialog[str | None]):
         keys = join_hints(preview, *labels, self._hint)
         window.border_subtitle = Content(keys or default)
         self.filter.focus()
-        if self.is_unexpected:
-            self.set_timer(SEEN_SECONDS, self._mark_seen)
         self._refresh_options()  # before the width is known, for keys that are typed already
-
-    def ignores(self, event: events.Key | events.Paste) -> bool:
-        """Whether a key has no effect: Enter, while the user has not seen the list.
-
-        It must not wait in the queue of a widget, from where it would reach the next screen.
-        """
-        return self.is_unexpected and isinstance(event, events.Key) and event.key == "enter"
-
-    def _mark_seen(self) -> None:
-        self.is_unexpected = False
 
     def on_resize(self, event: events.Resize) -> None:
         """Truncate the rows to the new width, and let the list fill the height."""

@@ -20,6 +20,7 @@ from yourtool.tui.active_keys import (
 from yourtool.tui.transcript.transcript import Transcript
 from yourtool.tui.transcript.update_schedule import UpdateSchedule
 from yourtool.tui.turn_runner import TurnRunner
+from yourtool.tui.widgets.notices import Banner
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import QueueList
 from yourtool.tui.widgets.status import StatusFields, StatusLine, find_branch
@@ -212,6 +213,8 @@ class SessionStatus:
                 vim_mode=self._prompt.vim.mode,
             )
             return
+        for banner in self._screen.query(Banner):  # an approval prompt takes its place
+            banner.set_notice("fallback", session.fallbacks.describe())
         state, model = session.state, session.model
         window = model.capabilities.max_context_tokens
         pending = state.pending_model

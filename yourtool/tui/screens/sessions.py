@@ -1,18 +1,23 @@
 """Actions on sessions: start, open, show, and what the screen shows about the demo."""
 
 import asyncio
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from yourtool.agent.commands import server_prompts
+from yourtool.agent.commands import tree as branches
 from yourtool.config import Mode
 from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
 from yourtool.models import DEMO
 from yourtool.store.base import resolve_id
-from yourtool.text import storable
+from yourtool.text import printable, storable
 from yourtool.tui.active_keys import build_hint
 from yourtool.tui.drafts import Draft, fold_text, normalize_newlines
 from yourtool.tui.message_queue import QueuedMessage
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.session_status import TitleChanged
+from yourtool.tui.screens.stored_pages import StoredPages
 from yourtool.tui.screens.trust import settle_trust
 from yourtool.tui.transcript.scrollback import render_transcript
 
@@ -65,17 +70,22 @@ async def switch_session(chat: ChatScreen, session_id: str) -> None:
         chat.note("info", f"`/model {refused.model}` shows the alternatives.")
 
 
-async def show_session(chat: ChatScreen, runtime: "Runtime", session: "Session") -> None:
+async def show_session(
+    chat: ChatScreen, runtime: "Runtime", session: "Session", pages: StoredPages | None = None
+) -> None:
     """Show a session instead of the previous one, which stays open until the new one is ready.
 
-    No messages are sent in the meantime. A session that cannot be shown is closed.
+    No messages are sent in the meantime. A session that cannot be shown is closed. `pages`: those
+    of the session that were read already.
     """
     chat.opening = asyncio.current_task()
     try:
         await chat.runner.wait_for_turn()  # its last events belong to the previous session
-        facts = await asyncio.to_thread(lambda: session.state.branch_facts)
-        timeline = await chat.transcript.build_timeline(facts)
+        if pages is None or pages.session_id != session.id:
+            pages = StoredPages(chat, runtime, session.id)
+        timeline = await pages.complete()
         await settle_trust(chat, session.trust)
+        server_prompts.use_servers(runtime.tool_servers.find(session.workspace))
         if chat.session is not None:
             await chat.session.close()
     except BaseException:
@@ -84,24 +94,46 @@ async def show_session(chat: ChatScreen, runtime: "Runtime", session: "Session")
     finally:
         chat.opening = None
     chat.set_session(runtime, session, timeline)
+    runtime.space.on_change = partial(_show_full_disk, chat, runtime.paths.database)
+    pages.offer_earlier()
     chat.post_message(TitleChanged(session.state.title))
+
+
+def _show_full_disk(chat: ChatScreen, file: Path, is_waiting: bool) -> None:
+    """Show why the turn waits."""
+    place = printable(str(file))
+    reason = f"The disk is full: `{place}`. The turn waits for space; Esc stops it."
+    chat.banner.set_notice("disk", reason if is_waiting else None)
+
+
+async def show_message(chat: ChatScreen, message_id: str) -> None:
+    """Select a message of the open session and scroll to it; empty: none."""
+    if not message_id:
+        return
+    if text := await branches.describe_branch_of(require_session(chat)[1], message_id):
+        chat.note("info", text)
+    if chat.transcript.earlier is not None:
+        await chat.transcript.earlier.find_message(message_id)
+    if not chat.transcript.has_message(message_id) and not text:
+        chat.note("warning", f"The screen has no message `{message_id}`.")
+    chat.transcript.scroll_to_message(message_id)
 
 
 async def show_branch(chat: ChatScreen) -> None:
     """Show the branch to which the conversation of the session moved."""
-    _, session = require_session(chat)
-    facts = await asyncio.to_thread(lambda: session.state.branch_facts)
-    timeline = await chat.transcript.build_timeline(facts)
-    chat.transcript.set_timeline(timeline)
+    runtime, session = require_session(chat)
+    pages = StoredPages(chat, runtime, session.id)
+    chat.transcript.set_timeline(await pages.complete())
+    pages.offer_earlier()
     update_demo_banner(chat)
 
 
 async def open_earlier_session(
     chat: ChatScreen, runtime: "Runtime", session_id: str | None, *, continue_last: bool
-) -> "tuple[Session | None, SwapRefusedError | None]":
+) -> "tuple[Session | None, SwapRefusedError | None, StoredPages | None]":
     """Open the session of the command line; without one, or if it cannot be opened, None.
 
-    `session_id` can be a prefix.
+    `session_id` can be a prefix. The end of a session that opens slowly is shown in the meantime.
     """
     try:
         if session_id:
@@ -111,11 +143,13 @@ async def open_earlier_session(
             if session_id is None:
                 chat.note("info", "No earlier session in this directory; started a new one.")
         if not session_id:
-            return None, None
-        return await open_stored_session(chat, runtime, session_id)
+            return None, None, None
+        pages = StoredPages(chat, runtime, session_id)
+        open_session = partial(open_stored_session, chat, runtime, session_id)
+        return *await pages.preview_during(open_session), pages
     except YourtoolError as error:
         chat.note("error", f"{error}\nStarted a new session.")
-        return None, None
+        return None, None, None
 
 
 async def open_stored_session(

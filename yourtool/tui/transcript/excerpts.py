@@ -86,6 +86,12 @@ def fold_note(lines: int, width: int, hint: str | None = None) -> StyledLine:
     return StyledLine(((words, "muted"), (truncate(where, room), "muted")))
 
 
+def get_original_hint() -> str:
+    """Return the key that lists what a summary replaced; empty if there is none."""
+    label = get_label("chat.originals")
+    return f" ({label} original)" if label else ""
+
+
 def get_fold_hint() -> str:
     """Return the key that expands folded items; empty if there is none."""
     label = get_label("chat.folds")

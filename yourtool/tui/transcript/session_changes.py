@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import UNSET
 
+from yourtool.agent.budgets import describe_reached, describe_warning
 from yourtool.events.branches import (
     BranchLabelled,
     BranchMerged,
@@ -12,14 +13,23 @@ from yourtool.events.branches import (
     BranchSummarised,
     EntryAdded,
 )
-from yourtool.events.context import ContextCompacted, ContextElided
+from yourtool.events.budgets import BudgetReached, BudgetWarned
+from yourtool.events.context import (
+    ContextCompacted,
+    ContextElided,
+    ContextHandedOver,
+    ContextOverridden,
+)
 from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
 from yourtool.events.files import FileChangeFailed, FilesChanged, FilesRestored, FilesRestoring
+from yourtool.events.guidance import MemoryUpdated, SkillLoaded
+from yourtool.events.hooks import HookRan
 from yourtool.events.permissions import PolicySnapshot
 from yourtool.events.sessions import (
     SessionCreated,
     SessionEffortSelected,
     SessionEnded,
+    SessionExtended,
     SessionForked,
     SessionImported,
     SessionModelRefused,
@@ -29,10 +39,13 @@ from yourtool.events.sessions import (
 )
 from yourtool.events.tools import ProcessEnded, ProcessesReported, ProcessStarted
 from yourtool.events.turns import (
+    PatternOverrideDismissed,
     ProviderRecovered,
     ProviderUnavailable,
+    RouteOverridden,
     RoutingPolicyChanged,
     RoutingPolicyInvalid,
+    RoutingSnapshot,
 )
 from yourtool.text import printable
 from yourtool.tui.transcript import turn_results
@@ -43,6 +56,7 @@ SessionChange: TypeAlias = (
     | SessionForked
     | SessionRenamed
     | SessionImported
+    | SessionExtended
     | ProviderUnavailable
     | ProviderRecovered
     | RoutingPolicyChanged
@@ -50,10 +64,13 @@ SessionChange: TypeAlias = (
     | FilesRestored
     | ProcessEnded
     | ContextElided
+    | ContextOverridden
     | BranchSelected
     | BranchLabelled
     | BranchMerged
     | EntryAdded
+    | BudgetWarned
+    | BudgetReached
 )
 
 NOT_SHOWN = (
@@ -62,10 +79,17 @@ NOT_SHOWN = (
     SessionEnded,
     SessionEffortSelected,  # `/effort` shows its effect on the model
     PolicySnapshot,
+    HookRan,  # a refusal is in the result of the call, `/why` lists them
+    RoutingSnapshot,
+    ContextHandedOver,  # `/model show` shows it, and the sheet of `/model` before the swap
     ProcessStarted,
     ProcessesReported,
     FileChangeFailed,
     FilesRestoring,
+    RouteOverridden,  # the line of the selected model has the effect
+    PatternOverrideDismissed,
+    SkillLoaded,  # the cards of the calls show these two
+    MemoryUpdated,
     DelegateStarted,  # the card of the call shows these three
     DelegateCompleted,
     DelegateFailed,
@@ -79,6 +103,12 @@ _REACHES = {
     "session": "Note, not for the model",
     "next_request": "Note for the next request alone",
     "requests": "Note for all later requests",
+}
+_OVERRIDES = {
+    "pinned": "Pinned a message: no summary replaces it",
+    "truncated": "Requests have only the start and the end of a message from here on",
+    "omitted": "Requests omit a message from here on",
+    "none": "Requests have a message as usual from here on",
 }
 _VERBS = {"undo": "Took back", "redo": "Made again", "rewind": "Took back"}
 
@@ -97,12 +127,14 @@ def describe_change(change: SessionChange) -> tuple[Literal["info", "warning"], 
             return "warning", reason
         case SessionForked(parent_session_id=parent):
             return "info", f"Forked here from {parent}, which is unchanged: /resume"
-        case SessionImported(source_session_id=source):
+        case SessionImported(source_session_id=source) | SessionExtended(source_session_id=source):
             return "info", f"Imported up to here from session {source}"
         case ProcessEnded():
             return _describe_end(change)
         case ContextElided(model=model):
             return "info", f"Requests to {model} omit old tool outputs, because they are long"
+        case ContextOverridden(override=override):
+            return "info", _OVERRIDES[override]
         case BranchSelected(leaf=leaf):
             where = "here" if leaf else "at the start"
             return "info", f"Continued {where} on another branch; /tree shows all"
@@ -124,6 +156,10 @@ def describe_change(change: SessionChange) -> tuple[Literal["info", "warning"], 
             return "info", _describe_policy(change)
         case RoutingPolicyInvalid():
             return "warning", _describe_mistakes(change)
+        case BudgetWarned():
+            return "warning", describe_warning(change)
+        case BudgetReached():
+            return "warning", describe_reached(change)
 
 
 def _describe_policy(change: RoutingPolicyChanged) -> str:

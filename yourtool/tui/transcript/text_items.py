@@ -257,16 +257,16 @@ class ThinkingItem(TextItem):
 class SummaryItem(TextItem):
     """A summary that requests have in place of messages, folded to one line until it is expanded.
 
-    The messages themselves are in the transcript above it.
+    The messages themselves are in the transcript above it; `hint` has the key that lists them.
     """
 
     compact = True
     foldable = True
     mark = ("✻", "muted")
 
-    def __init__(self, head: str, summary: str) -> None:
+    def __init__(self, head: str, summary: str, hint: str = "") -> None:
         super().__init__()
-        self._head = head
+        self._head = f"{head}{hint}"
         self.finish(summary)
 
     def estimate(self, width: int) -> int:

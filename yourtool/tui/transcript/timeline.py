@@ -55,6 +55,7 @@ from yourtool.tui.pending_attachments import describe_attachments
 from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.transcript import turn_results
 from yourtool.tui.transcript.activity import TokenCount
+from yourtool.tui.transcript.excerpts import get_original_hint
 from yourtool.tui.transcript.items import ErrorItem, Item, NoticeItem
 from yourtool.tui.transcript.session_changes import (
     NOT_SHOWN,
@@ -237,7 +238,9 @@ class Timeline:
             case FilesChanged():
                 if text := describe_lasting_changes(event):
                     self.add_notice("warning", text)
-            case ContextCompacted(summary=summary) | BranchSummarised(summary=summary):
+            case ContextCompacted(summary=summary):
+                self._add(SummaryItem(describe_summary(event), summary, get_original_hint()))
+            case BranchSummarised(summary=summary):
                 self._add(SummaryItem(describe_summary(event), summary))
             case _:
                 self.add_notice(*describe_change(event))

@@ -53,6 +53,8 @@ class Banner(Static):
 
     def set_notice(self, kind: str, text: str | None) -> None:
         """Set the notice of a kind; None removes it."""
+        if self._notices.get(kind) == text:
+            return
         if text is None:
             self._notices.pop(kind, None)
         else:
