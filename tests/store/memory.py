@@ -27,7 +27,15 @@ from yourtool.events.tree import select_branch
 from yourtool.events.turns import TurnStarted
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, Role
-from yourtool.store.base import MessageExcerpt, Problem, SearchHit, SessionStore, SessionSummary
+from yourtool.store.base import (
+    EVERYTHING,
+    MessageExcerpt,
+    Problem,
+    SearchFilter,
+    SearchHit,
+    SessionStore,
+    SessionSummary,
+)
 from yourtool.store.journal import ChangeFilter, StoredChange, find_changes
 from yourtool.store.texts import excerpt, message_title, search_terms, snippet, to_storable
 from yourtool.store.validation import require_valid_fact, require_valid_message
@@ -61,6 +69,9 @@ class MemoryStore(SessionStore):
         for fact in await self.read(session_id):
             callback(fact)
         return ()
+
+    async def read_end(self, session_id: str, count: int, before: str = "") -> Sequence[AnyFact]:
+        return find_end(await self.read(session_id), count, before)
 
     async def save_partial(self, end: LlmCallFailed) -> None:
         self._partial[end.session_id] = end
@@ -113,7 +124,10 @@ class MemoryStore(SessionStore):
             if after is None or (each.updated_at, each.id) < (after.updated_at, after.id)
         )[:limit]
 
-    async def search(self, text: str, *workspaces: str, limit: int = 100) -> tuple[SearchHit, ...]:
+    async def search(
+        self, text: str, *workspaces: str, limit: int = 100, wanted: SearchFilter = EVERYTHING
+    ) -> tuple[SearchHit, ...]:
+        assert wanted == EVERYTHING, "filters are those of SQLite"
         terms = search_terms(text)
         hits = [
             SearchHit(
@@ -173,6 +187,10 @@ class MemoryStore(SessionStore):
             for change in find_changes(facts)
             if wanted.matches(change, self._workspace(session_id))
         )
+
+    async def unused_attachments(self, names: Iterable[str]) -> frozenset[str]:
+        stored = "".join(str(fact) for facts in self._sessions.values() for fact in facts)
+        return frozenset(name for name in names if f"sha256:{name}" not in stored)
 
     async def unused_contents(self, digests: Iterable[str]) -> frozenset[str]:
         every = await self.file_changes(ChangeFilter())
@@ -303,3 +321,10 @@ def _parent_of(facts: Sequence[AnyFact]) -> str | None:
     """Return the session that delegated the task of a worker; None for other sessions."""
     parent = next(each for each in facts if isinstance(each, SessionCreated)).parent_session_id
     return None if parent is UNSET else parent
+
+
+def find_end(stored: Sequence[AnyFact], count: int, before: str = "") -> Sequence[AnyFact]:
+    """Return the last facts before one, from the start of a turn on."""
+    facts = [fact for fact in stored if fact.id < (before or "~")]
+    starts = [0, *(at for at, fact in enumerate(facts) if isinstance(fact, TurnStarted))]
+    return facts[max(at for at in starts if at <= max(0, len(facts) - count)) :]

@@ -18,8 +18,10 @@ from yourtool.errors import (
     StoreError,
 )
 from yourtool.events.branches import BranchSelected
+from yourtool.events.catalog import AnyFact
 from yourtool.events.sessions import SessionCreated, SessionModelSelected
 from yourtool.events.tools import ToolFailed
+from yourtool.events.turns import TurnStarted
 from yourtool.ids import new_id
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.invariants import validate_session
@@ -30,6 +32,7 @@ from yourtool.store.base import SessionStore, resolve_id
 from yourtool.store.edits import rename
 from yourtool.store.exports import from_jsonl, to_jsonl
 from yourtool.store.forks import fork, import_session
+from yourtool.store.pages import read_page
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 
@@ -53,6 +56,37 @@ async def test_facts_are_read_back_in_the_order_of_their_ids(store):
     assert await store.read(builder.session_id) == facts
     await store.replay(builder.session_id, replayed.append)
     assert tuple(replayed) == facts
+
+
+@pytest.mark.parametrize("count", [1, 3, 6, 7, 100])
+async def test_end_of_a_session_starts_with_a_turn_and_has_enough_facts(store, count):
+    builder = FactBuilder()
+    facts = [builder.session_start(), *(fact for _ in range(5) for fact in builder.turn())]
+    other = FactBuilder()
+    await store.append(*facts, other.session_start(), *other.turn())
+    pages, before = list[AnyFact](), ""
+    while before != facts[0].id:
+        page = await store.read_end(builder.session_id, count, before)
+        assert isinstance(page[0], TurnStarted | SessionCreated)
+        assert len(page) >= count or page[0] == facts[0]
+        assert not any(isinstance(fact, TurnStarted) for fact in page[1 : len(page) - count])
+        pages, before = [*page, *pages], page[0].id
+    assert pages == facts
+    assert list(await store.read_end(builder.session_id, count, before)) == []
+
+
+@pytest.mark.req("R-PER-08")
+async def test_page_has_the_present_branch_only(store):
+    builder = FactBuilder()
+    old = [builder.session_start(), *builder.turn(), *builder.turn()]
+    first = next(fact for fact in old if isinstance(fact, TurnStarted))
+    moved = builder._fact(BranchSelected, leaf="", left=first.message.id)
+    new = [fact for _ in range(4) for fact in builder.turn()]
+    await store.append(*old, moved, *new)
+    page = await read_page(store, builder.session_id, count=len(new))
+    assert list(page.facts) == new and page.has_earlier
+    page = await read_page(store, builder.session_id, page.facts[0].id, count=3)
+    assert list(page.facts) == [old[0], moved] and not page.has_earlier
 
 
 @pytest.mark.req("R-PER-02")

@@ -97,6 +97,17 @@ async def write_forever(path: Path) -> None:
         print_line(fact.session_id, fact.id)
 
 
+async def acknowledge_turns(path: Path, count: int) -> None:
+    """Write a number of turns, fact by fact, and close the database."""
+    database, builder = Database(path), FactBuilder()
+    store = SqliteStore(database)
+    facts = itertools.chain((builder.session_start(),), *(builder.turn() for _ in range(count)))
+    for fact in facts:
+        await store.append(fact)
+        print_line(fact.session_id, fact.id)
+    await database.close()
+
+
 async def turns(path: Path, count: int) -> None:
     """Write a number of turns."""
     database, builder = Database(path), FactBuilder()
@@ -227,6 +238,8 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["forever", path]:
             asyncio.run(write_forever(Path(path)))
+        case ["acknowledge", path, count]:
+            asyncio.run(acknowledge_turns(Path(path), int(count)))
         case ["turns", path, count]:
             asyncio.run(turns(Path(path), int(count)))
         case ["sweep", directory]:

@@ -10,7 +10,13 @@ from yourtool.events.branches import (
     BranchSummarised,
     EntryAdded,
 )
-from yourtool.events.context import ContextCompacted, ContextElided
+from yourtool.events.budgets import BudgetReached, BudgetWarned
+from yourtool.events.context import (
+    ContextCompacted,
+    ContextElided,
+    ContextHandedOver,
+    ContextOverridden,
+)
 from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
 from yourtool.events.deltas import Notice, ShellStarted, StreamEvent, ToolOutputDelta
 from yourtool.events.facts import Fact
@@ -20,12 +26,15 @@ from yourtool.events.files import (
     FilesRestored,
     FilesRestoring,
 )
+from yourtool.events.guidance import MemoryUpdated, SkillLoaded
+from yourtool.events.hooks import HookRan
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
 from yourtool.events.permissions import PolicySnapshot
 from yourtool.events.sessions import (
     SessionCreated,
     SessionEffortSelected,
     SessionEnded,
+    SessionExtended,
     SessionForked,
     SessionImported,
     SessionModelRefused,
@@ -46,11 +55,14 @@ from yourtool.events.tools import (
     ToolInputInvalid,
 )
 from yourtool.events.turns import (
+    PatternOverrideDismissed,
     ProviderRecovered,
     ProviderUnavailable,
     RouteDecided,
+    RouteOverridden,
     RoutingPolicyChanged,
     RoutingPolicyInvalid,
+    RoutingSnapshot,
     TurnCancelled,
     TurnCompleted,
     TurnStarted,
@@ -63,6 +75,7 @@ AnyFact: TypeAlias = (
     | SessionResumed
     | SessionForked
     | SessionImported
+    | SessionExtended
     | SessionModelSelected
     | SessionModelRefused
     | SessionEffortSelected
@@ -82,6 +95,7 @@ AnyFact: TypeAlias = (
     | ToolConfirmationRequested
     | ToolConfirmationResolved
     | PolicySnapshot
+    | HookRan
     | ShellRan
     | FilesChanged
     | FileChangeFailed
@@ -91,7 +105,11 @@ AnyFact: TypeAlias = (
     | ProcessEnded
     | ProcessesReported
     | ContextElided
+    | ContextHandedOver
     | ContextCompacted
+    | ContextOverridden
+    | SkillLoaded
+    | MemoryUpdated
     | BranchSelected
     | BranchLabelled
     | BranchSummarised
@@ -101,10 +119,15 @@ AnyFact: TypeAlias = (
     | DelegateCompleted
     | DelegateFailed
     | RouteDecided
+    | RouteOverridden
+    | PatternOverrideDismissed
     | RoutingPolicyChanged
     | RoutingPolicyInvalid
+    | RoutingSnapshot
     | ProviderUnavailable
     | ProviderRecovered
+    | BudgetWarned
+    | BudgetReached
 )
 
 FACT_TYPES: Mapping[str, type[AnyFact]] = {

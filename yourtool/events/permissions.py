@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from msgspec import Struct
 
-from yourtool.effects import SideEffects, Subject
+from yourtool.effects import HookAdvice, SideEffects, Subject
 from yourtool.events.facts import Fact, Sensitivity
 
 
@@ -49,5 +49,7 @@ class CallJudgement(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether it would have discarded work of the user that was not committed."""
     ends_planning: bool = False
     """Whether it proposes a plan."""
+    hook: HookAdvice | None = None
+    """What hooks decided about it."""
     rules: tuple[str, ...] = ()
     """The rules that decided."""

@@ -18,6 +18,7 @@ class SessionCreated(Fact, frozen=True, kw_only=True, tag="session.created"):
     workspace_hash: str
     initial_active_model: str | None = None
     routing_policy_version: str = ""
+    """Of the rules at this time, as in `routing.policy_changed`; empty: there are none."""
     parent_session_id: str | UnsetType = UNSET
     """The session that delegated the task of this one; unset: it is not a worker."""
     parent_tool_use_id: str | UnsetType = UNSET
@@ -50,6 +51,24 @@ class SessionImported(Fact, frozen=True, kw_only=True, tag="session.imported"):
     """The id of the exported session."""
     source_sha256: str | UnsetType = UNSET
     """The hash of the imported file, by which a repeated import finds this session."""
+    system: str | UnsetType = UNSET
+    """The program that wrote the file; unset: this one."""
+    source_bytes: int | UnsetType = UNSET
+    """The size of the file, whose start stays the same when that program continues it."""
+    losses: tuple[str, ...] | UnsetType = UNSET
+    """What the file has and the session does not, each with how often."""
+
+
+class SessionExtended(Fact, frozen=True, kw_only=True, tag="session.extended"):
+    """The file of an imported session had grown; its new entries were added."""
+
+    actor: ClassVar[Actor] = Actor.USER
+
+    source_session_id: str
+    source_sha256: str | UnsetType = UNSET
+    system: str | UnsetType = UNSET
+    source_bytes: int | UnsetType = UNSET
+    losses: tuple[str, ...] | UnsetType = UNSET
 
 
 class SessionModelSelected(Fact, frozen=True, kw_only=True, tag="session.model_selected"):

@@ -17,12 +17,14 @@ from yourtool.events.branches import (
     EntryAdded,
 )
 from yourtool.events.catalog import AnyFact, message_of
+from yourtool.events.context import ContextOverridden
 from yourtool.events.model_calls import is_silent
 from yourtool.events.permissions import PolicySnapshot
 from yourtool.events.sessions import (
     SessionCreated,
     SessionEffortSelected,
     SessionEnded,
+    SessionExtended,
     SessionForked,
     SessionImported,
     SessionModelRefused,
@@ -31,7 +33,7 @@ from yourtool.events.sessions import (
     SessionResumed,
 )
 from yourtool.events.tools import ProcessEnded, ProcessStarted
-from yourtool.events.turns import ProviderRecovered, ProviderUnavailable
+from yourtool.events.turns import ProviderRecovered, ProviderUnavailable, RoutingSnapshot
 from yourtool.messages.message import Message
 
 _OF_SESSION = (
@@ -39,17 +41,20 @@ _OF_SESSION = (
     SessionResumed,
     SessionForked,
     SessionImported,
+    SessionExtended,
     SessionModelSelected,
     SessionModelRefused,
     SessionEffortSelected,
     SessionRenamed,
     SessionEnded,
     PolicySnapshot,
+    RoutingSnapshot,
     ProcessStarted,
     ProcessEnded,
     ProviderUnavailable,
     ProviderRecovered,
     BranchLabelled,
+    ContextOverridden,
 )
 """Facts that are about the session, on all its branches."""
 
@@ -81,11 +86,6 @@ class FactTree:
     def find_branch(self, entry_id: str) -> int:
         """Return the index of the branch that has an entry; an empty id is in the first one."""
         return max(0, bisect_left(self.branches, entry_id, key=lambda each: each.start) - 1)
-
-    @property
-    def has_entries(self) -> bool:
-        """Whether the session has a conversation on any branch."""
-        return any(get_entry_id(fact) for branch in self.branches for fact in branch.facts)
 
     def iterate_messages(self) -> Iterator[Message]:
         """Yield the messages of all branches in the order of their facts."""

@@ -1,5 +1,7 @@
 """Facts about a turn: its prompt, its end, and the choice of the model."""
 
+from collections.abc import Mapping
+from datetime import time
 from decimal import Decimal
 from typing import Any, ClassVar, Literal
 
@@ -60,6 +62,15 @@ class TurnCancelled(Fact, frozen=True, kw_only=True, tag="turn.cancelled"):
     total_cost_usd: Decimal = Decimal(0)
 
 
+class PatternAlternative(Struct, frozen=True, kw_only=True):
+    """A model in the most similar past turns."""
+
+    model: str
+    score: float
+    sample_size: int
+    """Of these turns, how many had the model."""
+
+
 class PolicyEvaluation(Struct, frozen=True, kw_only=True):
     """The result of one slot of the routing chain."""
 
@@ -72,15 +83,128 @@ class PolicyEvaluation(Struct, frozen=True, kw_only=True):
     rule_name: str | None = None
     confidence: float | None = None
     validation_failure: str | None = None
+    pattern_alternatives: tuple[PatternAlternative, ...] | UnsetType = UNSET
+    """The models of similar past turns, the best one first."""
+
+
+class AgreedFallback(Struct, frozen=True, kw_only=True):
+    """Another model that the user agreed to for as long as one is unavailable."""
+
+    model: str
+    reason: str
+
+
+class RecommendedModel(Struct, frozen=True, kw_only=True):
+    """The model that past turns recommend for a turn."""
+
+    model: str
+    reason: str
+    confidence: float
+    alternatives: tuple[PatternAlternative, ...]
+
+
+class RouteInputs(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a decision was based on, besides the settings, so that it can be made again."""
+
+    settings: str
+    """The `settings` of a `routing.snapshot` of the session."""
+    override: str | None = None
+    """The model that the message names."""
+    selected: str | None = None
+    """The model that was chosen for the session."""
+    retried: str | None = None
+    """The model of the turn that the user retried."""
+    fallbacks: Mapping[str, AgreedFallback] = {}
+    """By the model that is unavailable."""
+    needs: tuple[str, ...] = ()
+    """The capabilities that the turn requires, as in `routing.snapshot`."""
+    selected_needs: tuple[str, ...] | None = None
+    """Those for `selected`, if it gets placeholders for earlier media; None: the same."""
+    tokens: Mapping[str, int] = {}
+    """The estimated tokens of the request, by the models for which the decision needed them."""
+    outages: Mapping[str, str] = {}
+    """Why models were unavailable."""
+    prompt: str | UnsetType = UNSET
+    """The prompt that rules tested; unset: that of the `turn.started` of the turn."""
+    has_images: bool = False
+    """Whether this prompt has images."""
+    has_tool_calls: bool = False
+    file_extensions: tuple[str, ...] = ()
+    skills: tuple[str, ...] | None = None
+    """The skills that match the prompt; None: no rule asked for them."""
+    spent_today: Decimal | None = None
+    """In USD; None: no rule asked for it."""
+    pattern: RecommendedModel | UnsetType = UNSET
+    """Unset: past turns recommend no model."""
+    no_pattern: str | UnsetType = UNSET
+    """Why they recommend none; unset: learned routing is off, or they do."""
+    local_time: time
 
 
 class RouteDecided(Fact, frozen=True, kw_only=True, tag="route.decided"):
-    """A model was chosen for the turn, or none is available (`winner_index` -1)."""
+    """A model was chosen for the turn, or none is available (`winner_index` -1).
+
+    A `deferred` step can follow the one that decided: past turns recommend another model.
+    """
+
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
 
     chosen_model: str | None
     winner_index: int
     elapsed_ms: float
     chain: tuple[PolicyEvaluation, ...]
+    inputs: RouteInputs | UnsetType = UNSET
+    """Unset: an older version stored the decision, and it cannot be made again."""
+
+
+class SnapshotModel(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What decides whether a model can take a turn, but for outages."""
+
+    id: str
+    max_context_tokens: int
+    supports: tuple[str, ...] = ()
+    """Any of `images`, `audio`, `documents`, `tools`, `system_prompt`, `structured_output`."""
+    unconfigured: str = ""
+    """Why its provider is not configured; empty: it is."""
+
+
+class RoutingSnapshot(Fact, frozen=True, kw_only=True, tag="routing.snapshot"):
+    """Settings that decisions are based on; stored before the first decision with them."""
+
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    settings: str
+    """A digest of the other fields; equal settings have the same."""
+    policy: str
+    """The `version` of a `routing.policy_changed` of the session; empty: no rules."""
+    workspace: str
+    """The real path of the workspace."""
+    workspace_default: str | None
+    """The default models of the settings, without those of the rules."""
+    global_default: str | None
+    delegate: str | None = None
+    """The model of a worker, from its task."""
+    models: tuple[SnapshotModel, ...] = ()
+    """The models that the rules, the defaults and the user name, by id."""
+
+
+class RouteOverridden(Fact, frozen=True, kw_only=True, tag="route.overridden"):
+    """The user preferred the model that past turns recommend to the chosen one."""
+
+    actor: ClassVar[Actor] = Actor.USER
+
+    chosen_model: str
+    recommended_model: str
+    confidence: float
+
+
+class PatternOverrideDismissed(Fact, frozen=True, kw_only=True, tag="pattern.override_dismissed"):
+    """The user hid this recommendation for the rest of the session."""
+
+    actor: ClassVar[Actor] = Actor.USER
+
+    chosen_model: str
+    recommended_model: str
 
 
 class RoutingPolicyChanged(Fact, frozen=True, kw_only=True, tag="routing.policy_changed"):

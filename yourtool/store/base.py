@@ -53,6 +53,26 @@ class SearchHit(Struct, frozen=True, kw_only=True):
     created_at: datetime
 
 
+class SearchFilter(Struct, frozen=True, kw_only=True):
+    """Which messages are searched; the defaults select all."""
+
+    model: str = ""
+    """Part of the name of a model that replied in the session."""
+    file: str = ""
+    """A file that the session changed: its path or the end of it, from a `/` on."""
+    tool_failed: bool = False
+    """Whether a tool call of the session failed."""
+    since: datetime | None = None
+    """The earliest time of the message."""
+    until: datetime | None = None
+    """The time before which the message is."""
+    min_cost: Decimal | None = None
+    """The least cost of the session in US dollars, workers included."""
+
+
+EVERYTHING = SearchFilter()
+
+
 class MessageExcerpt(Struct, frozen=True, kw_only=True):
     """The start of a message, as one line."""
 
@@ -126,6 +146,14 @@ class SessionStore(Protocol):
         """
         ...
 
+    async def read_end(self, session_id: str, count: int, before: str = "") -> Sequence[AnyFact]:
+        """Return at least the last `count` facts of a session, or of those before a fact's id.
+
+        The first one starts a turn, or it is the first of the session. The cost does not depend on
+        the length of the session.
+        """
+        ...
+
     async def save_partial(self, end: LlmCallFailed) -> None:
         """Store the part of a reply that has arrived, as the fact that would end its call now.
 
@@ -170,11 +198,18 @@ class SessionStore(Protocol):
         """
         ...
 
-    async def search(self, text: str, *workspaces: str, limit: int = 100) -> tuple[SearchHit, ...]:
+    async def search(
+        self,
+        text: str,
+        *workspaces: str,
+        limit: int = 100,
+        wanted: SearchFilter = EVERYTHING,
+    ) -> tuple[SearchHit, ...]:
         """Return the messages that contain every word of `text`, newest first.
 
-        Words match as prefixes, ignoring case and accents. A text without words matches nothing.
-        Replies to silent calls and sessions of workers are not searched.
+        Words match as prefixes, ignoring case and accents. A text without words matches nothing,
+        or the prompts of the sessions that `wanted` selects, if it is not `EVERYTHING`. Replies to
+        silent calls and sessions of workers are not searched.
         """
         ...
 
@@ -213,6 +248,10 @@ class SessionStore(Protocol):
 
     async def unused_contents(self, digests: Iterable[str]) -> frozenset[str]:
         """Return the digests, out of `digests`, that no change of a file refers to."""
+        ...
+
+    async def unused_attachments(self, names: Iterable[str]) -> frozenset[str]:
+        """Return the SHA-256 digests, out of `names`, that no stored message refers to."""
         ...
 
     async def find_damage(self, session_id: str | None) -> tuple[Problem, ...]:

@@ -18,7 +18,12 @@ from yourtool.events.branches import (
     BranchSummarised,
 )
 from yourtool.events.catalog import AnyFact, message_of
-from yourtool.events.context import ContextCompacted, ContextElided
+from yourtool.events.context import (
+    ContextCompacted,
+    ContextElided,
+    ContextHandedOver,
+    ContextOverridden,
+)
 from yourtool.events.files import FilesChanged
 from yourtool.events.model_calls import LlmCallStarted, RequestPart, is_silent
 from yourtool.events.sessions import SessionCreated, SessionImported
@@ -170,10 +175,16 @@ def list_references(fact: AnyFact) -> list[str]:
             return [entry]
         case BranchSelected(leaf=leaf, left=left):
             return [each for each in (leaf, left) if each]
-        case BranchLabelled(target=entry) | BranchSummarised(left=entry):
+        case (
+            BranchLabelled(target=entry)
+            | BranchSummarised(left=entry)
+            | ContextOverridden(target=entry)
+        ):
             return [entry]
         case BranchMerged(merged=merged):
             return [each.source for each in merged]
+        case ContextHandedOver(left_out=left_out):
+            return [each.message_id for each in left_out]
         case _:
             return []
 

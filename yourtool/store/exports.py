@@ -1,4 +1,4 @@
-"""Export and import of sessions: JSON Lines, which can be imported, and Markdown.
+"""Export and import of sessions: JSON Lines, which can be imported, and pages to read.
 
 The first line names the format, `{"type": "yourtool.session", "version": 1, …}`. The other lines
 are the stored facts with their messages, as written by `--output-format stream-json`. Each
@@ -11,7 +11,7 @@ import hashlib
 import math
 import os
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -20,20 +20,27 @@ from typing import Any, BinaryIO, Literal, TypeAlias, cast
 import msgspec
 from msgspec import Struct
 
-from yourtool.blobs import is_blob, read_blob, reference_of, store_blob
-from yourtool.errors import BlobError, UsageError
+from yourtool.blobs import reference_of, store_blob
+from yourtool.errors import UsageError
 from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.codec import STORED_FACT, from_stored, to_stored
 from yourtool.events.facts import Fact
-from yourtool.messages.blocks import MediaBlock, canonical_json, iter_blocks
+from yourtool.messages.blocks import canonical_json
 from yourtool.messages.codec import BLOCK_TYPES, metadata_fields, require_shallow
 from yourtool.messages.message import Role
 from yourtool.store.forks import require_complete
+from yourtool.store.html_page import to_html
 from yourtool.store.markdown import to_markdown
-from yourtool.store.texts import TextTransform, transform_texts
+from yourtool.store.pi_export import to_pi
+from yourtool.store.texts import TextTransform, get_attachments, read_shared, transform_texts
 
 EXPORT_VERSION = 1
-ExportFormat: TypeAlias = Literal["markdown", "jsonl"]
+ExportFormat: TypeAlias = Literal["markdown", "html", "jsonl", "pi"]
+_FORMATS_BY_SUFFIX: Mapping[str, ExportFormat] = {
+    ".jsonl": "jsonl",
+    ".html": "html",
+    ".htm": "html",
+}
 _MAX_LINE_BYTES = 2**26
 """Maximum bytes of a line; the largest attachment needs a third of it."""
 _MAX_KIND = 80
@@ -57,29 +64,49 @@ class ExportedBlob(Struct, frozen=True, kw_only=True, tag_field="type", tag="you
 
 def export_format_of(file: Path) -> ExportFormat:
     """Return the export format for the suffix of a file name."""
-    return "jsonl" if file.suffix == ".jsonl" else "markdown"
+    return _FORMATS_BY_SUFFIX.get(file.suffix.lower(), "markdown")
 
 
 def export_lines(
     facts: Sequence[AnyFact], export_format: ExportFormat, mask: TextTransform, blobs: Path
 ) -> Iterator[bytes]:
     """Yield the lines of an export; `mask` removes API keys from a string."""
-    return to_jsonl(facts, mask, blobs) if export_format == "jsonl" else to_markdown(facts, mask)
+    match export_format:
+        case "jsonl":
+            return to_jsonl(facts, mask, blobs)
+        case "pi":
+            return to_pi(facts, mask, blobs)
+        case "html":
+            return to_html(facts, mask, blobs)
+        case "markdown":
+            return to_markdown(facts, mask)
 
 
-def to_jsonl(facts: Sequence[AnyFact], mask: TextTransform, blobs: Path) -> Iterator[bytes]:
+def to_jsonl(
+    facts: Sequence[AnyFact], mask: TextTransform, blobs: Path | None = None
+) -> Iterator[bytes]:
     """Yield the lines of an export with their line feeds; blocks on the file system.
 
-    A missing attachment is omitted; its message still has the media type.
+    `blobs`: the directory of attachments; None: without them.
+
+    An attachment that is missing or has a secret is omitted; its message still has the media type.
     """
     yield _encode_line(ExportHeader(version=EXPORT_VERSION, session_id=facts[0].session_id))
     written = set[str]()
     for fact in facts:
-        for reference in _blob_references(fact):
-            if reference not in written:
-                written.add(reference)
-                yield from _attachment_lines(blobs, reference)
+        for reference in get_attachments(fact):
+            if blobs is None or reference in written:
+                continue
+            written.add(reference)
+            if content := read_shared(blobs, reference, mask):
+                data = base64.b64encode(content).decode("ascii")
+                yield _encode_line(ExportedBlob(data=data))
         yield _encode_line(to_stored(transform_texts(fact, mask)))
+
+
+def is_export(start: bytes) -> bool:
+    """Return whether the first bytes of a file are those of an export."""
+    return b'"yourtool.session"' in start[:200]
 
 
 def read_lines(file: BinaryIO) -> Iterator[bytes]:
@@ -136,7 +163,7 @@ def from_jsonl(lines: Iterable[bytes], blobs: Path) -> tuple[AnyFact, ...]:
                 f"line {number} is not a line of an exported session: {error}"
             ) from error
     require_complete(facts)
-    for reference in dict.fromkeys(each for fact in facts for each in _blob_references(fact)):
+    for reference in dict.fromkeys(each for fact in facts for each in get_attachments(fact)):
         if (content := attachments.get(reference)) is not None:
             store_blob(blobs, content)
     return tuple(facts)
@@ -251,21 +278,6 @@ def _leaves(value: object) -> Iterator[object]:
                 yield from _leaves(each)
         case _:
             yield value
-
-
-def _attachment_lines(blobs: Path, reference: str) -> Iterator[bytes]:
-    try:
-        content = read_blob(blobs, reference)
-    except BlobError:
-        return
-    yield _encode_line(ExportedBlob(data=base64.b64encode(content).decode("ascii")))
-
-
-def _blob_references(fact: AnyFact) -> Iterator[str]:
-    message = message_of(fact)
-    for block in iter_blocks(message.content) if message is not None else ():
-        if isinstance(block, MediaBlock) and is_blob(block.source):
-            yield block.source.data
 
 
 def _encode_line(value: Any) -> bytes:

@@ -24,10 +24,21 @@ from yourtool.events.branches import (
     MergedMessage,
 )
 from yourtool.events.catalog import AnyFact, message_of
-from yourtool.events.context import ContextCompacted, ContextElided
+from yourtool.events.context import (
+    ContextCompacted,
+    ContextElided,
+    ContextHandedOver,
+    ContextOverridden,
+)
 from yourtool.events.files import FileChangeFailed, FilesRestoring
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallStarted
-from yourtool.events.sessions import SessionCreated, SessionForked, SessionImported, SessionResumed
+from yourtool.events.sessions import (
+    SessionCreated,
+    SessionExtended,
+    SessionForked,
+    SessionImported,
+    SessionResumed,
+)
 from yourtool.events.tools import ShellRan
 from yourtool.events.turns import TurnCancelled, TurnCompleted, TurnStarted
 from yourtool.ids import is_ulid, new_id, new_session_id, new_tool_use_id
@@ -45,6 +56,7 @@ _REFERENCES: Mapping[type[AnyFact], tuple[str, ...]] = {
     LlmCallStarted: ("rejected_through",),
     ContextElided: ("through",),
     ContextCompacted: ("through", "kept"),
+    ContextOverridden: ("target",),
     BranchSelected: ("leaf", "left"),
     BranchLabelled: ("target",),
     BranchSummarised: ("left",),
@@ -125,10 +137,11 @@ async def find_import(store: SessionStore, source_sha256: str) -> str | None:
     found = list[str]()
 
     def keep(fact: AnyFact) -> None:
-        if isinstance(fact, SessionImported) and fact.source_sha256 == source_sha256:
+        is_import = isinstance(fact, SessionImported | SessionExtended)
+        if is_import and fact.source_sha256 == source_sha256:
             found.append(fact.session_id)
 
-    await store.read_kinds((SessionImported,), keep)
+    await store.read_kinds((SessionImported, SessionExtended), keep)
     return found[0] if found else None
 
 
@@ -137,7 +150,8 @@ def _without_source(fact: AnyFact) -> AnyFact:
 
     Otherwise an export could contain the hash of another file and take its place.
     """
-    return replace(fact, source_sha256=UNSET) if isinstance(fact, SessionImported) else fact
+    is_import = isinstance(fact, SessionImported | SessionExtended)
+    return replace(fact, source_sha256=UNSET) if is_import else fact
 
 
 def require_complete(facts: Sequence[AnyFact]) -> None:
@@ -205,6 +219,10 @@ def map_references(fact: AnyFact, map_id: Callable[[str], str]) -> dict[str, obj
     if isinstance(fact, BranchMerged):
         pairs = ((map_id(each.source), map_id(each.id)) for each in fact.merged)
         changes["merged"] = tuple(MergedMessage(*pair) for pair in pairs)
+    if isinstance(fact, ContextHandedOver):
+        changes["left_out"] = tuple(
+            replace(each, message_id=map_id(each.message_id)) for each in fact.left_out
+        )
     return changes
 
 

@@ -1,12 +1,15 @@
-"""The texts of a session: transformation of all of them, titles, and snippets of search results."""
+"""The texts and attachments of a session: transformation, titles, snippets of search results."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TypeAlias, cast
 
 import msgspec
 
-from yourtool.events.catalog import AnyFact
-from yourtool.messages.blocks import ContentBlock, TextBlock
+from yourtool.blobs import is_blob, read_blob
+from yourtool.errors import BlobError
+from yourtool.events.catalog import AnyFact, message_of
+from yourtool.messages.blocks import ContentBlock, MediaBlock, TextBlock, iter_blocks
 from yourtool.text import storable
 
 TextTransform: TypeAlias = Callable[[str], str]
@@ -25,6 +28,27 @@ def to_storable(fact: AnyFact) -> AnyFact:
 def transform_texts(fact: AnyFact, transform: TextTransform) -> AnyFact:
     """Return the fact with every string transformed, object keys included."""
     return msgspec.convert(_transform_value(msgspec.to_builtins(fact), transform), type(fact))
+
+
+def get_attachments(fact: AnyFact) -> Iterator[str]:
+    """Yield the references of the attachments in the message of a fact."""
+    message = message_of(fact)
+    for block in iter_blocks(message.content) if message is not None else ():
+        if isinstance(block, MediaBlock) and is_blob(block.source):
+            yield block.source.data
+
+
+def read_shared(blobs: Path, reference: str, mask: TextTransform) -> bytes:
+    """Return an attachment for an export; blocks on the file system.
+
+    It is empty if the attachment is missing, or if `mask` would replace something in its bytes.
+    """
+    try:
+        content = read_blob(blobs, reference)
+    except BlobError:
+        return b""
+    text = content.decode("latin-1")
+    return content if mask(text) == text else b""
 
 
 def message_title(content: Sequence[ContentBlock]) -> str:

@@ -75,6 +75,7 @@ async def has(store: SqliteStore, session_id: str, acknowledged: list[str]) -> N
     assert open_calls == problems
 
 
+@pytest.mark.remaining
 @pytest.mark.req("R-PER-02")
 async def test_crash_before_any_statement_of_a_turn_loses_no_acknowledged_fact(tmp_path):
     with writer("sweep", tmp_path) as process:
@@ -96,8 +97,25 @@ async def test_crash_before_any_statement_of_a_turn_loses_no_acknowledged_fact(t
 
 @pytest.mark.req("R-PER-02")
 async def test_crash_at_a_random_time_loses_no_acknowledged_fact(path):
-    chance = random.Random(11)
-    for _ in range(5):
+    await check_random_kills(path, 5)
+
+
+@pytest.mark.reliability
+@pytest.mark.timeout(7_200)
+async def test_two_thousand_crashes_lose_no_acknowledged_fact(tmp_path, figures):
+    acknowledged = 0
+    for number in range(40):
+        place = tmp_path / str(number)
+        place.mkdir()
+        acknowledged += await check_random_kills(place / "sessions.db", 50, number)
+        shutil.rmtree(place)
+    figures("kills", f"2,000 kills, {acknowledged:,} acknowledged facts, 0 lost")
+
+
+async def check_random_kills(path, count, seed=11):
+    """Kill writers of one database, and return how many facts they had acknowledged."""
+    chance, acknowledged = random.Random(seed), 0
+    for _ in range(count):
         process = writer("forever", path)
         lines = [process.stdout.readline() for _ in range(chance.randrange(1, 60))]
         process.kill()
@@ -108,8 +126,11 @@ async def test_crash_at_a_random_time_loses_no_acknowledged_fact(path):
         await sound(database)
         await has(SqliteStore(database), whole[0][0], [event_id for _, event_id in whole])
         await database.close()
+        acknowledged += len(whole)
+    return acknowledged
 
 
+@pytest.mark.remaining
 async def test_crash_before_any_statement_of_an_upgrade_leaves_the_old_or_new_version(tmp_path):
     template, builder = tmp_path / "template.db", FactBuilder()
     database = Database(template)
@@ -193,6 +214,7 @@ async def test_crash_in_the_upgrade_from_version_one_leaves_the_old_or_new_versi
         assert not list(directory.glob("*.part"))
 
 
+@pytest.mark.remaining
 async def test_concurrent_processes_upgrade_once(path):
     path.parent.mkdir()
     session_id, facts = await old_database(path)
@@ -206,6 +228,7 @@ async def test_concurrent_processes_upgrade_once(path):
     connection.close()
 
 
+@pytest.mark.remaining
 @pytest.mark.req("R-PER-08")
 async def test_crash_during_a_fork_leaves_a_complete_copy_or_none(tmp_path):
     database, builder = Database(tmp_path / "template.db"), FactBuilder()
@@ -293,16 +316,28 @@ def test_crash_at_any_line_of_a_file_write_leaves_the_old_or_new_file(tmp_path, 
 
 @pytest.mark.req("R-PER-06")
 async def test_processes_write_their_sessions_concurrently(path):
+    await check_processes(path, 3, 15)
+
+
+@pytest.mark.reliability
+@pytest.mark.timeout(3_600)
+async def test_eight_processes_write_many_turns_concurrently(path, figures):
+    await check_processes(path, 8, 400)
+    figures("processes", "8 × 400 turns, integrity ok, 0 lost")
+
+
+async def check_processes(path, count, turns):
+    """Check a database that several processes write at the same time."""
     database = Database(path)
     await SqliteStore(database).append(FactBuilder().session_start())
-    processes = [writer("turns", path, 15) for _ in range(3)]
+    processes = [writer("turns", path, turns) for _ in range(count)]
     while any(process.poll() is None for process in processes):
         await sound(database)
         await asyncio.sleep(0.02)
     sessions = [process.communicate()[0].strip() for process in processes]
-    assert [process.returncode for process in processes] == [0, 0, 0]
+    assert [process.returncode for process in processes] == [0] * count
     for session_id in sessions:
-        assert len(await SqliteStore(database).read(session_id)) == 1 + 15 * 9
+        assert len(await SqliteStore(database).read(session_id)) == 1 + turns * 9
         assert await SqliteStore(database).pending_call_ids(session_id) == ()
     await sound(database)
     await database.close()
@@ -312,7 +347,7 @@ async def test_processes_write_their_sessions_concurrently(path):
 def test_lease_error_names_the_process_that_writes_the_session(tmp_path):
     process = writer("hold", tmp_path, "sess_1")
     assert process.stdout.readline() == "held\n"
-    with pytest.raises(SessionBusyError, match=rf"process {process.pid}\); close it there first"):
+    with pytest.raises(SessionBusyError, match=rf"process {process.pid}\)\. Close it there first"):
         FileLease(tmp_path, "sess_1")
     process.kill()
     process.communicate()

@@ -88,7 +88,7 @@ async def test_files_are_private_to_their_owner(database, store, path):
     finally:
         os.umask(before)
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
-    endings = ("", "-wal", "-shm", ".lock", ".open")
+    endings = ("", "-wal", "-shm", ".lock", ".open", ".reserve")
     assert modes.keys() == {f"sessions.db{ending}" for ending in endings}
     assert set(modes.values()) == {0o600}
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700

@@ -98,6 +98,7 @@ async def test_session_is_found_by_a_prefix_of_its_id(store):
             await resolve_id(store, nothing)
 
 
+@pytest.mark.remaining
 @pytest.mark.blocks_loop("ten thousand facts are made in one go")
 @pytest.mark.req("R-PER-05")
 async def test_ten_thousand_random_costs_are_summed_exactly(store):

@@ -20,22 +20,25 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from yourtool.errors import DamagedStoreError, StoreError
+from yourtool.errors import DamagedStoreError, FullDiskError, StoreError
 from yourtool.store.sqlite import health
 from yourtool.store.sqlite.fulltext import stored_words
+from yourtool.store.sqlite.reserve import Reserve
 from yourtool.store.sqlite.schema import MIGRATIONS, Migrations
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _REASONS = {
-    "SQLITE_FULL": "the disk is full; free some space and try again",
     "SQLITE_READONLY": "it is read-only; make it and its directory writable",
     "SQLITE_CANTOPEN": "it cannot be opened; check the permissions of its directory",
     "SQLITE_IOERR": "reading or writing failed; check the disk and its free space",
     "SQLITE_BUSY": "another program has locked it; close that program and try again",
 }
 """Explanations by the prefix of SQLite's error name."""
+
+_FULL = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
+"""SQLite's error names on a full disk."""
 
 
 class Database:
@@ -55,15 +58,18 @@ class Database:
         self._damage: str | None = None
         self._daily_copy: health.DailyCopy | None = None
         self._is_copied = False
+        self._reserve = Reserve(path)
         self._closed = False
 
     async def write(self, function: Callable[[sqlite3.Connection], T]) -> T:
         """Run `function` in a transaction; durable on return, rolled back if it raises.
 
-        A cancelled write is committed or rolled back before the cancellation is raised.
+        A cancelled write is committed or rolled back before the cancellation is raised. On a full
+        disk, `function` runs a second time with the space of the reserve.
 
         Raises:
             DamagedStoreError: the file is damaged; nothing is written to it.
+            FullDiskError: the disk is full; nothing was changed.
             StoreError: the database cannot be written; nothing was changed.
         """
         return await self._run(lambda: self._write(function))
@@ -89,6 +95,7 @@ class Database:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
             await asyncio.wait((future,))
+            future.exception()  # of no interest: the caller gets the cancellation
             raise
 
     def _write(self, function: Callable[[sqlite3.Connection], T]) -> T:
@@ -96,13 +103,25 @@ class Database:
             connection = self._connect()
             if self._damage is not None:
                 raise damaged(self.path, self._damage)
-            with self._exclusive_lock(), connection:
-                connection.execute("BEGIN IMMEDIATE")
-                done = function(connection)
+            try:
+                done = self._commit(connection, function)
+            except sqlite3.OperationalError as error:
+                if not (_is_full(error) and self._reserve.release()):
+                    raise
+                done = self._commit(connection, function)
+            else:
+                self._reserve.hold()
             if self._daily_copy is not None and not self._is_copied:
                 self._is_copied = True
                 self._daily_copy.start()
             return done
+
+    def _commit(
+        self, connection: sqlite3.Connection, function: Callable[[sqlite3.Connection], T]
+    ) -> T:
+        with self._exclusive_lock(), connection:
+            connection.execute("BEGIN IMMEDIATE")
+            return function(connection)
 
     def _read(self, function: Callable[[sqlite3.Connection], T]) -> T:
         with self._translate_errors(), self._name_bad_rows():
@@ -220,7 +239,12 @@ class Database:
                 if self._damage is None:
                     self._stop_writing(error)
                 raise damaged(self.path, str(error)) from error
-            name = getattr(error, "sqlite_errorname", "")
+            if _is_full(error):
+                raise FullDiskError(
+                    f"The session database `{self.path}`: the disk is full; free some space and"
+                    " try again"
+                ) from error
+            name = _name_of(error)
             known = (text for start, text in _REASONS.items() if name.startswith(start))
             reason = next(known, error)
             raise StoreError(f"The session database `{self.path}`: {reason}") from error
@@ -260,6 +284,14 @@ class Database:
             yield
         finally:
             fcntl.flock(self._lock, fcntl.LOCK_UN)
+
+
+def _name_of(error: sqlite3.Error) -> str:
+    return getattr(error, "sqlite_errorname", "")
+
+
+def _is_full(error: sqlite3.Error) -> bool:
+    return _name_of(error).startswith(_FULL)
 
 
 def damaged(path: Path, reason: str) -> DamagedStoreError:

@@ -65,8 +65,9 @@ class FileLease:
                 os.close(handle)
                 raise SessionBusyError(
                     f"Session `{self._path.stem}` is open in another yourtool"
-                    f" (process {holder or 'unknown'}); close it there first, or start a new"
-                    " session."
+                    f" (process {holder or 'unknown'}). Close it there first, or read it with"
+                    f" `yourtool sessions show {self._path.stem}`, or continue a copy:"
+                    f" `yourtool sessions fork {self._path.stem}`."
                 ) from None
             if self._is_current(handle):
                 return handle

@@ -1,7 +1,8 @@
 """The facts of a session: appended with their derived tables, and read back unchanged."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from sqlite3 import Connection
 
 from yourtool.errors import InvalidMessageError, SessionNotFoundError, StoreError
@@ -29,6 +30,19 @@ _LAST_IDS = """
     UNION ALL SELECT max(id) FROM events WHERE session_id = :session
     UNION ALL SELECT max(id) FROM tool_calls WHERE session_id = :session
 """
+
+_AFTER_ALL_IDS = "~"
+_FIRST_OF_END = """
+    SELECT id FROM events WHERE session_id = :session AND id < :before
+    ORDER BY id DESC LIMIT 1 OFFSET :skipped
+"""
+_START_OF_TURN = """
+    SELECT id FROM events WHERE session_id = :session AND id <= :first AND type = 'turn.started'
+    ORDER BY id DESC LIMIT 1
+"""
+_SELECT_END = SELECT_EVENTS.replace(
+    "WHERE session_id = ?", "WHERE session_id = :session AND id >= :first AND id < :before"
+)
 
 
 def append(connection: Connection, facts: Iterable[AnyFact]) -> None:
@@ -61,6 +75,20 @@ def replay(
         else:
             callback(fact)
     return tuple(unread)
+
+
+def read_end(
+    connection: Connection, session_id: str, count: int, before: str = ""
+) -> Sequence[AnyFact]:
+    """Return the last facts of a session, from the start of a turn on; see `SessionStore`."""
+    names = {"session": session_id, "before": before or _AFTER_ALL_IDS, "skipped": count - 1}
+    first = connection.execute(_FIRST_OF_END, names).fetchone()
+    names["first"] = "" if first is None else first[0]
+    start = connection.execute(_START_OF_TURN, names).fetchone()
+    names["first"] = "" if start is None else start[0]
+    rows = connection.execute(_SELECT_END, names)
+    find_message = partial(_find_message, connection, session_id=session_id)
+    return [fact for row in rows if (fact := fact_from_row(row, find_message)) is not None]
 
 
 def read_kinds(

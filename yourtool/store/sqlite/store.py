@@ -1,6 +1,6 @@
 """The implementation of the store port with SQLite."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 
@@ -8,12 +8,21 @@ from yourtool.amounts import Spending
 from yourtool.events.catalog import AnyFact
 from yourtool.events.model_calls import LlmCallFailed
 from yourtool.messages.message import Message
-from yourtool.store.base import MessageExcerpt, Problem, SearchHit, SessionStore, SessionSummary
+from yourtool.store.base import (
+    EVERYTHING,
+    MessageExcerpt,
+    Problem,
+    SearchFilter,
+    SearchHit,
+    SessionStore,
+    SessionSummary,
+)
 from yourtool.store.journal import ChangeFilter, StoredChange
 from yourtool.store.sqlite import log, partial_replies, queries, row_checks
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.file_changes import select_changes, unused_contents
 from yourtool.store.sqlite.leases import FileLease
+from yourtool.store.sqlite.search import search_messages, unused_attachments
 
 
 class SqliteStore(SessionStore):
@@ -39,6 +48,11 @@ class SqliteStore(SessionStore):
     ) -> tuple[str, ...]:
         return await self.database.read(
             lambda connection: log.replay(connection, session_id, callback)
+        )
+
+    async def read_end(self, session_id: str, count: int, before: str = "") -> Sequence[AnyFact]:
+        return await self.database.read(
+            lambda connection: log.read_end(connection, session_id, count, before)
         )
 
     async def read_kinds(
@@ -97,9 +111,15 @@ class SqliteStore(SessionStore):
             )
         )
 
-    async def search(self, text: str, *workspaces: str, limit: int = 100) -> tuple[SearchHit, ...]:
+    async def search(
+        self,
+        text: str,
+        *workspaces: str,
+        limit: int = 100,
+        wanted: SearchFilter = EVERYTHING,
+    ) -> tuple[SearchHit, ...]:
         return await self.database.read(
-            lambda connection: queries.search_messages(connection, text, workspaces, limit)
+            lambda connection: search_messages(connection, text, workspaces, limit, wanted)
         )
 
     async def last_texts(self, session_id: str, limit: int = 6) -> tuple[MessageExcerpt, ...]:
@@ -142,6 +162,11 @@ class SqliteStore(SessionStore):
     async def unused_contents(self, digests: Iterable[str]) -> frozenset[str]:
         return frozenset(
             await self.database.read(lambda connection: unused_contents(connection, digests))
+        )
+
+    async def unused_attachments(self, names: Iterable[str]) -> frozenset[str]:
+        return frozenset(
+            await self.database.read(lambda connection: unused_attachments(connection, names))
         )
 
     async def find_damage(self, session_id: str | None) -> tuple[Problem, ...]:
