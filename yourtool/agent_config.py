@@ -1,7 +1,7 @@
 """Settings of turns, of the workers that they start, and of the checks after edits."""
 
 from decimal import Decimal
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -32,6 +32,45 @@ class Limits(Struct, frozen=True):
     ] = 2
 
 
+class BudgetConfig(Struct, frozen=True):
+    """What requests may cost, in US dollars; None: there is no such limit."""
+
+    session: Annotated[
+        Decimal | None,
+        Meta(
+            description="US dollars of a session with its workers, before it pauses and asks you.",
+            examples=[5.0],
+        ),
+    ] = None
+    day: Annotated[
+        Decimal | None,
+        Meta(
+            description="US dollars of all sessions in a day (UTC), before they pause and ask you.",
+            examples=[20.0],
+        ),
+    ] = None
+    ask_above: Annotated[
+        Decimal | None,
+        Meta(
+            description="US dollars that the next request may cost by the estimate, before you are"
+            " asked.",
+            examples=[0.5],
+        ),
+    ] = None
+
+
+_MAX_AMOUNT = Decimal(1_000_000)
+
+
+def find_amount_problem(amount: Decimal) -> str | None:
+    """Return what is wrong with a limit in US dollars."""
+    if amount.is_finite() and 0 < amount <= _MAX_AMOUNT:
+        return None
+    if amount == 0:
+        return "a limit of 0 would stop every request; remove the line for no limit"
+    return f"must be an amount in US dollars, more than 0 and at most {_MAX_AMOUNT:,}"
+
+
 class ContextConfig(Struct, frozen=True):
     """How a conversation is shortened that is too long for its model."""
 
@@ -44,9 +83,63 @@ class ContextConfig(Struct, frozen=True):
             " and old messages are summarised; 0: only after a provider rejects a request.",
         ),
     ] = 85
+    search_tools_at: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=100,
+            description="Percent of the context window from which on models search the tools of MCP"
+            " servers with `find_tools`, instead of getting all of them with each request.",
+        ),
+    ] = 5
     summary_model: Annotated[
         str, Meta(description="The model that writes summaries; empty: that of the turn.")
     ] = ""
+
+
+class FallbackConfig(Struct, frozen=True):
+    """Which model answers while another one is unavailable, and who decides this."""
+
+    policy: Annotated[
+        Literal["ask", "auto", "never"],
+        Meta(
+            description="Whether another model answers during an outage: after a question, without"
+            " one if it has the same provider and vendor, or never."
+        ),
+    ] = "ask"
+    models: Annotated[
+        tuple[str, ...],
+        Meta(description="Those models, in order; empty: models of similar price."),
+    ] = ()
+
+
+class RoutingConfig(Struct, frozen=True):
+    """Learned routing: whether past turns in the same directory choose models, below rules."""
+
+    patterns: Annotated[
+        bool,
+        Meta(description="Whether past turns choose the model where no rule and no choice does."),
+    ] = False
+    cost_weight: Annotated[
+        float,
+        Meta(ge=0, le=1, description="How much a lower cost counts; 0: only how turns went."),
+    ] = 0.05
+    min_confidence: Annotated[
+        float,
+        Meta(ge=0, le=1, description="How far a model has to be ahead of the next one."),
+    ] = 0.05
+    min_samples: Annotated[
+        int,
+        Meta(ge=1, le=10, description="How many of the ten most similar turns it needs."),
+    ] = 5
+    surface_disagreement: Annotated[
+        bool,
+        Meta(description="Whether to name a better model than that of a rule or of `/model`."),
+    ] = False
+    disagreement_confidence: Annotated[
+        float,
+        Meta(ge=0, le=1, description="How far that model has to be ahead."),
+    ] = 0.85
 
 
 class DelegationConfig(Struct, frozen=True):

@@ -29,6 +29,7 @@ from yourtool.events.deltas import StreamEvent
 from yourtool.events.facts import Fact
 from yourtool.events.permissions import PolicySnapshot
 from yourtool.events.sessions import SessionCreated
+from yourtool.events.turns import RoutingSnapshot
 from yourtool.ids import new_session_id
 from yourtool.masking import Mask
 from yourtool.messages.message import Message
@@ -246,12 +247,12 @@ async def play(events: AsyncGenerator[Event, None]) -> list[Event]:
 def names(events: Iterable[Event]) -> list[str]:
     """Return the catalog names of the facts among events, without notices and deltas.
 
-    The settings that decide on calls are omitted; they precede the first call of every session.
+    The settings that decide are omitted; they precede the first turn and call of every session.
     """
     return [
         event.__struct_config__.tag
         for event in events
-        if isinstance(event, Fact) and not isinstance(event, PolicySnapshot)
+        if isinstance(event, Fact) and not isinstance(event, PolicySnapshot | RoutingSnapshot)
     ]
 
 

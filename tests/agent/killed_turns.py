@@ -1,7 +1,7 @@
 """Repeat one turn in child processes, each of which is killed at another store write.
 
 Usage: python -m tests.agent.killed_turns ROOT before|after. Prints the directory of each killed
-process.
+process. With `ROOT once`, one turn that nothing here kills; prints the ids of the facts it shows.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from tests.agent.harness import Bench, play
+from yourtool.events.facts import Fact
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.store.sqlite.store import SqliteStore
@@ -43,8 +44,21 @@ class DyingStore(SqliteStore):
 
 async def run(root, deadly, when):
     bench = Bench(root)
-    (bench.workspace / "a.txt").write_text("a cat\n")
     bench.store = DyingStore(bench.database, deadly, when)
+    await play(await start(bench))
+
+
+async def run_once(root):
+    bench = Bench(root)
+    async for event in await start(bench):
+        if isinstance(event, Fact):
+            os.write(1, f"{event.id}\n".encode())
+    await bench.close()
+
+
+async def start(bench):
+    """Start the turn, with a message for after its first call."""
+    (bench.workspace / "a.txt").write_text("a cat\n")
     session = await bench.session(Scripted(SCRIPT))
     waiting = [(TextBlock("also say hi"),)]
 
@@ -52,12 +66,15 @@ async def run(root, deadly, when):
         return waiting.pop() if waiting else None
 
     session.steer_with(steering)
-    (root / "session").write_text(session.id)
-    await play(session.send(PROMPT))
+    (bench.root / "session").write_text(session.id)
+    return session.send(PROMPT)
 
 
 def main():
     root, when = Path(sys.argv[1]), sys.argv[2]
+    if when == "once":
+        asyncio.run(run_once(root))
+        return
     for deadly in range(1, 100):
         place = root / f"{when}-{deadly}"
         place.mkdir()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.harness import ALLOW, DENY, User, play
+from tests.tools.many_tools import COUNT, many
 from yourtool.agent.runtime import Runtime
 from yourtool.agent_config import DelegationConfig
 from yourtool.config import Mode, RunOptions, config_file
@@ -26,6 +27,8 @@ from yourtool.paths import resolve_paths
 from yourtool.providers.registry import Registry
 from yourtool.providers.scripted import Pause, Scripted, ScriptLine, calls, counts, fails, says
 from yourtool.store.journal import ChangeFilter
+from yourtool.tools.builtin import default_toolbox
+from yourtool.tools.toolset import JoinedToolset
 
 USAGE = TokenUsage(input_tokens=1_000, output_tokens=100)
 MARK = "You are a worker"
@@ -123,6 +126,24 @@ async def test_worker_runs_a_task_and_its_report_is_the_result(start):
     assert started.worker_session_id == ended.worker_session_id != session.id
     assert (ended.llm_call_count, ended.tool_call_count) == (2, 1)
     assert only(events, TurnCompleted).llm_call_count == 2  # without those of the worker
+
+
+@pytest.mark.parametrize("allowed", ["mcp__many", "mcp__many__act7"])
+async def test_worker_gets_tools_of_servers_by_name_and_by_server(start, allowed):
+    script = Script(
+        delegates("act", allowed_tools=(allowed, "mcp__none")),
+        says("Thanks."),
+        act=[calls("mcp__many__act7"), says("Done.")],
+    )
+    runtime, _ = await start(script)
+    tools = JoinedToolset(default_toolbox(), many())
+    session = await runtime.new_session(User(ALLOW), tools=tools)
+    events = await play(session.send("Go."))
+    assert text_of(only(events, ToolCompleted).message) == "Done."
+    assert only(events, DelegateStarted).dropped_tools == ("mcp__none",)
+    names = [each.name for each in script.requests[1].tools]
+    assert "mcp__many__act7" in names
+    assert len(names) == (COUNT + 1 if allowed == "mcp__many" else 2)
 
 
 async def test_progress_of_a_worker_is_shown_in_the_card_of_its_call(start):

@@ -9,6 +9,9 @@ import pytest
 
 from tests.agent.harness import Bench, Checked, names, play
 from tests.agent.killed_turns import PROMPT
+from tests.store.disk_writes import STRACE, needs_strace
+from yourtool.agent.history import space
+from yourtool.agent.history.space import SpaceWait
 from yourtool.blobs import is_blob, read_blob
 from yourtool.errors import BlobError, StoreError
 from yourtool.events.catalog import message_of
@@ -26,6 +29,7 @@ SCRIPT = [
     says("And going on works."),
     says("And again."),
 ]
+ROOT = Path(__file__).parents[2]
 TERMINAL = {"turn.completed", "turn.cancelled"}
 
 
@@ -85,6 +89,23 @@ async def steps(count):
 @pytest.mark.parametrize("how", ["stop", "kill the task"])
 @pytest.mark.sample(3)
 async def test_session_continues_after_a_turn_that_failed_at_any_await(tmp_path, point, how):
+    await check_failure_at(tmp_path, point, how)
+
+
+@pytest.mark.reliability
+@pytest.mark.timeout(3_600)
+async def test_session_continues_after_a_turn_that_failed_at_a_thousand_awaits(tmp_path, figures):
+    points = range(1, 501)
+    for how in ("stop", "kill the task"):
+        for point in points:
+            place = tmp_path / f"{how} {point}"
+            place.mkdir()
+            await check_failure_at(place, point, how)
+    figures("awaits", f"{2 * len(points):,} points, all valid, 0 processes")
+
+
+async def check_failure_at(tmp_path, point, how):
+    """Check a session after a turn that was stopped, or whose task was killed, at some point."""
     bench = Bench(tmp_path)
     (bench.workspace / "a.txt").write_text("a cat\n")
     session = await bench.session(Checked(Scripted(SCRIPT)))
@@ -185,6 +206,69 @@ class FailingLog:
         await self.log.append(*facts)
 
 
+async def set_free_pages(bench, count):
+    """Let SQLite report a full disk once the database has so many more pages."""
+
+    def change(database):
+        [pages] = database.execute("PRAGMA page_count").fetchone()
+        database.execute(f"PRAGMA max_page_count = {pages + count}").fetchone()
+
+    await bench.database.read(change)
+
+
+async def check_full_disk(tmp_path, room):
+    """Play a turn on a disk that is full after some pages and then has space; return the waits."""
+    bench = Bench(tmp_path)
+    (bench.workspace / "a.txt").write_text("a cat\n" * 500)
+    session = await bench.session(Checked(Scripted(SCRIPT)))
+    waits, freed = [], []
+
+    def show(is_waiting):
+        waits.append(is_waiting)
+        if is_waiting:
+            freed.append(asyncio.create_task(set_free_pages(bench, 10_000)))
+
+    session._record._space = SpaceWait()
+    session._record._space.on_change = show
+    await set_free_pages(bench, room)
+    visible = await play(session.send("go " * 2_000))
+    assert session.state.messages[-1].text == "All of it is done."
+    assert problems(session) == []
+    assert turns_without_one_end(session) == []
+    stored = await bench.store.read(session.id)
+    assert list(stored) == session.state.facts
+    ids = [fact.id for fact in stored]
+    assert len(ids) == len(set(ids))
+    assert {each.id for each in visible if getattr(each, "id", None)} <= set(ids)
+    assert waits == [True, False] * (len(waits) // 2)
+    check = await bench.database.read(lambda db: db.execute("PRAGMA integrity_check").fetchall())
+    assert check == [("ok",)]
+    await session.close()
+    await bench.close()
+    return len(waits) // 2
+
+
+@pytest.mark.parametrize("room", [0, 3, 9])
+async def test_turn_on_a_disk_that_is_full_for_a_moment_completes(tmp_path, room, monkeypatch):
+    monkeypatch.setattr(space, "RETRY_SECONDS", 0.01)
+    assert await check_full_disk(tmp_path, room) == 1
+
+
+@pytest.mark.reliability
+@pytest.mark.timeout(3_600)
+async def test_turn_completes_after_a_full_disk_at_any_write(tmp_path, figures, monkeypatch):
+    monkeypatch.setattr(space, "RETRY_SECONDS", 0.001)
+    room = 0
+    while True:
+        place = tmp_path / str(room)
+        place.mkdir()
+        if await check_full_disk(place, room) == 0:
+            break
+        room += 1
+    figures("full disk", f"full at {room} places, all completed, 0 lost, integrity ok")
+    assert room > 10
+
+
 CHANGE = 14
 """The write of `files.changed`: the tool then fails, and the turn continues."""
 
@@ -231,31 +315,71 @@ async def test_a_change_of_a_file_that_cannot_be_recorded_is_not_made(tmp_path):
 def test_session_of_a_process_killed_at_any_write_can_be_resumed(tmp_path, when):
     """R-PER-02, with real processes and SIGKILL."""
     command = [sys.executable, "-m", "tests.agent.killed_turns", str(tmp_path), when]
-    root = Path(__file__).parents[2]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     places = done.stdout.split()
     assert len(places) > 15
 
-    async def resume(place):
-        bench = Bench(Path(place))
-        session_file = bench.root / "session"
-        if not session_file.exists():
-            await bench.close()
-            return
-        adapter = Checked(Scripted(SCRIPT[3:]))
-        session = await bench.session(adapter, resume=session_file.read_text())
-        assert await bench.store.pending_call_ids(session.id) == ()
-        stored_attachments(bench, session.state.facts)
-        call_count = sum(name == "tool.called" for name in names(session.state.facts))
-        steered = [fact for fact in session.state.facts if isinstance(fact, TurnSteered)]
-        await play(session.send("go on"))
-        texts = [message.text for message in adapter.requests[-1].messages]
-        assert texts.count("also say hi") == len(steered) <= 1
-        assert problems(session) == []
-        assert turns_without_one_end(session) == []
-        assert sum(name == "tool.called" for name in names(session.state.facts)) == call_count
-        await session.close()
-        await bench.close()
-
     for place in places:
-        asyncio.run(resume(place))
+        asyncio.run(check_resumed(place))
+
+
+async def check_resumed(place, shown=()):
+    """Resume the session of a killed process; `shown`: ids of the facts that it had shown."""
+    bench = Bench(Path(place))
+    session_file = bench.root / "session"
+    if not session_file.exists():
+        await bench.close()
+        assert not shown
+        return
+    adapter = Checked(Scripted(SCRIPT[3:]))
+    session = await bench.session(adapter, resume=session_file.read_text())
+    assert await bench.store.pending_call_ids(session.id) == ()
+    assert set(shown) <= {fact.id for fact in session.state.facts}
+    stored_attachments(bench, session.state.facts)
+    call_count = sum(name == "tool.called" for name in names(session.state.facts))
+    steered = [fact for fact in session.state.facts if isinstance(fact, TurnSteered)]
+    await play(session.send("go on"))
+    texts = [message.text for message in adapter.requests[-1].messages]
+    assert texts.count("also say hi") == len(steered) <= 1
+    assert problems(session) == []
+    assert turns_without_one_end(session) == []
+    assert sum(name == "tool.called" for name in names(session.state.facts)) == call_count
+    await session.close()
+    await bench.close()
+
+
+_WRITING_CALLS = "pwrite64,write,fdatasync,fsync,ftruncate,rename,unlink,mkdir"
+
+
+def kill_at_call(place, number):
+    """Kill a process in its nth system call that writes; return what it showed, or None."""
+    place.mkdir()
+    options = ["-f", "-o", "/dev/null", "-e", f"trace={_WRITING_CALLS}"]
+    kill = ["-e", f"inject={_WRITING_CALLS}:signal=SIGKILL:when={number}"]
+    command = [sys.executable, "-m", "tests.agent.killed_turns", str(place), "once"]
+    done = subprocess.run([STRACE, *options, *kill, *command], cwd=ROOT, capture_output=True)
+    return None if done.returncode == 0 else done.stdout.decode().split()
+
+
+@pytest.mark.remaining
+@pytest.mark.blocks_loop
+@pytest.mark.req("R-PER-02")
+@needs_strace
+@pytest.mark.parametrize("number", [3, 90, 210, 340])
+async def test_session_of_a_process_killed_in_a_system_call_can_be_resumed(tmp_path, number):
+    shown = kill_at_call(tmp_path / "killed", number)
+    assert shown is not None
+    await check_resumed(tmp_path / "killed", shown)
+
+
+@pytest.mark.reliability
+@pytest.mark.blocks_loop
+@pytest.mark.timeout(7_200)
+@needs_strace
+async def test_session_of_a_process_killed_in_any_system_call_can_be_resumed(tmp_path, figures):
+    facts = number = 0
+    while (shown := kill_at_call(place := tmp_path / str(number), number + 1)) is not None:
+        await check_resumed(place, shown)
+        facts, number = facts + len(shown), number + 1
+    figures("system calls", f"{number} calls, {facts:,} shown facts, 0 lost, all valid")
+    assert number >= 500

@@ -92,9 +92,9 @@ async def test_changes_since_the_request_before_are_named(bench):
     assert [each.changes for each in found] == [
         [],
         [],
-        ["old messages, which are summarised or omitted"],
+        ["the tools", "old messages, which are summarised or omitted"],
         ["the model"],
-        ["the branch of the conversation"],
+        ["the tools", "the branch of the conversation"],
     ]
     visible = [each for at, each in enumerate(adapter.requests) if at != 2]
     for inspected, sent in zip(found, visible, strict=True):

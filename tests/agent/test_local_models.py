@@ -85,7 +85,7 @@ async def test_server_is_not_queried_before_the_first_message(tmp_path, monkeypa
         runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=tmp_path))
         session = await runtime.new_session(User())
         session.explain()
-        await session.context_parts()
+        await session.context.compose()
         (await RoutePreview.open(runtime)).decide("hello")
         assert (session.model.id, server.requests) == ("ollama:qwen3:8b", [])
         await play(session.send("hello"))

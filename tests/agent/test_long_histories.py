@@ -55,7 +55,7 @@ async def test_turn_of_a_long_session_does_not_block_the_event_loop(bench):
     session = await long_session(bench, Scripted([says("Done.")] * 2), 12_000)
     assert names(await play(session.send("hello")))[-1] == "turn.completed"
     await play(session.select_model("openai:other"))  # which counts otherwise
-    assert sum(tokens for _, tokens in await session.context_parts()) > 100_000
+    assert (await session.context.compose()).size > 100_000
     await session.close()  # the watchdog looks
 
 

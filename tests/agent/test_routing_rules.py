@@ -1,5 +1,6 @@
 """Routing rules in sessions: read again when a file changes, and stored with the session."""
 
+import asyncio
 import os
 
 import msgspec
@@ -163,7 +164,7 @@ async def test_same_prompt_gets_one_answer_a_thousand_times(bench, session):
     for fact in await bench.store.read(session.id):
         state.apply(fact)
     routes = session._env.routes
-    decided = [routes.decide(None, state) for _ in range(1_000)]
+    decided = await asyncio.to_thread(lambda: [routes.decide(None, state) for _ in range(1_000)])
     assert {(each.chosen_model, each.winner_index, each.chain) for each in decided} == {
         (OTHER, decided[0].winner_index, decided[0].chain)
     }

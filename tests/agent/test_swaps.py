@@ -3,7 +3,9 @@
 import pytest
 
 from tests.agent.harness import MODEL, Checked, play
+from yourtool.agent.commands.routing import explain_model
 from yourtool.errors import UnknownModelError, UsageError
+from yourtool.events.context import ContextHandedOver
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
 from yourtool.messages.message import Role
 from yourtool.providers.dialects.chat.dialect import ChatDialect
@@ -115,3 +117,39 @@ async def test_provider_ids_survive_a_restart(bench):
     await play(resumed.send("more"))
     assert second.requests[0].tool_ids.issued_id("anthropic", use.id) == wire
     await resumed.close()
+
+
+@pytest.mark.req("R-SWP-05")
+async def test_report_of_what_the_new_model_did_not_get_is_stored_and_shown(bench):
+    replies = [thinks("Hm.", "sig") + says("A pixel."), says("In words."), says("Still.")]
+    session = await bench.session(Checked(Scripted(replies)))
+    await play(session.send(IMAGE))
+    await play(session.select_model("blind", use_placeholders=True))
+    await play(session.send("and now?"))
+    await play(session.send("and then?"))
+    [report] = [each for each in session.state.facts if isinstance(each, ContextHandedOver)]
+    assert (report.source, report.model) == (MODEL.id, "openai:blind")
+    assert [(each.kind, each.reason) for each in report.left_out] == [
+        ("image", "`openai:blind` takes no images"),
+        ("thinking", "only the model that produced the reasoning can read it"),
+    ]
+    prompt, reply, *_ = session.state.messages
+    assert [each.message_id for each in report.left_out] == [prompt.id, reply.id]
+    await session.close()
+    again = await bench.session(Checked(Scripted([])), resume=session.id)
+    _, shown = [each async for each in explain_model(again, None, "")]
+    first, image, thinking = shown.text.split("\n")
+    assert first == "Handed over from anthropic:test to openai:blind: 2 blocks not sent"
+    assert f"image of message {prompt.id}" in image and "thinking" in thinking
+    await again.close()
+
+
+async def test_turn_addressed_to_another_model_has_a_report_and_so_has_the_way_back(bench):
+    session = await bench.session(Checked(Scripted([says("One."), says("Two."), says("Three.")])))
+    await play(session.send("hello"))
+    await play(session.send("@other and you?"))
+    await play(session.send("thanks"))
+    reports = [each for each in session.state.facts if isinstance(each, ContextHandedOver)]
+    models = [(each.source, each.model, each.left_out_count) for each in reports]
+    assert models == [(MODEL.id, "openai:other", 0), ("openai:other", MODEL.id, 0)]
+    await session.close()

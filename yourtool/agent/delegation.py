@@ -25,6 +25,7 @@ from yourtool.events.files import FileChangeFailed, FilesChanged
 from yourtool.masking import Mask
 from yourtool.messages.blocks import TextBlock, canonical_json
 from yourtool.models import EDIT_TOOLS
+from yourtool.permissions.rules import find_server
 from yourtool.providers.estimate import estimate_text
 from yourtool.text import storable
 from yourtool.tools.base import ToolContext, ToolOutput
@@ -69,7 +70,7 @@ class WorkerPlan(Struct, frozen=True, kw_only=True):
     def share_with(self, env: SessionEnvironment) -> None:
         """Let the environment of the worker share what belongs to both sessions."""
         parent = self.parent
-        env.watch, env.budget = parent.watch, parent.budget
+        env.watch, env.budget, env.budgets = parent.watch, parent.budget, parent.budgets
         env.workspace.share_locks(parent.workspace)
         env.turn_spending, env.effort = parent.turn_spending, parent.effort
         env.project, env.is_worker, env.max_tokens = parent.project, True, self.max_tokens
@@ -194,10 +195,12 @@ class CallDelegator:
         hidden = _NOT_FOR_WORKERS if can_delegate else _NOT_FOR_WORKERS | {DELEGATE}
         usable = [each for each in self._call.toolbox if each.definition.name not in hidden]
         names = {each.definition.name for each in usable}
-        allowed = set(args.allowed_tools) or names
+        asked = set(args.allowed_tools)
+        allowed = {each for each in names if {each, find_server(each)} & asked} if asked else names
         if allowed & set(EDIT_TOOLS):
             allowed |= set(EDIT_TOOLS)  # the worker's model is offered the one that it is used to
-        dropped = tuple(each for each in dict.fromkeys(args.allowed_tools) if each not in names)
+        known = names | {find_server(each) for each in names}
+        dropped = tuple(each for each in dict.fromkeys(args.allowed_tools) if each not in known)
         chosen = [each for each in usable if each.definition.name in allowed]
         if not chosen:
             raise ToolError(

@@ -5,7 +5,7 @@ prompt and its tools are those that its fact has; the limits of the model are th
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 from msgspec import UNSET
@@ -18,6 +18,7 @@ from yourtool.effects import SideEffects, ToolDefinition
 from yourtool.errors import UsageError
 from yourtool.events.branches import BranchSelected
 from yourtool.events.catalog import AnyFact
+from yourtool.events.context import LeftOut
 from yourtool.events.model_calls import LlmCallEnd, LlmCallStarted, RequestPart
 from yourtool.messages.blocks import (
     ContentBlock,
@@ -36,7 +37,7 @@ from yourtool.models import CacheRetention, Model
 from yourtool.providers.base import FileRoots
 from yourtool.providers.cache_plan import CachePlan, plan_cache
 from yourtool.providers.catalogue.models import Catalogue
-from yourtool.providers.dropped_blocks import DropLog
+from yourtool.providers.dropped_blocks import DropList
 from yourtool.providers.estimate import estimate_text, estimate_tokens
 from yourtool.providers.requests.attachment_limits import fit_attachments
 from yourtool.providers.requests.request_view import build_request_view
@@ -61,14 +62,6 @@ class RequestSettings(NamedTuple):
     thinking_on_swap: ThinkingOnSwap
     retention: CacheRetention
     """Of the cache, for a request without a reply."""
-
-
-class LeftOut(NamedTuple):
-    """A block of the conversation that the request did not have."""
-
-    message_id: str
-    kind: str
-    reason: str
 
 
 class SentRequest(NamedTuple):
@@ -103,6 +96,21 @@ class SentRequest(NamedTuple):
         if self.usage is not None:
             return self.usage.prompt_tokens
         return estimate_tokens(self.messages, self.tools, self.model.id)
+
+
+class Composed(Protocol):
+    """What a request has, whether or not it was sent."""
+
+    @property
+    def model(self) -> Model: ...
+    @property
+    def tools(self) -> Sequence[ToolDefinition]: ...
+    @property
+    def messages(self) -> Sequence[Message]: ...
+    @property
+    def cache(self) -> CachePlan: ...
+    @property
+    def size(self) -> int: ...
 
 
 class Part(NamedTuple):
@@ -160,7 +168,7 @@ def inspect_request(
     return request._replace(number=chosen, total=len(places), changes=changes)
 
 
-def list_parts(request: SentRequest) -> list[Part]:
+def list_parts(request: Composed) -> list[Part]:
     """Return the parts of a request with their shares of its tokens, in the order of a request."""
     found = dict[str, list[float]]()
     if request.tools:
@@ -173,7 +181,7 @@ def list_parts(request: SentRequest) -> list[Part]:
     return [Part(name, round(sum(sizes) * scale), len(sizes)) for name, sizes in found.items()]
 
 
-def list_breakpoints(request: SentRequest) -> list[Breakpoint]:
+def list_breakpoints(request: Composed) -> list[Breakpoint]:
     """Return the cache breakpoints of a request, in order."""
     sizes = [sum(size for _, size in _measure(m, request.model.id)) for m in request.messages]
     tokens = _measure_tools(request)
@@ -187,11 +195,11 @@ def list_breakpoints(request: SentRequest) -> list[Breakpoint]:
     return found
 
 
-def _measure_tools(request: SentRequest) -> float:
+def _measure_tools(request: Composed) -> float:
     return estimate_tokens((), request.tools, request.model.id)
 
 
-def _find_scale(request: SentRequest, measured: float) -> float:
+def _find_scale(request: Composed, measured: float) -> float:
     """Return the tokens of the request for each measured one, which has no share of the frame."""
     return request.size / measured if measured else 1
 
@@ -213,7 +221,7 @@ def _compose(
 ) -> SentRequest:
     model = settings.catalogue.get(started.model)
     reply = end.message.metadata.request if end is not None and end.message is not None else None
-    dropped = _Dropped()
+    dropped = DropList()
     omitted = started.rejected_through or state.branch.opaque_omitted_through.get(model.id)
     view = build_request_view(
         state.conversation_for(model.id),
@@ -232,18 +240,6 @@ def _compose(
         retention = reply.cache_retention
     cache = plan_cache(messages, tools, model, retention)
     return SentRequest(0, 0, started, end, model, tools, messages, cache, dropped.found, ())
-
-
-class _Dropped(DropLog):
-    """The blocks that a request did not have, which were logged when it was sent."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[LeftOut] = []
-
-    def drop(self, block: ContentBlock, message: Message, model: Model, reason: str) -> None:
-        kind = str(type(block).__struct_config__.tag).replace("_", " ")
-        self.found.append(LeftOut(message.id, kind, reason))
 
 
 def _find_end(facts: Sequence[AnyFact]) -> LlmCallEnd | None:

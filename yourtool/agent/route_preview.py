@@ -1,13 +1,22 @@
-"""The routing decision for a prompt in a new session, without a session."""
+"""What routing would decide: for a prompt in a new session, and for a swap in a stored one.
+
+Nothing is sent or stored.
+"""
+
+import asyncio
+from pathlib import Path
 
 from yourtool.agent.history.state import State
 from yourtool.agent.input.mentions import parse_address
 from yourtool.agent.routes import Routes
 from yourtool.agent.runtime import Runtime
+from yourtool.agent.session.preflight import Preflight, Preflights, PreflightSettings
 from yourtool.config import Problem
 from yourtool.events.turns import RouteDecided
 from yourtool.ids import new_id
 from yourtool.messages.message import PromptMessage, now
+from yourtool.providers.base import FileRoots
+from yourtool.store.base import resolve_id
 from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.toolset import ToolSnapshot
 
@@ -26,6 +35,8 @@ class RoutePreview:
         estimates = runtime.build_estimates(workspace, ToolSnapshot(default_toolbox()))
         routes = await runtime.build_routes(workspace, estimates)
         await routes.rules.load_inputs()
+        if routes.learned is not None:
+            await routes.learned.load()
         return cls(runtime, routes)
 
     @property
@@ -49,3 +60,27 @@ class RoutePreview:
         state.add_message(message)
         state.model = catalogue.resolve(options.model).id if options.model else None
         return self._routes.decide(addressed.override, state)
+
+
+async def examine_swap(runtime: Runtime, prefix: str, name: str) -> Preflight:
+    """Return what a swap of a stored session would change; `prefix` is the start of its id.
+
+    Raises:
+        SessionNotFoundError: no session has this id.
+        UnknownModelError: no model, or more than one, has this name.
+    """
+    state, config = State(), runtime.config
+    await runtime.store.replay(await resolve_id(runtime.store, prefix), state.apply)
+    workspace = Path(state.workspace_path)
+    estimates = runtime.build_estimates(workspace, ToolSnapshot(default_toolbox()))
+    routes = await runtime.build_routes(workspace, estimates)
+    await routes.load_description(runtime.catalogue.resolve(name))
+    settings = PreflightSettings(
+        places=FileRoots(runtime.paths.blobs, workspace),
+        effort=config.effort if state.effort is None else state.effort.effort,
+        thinking_on_swap=config.thinking_on_swap,
+        retention=config.cache_retention,
+        make_room_at=config.context.make_room_at,
+    )
+    preflights = Preflights(state, runtime.registry, routes, estimates)
+    return await asyncio.to_thread(preflights.examine, name, settings, now())

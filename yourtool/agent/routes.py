@@ -1,9 +1,9 @@
 """Routing for a session: collects the router's input and explains its decisions."""
 
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache
 from itertools import compress
 
 from msgspec.structs import replace
@@ -11,7 +11,9 @@ from msgspec.structs import replace
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.conversation import is_rejected_for_content
 from yourtool.agent.history.state import State
-from yourtool.agent.routing_rules import RoutingRules
+from yourtool.agent.learned_routes import LearnedRoutes, Proposal
+from yourtool.agent.route_records import RecordedRoute, build_record
+from yourtool.agent.routing_rules import RoutingRules, find_prompt
 from yourtool.errors import AdapterError, ErrorClass, SwapRefusedError, UsageError
 from yourtool.events.turns import ProviderRecovered, ProviderUnavailable, RouteDecided
 from yourtool.messages.blocks import (
@@ -33,16 +35,16 @@ from yourtool.providers.registry import Registry
 from yourtool.providers.requests.attachment_limits import find_attachment_problem
 from yourtool.routing.availability import Availability
 from yourtool.routing.router import (
+    Candidate,
     Needs,
-    Preferences,
     Rejection,
     RejectionCode,
-    decide,
     find_rejection,
     format_chain,
     format_swap_refusal,
     mode_of,
 )
+from yourtool.routing.situation import ModelStatus, Situation, decide_turn, find_obstacle
 
 
 class Routes:
@@ -68,10 +70,14 @@ class Routes:
         self._availability = availability
         self._estimates = estimates
         self.rules = rules
+        self.learned: LearnedRoutes | None = None
+        """The past turns of the directory; None: they choose no models."""
         self.delegated_model: str | None = None
         """The model of a worker, from its task."""
         self._interactive = interactive
         self._structured_output = structured_output
+        self.fallbacks: dict[str, Candidate] = {}
+        """By model: the one that answers while that model is unavailable."""
         self._undescribed: set[str] = set()  # ids of models that their servers did not describe
 
     def needs(self, messages: Sequence[Message]) -> Needs:
@@ -96,21 +102,41 @@ class Routes:
 
         `retried_model`: the model of the turn that the user retries.
         """
-        started = time.perf_counter()
-        explicit = {override.id if override else None, state.model}
-        decided = decide(
-            self._preferences(override, state),
-            self.needs(state.conversation),
-            partial(self._find_obstacle, state, explicit, self._availability.outage_reason),
-            partial(self._find_obstacle, state, explicit, _no_outage),
-            requested={*explicit, retried_model},
-        )
-        return RouteDecided(
+        situation = self._build_situation(override, state, retried_model)
+        return self._decide(situation, state, cache(self._find_status))[0]
+
+    def decide_for_record(
+        self, override: Model | None, state: State, retried_model: str | None
+    ) -> RecordedRoute:
+        """Decide as `decide`; the decision has all that is needed to make it again."""
+        situation = self._build_situation(override, state, retried_model)
+        find_status = cache(self._find_status)
+        route, tokens = self._decide(situation, state, find_status)
+        is_new, policy = _is_new(state), self.rules.policy
+        return build_record(route, situation, policy, find_status, tokens, is_own_prompt=is_new)
+
+    def _decide(
+        self, situation: Situation, state: State, find_status: Callable[[str], ModelStatus]
+    ) -> tuple[RouteDecided, Mapping[str, int]]:
+        """Return the decision, and the estimates that it needed."""
+        started, tokens = time.perf_counter(), dict[str, int]()
+
+        def count_tokens(model_id: str) -> int:
+            if model_id not in tokens:
+                tokens[model_id] = self._estimates.total(state, model_id)
+            return tokens[model_id]
+
+        decided = decide_turn(self.rules.policy, situation, find_status, count_tokens)
+        learned, chain = self.learned, decided.chain
+        if learned is not None:
+            chain = learned.advise(situation.pattern, decided, state, self.can_take)
+        route = RouteDecided(
             chosen_model=decided.chosen,
             winner_index=decided.winner_index,
             elapsed_ms=round((time.perf_counter() - started) * 1000, 3),
-            chain=decided.chain,
+            chain=chain,
         )
+        return route, tokens
 
     def expected_model(self, state: State) -> Model:
         """Return the preferred model of the next turn, whether or not it is usable."""
@@ -144,9 +170,8 @@ class Routes:
         """
         model = self.catalogue.resolve(name)
         needs = self.needs(() if use_placeholders else state.conversation)
-        if (
-            rejection := self._find_obstacle(state, {model.id}, _no_outage, model.id, needs)
-        ) is not None:
+        rejection = self._find_obstacle(model, state, needs, is_explicit=True, despite_outage=True)
+        if rejection is not None:
             raise _build_swap_refusal(model, rejection, state)
         return model
 
@@ -228,6 +253,20 @@ class Routes:
             return self._availability.record_success(model.id)
         return self._availability.record_failure(model.id, ErrorClass(error_class))
 
+    def outage_reason(self, model_id: str) -> str | None:
+        """Return why a model is unavailable, or None if it is not."""
+        return self._availability.outage_reason(model_id)
+
+    def can_take(self, model_id: str, state: State) -> bool:
+        """Return whether a model that the user did not name can take the turn."""
+        model, needs = self.catalogue.get(model_id), self.needs(state.conversation)
+        found = self._find_obstacle(model, state, needs, is_explicit=False, despite_outage=False)
+        return found is None
+
+    def is_configured(self, model: Model) -> bool:
+        """Return whether requests to a model have a key, if it needs one."""
+        return self._registry.configuration_problem(model.provider) is None
+
     def sweep(self) -> Sequence[ProviderRecovered]:
         """Return the models and providers whose outage has expired."""
         return self._availability.expire()
@@ -235,45 +274,58 @@ class Routes:
     def _is_usable(self, row: ProviderSpec) -> bool:
         return row.needs_key and self._registry.configuration_problem(row.name) is None
 
-    def _preferences(self, override: Model | None, state: State) -> Preferences:
-        is_explicit = override is not None or state.model is not None
-        count_tokens = partial(self._estimates.total, state)
-        policy = self.rules.policy
-        return Preferences(
+    def _build_situation(
+        self, override: Model | None, state: State, retried_model: str | None
+    ) -> Situation:
+        learned, worker_model = self.learned, self.delegated_model
+        proposal = Proposal() if learned is None else learned.propose(state, worker_model)
+        return Situation(
+            turn=self.rules.build_input(state),
+            needs=self.needs(state.conversation),
+            selected_needs=self._selected_needs(state),
             override=override.id if override else None,
-            sticky=state.model,
-            rules=() if is_explicit else self.rules.candidates(state, count_tokens),
-            rule_count=len(policy.rules),
+            selected=state.model,
+            retried=retried_model,
             delegate=self.delegated_model,
-            workspace_default=self.rules.defaults.workspace_default,
-            global_default=self.rules.defaults.global_default,
+            workspace_default=self.rules.configured.workspace_default,
+            global_default=self.rules.configured.global_default,
+            fallbacks=dict(self.fallbacks),
+            pattern=proposal.candidate,
+            no_pattern=proposal.reason,
+        )
+
+    def _selected_needs(self, state: State) -> Needs | None:
+        """Return what the selected model needs, if it gets placeholders for earlier media."""
+        if not state.placeholders_through:
+            return None
+        return self.needs([m for m in state.conversation if m.id > state.placeholders_through])
+
+    def _find_status(self, model_id: str) -> ModelStatus:
+        model = self.catalogue.get(model_id)
+        return ModelStatus(
+            model,
+            self._registry.configuration_problem(model.provider),
+            self._availability.outage_reason(model.id),
         )
 
     def _find_obstacle(
-        self,
-        state: State,
-        explicit: Container[str | None],
-        outage: Callable[[str], str | None],
-        model_id: str,
-        needs: Needs,
+        self, model: Model, state: State, needs: Needs, *, is_explicit: bool, despite_outage: bool
     ) -> Rejection | None:
-        """Return why a model cannot take the turn, or None if it can.
-
-        Only a model that the user chose explicitly may lack support for tools.
-        """
-        model = self.catalogue.get(model_id)
-        if model.id == state.model and state.placeholders_through:
-            needs = self.needs([m for m in state.conversation if m.id > state.placeholders_through])
-        return find_rejection(
-            model,
-            replace(
-                needs,
-                input_tokens=self._estimates.total(state, model.id),
-                tools=needs.tools and model.id not in explicit,
-            ),
-            configured=self._registry.configuration_problem(model.provider),
-            unavailable=outage(model.id),
+        """Return why a model cannot take the next turn, or None if it can."""
+        if model.id == state.model:
+            needs = self._selected_needs(state) or needs
+        return find_obstacle(
+            self._find_status(model.id),
+            replace(needs, input_tokens=self._estimates.total(state, model.id)),
+            is_explicit=is_explicit,
+            despite_outage=despite_outage,
         )
+
+
+def _is_new(state: State) -> bool:
+    """Whether the last prompt came with the running turn, which is not a retry."""
+    message, prompt = state.open_turn and state.open_turn.message, find_prompt(state)
+    return message is not None and prompt is not None and message.id == prompt.id
 
 
 def to_routing_record(route: RouteDecided, model_id: str) -> RoutingDecisionRecord:
@@ -291,10 +343,6 @@ def to_routing_record(route: RouteDecided, model_id: str) -> RoutingDecisionReco
             if each.candidate_model and each.candidate_model != model_id
         ),
     )
-
-
-def _no_outage(_model_id: str) -> None:
-    """Report no outage for any model."""
 
 
 _UNSUPPORTED_MEDIA: Mapping[RejectionCode, tuple[str, type[MediaBlock]]] = {

@@ -9,7 +9,6 @@ import hashlib
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import cache, partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,11 +17,13 @@ from msgspec.structs import replace
 
 from yourtool.agent.history.state import State
 from yourtool.amounts import Spending
-from yourtool.config import Problem
+from yourtool.config import Config, Problem
 from yourtool.events.turns import RoutingPolicyChanged, RoutingPolicyInvalid
 from yourtool.messages.blocks import ImageBlock
 from yourtool.messages.memo import MessageMemo
 from yourtool.messages.message import Message
+from yourtool.providers.catalogue.models import Catalogue
+from yourtool.providers.registry import Registry
 from yourtool.routing.policy import (
     FILE_NAME,
     MAX_BYTES,
@@ -33,10 +34,8 @@ from yourtool.routing.policy import (
     build_policy,
     parse_policy,
 )
-from yourtool.routing.predicates import MAX_TEXT, TurnInput, uses
-from yourtool.routing.router import Candidate
+from yourtool.routing.predicates import MAX_TEXT, TurnInput
 
-_MAX_REASON = 120
 _SHARED_WORDS = 2
 """Words of a description that a message has if a skill matches it."""
 _WORD = re.compile(r"\w{4,}")
@@ -54,6 +53,17 @@ class DefaultModels(Struct, frozen=True):
     def preferred(self) -> str:
         """The default model of the workspace."""
         return self.workspace_default or self.global_default
+
+
+def find_default_models(
+    config: Config, catalogue: Catalogue, registry: Registry, workspace: Path
+) -> DefaultModels:
+    """Return the default models of sessions in a directory."""
+    own, named = config.workspaces.get(str(workspace)), config.model
+    return DefaultModels(
+        catalogue.resolve(own.model).id if own and own.model else None,
+        catalogue.resolve(named).id if named else registry.default_model(),
+    )
 
 
 class _Loaded(Struct, frozen=True):
@@ -87,7 +97,7 @@ class RoutingRules:
         self.file = file
         self._workspace, self._resolve = workspace, resolve
         self._spent_today, self._read_skills = spent_today, read_skills
-        self._configured = configured
+        self.configured = configured
         self._user, self._project = _Loaded(), _Loaded()
         self._status: tuple[int, ...] = ()
         self._inputs = TurnInput(workspace=str(workspace))
@@ -97,8 +107,8 @@ class RoutingRules:
     def defaults(self) -> DefaultModels:
         """The default models of the rules, or else of the settings."""
         return DefaultModels(
-            self.policy.workspace_default or self._configured.workspace_default,
-            self.policy.global_default or self._configured.global_default,
+            self.policy.workspace_default or self.configured.workspace_default,
+            self.policy.global_default or self.configured.global_default,
         )
 
     @property
@@ -153,38 +163,21 @@ class RoutingRules:
 
     async def load_inputs(self) -> None:
         """Load what the rules test and the session does not have."""
-        if self._tests("cost_today_exceeds_usd"):
+        if "cost_today_exceeds_usd" in self.policy.predicates:
             spent = await self._spent_today()
             self._inputs = replace(self._inputs, spent_today=spent.cost_usd)
-        if self._tests("skills_matching_message_includes"):
+        if "skills_matching_message_includes" in self.policy.predicates:
             described = await asyncio.to_thread(self._read_skills)
             self._skills = {name: _words(text) for name, text in described.items()}
 
-    def candidates(self, state: State, count_tokens: Callable[[str], int]) -> tuple[Candidate, ...]:
-        """Return the models of the rules that hold for the last prompt, in order.
+    def build_input(self, state: State) -> TurnInput:
+        """Return what conditions test about the last prompt, but not what no rule asks for.
 
-        `count_tokens`: the estimated tokens of the request to a model, by its id.
+        Always with the extensions of files, so that other rules can be tried on stored turns.
         """
-        if not self.policy.rules:
-            return ()
-        turn, count = self._build_input(state), cache(count_tokens)
-        return tuple(
-            Candidate(
-                rule.model,
-                _shorten(rule.condition),
-                rule.name,
-            )
-            for rule in self.policy.matching(turn, lambda model: partial(count, model))
-        )
-
-    def _tests(self, predicate: str) -> bool:
-        return any(uses(rule.when, predicate) for rule in self.policy.rules)
-
-    def _build_input(self, state: State) -> TurnInput:
-        prompt = next((each for each in reversed(state.messages) if each.is_prompt), None)
+        prompt = find_prompt(state)
         text = prompt.text if prompt else ""
-        has_extensions = self._tests("file_extensions_in_context")
-        named = _named_extensions.values(state.messages) if has_extensions else ()
+        named = _named_extensions.values(state.messages)
         return replace(
             self._inputs,
             text=text,
@@ -246,6 +239,11 @@ def examine_rules(
     return rules
 
 
+def find_prompt(state: State) -> Message | None:
+    """Return the last prompt, which conditions test."""
+    return next((each for each in reversed(state.messages) if each.is_prompt), None)
+
+
 async def _spend_nothing() -> Spending:
     return Spending()
 
@@ -261,10 +259,6 @@ def _status_of(file: Path) -> tuple[int, ...]:
     except OSError:
         return ()
     return (status.st_mtime_ns, status.st_size, status.st_ino)
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= _MAX_REASON else f"{text[: _MAX_REASON - 1]}…"
 
 
 def _matching_skills(skills: Mapping[str, frozenset[str]], text: str) -> frozenset[str]:
@@ -283,11 +277,12 @@ def _words(text: str) -> frozenset[str]:
 
 def _find_extensions(message: Message) -> frozenset[str]:
     """Return the extensions of the files that the calls of a message name, in lower case."""
-    named = (name for call in message.tool_uses for name in _named_files(call.input))
+    named = (name for call in message.tool_uses for name in iter_named_files(call.input))
     return frozenset(suffix.lower() for name in named if (suffix := Path(name).suffix))
 
 
-def _named_files(arguments: Mapping[str, Any]) -> Iterator[str]:
+def iter_named_files(arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the files that the arguments of a call name."""
     for name, value in arguments.items():
         if name in _PATH_ARGUMENTS:
             yield from (each for each in _to_list(value) if isinstance(each, str))

@@ -6,28 +6,34 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from yourtool.agent.budgets import Budgets
 from yourtool.agent.delegation import Delegation, WorkerPlan
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import repair_session
+from yourtool.agent.history.space import SpaceWait
 from yourtool.agent.history.state import State
 from yourtool.agent.input.attachments import read_attachment
 from yourtool.agent.input.clipboard import read_clipboard_content
+from yourtool.agent.learned_routes import LearnedRoutes
 from yourtool.agent.routes import Routes
-from yourtool.agent.routing_rules import DefaultModels, RoutingRules
+from yourtool.agent.routing_rules import DefaultModels, RoutingRules, find_default_models
 from yourtool.agent.session.demo_workspace import find_scratch_copies, make_scratch_copy
 from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.project_checks import find_checks
-from yourtool.agent.session.project_trust import ProjectTrust, is_trusted
+from yourtool.agent.session.project_trust import ProjectTrust, open_trusted_gate
 from yourtool.agent.session.session import Session
+from yourtool.agent.session.session_hooks import find_own_hooks
 from yourtool.agent.session.skills import read_descriptions
+from yourtool.agent.session.stored_facts import load_state
 from yourtool.agent.session.system_prompt import system_messages
 from yourtool.agent.session_environment import Budget, SessionEnvironment, open_workspace
+from yourtool.agent.tool_servers import ServerPool
 from yourtool.amounts import Spending
 from yourtool.config import Config, RunOptions, load_config
 from yourtool.credentials import Credentials
 from yourtool.effects import Confirm, SubjectKind
-from yourtool.errors import SessionNotFoundError, UsageError
+from yourtool.errors import UsageError
 from yourtool.events.sessions import (
     SessionCreated,
     SessionEffortSelected,
@@ -38,8 +44,7 @@ from yourtool.ids import new_session_id
 from yourtool.masking import Mask
 from yourtool.models import Model
 from yourtool.paths import Paths, own_directories
-from yourtool.permissions.gate import Gate, open_gate
-from yourtool.permissions.grants import FILE_NAME, Grants
+from yourtool.permissions.gate import Gate
 from yourtool.providers.catalogue import discovery_cache
 from yourtool.providers.catalogue.discovery import add_servers
 from yourtool.providers.catalogue.local_servers import LocalServer
@@ -49,7 +54,6 @@ from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing import policy
 from yourtool.routing.availability import Availability
 from yourtool.run_result import NoModelError
-from yourtool.store import exports
 from yourtool.store.base import Lease, SessionStore, describe_unread
 from yourtool.store.forks import workspace_hash
 from yourtool.store.sqlite.database import Database
@@ -74,9 +78,10 @@ class Runtime:
         self.catalogue = Catalogue.load(paths)
         self.registry = Registry(config, self.credentials, interactive=options.interactive)
         self.availability = Availability()
-        self.store = store
+        self.store, self.space = store, SpaceWait()
         own, used = own_directories(paths), config.sandbox.is_used
         self._sandboxes = sandbox.Sandboxes(config.sandbox, own) if used else None
+        self.tool_servers = ServerPool(paths, options)
         self._discovery_file = paths.cache / discovery_cache.FILE_NAME
         self._warnings = discovery_cache.restore_discoveries(
             self._discovery_file, self.registry, self.catalogue
@@ -94,6 +99,7 @@ class Runtime:
 
     async def close(self) -> None:
         """Close the connections and the store; idempotent."""
+        await self.tool_servers.close()
         await self.registry.close()
         await self.store.close()
 
@@ -135,6 +141,7 @@ class Runtime:
             workspace_path=str(workspace),
             workspace_hash=workspace_hash(workspace),
             initial_active_model=chosen.id if chosen else None,
+            routing_policy_version=env.routes.rules.policy.version,
         )
         return await self._create(session_id, env, created)
 
@@ -149,6 +156,7 @@ class Runtime:
         created = SessionCreated(
             workspace_path=str(root),
             workspace_hash=workspace_hash(root),
+            routing_policy_version=env.routes.rules.policy.version,
             parent_session_id=plan.parent_session_id,
             parent_tool_use_id=plan.tool_use_id,
         )
@@ -158,8 +166,8 @@ class Runtime:
         self, session_id: str, env: SessionEnvironment, created: SessionCreated
     ) -> Session:
         """Store and return a new session."""
-        lease, state = self.store.lease(session_id), State()
-        record = Recorder(self.store, session_id, state)
+        lease, state = self.store.lease(session_id), State(keep_facts=False, keep_tree=False)
+        record = Recorder(self.store, session_id, state, self.space)
         await record(created)
         if created.initial_active_model is not None:
             await record(SessionModelSelected(model=created.initial_active_model))
@@ -191,7 +199,8 @@ class Runtime:
         """
         lease = self.store.lease(session_id)
         try:
-            state = await self._load_state(session_id)
+            state, unread = await load_state(self.store, session_id)
+            self._warnings += [describe_unread(session_id, unread)] if unread else []
             root = workspace or Path(state.workspace_path)
             if not await asyncio.to_thread(root.is_dir):
                 raise UsageError(
@@ -209,27 +218,18 @@ class Runtime:
             lease.release()
             raise
 
-    async def _load_state(self, session_id: str) -> State:
-        state = State(keep_facts=self.options.interactive)
-        if unread := await self.store.replay(session_id, state.apply):
-            self._warnings.append(describe_unread(session_id, unread))
-        if not state.facts:
-            raise SessionNotFoundError(
-                f"There is no session `{session_id}`; `yourtool sessions list` shows all sessions."
-            )
-        return state
-
     async def _reopen(
         self, session_id: str, state: State, lease: Lease, env: SessionEnvironment
     ) -> Session:
         """Record that a stored session continues."""
         last = state.facts[-1].id
-        record = Recorder(self.store, session_id, state)
+        record = Recorder(self.store, session_id, state, self.space)
         partial = await self.store.read_partial(session_id) if state.open_turn else None
         await repair_session(state, record, session_id, self.store.read, partial)
         here = workspace_hash(env.workspace.root)
         await record(SessionResumed(workspace_hash=here, last_event_id_at_resume=last))
         await self._record_effort(record)
+        env.budgets.session_cost = state.cost_usd
         return Session(session_id, state, record, lease, env)
 
     async def find_last_session(self) -> str | None:
@@ -237,17 +237,6 @@ class Runtime:
         workspace = self.options.workspace
         copies = await asyncio.to_thread(find_scratch_copies, workspace, self.paths.scratch)
         return await self.store.last_used(*map(str, (workspace, *copies)))
-
-    async def export(self, session_id: str, file: Path, *, overwrite: bool = False) -> None:
-        """Export a stored session with keys masked; the file name determines the format.
-
-        Raises:
-            UsageError: the file exists and `overwrite` is false, or it cannot be written.
-        """
-        facts = await self.store.read(session_id)
-        mask = (await asyncio.to_thread(self._build_mask)).text
-        lines = exports.export_lines(facts, exports.export_format_of(file), mask, self.paths.blobs)
-        await asyncio.to_thread(exports.write_export, file, lines, overwrite=overwrite)
 
     def mask_keys(self, text: str) -> str:
         """Return `text` with every known key masked; blocks on the file system."""
@@ -272,7 +261,7 @@ class Runtime:
 
     async def build_routes(self, workspace: Path, estimates: RequestEstimates) -> Routes:
         """Return the routes of a directory, with the rules for it."""
-        return Routes(
+        routes = Routes(
             self.registry,
             self.availability,
             estimates,
@@ -280,10 +269,14 @@ class Runtime:
             interactive=self.options.interactive,
             structured_output=self.options.output_schema is not None,
         )
+        if self.config.routing.patterns:
+            routes.learned = LearnedRoutes(self.store, str(workspace), self.config.routing)
+        return routes
 
     def build_estimates(self, workspace: Path, snapshot: ToolSnapshot) -> RequestEstimates:
         """Return the estimates for requests with a system prompt and tools."""
-        return RequestEstimates(self.catalogue, snapshot, system_messages(workspace, ""))
+        system, search_at = system_messages(workspace, ""), self.config.context.search_tools_at
+        return RequestEstimates(self.catalogue, snapshot, system, search_at)
 
     attach = staticmethod(read_attachment)
     """Reads an attachment, for front ends that import the core late."""
@@ -307,9 +300,9 @@ class Runtime:
         self, workspace: Path, kinds: Mapping[str, SubjectKind], session_id: str
     ) -> Gate:
         """Return the gate with the stored rules; blocks on the file system."""
-        grants = Grants(self.paths.home / FILE_NAME, workspace, kinds, session_id)
-        trusted = is_trusted(workspace, self.paths)
-        gate, problems = open_gate(self.options, self.config.mode, grants, is_trusted=trusted)
+        gate, problems = open_trusted_gate(
+            self.paths, self.options, self.config.mode, workspace, kinds, session_id
+        )
         self._warnings += map(str, problems)
         return gate
 
@@ -341,11 +334,7 @@ class Runtime:
 
     def default_models(self, workspace: Path) -> DefaultModels:
         """Return the default models of sessions in a directory."""
-        own, named = self.config.workspaces.get(str(workspace)), self.config.model
-        return DefaultModels(
-            self.catalogue.resolve(own.model).id if own and own.model else None,
-            self.catalogue.resolve(named).id if named else self.registry.default_model(),
-        )
+        return find_default_models(self.config, self.catalogue, self.registry, workspace)
 
     async def _open_workspace(
         self, root: Path, dirs: Sequence[Path] | None, session_id: str, parents: Sequence[str] = ()
@@ -364,13 +353,17 @@ class Runtime:
         gate: Gate | None = None,
     ) -> SessionEnvironment:
         options, config = self.options, self.config
-        delegates = config.delegation.enabled
-        snapshot = ToolSnapshot(tools or default_toolbox(delegates=delegates))
+        enclosing = self._sandboxes and self._sandboxes.build(workspace.root, workspace.readable)
+        own = default_toolbox(delegates=config.delegation.enabled)
+        snapshot = ToolSnapshot(
+            tools or await self.tool_servers.join(own, workspace.root, enclosing)
+        )
         estimates = self.build_estimates(workspace.root, snapshot)
         kinds = snapshot.toolbox.subject_kinds
         is_copy = workspace.root.parent == self.paths.scratch
         return SessionEnvironment(
             workspace=workspace,
+            servers=self.tool_servers.find(workspace.root),
             project=self.options.workspace if is_copy else workspace.root,
             registry=self.registry,
             routes=await self.build_routes(workspace.root, estimates),
@@ -378,7 +371,7 @@ class Runtime:
             tools=snapshot,
             gate=gate
             or await asyncio.to_thread(self._build_gate, workspace.root, kinds, session_id),
-            sandbox=self._sandboxes and self._sandboxes.build(workspace.root, workspace.readable),
+            sandbox=enclosing,
             confirm=confirm,
             spill=self.paths.spill_directory(session_id),
             blobs=self.paths.blobs,
@@ -390,10 +383,13 @@ class Runtime:
             thinking_on_swap=config.thinking_on_swap,
             attaches_mentions=config.ui.file_mentions == "attach",
             output_schema=options.output_schema,
+            hooks=await asyncio.to_thread(find_own_hooks, config.hooks, workspace.root),
             find_checks=lambda: find_checks(config.checks, workspace.root, self.paths),
             limits=config.limits,
             context=config.context,
+            fallback=config.fallback,
             tasks=Delegation(config.delegation, self.open_worker),
+            budgets=Budgets(config=config.budget, read_today=self.spent_today),
             budget=Budget(max_requests=options.max_turns, max_cost=options.max_cost),
             tool_ids=tool_ids,
         )

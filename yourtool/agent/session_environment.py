@@ -6,12 +6,15 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from yourtool.agent.budgets import Budgets
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.hooks.hooks import Hooks
+from yourtool.agent.hooks.transcript import FILE_NAME, Transcript
 from yourtool.agent.routes import Routes
-from yourtool.agent_config import CheckConfig, ContextConfig, Limits
+from yourtool.agent_config import CheckConfig, ContextConfig, FallbackConfig, Limits
 from yourtool.config import ThinkingOnSwap
-from yourtool.effects import Confirm, Steering, no_steering
+from yourtool.effects import Confirm, Steering, UnsavedText, no_steering, no_unsaved_text
 from yourtool.events.catalog import AnyFact
 from yourtool.events.deltas import Notice
 from yourtool.masking import Mask
@@ -31,6 +34,7 @@ from yourtool.tools.workspace import Workspace
 from yourtool.tools.workspace_watch import WorkspaceWatch
 
 if TYPE_CHECKING:
+    from yourtool.tools.mcp.servers import ToolServers
     from yourtool.tools.sandbox.sandbox import Sandbox
 
 
@@ -92,6 +96,8 @@ class SessionEnvironment:
     """
 
     workspace: Workspace
+    servers: "ToolServers | None" = None
+    """The MCP servers of the workspace, whose resources prompts can mention."""
     project: Path
     """The workspace directory; if it is a scratch copy, the directory that was copied."""
     registry: Registry
@@ -103,6 +109,7 @@ class SessionEnvironment:
     """Encloses the commands of the model; None: they run without a sandbox."""
     confirm: Confirm
     steering: Steering = no_steering
+    unsaved: UnsavedText = no_unsaved_text
     spill: Path
     blobs: Path
     mask: Callable[[], Mask]
@@ -123,10 +130,17 @@ class SessionEnvironment:
     find_checks: Callable[[], Mapping[str, CheckConfig]] = dict
     """Returns the commands that run after edits; blocks on the file system."""
 
+    hooks: Hooks = field(default_factory=Hooks)
+    """The commands that run at events."""
+    transcript: Transcript = field(init=False)
+    """The file that these commands can read."""
+
     limits: Limits
     context: ContextConfig = field(default_factory=ContextConfig)
+    fallback: FallbackConfig = field(default_factory=lambda: FallbackConfig(policy="never"))
     budget: Budget = field(default_factory=Budget)
-    """Shared with the workers of the session."""
+    """Shared with the workers of the session, as `budgets`, those of the user."""
+    budgets: Budgets = field(default_factory=Budgets)
     turn_spending: TurnSpending = field(default_factory=TurnSpending)
     """That of the present turn, which its workers share."""
     tasks: TaskStarter | None = None
@@ -152,12 +166,18 @@ class SessionEnvironment:
 
     def __post_init__(self) -> None:
         self.watch = WorkspaceWatch(self.workspace)
+        self.transcript = Transcript(self.spill / FILE_NAME)
+
+    def has_resource(self, name: str) -> bool:
+        """Whether `name` is a resource of a server, as it is mentioned."""
+        return self.servers is not None and self.servers.find_resource(name) is not None
 
     def begin_turn(self) -> None:
         """Reset what counts for one turn; the turn of a worker is part of another one."""
         self.limit_reached = None
         if not self.is_worker:
             self.turn_spending = TurnSpending()
+            self.budgets.allowed.clear()
 
     def new_notices(self, *texts: str | None) -> list[Notice]:
         """Return a notice for each text that the session has not shown yet."""

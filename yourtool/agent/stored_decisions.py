@@ -184,6 +184,7 @@ def _to_judged_call(call: DecidedCall) -> JudgedCall:
         is_contained=judgement.is_contained,
         loses_work=judgement.loses_work,
         ends_planning=judgement.ends_planning,
+        hook=judgement.hook,
     )
 
 

@@ -22,12 +22,11 @@ from yourtool.agent.commands.base import (
     StartSession,
     StartTurn,
 )
-from yourtool.agent.commands.models import MODEL, swap_alternatives
 from yourtool.agent.commands.parser import parse_input
 from yourtool.agent.commands.table import COMMANDS
 from yourtool.agent.runtime import Runtime
 from yourtool.config import Mode, RunOptions
-from yourtool.errors import SwapRefusedError, UsageError
+from yourtool.errors import UsageError
 from yourtool.events.branches import BranchSelected, EntryAdded
 from yourtool.events.deltas import Notice
 from yourtool.events.facts import Fact
@@ -91,6 +90,7 @@ EXPECTED = {
     "effort": Notice,
     "rules": Report,
     "why": Notice,
+    "route": Notice,
     "new": StartSession,
     "permissions": Notice,
     "resume": Choose,
@@ -104,7 +104,7 @@ EXPECTED = {
     "rename": Notice,
     "export": Notice,
     "cost": Report,
-    "context": Report,
+    "context": Choose,
     "request": Report,
     "compact": StartTurn,
     "diff": Notice,
@@ -119,6 +119,7 @@ EXPECTED = {
     "trust": Choose,
     "init": SendPrompt,
     "skill": Notice,
+    "mcp": Notice,
     "memory": Report,
 }
 """The first result of each command that needs no more than a session."""
@@ -326,22 +327,6 @@ async def test_turn_of_a_command_is_run_by_the_front_end(talk):
     assert talk.session.state.turn_count == 2
 
 
-async def test_refused_swap_offers_placeholders_a_fork_or_no_change(talk):
-    refused = SwapRefusedError(
-        "no images", model=HAIKU, code="images", media="images",
-        fork_at=talk.session.state.prompts[0].id,
-    )  # fmt: skip
-    choose = swap_alternatives(talk.session, talk.runtime, refused)
-    placeholders, fork, cancel = names(choose)
-    assert await collect(choose.then(cancel)) == []
-    opened, edit, again = await collect(choose.then(fork))
-    assert isinstance(opened, OpenSession) and edit == EditPrompt("hello")
-    assert again == Invocation(MODEL, HAIKU)
-    *_, changed = await collect(choose.then(placeholders))
-    assert changed == SettingChanged("model")
-    assert talk.session.model.id == HAIKU
-
-
 async def test_rename_gives_the_open_session_a_title_that_lists_show(talk):
     [before] = await talk.run("/rename")
     assert before.text == "Title of this session: hello. `/rename TITLE` changes it."
@@ -363,7 +348,7 @@ async def test_rename_says_how_to_title_a_session_without_messages(tmp_path, mon
 async def test_context_lists_instructions_with_their_sizes(talk):
     (talk.work / "AGENTS.md").write_text("x" * 2_048)
     trust(talk.work)
-    (report,) = await talk.run("/context")
+    (report,) = await talk.run("/context list")
     assert report.sections[-1].rows == (("the project, from AGENTS.md", "2.0 KiB"),)
 
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.tui.fakes import GPT, SONNET, TOUR
-from yourtool.agent.commands.models import format_price, model_choices
+from yourtool.agent.commands.model_list import format_price, model_choices
 from yourtool.models import AdapterCapabilities, Model, PriceTier
 
 

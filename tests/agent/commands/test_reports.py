@@ -1,11 +1,11 @@
-"""The reports of `/cost` and `/context`."""
+"""The reports of `/cost`."""
 
 from decimal import Decimal
 
 import pytest
 
 from tests.tui.fakes import GPT, SONNET, full_reply, turn_start
-from yourtool.agent.commands.reports import context_report, cost_report
+from yourtool.agent.commands.reports import cost_report
 from yourtool.amounts import Spending
 from yourtool.messages.usage import UsageExtra
 
@@ -72,11 +72,3 @@ def test_day_without_prices_is_unpriced():
 def test_session_without_requests_costs_nothing():
     [totals] = cost_report([], Spending())
     assert dict(totals.rows)["session"].startswith("$0.00 for 0 requests")
-
-
-def test_context_lists_each_part_and_the_free_space():
-    sections = context_report(SONNET, [("tools", 50_000)], 1_234)
-    rows = dict(row for section in sections for row in section.rows)
-    assert rows["tools"] == "50,000 tokens, 25.0%"
-    assert rows["free"] == "150,000 tokens, 75.0%"
-    assert rows["prompt and reply"] == "1,234 tokens"

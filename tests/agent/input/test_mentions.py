@@ -65,3 +65,9 @@ def test_message_can_be_an_image_only(tmp_path):
     assert parse_address((image,), CATALOGUE, tmp_path).content == (image,)
     addressed = parse_address((TextBlock("@other "), image), CATALOGUE, tmp_path)
     assert addressed.override == OTHER
+
+
+def test_resource_of_a_server_at_the_start_is_a_mention(tmp_path):
+    text = "@notes:day://today summarise"
+    found = parse_address(text, CATALOGUE, tmp_path, "notes:day://today".__eq__)
+    assert found.content == (TextBlock(text),) and found.override is None

@@ -95,7 +95,9 @@ async def test_next_request_contains_shared_commands_only(bench):
     await play(session.send("well?"))
     [sent] = adapter.requests
     assert texts_in(sent) == [shared.message.text, "well?"]
-    assert (await session.context_parts())[2][0] == "user messages"
+    entries = (await session.context.compose()).entries
+    assert all(each.sent is not None for each in entries)
+    assert len(entries) == 3
     assert unseen.message in session.state.messages
     assert unseen.message not in session.state.conversation
     await session.close()

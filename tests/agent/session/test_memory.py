@@ -1,10 +1,13 @@
 """Memory in requests, and the tool that changes it."""
 
+from hashlib import sha256
+
 import pytest
 
 from tests.agent.harness import Checked, User, play
 from yourtool.agent.session.memory import Memory
 from yourtool.config import Mode
+from yourtool.events.guidance import MemoryUpdated
 from yourtool.masking import Mask
 from yourtool.providers.scripted import Scripted, calls, says
 
@@ -30,8 +33,11 @@ async def test_write_is_approved_and_in_the_next_request_of_the_turn(bench):
     session = await bench.session(
         adapter, confirm=user, mode=Mode.AUTO, mask=Mask(["key-4711-secret", "key-4711"])
     )
-    await play(session.send("go"))
+    events = await play(session.send("go"))
     assert len(user.asked) == 1
+    [updated] = [event for event in events if isinstance(event, MemoryUpdated)]
+    assert (updated.file, updated.operation, updated.before_size_bytes) == ("MEMORY.md", "add", 0)
+    assert updated.after_hash == sha256(files["MEMORY.md"].path.read_bytes()).hexdigest()
     first, second = situations(adapter)
     assert first.endswith("# About the user (USER.md)\nlikes tabs")
     assert "MEMORY.md" not in first

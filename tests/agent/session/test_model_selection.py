@@ -172,7 +172,7 @@ async def test_image_placeholders_need_no_space_for_images(bench):
     session, _ = await _session_with_an_image(bench)
     await play(session.send((TextBlock("more"), *[image()] * 8)))
     await play(session.select_model("other"))
-    with_images = sum(tokens for _, tokens in await session.context_parts())
+    with_images = (await session.context.compose()).size
     await play(session.select_model("blind", use_placeholders=True))
-    assert with_images > sum(tokens for _, tokens in await session.context_parts()) + 300
+    assert with_images > (await session.context.compose()).size + 300
     await session.close()

@@ -2,11 +2,14 @@
 
 import pytest
 
-from tests.agent.harness import Checked, play
+from tests.agent.harness import DENY, Checked, User, play
 from tests.trusted_folders import trust
+from yourtool.agent.commands.skills import build_report
 from yourtool.agent.session.skills import find_skills
 from yourtool.agent.session.system_prompt import system_messages
+from yourtool.config import Mode
 from yourtool.events.deltas import Notice
+from yourtool.events.guidance import SkillLoaded
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.tools.skills import MAX_INDEX_BYTES
@@ -170,6 +173,11 @@ async def test_model_loads_a_skill_once_and_finds_others_by_words(bench, home):
     session = await bench.session(adapter)
     events = await play(session.send("go"))
     first, again, found, missing = texts(events)
+    [loaded] = [event for event in events if isinstance(event, SkillLoaded)]
+    assert (loaded.skill_id, loaded.source, len(loaded.skill_version)) == (
+        "release", "workspace", 16,
+    )  # fmt: skip
+    assert loaded in await bench.store.read(session.id)
     assert first == (
         "# Skill: release (source: .agents/skills/release/SKILL.md)\n"
         "Its files are in `.agents/skills/release`.\n\nDo it."
@@ -224,3 +232,100 @@ async def test_tool_is_offered_only_if_there_is_a_skill(bench, home):
     offered = [[each.name for each in request.tools] for request in adapter.requests]
     assert ["load_skill" in names for names in offered] == [False, True]
     await session.close()
+
+
+async def offer(bench):
+    """Return the names of the tools of a request."""
+    adapter = Checked(Scripted([says("ok")]))
+    session = await bench.session(adapter)
+    await play(session.send("go"))
+    await session.close()
+    return [each.name for each in adapter.requests[0].tools]
+
+
+NEW = {"name": "release", "description": "Use it: to release.", "body": "Run make."}
+
+
+async def save(bench, user=None, **arguments):
+    """Return the text of the result of `save_skill`."""
+    script = [calls("save_skill", **(NEW | arguments)), says("ok")]
+    confirm = user or User()
+    session = await bench.session(Checked(Scripted(script)), confirm=confirm, mode=Mode.AUTO)
+    [text] = texts(await play(session.send("go")))
+    await session.close()
+    return text
+
+
+@pytest.mark.req("R-SKL-03")
+async def test_saved_skill_is_approved_in_every_mode_and_needs_trust(bench, home):
+    (bench.workspace / ".agents" / "skills").mkdir(parents=True)
+    user = User()
+    assert "trusts the folder with it" in await save(bench, user)
+    [asked] = user.asked
+    assert '+description: "Use it: to release."' in asked.preview.body
+    assert not find_skills(bench.workspace).skills
+    assert "exists" in await save(bench)
+    trust(bench.workspace)
+    skill = find_skills(bench.workspace).skills["release"]
+    assert (skill.description, skill.body) == ("Use it: to release.", "Run make.")
+    assert "already" in await save(bench)
+
+
+@pytest.mark.req("R-SKL-03")
+@pytest.mark.parametrize("name", ["../x", "A", "a--b", "", "a/b"])
+async def test_skill_is_only_saved_with_a_valid_name(bench, home, name):
+    (bench.workspace / ".agents" / "skills").mkdir(parents=True)
+    user = User()
+    await save(bench, user, name=name)
+    assert not user.asked
+    assert not [each for each in bench.workspace.rglob("*") if each.is_file()]
+
+
+async def test_skill_is_not_saved_through_a_link_or_over_another_one(bench, home):
+    (bench.workspace / "src").mkdir()
+    (bench.workspace / ".agents").mkdir()
+    (bench.workspace / ".agents" / "skills").symlink_to(bench.workspace / "src")
+    assert "leads to another place" in await save(bench)
+    write_skill(home / "skills", "release")
+    assert "already" in await save(bench)
+    assert not [each for each in bench.workspace.rglob("*") if each.is_file()]
+
+
+async def test_denied_skill_is_not_saved(bench, home):
+    (bench.workspace / ".agents" / "skills").mkdir(parents=True)
+    await save(bench, User(DENY))
+    assert not [each for each in bench.workspace.rglob("*") if each.is_file()]
+
+
+async def test_skill_can_be_saved_where_there_is_a_folder_for_skills(bench, home):
+    assert "save_skill" not in await offer(bench)
+    (bench.workspace / ".agents" / "skills").mkdir(parents=True)
+    names = await offer(bench)
+    assert "save_skill" in names
+    assert "load_skill" not in names
+
+
+@pytest.mark.req("R-SKL-01")
+def test_skills_of_other_programs_of_the_user_are_found(tmp_path, home, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for folder in (".claude", ".agents", ".yourtool"):
+        write_skill(tmp_path / folder / "skills", "same", folder)
+        write_skill(tmp_path / folder / "skills", f"of-{folder[1:]}")
+    (tmp_path / ".claude" / "skills" / "bad").mkdir()
+    (tmp_path / ".claude" / "skills" / "bad" / "SKILL.md").write_text("x")
+    assert not find_skills(tmp_path / "work").skills
+    monkeypatch.delenv("YOURTOOL_HOME")
+    found = find_skills(tmp_path / "work")
+    assert [*found.skills] == ["of-agents", "of-claude", "of-yourtool", "same"]
+    assert found.skills["same"].description == ".yourtool"
+    assert {each.source for each in found.skills.values()} == {"user"}
+    assert "`~/.claude/skills/bad`" in found.problems[0]
+
+
+def test_tools_and_model_that_a_skill_names_are_shown_and_have_no_effect(home):
+    found = read_one(home, front("description: x", "allowed-tools: [Read, Bash]", "model: opus"))
+    skill = found.skills["a-skill"]
+    assert (skill.allowed_tools, skill.model) == ("Read, Bash", "opus")
+    report = str(build_report(found, {}))
+    assert "names the tools Read, Bash, which need approvals as always" in report
+    assert "names the model opus, which is not used" in report

@@ -69,7 +69,7 @@ async def say(session, *prompts):
 
 async def go(session, entry_id, *, files=False):
     """Continue at an entry, with the files of its time if `files` is true."""
-    place = session.tree.find_place(entry_id)
+    place = await session.tree.find_place(entry_id)
     plan = await session.tree.plan_files(place.leaf) if files else None
     events = await play(session.tree.move(place.leaf))
     if plan is not None:
@@ -85,7 +85,7 @@ async def test_an_edited_prompt_is_sent_again_without_what_followed_it(bench):
     session = await open_session(bench, model := Echo())
     await say(session, "one", "two", "three")
     [_, two, _] = session.state.prompts
-    assert session.tree.find_place(two.id).prompt == two
+    assert (await session.tree.find_place(two.id)).prompt == two
     await go(session, two.id)
     await say(session, "other")
     assert model.last_texts == ["one", "other"]
@@ -184,7 +184,7 @@ async def test_notes_reach_the_session_the_next_request_or_all_later_ones(bench)
     await session.close()
     again = await open_session(bench, model, resume=session.id)
     assert [each.text for each in again.state.conversation][:2] == ["for all", "one"]
-    rows = again.tree.build_rows()
+    rows = await again.tree.build_rows()
     assert [each.text for each in rows if each.kind == "note"] == ["for me", "for once", "for all"]
 
 
@@ -217,7 +217,7 @@ async def test_any_sequence_of_branches_sends_valid_requests_only(make_root, act
     session = await open_session(bench, model)
     await say(session, "start")
     for number, (action, choice) in enumerate(actions):
-        rows = session.tree.build_rows(shows_steps=True)
+        rows = await session.tree.build_rows(shows_steps=True)
         entry = rows[choice % len(rows)].id
         if action == "say":
             await say(session, f"p{number}")

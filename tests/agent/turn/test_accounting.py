@@ -12,6 +12,7 @@ from tests.agent.harness import PRICE, Bench, Checked, User, play
 from tests.provider_server import ProviderServer
 from tests.provider_server import Reply as Answer
 from yourtool.agent.commands.reports import cost_report
+from yourtool.agent.cost_report import read_costs
 from yourtool.agent.runtime import Runtime
 from yourtool.amounts import Spending
 from yourtool.config import RunOptions
@@ -101,6 +102,7 @@ async def sums(bench: Bench, session, events, outcomes):
         "session": session.state.cost_usd,
         "day": (await bench.store.spending_since(EPOCH)).cost_usd,
         "/cost": stored,
+        "yourtool cost": (await read_costs(bench.store, "model")).total.cost_usd,
         "-p": sum((result.cost_usd for result in results), Decimal(0)),
     }
 

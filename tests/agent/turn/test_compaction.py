@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.agent.harness import MODEL, OTHER, Bench, Checked, play
+from tests.figures import record_figure
 from yourtool.agent.history.summary_texts import INSTRUCTIONS
 from yourtool.agent_config import ContextConfig
 from yourtool.errors import ContextOverflowError, ServerError, UsageError
@@ -229,7 +230,7 @@ async def test_next_summary_has_the_one_before(bench):
 async def test_resumed_and_forked_sessions_send_the_same_summary(bench):
     model = Limited()
     session = await open_session(bench, model)
-    await talk(session, 11)
+    await talk(session, 10)
     sent = texts(model.requests[-1])
     await session.close()
     resumed = await bench.session(model.adapter, resume=session.id)
@@ -247,6 +248,33 @@ async def test_another_model_continues_after_a_summary(bench):
     events = await play(session.send("And you?"))
     assert events[-1].stop_reason is StopReason.END_TURN
     assert SUMMARY in texts(model.requests[-1])[0]
+    await session.close()
+
+
+@pytest.mark.req("R-CTX-02")
+async def test_swap_to_a_smaller_window_after_a_summary_makes_room_again(bench):
+    model = Limited()
+    session = await open_session(bench, model)
+    await talk(session, 11)
+    models = [
+        replace(each, capabilities=replace(each.capabilities, max_context_tokens=tokens))
+        for each, tokens in ((MODEL, WINDOW), (OTHER, SMALLER))
+    ]
+    await session.close()
+    bench.catalogue = Catalogue(models, "2026-01-01")
+    context = {"context": ContextConfig(make_room_at=100)}
+    session = await bench.session(model.adapter, resume=session.id, settings=context)
+    before = session.state.branch.compacted
+    await talk(session, 3)
+    model.window = SMALLER
+    await play(session.select_model(OTHER.id))
+    events = await play(session.send("On the smaller model."))
+    assert events[-1].stop_reason is StopReason.END_TURN
+    after = session.state.branch.compacted
+    assert after.through > before.through
+    assert after.originals[: len(before.originals)] == before.originals
+    assert texts(model.requests[-1])[-1] == "On the smaller model."
+    assert model.requests[-1].model.id == OTHER.id
     await session.close()
 
 
@@ -330,43 +358,67 @@ HISTORIES = {
     "one turn": {"reads": 25, "prompt": "Read.", "turns": 1},
     "one huge prompt": {"reads": 0, "prompt": PARAGRAPH * 27, "turns": 1},
 }
+OVERRIDES = ("pinned", "truncated", "omitted")
+
+
+async def check_history(bench, history, options, override=None):
+    """Play prompts of these kinds; each request fits, or the largest parts are named."""
+    summary, known, percent = options
+    (bench.workspace / "a.txt").write_text("some words of a file\n" * 40)
+    model = Limited(SMALLER, summary=BAD_SUMMARIES.get(summary, says(SUMMARY)))
+    session = await open_session(bench, model, known=known, percent=percent)
+    for number, kind in enumerate(history):
+        model.reads = HISTORIES[kind]["reads"]
+        events = await play(session.send(f"Prompt {number}. {HISTORIES[kind]['prompt']}"))
+        ended = events[-1]
+        assert isinstance(ended, TurnCompleted)
+        if ended.stop_reason is StopReason.ERROR:
+            assert kind == "one huge prompt" or override == "pinned"
+            assert any("largest parts" in each.text for each in kinds(events, Notice))
+        else:
+            assert any(text.startswith(f"Prompt {number}.") for text in texts(model.requests[-1]))
+            assert validate_session(model.requests[-1].messages) == []
+        assert len(kinds(events, LlmCallFailed)) <= 12
+        chosen = session.state.messages[-1]
+        if (
+            override is not None
+            and number == 0
+            and not (chosen.is_prompt and override == "omitted")
+        ):
+            await play(session.context.override(chosen.id, override))
+    await session.close()
+    await bench.close()
+
+
+OPTIONS = st.tuples(
+    st.sampled_from(["good", *BAD_SUMMARIES]),
+    st.sampled_from([SMALLER, WINDOW, 100 * WINDOW]),
+    st.sampled_from([0, 50, 85, 100]),
+)
 
 
 @pytest.mark.req("R-CTX-02")
-@given(
-    history=st.lists(st.sampled_from(list(HISTORIES)), min_size=1, max_size=4),
-    summary=st.sampled_from(["good", *BAD_SUMMARIES]),
-    known=st.sampled_from([SMALLER, WINDOW, 100 * WINDOW]),
-    percent=st.sampled_from([0, 50, 85, 100]),
-)
+@given(st.lists(st.sampled_from(list(HISTORIES)), min_size=1, max_size=4), OPTIONS)
 @settings(max_examples=4, deadline=None)
-def test_next_request_fits_or_its_largest_part_is_named(
-    tmp_path_factory, history, summary, known, percent
+def test_next_request_fits_or_its_largest_part_is_named(tmp_path_factory, history, options):
+    asyncio.run(check_history(Bench(tmp_path_factory.mktemp("bench")), history, options))
+
+
+@pytest.mark.reliability
+@pytest.mark.timeout(1_800)
+@pytest.mark.req("R-CTX-02", "D9")
+@given(
+    st.lists(st.sampled_from(list(HISTORIES)), min_size=1, max_size=12),
+    OPTIONS,
+    st.sampled_from([None, *OVERRIDES]),
+)
+@settings(max_examples=200, deadline=None)
+def test_histories_of_up_to_three_windows_fit_or_their_largest_part_is_named(
+    tmp_path_factory, history, options, override
 ):
+    record_figure("histories", "200 histories, every request fits or its largest part is named")
     bench = Bench(tmp_path_factory.mktemp("bench"))
-    (bench.workspace / "a.txt").write_text("some words of a file\n" * 40)
-
-    async def run():
-        model = Limited(SMALLER, summary=BAD_SUMMARIES.get(summary, says(SUMMARY)))
-        session = await open_session(bench, model, known=known, percent=percent)
-        for number, kind in enumerate(history):
-            model.reads = HISTORIES[kind]["reads"]
-            events = await play(session.send(f"Prompt {number}. {HISTORIES[kind]['prompt']}"))
-            ended = events[-1]
-            assert isinstance(ended, TurnCompleted)
-            if ended.stop_reason is StopReason.ERROR:
-                assert kind == "one huge prompt"
-                assert any("largest parts" in each.text for each in kinds(events, Notice))
-            else:
-                assert any(
-                    text.startswith(f"Prompt {number}.") for text in texts(model.requests[-1])
-                )
-                assert validate_session(model.requests[-1].messages) == []
-            assert len(kinds(events, LlmCallFailed)) <= 12
-        await session.close()
-        await bench.close()
-
-    asyncio.run(run())
+    asyncio.run(check_history(bench, history, options, override))
 
 
 def test_tools_of_this_test_leave_room_for_a_conversation():

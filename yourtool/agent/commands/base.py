@@ -219,6 +219,21 @@ class ShowTree(Choose, frozen=True):
     """By the first entry of a branch: that of the branch which it leaves."""
 
 
+class SheetRow(Struct, frozen=True):
+    """One consequence of a choice."""
+
+    name: str
+    text: str
+    is_stake: bool = False
+    """Whether it is a reason for the question."""
+
+
+class ShowSwap(Choose, frozen=True):
+    """Let the user decide about a swap whose consequences are shown above the answers."""
+
+    rows: tuple[SheetRow, ...] = ()
+
+
 class EnterText(Struct, frozen=True):
     """Let the user enter a text."""
 

@@ -52,7 +52,7 @@ async def show_changes(session: "Session", _runtime: "Runtime", argument: str) -
     """`/diff`: show what the calls of the session or of its last turn changed."""
     if argument not in ("", _TURN):
         raise UsageError(f"`/diff` takes `{_TURN}` or nothing, not `{argument}`.")
-    facts = tuple(session.state.facts)
+    facts = await session.stored.read_all()
     calls, title = await asyncio.to_thread(
         _build_changes, _last_turn(facts) if argument else facts, session.files.blobs
     )

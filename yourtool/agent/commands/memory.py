@@ -40,7 +40,7 @@ async def change(session: "Session", runtime: "Runtime", argument: str) -> Comma
     kept = await asyncio.to_thread(runtime.mask_keys, text.removeprefix("=").strip())
     args = Remember(file=name, text=kept, all=text.startswith("="))
     try:
-        answer = await asyncio.to_thread(change_memory, files[name], args)
+        answer, _ = await asyncio.to_thread(change_memory, files[name], args)
     except ToolError as error:
         raise UsageError(str(error)) from error
     yield Notice(level="info", text=answer)

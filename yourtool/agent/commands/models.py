@@ -1,8 +1,9 @@
 """`/model`, `/models` and `/effort`: the model of the session and its reasoning effort."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from collections.abc import AsyncGenerator, Set
+from contextlib import aclosing, suppress
+from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,41 +17,60 @@ from yourtool.agent.commands.base import (
     CommandResults,
     Invocation,
     SettingChanged,
+    SheetRow,
+    ShowSwap,
     SlashCommand,
     StartSession,
+    StartTurn,
 )
+from yourtool.agent.commands.model_list import COLUMNS, LEGEND, format_source, model_choices
 from yourtool.agent.commands.routing import explain_model
 from yourtool.agent.commands.sessions import fork_before
-from yourtool.amounts import format_age
-from yourtool.errors import SwapRefusedError, UsageError
+from yourtool.agent.evaluation import ModelFigures, measure
+from yourtool.agent.past_turns import read_past_turns
+from yourtool.agent.session.preflight import Preflight
+from yourtool.config import WorkspaceConfig
+from yourtool.errors import StoreError, SwapRefusedError, UsageError
+from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
-from yourtool.messages.message import Message, now
-from yourtool.models import DEMO, EFFORTS, Effort, Model, Price
-from yourtool.saved_settings import save_setting, split_save_option
+from yourtool.messages.message import now
+from yourtool.models import EFFORTS, Effort
+from yourtool.saved_settings import SAVE_OPTION, save_setting, save_workspace_setting
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime
     from yourtool.agent.session.session import Session
 
-LEGEND = "⚒ tools  ▣ images  ♪ audio  ▤ documents  ✻ reasoning"
-COLUMNS = ("$ in/out", "context", "can", "")
-"""Headings of the columns of `/models`, most important first."""
-IN_USE, DEFAULT = "✓", "★"
-"""Marks of the model of the session, and of the default model."""
-NOT_SET_UP = "not set up"
 _DISCOVERY_SECONDS = 1
 """Seconds to wait for servers before the list is shown; later answers are added to it."""
-_PLACEHOLDERS, _FORK, _CANCEL = "placeholders", "fork", "cancel"
+_HERE = "--here"
+"""The option that saves the model of the directory."""
+_NO_QUESTION = "--yes"
+"""The option that switches although something is lost."""
+
+
+class _Answer(StrEnum):
+    """The answers to the preflight of a swap."""
+
+    SWITCH = "switch"
+    MAKE_ROOM = "make room"
+    PLACEHOLDERS = "placeholders"
+    FORK = "fork"
+    CANCEL = "cancel"
 
 
 def choose_model(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
     """`/model`: switch to a name, reset with `-`, explain with `show`, or choose from a list.
 
-    `--save` makes a model the default; without a name, the active one.
+    `--save` makes a model the default, `--here` that of the directory; without a name, the active
+    one. `--yes` switches without a question about what is lost.
     """
-    argument, saves = split_save_option(argument)
-    if saves:
-        return _switch_and_save(session, runtime, argument)
+    words = argument.split()
+    asks = _NO_QUESTION not in words
+    options = {each for each in (SAVE_OPTION, _HERE) if each in words}
+    argument = " ".join(each for each in words if each not in (*options, _NO_QUESTION))
+    if options:
+        return _switch_and_save(session, runtime, argument, options, asks=asks)
     match argument:
         case "":
             return list_models(session, runtime, "")
@@ -59,12 +79,20 @@ def choose_model(session: "Session", runtime: "Runtime", argument: str) -> Comma
         case "-":
             return _select_model(session, None)
         case name:
-            return _switch_model(session, runtime, name)
+            return _switch_model(session, runtime, name, asks=asks)
 
 
 async def list_models(session: "Session", runtime: "Runtime", _argument: str) -> CommandResults:
     """`/models`: choose a model; models of servers appear as soon as they answer."""
     catalogue = runtime.catalogue
+    figures: dict[str, ModelFigures] = {}
+
+    def get_figures(model_id: str) -> str:
+        return (figures[model_id].describe() or "") if model_id in figures else ""
+
+    def get_source(model_id: str) -> str:
+        trial = catalogue.find_trial(model_id)
+        return format_source(catalogue.discovered_at(model_id), trial, now())
 
     def get_choices() -> tuple[Choice, ...]:
         return model_choices(
@@ -72,16 +100,22 @@ async def list_models(session: "Session", runtime: "Runtime", _argument: str) ->
             runtime.registry.configuration_problem,
             session.model.id,
             runtime.default_models(session.project).preferred,
-            lambda model_id: format_source(catalogue.discovered_at(model_id), now()),
+            get_source,
+            get_figures,
         )
 
     async def discover() -> tuple[Choice, ...]:
-        await runtime.find_servers(elsewhere=True)
+        await asyncio.gather(runtime.find_servers(elsewhere=True), measure_models())
         return get_choices()
+
+    async def measure_models() -> None:
+        with suppress(StoreError):
+            turns = await read_past_turns(runtime.store, str(session.workspace))
+            figures.update(measure(turns))
 
     async def save(value: str) -> CommandResults:
         if ":" in value:
-            async for result in _switch_and_save(session, runtime, value):
+            async for result in _switch_and_save(session, runtime, value, {SAVE_OPTION}):
                 yield result
 
     discovery = asyncio.ensure_future(discover())
@@ -115,27 +149,36 @@ async def choose_effort(session: "Session", _runtime: "Runtime", argument: str) 
     yield Notice(level="info", text=session.effort_summary())
 
 
-def swap_alternatives(session: "Session", runtime: "Runtime", refused: SwapRefusedError) -> Choose:
-    """Return the choices if a model does not support the media in the session.
+async def offer_swap(session: "Session", runtime: "Runtime", name: str) -> CommandResults:
+    """Show what a swap would change, and continue with the answer."""
+    yield _build_sheet(session, runtime, await session.models.examine(name))
 
-    They are placeholders for the media, a fork from before them, or no swap.
-    """
-    fork_at = "" if session.busy else refused.fork_at
 
-    async def swap_anyway(choice: str) -> CommandResults:
-        if choice == _PLACEHOLDERS:
-            async for event in session.select_model(refused.model, use_placeholders=True):
-                yield event
-            yield SettingChanged("model")
-        elif choice == _FORK:
-            async for result in fork_before(session, runtime, fork_at):
-                yield result
-            yield Invocation(MODEL, refused.model)
+def _build_sheet(session: "Session", runtime: "Runtime", preflight: Preflight) -> ShowSwap:
+    target, refused = preflight.target.id, preflight.refusal
+    fork_at = "" if session.busy or refused is None else refused.fork_at
 
-    return Choose(
-        f"{refused.model} does not support the {refused.media} in this session",
-        _swap_choices(refused, session.model, session.state.prompts, fork_at),
-        then=swap_anyway,
+    async def answer(choice: str) -> CommandResults:
+        match choice:
+            case _Answer.SWITCH | _Answer.PLACEHOLDERS:
+                placeholders = choice == _Answer.PLACEHOLDERS
+                async for event in session.select_model(target, use_placeholders=placeholders):
+                    yield event
+                yield SettingChanged("model")
+            case _Answer.MAKE_ROOM:
+                yield StartTurn(_make_room_and_switch(session, target))
+            case _Answer.FORK:
+                async for result in fork_before(session, runtime, fork_at):
+                    yield result
+                yield Invocation(MODEL, f"{target} {_NO_QUESTION}")
+            case _:
+                pass
+
+    return ShowSwap(
+        f"Swap to {target}?",
+        _list_answers(preflight, session, fork_at),
+        then=answer,
+        rows=tuple(SheetRow(*each) for each in preflight.consequences),
     )
 
 
@@ -145,17 +188,46 @@ async def _select_model(session: "Session", name: str | None) -> CommandResults:
     yield SettingChanged("model")
 
 
-async def _switch_and_save(session: "Session", runtime: "Runtime", name: str) -> CommandResults:
-    """Switch to a model and save it as the default; without a name, save the active one."""
+async def _switch_and_save(
+    session: "Session", runtime: "Runtime", name: str, options: Set[str], *, asks: bool = True
+) -> CommandResults:
+    """Switch to a model and save it as the default; without a name, save the active one.
+
+    `options`: whether it is saved for the directory (`--here`), for all others (`--save`), or both.
+    """
     if name in ("show", "-"):
-        raise UsageError(f"`/model {name}` takes no `--save`.")
+        raise UsageError(f"`/model {name}` takes no `{min(options)}`.")
     model = runtime.catalogue.resolve(name) if name else session.model
     if name and model.id != session.model.id:
-        async for result in _switch_model(session, runtime, model.id):
+        async for result in _switch_model(session, runtime, model.id, asks=asks):
             yield result
-    file = await asyncio.to_thread(save_setting, runtime.paths, "model", model.id)
-    runtime.config = replace(runtime.config, model=model.id)
-    yield Notice(level="info", text=f"Saved `{model.id}` as the default model in {file}.")
+        selected = session.state.pending_model or session.model.id
+        if selected != model.id and not session.model.is_demo:
+            yield Notice(level="info", text="The default model did not change.")
+            return
+    if SAVE_OPTION in options:
+        file = await asyncio.to_thread(save_setting, runtime.paths, "model", model.id)
+        runtime.config = replace(runtime.config, model=model.id)
+        yield Notice(level="info", text=f"Saved `{model.id}` as the default model in {file}.")
+    if _HERE in options:
+        async for notice in _save_here(session, runtime, model.id):
+            yield notice
+
+
+async def _save_here(session: "Session", runtime: "Runtime", model_id: str) -> CommandResults:
+    """Save the default model of the directory of the session."""
+    paths, project, config = runtime.paths, session.project, runtime.config
+    saving = (save_workspace_setting, paths, project, "model", model_id)
+    file = await asyncio.to_thread(*saving)
+    settings = config.workspaces.get(str(project), WorkspaceConfig())
+    workspaces = {**config.workspaces, str(project): replace(settings, model=model_id)}
+    runtime.config = replace(config, workspaces=workspaces)
+    yield Notice(
+        level="info", text=f"Saved `{model_id}` as the default model of {project} in {file}."
+    )
+    if (await runtime.open_rules(project)).defaults.workspace_default != model_id:
+        text = "`routing.toml` has another default for this directory, which comes first."
+        yield Notice(level="warning", text=text)
 
 
 async def _choose_row(session: "Session", runtime: "Runtime", value: str) -> CommandResults:
@@ -175,8 +247,13 @@ def _needs_key(runtime: "Runtime", provider: str) -> bool:
     return provider in rows and bool(rows[provider].base_url) and rows[provider].needs_key
 
 
-async def _switch_model(session: "Session", runtime: "Runtime", name: str) -> CommandResults:
-    """Switch to another model; switching from the demo to a real model starts a new session."""
+async def _switch_model(
+    session: "Session", runtime: "Runtime", name: str, *, asks: bool = True
+) -> CommandResults:
+    """Switch to another model; if something is at stake, the user is asked first.
+
+    Switching from the demo to a real model starts a new session.
+    """
     if session.model.is_demo and not session.busy:
         target = runtime.catalogue.resolve(name)
         if not target.is_demo:
@@ -187,166 +264,59 @@ async def _switch_model(session: "Session", runtime: "Runtime", name: str) -> Co
             )
             yield SettingChanged("model")
             return
+    preflight = await session.models.examine(name)
     try:
-        async for result in _select_model(session, name):
-            yield result
+        if preflight.refusal is not None or not (asks and preflight.is_at_stake):
+            async for result in _select_model(session, name):
+                yield result
+            return
     except SwapRefusedError as refused:
-        if not refused.media:
+        if not preflight.has_remedy(is_busy=session.busy):
             raise
         yield Notice(level="error", text=str(refused))
-        yield swap_alternatives(session, runtime, refused)
+    yield _build_sheet(session, runtime, preflight)
 
 
-def model_choices(
-    models: Iterable[Model],
-    why_not: Callable[[str], str | None],
-    current: str,
-    default: str = "",
-    source: Callable[[str], str] = lambda _: "",
-) -> tuple[Choice, ...]:
-    """Return the usable models by provider, then one row for each provider to be set up.
-
-    The provider of the model `current` comes first. `source` returns the age of a server's
-    description of a model, by its id. The value of a provider's row is its name.
-    """
-    providers: dict[str, list[Model]] = {}
-    for model in sorted(models, key=lambda model: model.id):
-        providers.setdefault(model.provider, []).append(model)
-    active = current.partition(":")[0]
-    rows, missing = list[Choice](), list[Choice]()
-    for name in sorted(providers, key=lambda name: (name != active, name == DEMO, name)):
-        if (reason := why_not(name)) is None:
-            rows += _model_rows(providers[name], current, default, source)
-        else:
-            missing.append(_provider_row(name, providers[name], reason))
-    return *rows, *missing
+async def _make_room_and_switch(session: "Session", target: str) -> AsyncGenerator[Event, None]:
+    """Summarise old messages with the active model, then switch."""
+    async with aclosing(session.compact()) as events:
+        async for event in events:
+            yield event
+    async for event in session.select_model(target):
+        yield event
 
 
-def _model_rows(
-    models: Sequence[Model], current: str, default: str, source: Callable[[str], str]
-) -> list[Choice]:
-    rows: list[Choice] = []
-    for model in models:
-        provider, _, name = model.id.partition(":")
-        is_current, is_default = model.id == current, model.id == default
-        states = [
-            *(["in use"] if is_current else []),
-            *(["default"] if is_default else []),
-            *([] if model.known else ["capabilities are a guess"]),
-        ]
-        age = source(model.id)
-        context = _format_tokens(model.capabilities.max_context_tokens)
-        about = (
-            *states,
-            f"{context} context",
-            ", ".join(name for _, name, has in _capabilities(model) if has) or "text only",
-            format_price(model.price),
-            *([f"alias {', '.join(model.aliases)}"] if model.aliases else []),
-            *([age] if age else []),
-        )
-        rows.append(
-            Choice(
-                model.id,
-                name,
-                " · ".join(about),
-                (
-                    _format_rates(model.price),
-                    f"{context:>6}",
-                    "".join(symbol if has else "-" for symbol, _, has in _capabilities(model)),
-                    ", ".join(states) or age,
-                ),
-                mark=(IN_USE if is_current else "") + (DEFAULT if is_default else ""),
-                group=provider,
-                keywords=model.id,
-            )
-        )
-    return rows
-
-
-def _provider_row(name: str, models: Sequence[Model], reason: str) -> Choice:
-    """Return the row of a provider that has to be set up; its models are found by the filter."""
-    count = "1 model" if len(models) == 1 else f"{len(models)} models"
-    return Choice(
-        name,
-        f"{name}: Enter sets it up ({count})",
-        reason,
-        group=NOT_SET_UP,
-        keywords=" ".join(f"{model.id} {' '.join(model.aliases)}" for model in models),
-        is_muted=True,
-    )
-
-
-def _capabilities(model: Model) -> tuple[tuple[str, str, bool], ...]:
-    """Return the symbol and the name of each capability, and whether the model has it."""
-    capabilities = model.capabilities
-    return (
-        ("⚒", "tools", capabilities.supports_tools),
-        ("▣", "images", capabilities.supports_images),
-        ("♪", "audio", capabilities.supports_audio),
-        ("▤", "documents", capabilities.supports_documents),
-        ("✻", "reasoning", capabilities.supports_thinking),
-    )
-
-
-def _swap_choices(
-    refused: SwapRefusedError, active: Model, prompts: Sequence[Message], fork_at: str
-) -> tuple[Choice, ...]:
-    placeholders = f"the model gets placeholders; the session still has the {refused.media}"
-    rows = [Choice(_PLACEHOLDERS, f"Send placeholders for the {refused.media}", placeholders)]
-    for number, each in enumerate(prompts, 1):
-        if each.id == fork_at:
-            detail = f"continue in a copy of the session, up to prompt {number}"
-            rows.append(Choice(_FORK, f"Fork before the first of the {refused.media}", detail))
-    return *rows, Choice(_CANCEL, "Cancel", f"{active.id} stays active")
-
-
-def format_source(described_at: datetime | None, now: datetime) -> str:
-    """Return the age of a server's description of its model."""
-    if described_at is None:
-        return ""
-    return f"from its server, {format_age(now - described_at)}"
-
-
-def format_price(price: Price | None) -> str:
-    """Return a price per million tokens."""
-    if price is None:
-        return "unpriced"
-    if not price.input_per_mtok_usd and not price.output_per_mtok_usd:
-        return "free"
-    words = f"${price.input_per_mtok_usd:f} in, ${price.output_per_mtok_usd:f} out per M"
-    if not price.tiers:
-        return words
-    first = min(tier.above_prompt_tokens for tier in price.tiers)
-    return f"{words}, more above {_format_tokens(first)}"
-
-
-def _format_rates(price: Price | None) -> str:
-    """Return the price of a million tokens for a column: input / output, `+` if there are tiers."""
-    if price is None:
-        return "unpriced"
-    if not price.input_per_mtok_usd and not price.output_per_mtok_usd:
-        return "free"
-    tiers = "+" if price.tiers else ""
-    into, out = price.input_per_mtok_usd.normalize(), price.output_per_mtok_usd.normalize()
-    return f"{into:>4f}/{out:f}{tiers}"
-
-
-def _format_tokens(tokens: int) -> str:
-    """Return a number of tokens in short form, such as `200k`."""
-    if tokens >= 1_000_000:
-        return f"{tokens / 1_000_000:.3g}M"
-    return f"{tokens / 1_000:.3g}k" if tokens >= 1_000 else str(tokens)
+def _list_answers(preflight: Preflight, session: "Session", fork_at: str) -> tuple[Choice, ...]:
+    active, target, refused = preflight.active.id, preflight.target.id, preflight.refusal
+    rows = list[Choice]()
+    if refused is None:
+        rows.append(Choice(_Answer.SWITCH, "Switch", f"{target} answers from the next prompt on"))
+    if preflight.can_make_room(is_busy=session.busy):
+        about = f"{active} summarises what is before the last turn; the session has everything"
+        rows.append(Choice(_Answer.MAKE_ROOM, "Make room first, then switch", about))
+    if refused is not None and refused.media:
+        about = f"the model gets placeholders; the session still has the {refused.media}"
+        title = f"Send placeholders for the {refused.media}"
+        rows.append(Choice(_Answer.PLACEHOLDERS, title, about))
+    numbers = {each.id: number for number, each in enumerate(session.state.prompts, 1)}
+    if refused is None and not session.busy:
+        about = f"{target} continues in a copy; this session keeps {active}"
+        rows.append(Choice(_Answer.FORK, "Fork", about))
+    elif refused is not None and fork_at in numbers:
+        about = f"continue in a copy of the session, up to prompt {numbers[fork_at]}"
+        rows.append(Choice(_Answer.FORK, f"Fork before the first of the {refused.media}", about))
+    return *rows, Choice(_Answer.CANCEL, "Cancel", f"{active} stays active")
 
 
 MODEL = SlashCommand(
     name="model",
     run=choose_model,
-    argument="[NAME | - | show] [--save]",
+    argument="[NAME | - | show] [--save | --here] [--yes]",
     argument_kind="model",
     changes_model=True,
     keywords=(("show", "explain the last choice"), ("-", "use the default model")),
     summary="switch model; `-` resets to the default, `show` explains the last choice, `--save`"
-    " makes it the default",
+    " makes it the default, `--here` that of this directory, `--yes` asks nothing",
 )
 COMMANDS = (
     MODEL,

@@ -1,18 +1,16 @@
-"""`/cost` and `/context`: the cost of the session and its context window."""
+"""`/cost`: the cost of the session by model and by role."""
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from yourtool.agent.commands.base import CommandResults, Report, Section, SlashCommand, StartTurn
-from yourtool.amounts import Spending, format_money, format_size
+from yourtool.agent.commands.base import CommandResults, Report, Section, SlashCommand
+from yourtool.amounts import Spending, format_money
 from yourtool.events.catalog import AnyFact
 from yourtool.events.model_calls import LlmCallEnd
 from yourtool.events.turns import TurnStarted
 from yourtool.messages.usage import Usage
-from yourtool.models import Model
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime
@@ -21,22 +19,8 @@ if TYPE_CHECKING:
 
 async def show_cost(session: "Session", runtime: "Runtime", _argument: str) -> CommandResults:
     """`/cost`: show the cost of the session."""
-    own = session.state.facts[session.state.copied_count :]
+    own = await session.stored.read_own()
     yield Report("Cost", cost_report(own, await runtime.spent_today()))
-
-
-async def show_context(session: "Session", _runtime: "Runtime", _argument: str) -> CommandResults:
-    """`/context`: show how the context window is used."""
-    sizes = await asyncio.to_thread(session.guidance.list_sizes)
-    parts, last = await session.context_parts(), session.state.branch.context_tokens
-    instructions = Section("Instructions", tuple((n, format_size(size)) for n, size in sizes))
-    report = context_report(session.model, parts, last)
-    yield Report("Context", (*report, instructions) if sizes else report)
-
-
-async def compact(session: "Session", _runtime: "Runtime", argument: str) -> CommandResults:
-    """`/compact`: summarise the conversation before the last turn."""
-    yield StartTurn(session.compact(argument))
 
 
 def cost_report(facts: Iterable[AnyFact], today: Spending) -> tuple[Section, ...]:
@@ -72,24 +56,6 @@ def cost_report(facts: Iterable[AnyFact], today: Spending) -> tuple[Section, ...
         Section(title, tuple((name, _format_calls(found)) for name, found in sorted(group.items())))
         for title, group in groups
         if group
-    )
-
-
-def context_report(
-    model: Model, parts: Sequence[tuple[str, int]], last: int
-) -> tuple[Section, ...]:
-    """Return the parts of the next request; `last` is the size of the last one in tokens."""
-    window = model.capabilities.max_context_tokens
-    total = sum(tokens for _, tokens in parts)
-    rows = (*parts, ("total", total), ("free", max(0, window - total)))
-    known = "" if model.known else " (a guess: the catalogue does not have this model)"
-    return (
-        Section("Model", ((model.id, f"{window:,} tokens{known}"),)),
-        Section(
-            "Next request, estimated",
-            tuple((name, f"{n:,} tokens, {_format_percentage(n, window)}") for name, n in rows),
-        ),
-        Section("Last request, counted", (("prompt and reply", f"{last:,} tokens"),)),
     )
 
 
@@ -140,17 +106,6 @@ def _reported_row(calls: Sequence[LlmCallEnd]) -> tuple[tuple[str, str], ...]:
     return (("reported by providers", words),)
 
 
-def _format_percentage(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f}%" if whole else "?"
-
-
 COMMANDS = (
     SlashCommand(name="cost", run=show_cost, summary="show the cost of the session by model"),
-    SlashCommand(name="context", run=show_context, summary="show how the context window is used"),
-    SlashCommand(
-        name="compact",
-        run=compact,
-        argument="[HINT]",
-        summary="summarise the conversation before the last turn; HINT: what matters most",
-    ),
 )

@@ -94,7 +94,7 @@ def _to_object(request: SentRequest) -> dict[str, Any]:
         "messages": request.messages,
         "cache": request.cache,
         "parts": [each._asdict() for each in list_parts(request)],
-        "left_out": [each._asdict() for each in request.left_out],
+        "left_out": request.left_out,
         "changes": request.changes,
     }
 

@@ -1,10 +1,21 @@
-"""`/rules` and `/why`: the routing rules, and why the last turn had its model."""
+"""`/rules`, `/why` and `/route`: rules, why the last turn had its model, and advice on it."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from yourtool.agent.commands.base import CommandResults, Report, Section, SlashCommand
+from yourtool.agent.commands.base import (
+    CommandResults,
+    Report,
+    Section,
+    SettingChanged,
+    SlashCommand,
+)
+from yourtool.agent.learned_routes import describe_advice
 from yourtool.errors import UsageError
+from yourtool.events.catalog import AnyFact
+from yourtool.events.context import ContextHandedOver
 from yourtool.events.deltas import Notice
+from yourtool.events.hooks import HookRan
 from yourtool.text import printable
 
 if TYPE_CHECKING:
@@ -13,6 +24,7 @@ if TYPE_CHECKING:
     from yourtool.agent.session.session import Session
 
 _ACTIONS = ("check", "show", "reload")
+_SHOWN_BLOCKS = 10
 
 
 async def show_rules(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
@@ -52,8 +64,59 @@ def _describe(rules: "RoutingRules") -> list[Section]:
 
 
 async def explain_model(session: "Session", _runtime: "Runtime", _argument: str) -> CommandResults:
-    """`/why`: show the active model and the result of each slot in the last turn."""
+    """`/why`: show the active model and the result of each slot in the last turn.
+
+    After a swap, also what the new model did not get, and what hooks refused in the last turn.
+    """
     yield Notice(level="info", text="\n".join(session.explain()))
+    if refusals := [each for each in map(_describe_refusal, session.state.facts) if each]:
+        yield Notice(level="info", text="\n".join(refusals[-_SHOWN_BLOCKS:]))
+    if (report := session.state.branch.hand_over) is not None:
+        yield Notice(level="info", text="\n".join(_describe_hand_over(report)))
+
+
+def _describe_refusal(fact: AnyFact) -> str:
+    """Return a line about a hook that refused, asked or failed; empty for other facts."""
+    match fact:
+        case HookRan(verdict="ask" | "deny" | "block" | "stop" | "failed" as verdict):
+            words = f"Hook `{fact.hook}` ({fact.source}, {fact.event}): {verdict}"
+            return printable(f"{words}{f' – {fact.reason}' if fact.reason else ''}")
+        case _:
+            return ""
+
+
+def _describe_hand_over(report: ContextHandedOver) -> Iterator[str]:
+    """Yield a line, then one for each block that the model did not get, at most a few."""
+    count = report.left_out_count
+    what = "everything was sent"
+    if count:
+        what = f"{count:,} block{'s' * (count != 1)} not sent"
+    yield f"Handed over from {report.source} to {report.model}: {what}"
+    for each in report.left_out[:_SHOWN_BLOCKS]:
+        yield f"  {each.kind} of message {each.message_id}: {each.reason}"
+    if (more := count - _SHOWN_BLOCKS) > 0:
+        yield f"  and {more:,} more: `yourtool sessions show` has the report"
+
+
+async def answer_advice(session: "Session", _runtime: "Runtime", argument: str) -> CommandResults:
+    """`/route`: show the model that past turns recommend, use it, or hide it."""
+    match argument.strip():
+        case "":
+            route = session.state.last_route
+            text = None if route is None else describe_advice(route)
+            nothing = "Past turns recommend no other model than that of the last turn."
+            yield Notice(level="info", text=text or nothing)
+        case "override":
+            async for event in session.models.override_route():
+                yield event
+            yield SettingChanged("model")
+        case "ignore":
+            async for event in session.models.dismiss_advice():
+                yield event
+            text = "This recommendation is hidden in this session."
+            yield Notice(level="info", text=text)
+        case other:
+            raise UsageError(f"`/route {other}` is unknown; use override or ignore.")
 
 
 COMMANDS = (
@@ -68,5 +131,20 @@ COMMANDS = (
         ),
         summary="show the rules that choose models, and check them",
     ),
-    SlashCommand(name="why", run=explain_model, summary="show why the last turn had its model"),
+    SlashCommand(
+        name="route",
+        run=answer_advice,
+        argument="[override | ignore]",
+        changes_model=True,
+        keywords=(
+            ("override", "use the model that past turns recommend"),
+            ("ignore", "hide this recommendation in the session"),
+        ),
+        summary="show, use or hide the model that past turns recommend",
+    ),
+    SlashCommand(
+        name="why",
+        run=explain_model,
+        summary="show why the last turn had its model, what hooks refused",
+    ),
 )

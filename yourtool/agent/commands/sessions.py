@@ -1,11 +1,8 @@
-"""Commands on sessions: start, resume, rename, fork, search and export."""
+"""Commands on sessions: start, resume, rename, fork and search."""
 
-import asyncio
-import re
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,8 +31,6 @@ if TYPE_CHECKING:
     from yourtool.agent.session.session import Session
 
 _LONGEST_TITLE = 1_000
-_NAME_WORDS = 6
-_REPLACE = "replace"
 
 
 async def start_session(_session: "Session", _runtime: "Runtime", _argument: str) -> CommandResults:
@@ -111,29 +106,6 @@ async def search_sessions(session: "Session", runtime: "Runtime", argument: str)
     yield Choose(f"Results for: {argument}", choices, then=open_hit)
 
 
-async def export_session(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
-    """`/export`: write Markdown, or for `FILE.jsonl` JSON lines that can be imported."""
-    prompt = next((each for each in session.state.messages if each.role is Role.USER), None)
-    if prompt is None:
-        raise UsageError("Nothing to export yet; send a message first.")
-    where = session.project
-    title = await asyncio.to_thread(runtime.mask_keys, prompt.text_without_files)
-    file, exists = await asyncio.to_thread(_find_export_file, where, argument, title)
-
-    async def write(choice: str) -> CommandResults:
-        if choice == _REPLACE:
-            await runtime.export(session.id, file, overwrite=exists)
-            text = f"Exported to {file}; only you can read it, and known keys are removed."
-            yield Notice(level="info", text=text)
-
-    if exists:
-        choices = (Choice("", "Cancel"), Choice(_REPLACE, "Overwrite"))
-        yield Choose(f"{file} exists", choices, then=write)
-    else:
-        async for result in write(_REPLACE):
-            yield result
-
-
 def prompt_choices(prompts: Sequence[Message], now: datetime) -> tuple[Choice, ...]:
     """Return a choice per prompt, latest first."""
     rows: list[Choice] = []
@@ -154,20 +126,6 @@ def _hit_choices(hits: Sequence[SearchHit], workspace: Path, now: datetime) -> t
         detail = f"{who} · {age} · {here} · in: {hit.title or '(untitled)'} · {at + 1}"
         rows.append(Choice(str(at), hit.snippet, detail))
     return tuple(rows)
-
-
-def _find_export_file(where: Path, argument: str, title: str) -> tuple[Path, bool]:
-    """Return the target file and whether it exists; blocks on the file system."""
-    try:
-        file = where / Path(argument).expanduser()
-        if not file.is_dir():
-            return file, file.exists() or file.is_symlink()
-        words = re.findall("[a-z0-9]+", title.lower())[:_NAME_WORDS]
-        stem = "-".join(words)[:60] or "session"
-        names = (f"{stem}.md" if n == 1 else f"{stem}-{n}.md" for n in count(1))
-        return next(path for name in names if not (path := file / name).exists()), False
-    except (OSError, RuntimeError, ValueError) as error:
-        raise UsageError(f"Cannot write `{argument}`: {error}") from error
 
 
 COMMANDS = (
@@ -199,11 +157,5 @@ COMMANDS = (
         argument="WORDS",
         summary="search the messages of all sessions and open a result",
         during_turn=False,
-    ),
-    SlashCommand(
-        name="export",
-        run=export_session,
-        argument="[FILE]",
-        summary="export the session as Markdown, or as FILE.jsonl, which can be imported",
     ),
 )

@@ -27,7 +27,7 @@ async def use_skill(session: "Session", _runtime: "Runtime", argument: str) -> C
             text = "There are no skills: `~/.yourtool/skills` and `.agents/skills` can have some."
             yield Notice(level="info", text=text)
             return
-        yield Report("Skills", _build_report(found, session.guidance.skills.get_loaded()))
+        yield Report("Skills", build_report(found, session.guidance.skills.get_loaded()))
         return
     name, task = (*argument.split(maxsplit=1), "")[:2]
     if (skill := found.skills.get(name)) is None:
@@ -36,10 +36,14 @@ async def use_skill(session: "Session", _runtime: "Runtime", argument: str) -> C
     yield SendPrompt(f"Use this skill.\n\n{skill.text}" + (f"\n\n# Task\n{task}" if task else ""))
 
 
-def _build_report(found: SkillSet, loaded: dict[str, int]) -> tuple[Section, ...]:
+def build_report(found: SkillSet, loaded: dict[str, int]) -> tuple[Section, ...]:
+    """Return the skills, with the fields that have no effect, and what is wrong with the others."""
     rows = list[tuple[str, str]]()
     for each in found.skills.values():
         state = ", loaded" * (each.name in loaded) + ", only for /skill" * (not each.is_listed)
+        tools = f", names the tools {each.allowed_tools}, which need approvals as always"
+        model = f", names the model {each.model}, which is not used"
+        state += tools * bool(each.allowed_tools) + model * bool(each.model)
         about = f"{each.source}, {each.tokens:,} tokens{state}"
         rows.append((each.name, f"{each.description} ({about})"))
     problems = tuple((str(number), text) for number, text in enumerate(found.problems, 1))

@@ -5,8 +5,11 @@ from collections.abc import Mapping
 from yourtool.agent.commands import (
     api_keys,
     changes,
+    context,
     custom,
+    exports,
     instructions,
+    mcp,
     memory,
     models,
     modes,
@@ -17,6 +20,7 @@ from yourtool.agent.commands import (
     reports,
     requests,
     routing,
+    server_prompts,
     sessions,
     skills,
     tree,
@@ -41,10 +45,12 @@ COMMANDS: tuple[SlashCommand, ...] = (
     *routing.COMMANDS,
     STEER,
     *sessions.COMMANDS,
+    *exports.COMMANDS,
     *tree.COMMANDS,
     *undo.COMMANDS,
     SlashCommand(name="clear", summary="clear the screen; the session continues"),
     *reports.COMMANDS,
+    *context.COMMANDS,
     *requests.COMMANDS,
     *changes.COMMANDS,
     *api_keys.COMMANDS,
@@ -61,6 +67,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     *trust.COMMANDS,
     *instructions.COMMANDS,
     *skills.COMMANDS,
+    *mcp.COMMANDS,
     *memory.COMMANDS,
     *permissions.COMMANDS,
     replies.COPY,
@@ -80,8 +87,8 @@ COMMANDS_BY_NAME = {name: each for each in COMMANDS for name in (each.name, *eac
 
 
 def _get_custom() -> Mapping[str, SlashCommand]:
-    """Return the custom commands whose names are not those of `COMMANDS`."""
-    used = custom.commands_in_use
+    """Return the custom commands and prompts whose names are not those of `COMMANDS`."""
+    used = {**server_prompts.find_prompt_commands(), **custom.commands_in_use}
     return {name: each for name, each in used.items() if name not in COMMANDS_BY_NAME}
 
 
@@ -122,6 +129,7 @@ def describe_commands() -> tuple[Section, ...]:
     mentions = (
         ("@MODEL text", "send this message to another model"),
         ("@path", "send a file with the message; `\\@` is a literal @"),
+        ("@server:uri", "send a resource of an MCP server with the message"),
     )
     shell = (
         ("!command", "run a shell command between turns; the model sees its output"),

@@ -1,6 +1,5 @@
 """`/tree`: the branches of a session, as a list to choose from and as text."""
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 from functools import partial
@@ -52,7 +51,7 @@ _REACHES: dict[str, "Reach"] = {"--next": "next_request", "--all": "requests"}
 
 async def show_tree(session: "Session", _runtime: "Runtime", argument: str) -> CommandResults:
     """`/tree`: show the branches, continue after an entry, label one, or merge some."""
-    if not session.state.tree.has_entries:
+    if not session.state.has_branches and not session.state.branch.leaf:
         raise UsageError("There is no message yet.")
     verb, _, rest = argument.partition(" ")
     if not verb:
@@ -91,7 +90,7 @@ def _is_all(rest: str) -> bool:
 
 
 async def _find_entry(session: "Session", number: str) -> str:
-    rows = await asyncio.to_thread(session.tree.build_rows, shows_steps=True)
+    rows = await session.tree.build_rows(shows_steps=True)
     found = next((each.id for each in rows if str(each.number) == number), None)
     if found is None:
         raise UsageError(f"There is no entry `{number}`. {_USAGE}")
@@ -99,7 +98,7 @@ async def _find_entry(session: "Session", number: str) -> str:
 
 
 async def _list_entries(session: "Session", *, shows_steps: bool) -> CommandResults:
-    rows = await asyncio.to_thread(session.tree.build_rows, shows_steps=shows_steps)
+    rows = await session.tree.build_rows(shows_steps=shows_steps)
     lines = tuple((f"{each.number}{' *' * each.is_leaf}", _describe(each)) for each in rows)
     about = "the conversation continues after *; `/tree N` continues after or before entry N"
     yield Report("Branches of this session", (Section(about, lines),))
@@ -116,7 +115,7 @@ async def go_to_entry(session: "Session", entry_id: str, hint: str | None = None
     Asks whether to restore files if some changed since. `hint`: what a summary of the branch that
     is left must have above all; None: there is no summary.
     """
-    place = await asyncio.to_thread(session.tree.find_place, entry_id)
+    place = await session.tree.find_place(entry_id)
     plan = await session.tree.plan_files(place.leaf)
     if plan is not None:
         plan = await session.files.check(plan)
@@ -178,7 +177,7 @@ async def add_note(session: "Session", _runtime: "Runtime", argument: str) -> Co
 
 async def describe_branch_of(session: "Session", message_id: str) -> str:
     """Return how to go to a message on another branch; empty if it is on the present one."""
-    rows = await asyncio.to_thread(session.tree.build_rows, shows_steps=True)
+    rows = await session.tree.build_rows(shows_steps=True)
     row = next((each for each in rows if each.id == message_id and not each.is_active), None)
     return "" if row is None else f"It is on another branch; `/tree {row.number}` goes there."
 
@@ -195,8 +194,7 @@ class TreeList:
 
     async def show(self) -> CommandResults:
         """Let the user choose an entry or change the list."""
-        build = partial(self._session.tree.build_rows, shows_steps=self._shows_steps)
-        rows = await asyncio.to_thread(build)
+        rows = await self._session.tree.build_rows(shows_steps=self._shows_steps)
         leaf = next((each.id for each in rows if each.is_leaf), "")
         steps = "Ctrl+O no steps" if self._shows_steps else "Ctrl+O steps"
         merge = f"Ctrl+G merge {len(self._marked)}" if self._marked else "Ctrl+G merge"

@@ -1,6 +1,5 @@
 """`/undo`, `/redo` and `/rewind`: go back to earlier files, to an earlier prompt, or both."""
 
-import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -50,7 +49,7 @@ async def rewind_session(session: "Session", _runtime: "Runtime", _argument: str
 
 async def _choose_what(session: "Session", at: str) -> CommandResults:
     """Ask what to restore, if files changed since the prompt."""
-    place = await asyncio.to_thread(session.tree.find_place, at)
+    place = await session.tree.find_place(at)
     move = partial(move_to, session, place.leaf, place.prompt)
     if (plan := session.state.files.plan_rewind(at)) is None:
         async for result in move(None, None):

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from yourtool.agent.history.compaction import Compacted, build_compacted
 from yourtool.agent.history.elision import elide_tool_outputs, next_elision
 from yourtool.agent.history.entries import build_copies, build_note, build_summary
+from yourtool.agent.history.overrides import Overrides
 from yourtool.errors import ErrorClass
 from yourtool.events.branches import BranchMerged, BranchSelected, BranchSummarised, EntryAdded
 from yourtool.events.catalog import AnyFact
-from yourtool.events.context import ContextCompacted, ContextElided
+from yourtool.events.context import ContextCompacted, ContextElided, ContextHandedOver
 from yourtool.events.files import FilesRestored
 from yourtool.events.model_calls import (
     LlmCallCompleted,
@@ -23,6 +24,7 @@ from yourtool.events.turns import RouteDecided, TurnCompleted, TurnStarted, Turn
 from yourtool.messages.message import Message, Role
 from yourtool.messages.metadata import Audience, StopReason
 from yourtool.routing.router import RejectionCode
+from yourtool.tools.tool_search import FIND_TOOLS, FOUND
 
 _CONTENT_REJECTIONS = frozenset(
     {
@@ -47,6 +49,7 @@ OF_CONVERSATION = (
     ProcessesReported,
     ContextElided,
     ContextCompacted,
+    ContextHandedOver,
     BranchSelected,
     BranchSummarised,
     BranchMerged,
@@ -58,13 +61,15 @@ OF_CONVERSATION = (
 class Conversation:
     """The messages of a branch, and what its requests have of them; only `apply` changes it."""
 
-    def __init__(self) -> None:
+    def __init__(self, overrides: Overrides | None = None) -> None:
+        self.overrides = overrides or Overrides()
+        """What the user chose for single messages, on all branches."""
         self.messages: list[Message] = []
         """Messages in the order of their ids, which for tool results is the order of the calls."""
         self.leaf = ""
         """Id of the last entry, which the next message follows; empty without one."""
         self._sent: list[Message] = []
-        self._compacted: Compacted | None = None
+        self.compacted: Compacted | None = None
         """What requests have in place of the first messages."""
         self._fleeting: set[str] = set()
         """Ids of messages that the next request has, and no other."""
@@ -85,6 +90,10 @@ class Conversation:
         """By model: id of the message up to which opaque blocks are omitted after a rejection."""
         self._trial_request: LlmCallStarted | None = None
         """The last request, if it omitted more opaque blocks than the one before."""
+        self.found_tools: tuple[str, ...] = ()
+        """The names that calls of `find_tools` found, in the order in which requests have them."""
+        self.hand_over: ContextHandedOver | None = None
+        """What the model did not get to which the conversation went last."""
         self.shrunk_after_overflow = False
         """Whether the last request exceeded the context window and the next one is shorter."""
 
@@ -95,13 +104,26 @@ class Conversation:
         A prompt that every model rejected can be retried until the next prompt; from then on it is
         omitted, since it would block every later turn. A summary is in place of what it replaces.
         """
-        if self._compacted is not None:
-            return self._compacted.shorten(self._sent)
+        return self.overrides.use(self.selected)
+
+    @property
+    def selected(self) -> list[Message]:
+        """As `sent`, with what the user omitted or truncated."""
+        if self.compacted is not None:
+            return self.compacted.shorten(self._sent)
         return self._sent.copy()  # because threads read it
 
     def sent_to(self, model_id: str) -> list[Message]:
         """Return the messages for requests to a model, with old tool outputs elided if needed."""
-        return elide_tool_outputs(self.sent, self.elided_through.get(model_id))
+        through = self.elided_through.get(model_id)
+        return elide_tool_outputs(self.sent, through, self.overrides.pinned)
+
+    def use_overrides(self) -> None:
+        """Update what depends on the overrides after one was changed."""
+        self.shortenings += 1
+        self.counted_replies.clear()  # they counted what is different now
+        if self.compacted is not None:
+            self.compacted = self.compacted.with_overrides(self.overrides)
 
     def apply(self, fact: AnyFact) -> None:
         """Update the conversation with a fact of its branch; silent calls have no part in it."""
@@ -130,12 +152,16 @@ class Conversation:
                 | TurnSteered(message=message)
                 | FilesRestored(message=message)
                 | ProcessesReported(message=message)
-                | ToolCompleted(message=message)
                 | ToolFailed(message=message)
             ):
                 self.add_message(message)
+            case ToolCompleted(message=message):
+                self.add_message(message)
+                self._add_found_tools(fact)
             case TurnCompleted(stop_reason=StopReason.ERROR):
                 self.last_turn_failed = True
+            case ContextHandedOver():
+                self.hand_over = fact
             case ContextElided(model=model, through=through):
                 self._elide(model, through)
             case ContextCompacted():
@@ -153,6 +179,11 @@ class Conversation:
         for message in build_copies(fact, stored):
             _insert_by_id(self._sent, message)
 
+    def _add_found_tools(self, fact: ToolCompleted) -> None:
+        if fact.tool_name == FIND_TOOLS:
+            found = (fact.message.metadata.details or {}).get(FOUND, ())
+            self.found_tools = tuple(dict.fromkeys((*self.found_tools, *found)))
+
     def _add_entry(self, fact: EntryAdded) -> None:
         if fact.reach != "session":
             _insert_by_id(self._sent, build_note(fact))
@@ -168,7 +199,7 @@ class Conversation:
 
     def _compact(self, fact: ContextCompacted) -> None:
         self.shortenings += 1
-        self._compacted = build_compacted(fact, self._sent)
+        self.compacted = build_compacted(fact, self._sent, self.compacted, self.overrides)
         self.context_tokens = fact.tokens_after
         self.counted_replies.clear()  # they counted what is replaced now
 
@@ -181,7 +212,8 @@ class Conversation:
     def _shrink_after_overflow(self, failure: LlmCallFailed) -> bool:
         if failure.error_class != ErrorClass.CONTEXT_OVERFLOW:
             return False
-        if (through := next_elision(self.sent, self.elided_through.get(failure.model))) is None:
+        before = self.elided_through.get(failure.model)
+        if (through := next_elision(self.sent, before, self.overrides.pinned)) is None:
             return False
         self._elide(failure.model, through)
         return True

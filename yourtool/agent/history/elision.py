@@ -6,7 +6,7 @@ before the last prompt, then those before the last reply, then all. Each rejecti
 request, so the number of rejections is bounded.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 from msgspec.structs import replace
@@ -23,30 +23,35 @@ OUTPUT_PLACEHOLDER = (
 )
 
 
-def elide_tool_outputs(messages: Sequence[Message], through: str | None) -> list[Message]:
+def elide_tool_outputs(
+    messages: Sequence[Message], through: str | None, pinned: Collection[str] = ()
+) -> list[Message]:
     """Return the messages with tool outputs elided up to the message with the id `through`.
 
-    Every call still has a result; only its content is replaced. A message is always replaced by the
-    same object, so that requests can be built incrementally.
+    `pinned`: ids of messages whose outputs stay. Every call still has a result; only its content is
+    replaced. A message is always replaced by the same object, so that requests can be built
+    incrementally.
     """
     if through is None:
         return list(messages)
     placeholders = _placeholders.values(messages)
     return [
-        placeholder if placeholder and each.id <= through else each
+        placeholder if placeholder and each.id <= through and each.id not in pinned else each
         for each, placeholder in zip(messages, placeholders, strict=True)
     ]
 
 
-def next_elision(messages: Sequence[Message], through: str | None) -> str | None:
+def next_elision(
+    messages: Sequence[Message], through: str | None, pinned: Collection[str] = ()
+) -> str | None:
     """Return the id of the message to elide through next, or None if nothing more can be elided.
 
-    `through`: the current boundary, which left the request too long.
+    `through`: the current boundary, which left the request too long. `pinned`: as above.
     """
     elidable = [
         each.id
         for each in messages
-        if _is_elidable(each) and (through is None or each.id > through)
+        if _is_elidable(each) and (through is None or each.id > through) and each.id not in pinned
     ]
     prompts = [each.id for each in messages if each.is_prompt]
     replies = [each.id for each in messages if each.role is Role.ASSISTANT]

@@ -1,12 +1,14 @@
 """Records facts: completes the envelope, stores the fact, then applies and returns it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
+from yourtool.agent.history.space import SpaceWait
 from yourtool.agent.history.state import State
 from yourtool.errors import StoreError
 from yourtool.events.catalog import AnyFact, message_of
@@ -32,19 +34,28 @@ class FactLog(Protocol):
         """Store the part of a reply that has arrived, as the fact that would end its call now."""
         ...
 
+    async def replay(self, session_id: str, callback: Callable[[AnyFact], object]) -> object:
+        """Call `callback` with each stored fact of a session, possibly in another thread."""
+        ...
+
 
 class Recorder:
     """Records facts of one session; nothing else adds facts to it.
 
     Each transaction of the log waits for the disk. A fact that need not be stored at once is
     deferred: it is stored in the transaction of the next one, but at most 20 ms later, and shown
-    after that.
+    after that. On a full disk, a write of a turn waits for space until `stop_waiting`.
     """
 
-    def __init__(self, log: FactLog, session_id: str, state: State) -> None:
+    def __init__(
+        self, log: FactLog, session_id: str, state: State, space: SpaceWait | None = None
+    ) -> None:
+        """Without `space`, a write fails at once on a full disk."""
         self._log = log
-        self._session_id = session_id
+        self.session_id = session_id
         self._state = state
+        self._space = space
+        self._stopped = asyncio.Event()
         self._deferred: tuple[AnyFact, ...] = ()
         self._failed: tuple[AnyFact, ...] = ()
         """Deferred facts that could not be stored; older than all others."""
@@ -91,6 +102,14 @@ class Recorder:
         with suppress(StoreError):
             await self._log.save_partial(self._stamp(end, None))
 
+    async def replay(self, callback: Callable[[AnyFact], object]) -> None:
+        """Call `callback` with each stored fact of the session, possibly in another thread."""
+        await self._log.replay(self.session_id, callback)
+
+    def stop_waiting(self) -> None:
+        """Let a write that waits for space fail, and the next ones too until one succeeds."""
+        self._stopped.set()
+
     @property
     def has_unshown(self) -> bool:
         """Whether `flush` has to return a fact that was deferred."""
@@ -112,7 +131,7 @@ class Recorder:
             fact,
             id=new_id(),
             timestamp=now(),
-            session_id=self._session_id,
+            session_id=self.session_id,
             turn_id=self.turn_id,
             parent_event_id=parent,
         )
@@ -131,6 +150,9 @@ class Recorder:
         writing = self._start_writing(*facts)
         try:
             await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            self.stop_waiting()
+            raise
         finally:
             # Cancelling the caller does not stop the write, and the state must include every fact
             # that is stored.
@@ -156,10 +178,17 @@ class Recorder:
         deferred, self._failed = self._failed + deferred, ()
         try:
             if deferred or facts:
-                await self._log.append(*deferred, *facts)
+                await self._append(*deferred, *facts)
         except BaseException:
             self._failed = deferred + self._failed
             raise
         self._unshown += deferred
         for fact in facts:
             self._state.apply(fact)
+
+    async def _append(self, *facts: AnyFact) -> None:
+        if self._space is None or self.turn_id is None:
+            await self._log.append(*facts)
+        else:
+            await self._space.write(partial(self._log.append, *facts), self._stopped)
+        self._stopped.clear()

@@ -1,6 +1,5 @@
 """The state of a session: a fold over its facts, so that resume is a replay."""
 
-from collections.abc import Sequence
 from decimal import Decimal
 
 from msgspec import UNSET
@@ -8,10 +7,13 @@ from msgspec.structs import replace
 
 from yourtool.agent.history.conversation import OF_CONVERSATION, Conversation
 from yourtool.agent.history.file_history import FileHistory
+from yourtool.agent.history.overrides import Overrides
 from yourtool.agent.history.process_history import ProcessHistory
 from yourtool.agent.history.stored_prompt import StoredPrompt
 from yourtool.events.branches import BranchLabelled, BranchMerged, BranchSelected
+from yourtool.events.budgets import BudgetWarned
 from yourtool.events.catalog import AnyFact
+from yourtool.events.context import ContextOverridden
 from yourtool.events.delegation import DelegateCompleted, DelegateFailed
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed, LlmCallStarted
 from yourtool.events.permissions import PolicySnapshot
@@ -26,10 +28,12 @@ from yourtool.events.sessions import (
     SessionRenamed,
 )
 from yourtool.events.tools import ToolCompleted, ToolFailed
-from yourtool.events.tree import FactTree, select_branch
+from yourtool.events.tree import FactTree
 from yourtool.events.turns import (
+    PatternOverrideDismissed,
     RouteDecided,
     RoutingPolicyChanged,
+    RoutingSnapshot,
     TurnCancelled,
     TurnCompleted,
     TurnStarted,
@@ -41,17 +45,19 @@ from yourtool.routing.router import Slot
 class State:
     """The state of a session; only `apply` changes it, except for pending selections."""
 
-    def __init__(self, *, keep_facts: bool = True) -> None:
-        """`keep_facts`: store all facts, which need most of the memory of a long session."""
+    def __init__(self, *, keep_facts: bool = True, keep_tree: bool = True) -> None:
+        """`keep_facts` and `keep_tree`: keep what needs most of the memory of a long session.
+
+        Without a tree, the conversation is right only as long as `has_branches` is false.
+        """
         self._keep_facts = keep_facts
         self.facts: list[AnyFact] = []
         """All facts, or only those since the last turn started."""
         self.parents: list[str] = []  # ids of the sessions that it was forked from
-        self.copied_count = 0
-        """Number of facts from a fork or an import, whose cost belongs to another session."""
-        self.tree = FactTree()
-        """The facts of the conversation, for branches to which it returns."""
-        self._branch: Conversation | None = Conversation()
+        self._tree = FactTree() if keep_tree else None
+        self.has_branches = False
+        self._overrides = Overrides()
+        self._branch: Conversation | None = Conversation(self._overrides)
         """None: it is built from the tree when it is needed."""
         self.labels: dict[str, str] = {}
         """Labels of messages by id; removed ones are empty."""
@@ -63,6 +69,8 @@ class State:
         # `title` is that of `/rename`, `policy` that of the last `policy.snapshot`,
         # `routing_policy` the version of the last `routing.policy_changed`.
         self.workspace_path = self.title = self.policy = self.routing_policy = ""
+        self.routing_settings = set[str]()
+        """The `settings` of every `routing.snapshot`."""
         self.model: str | None = None
         """Id of the selected model (`/model NAME`)."""
         self.model_refusal: SessionModelRefused | None = None  # of the last selection
@@ -74,16 +82,34 @@ class State:
         """Model selected during a turn for the next one; empty: the default model."""
         self.pending_placeholders = False  # for the pending model
         self.last_route: RouteDecided | None = None
+        self.dismissed_patterns = set[tuple[str, str]]()
+        """Chosen and recommended models of recommendations that the user hid."""
         self.addressed_model: str | None = None
         """Model that the last turn was addressed to (`@alias`), until another is selected."""
         self.cost_usd = Decimal(0)
         self.unpriced = False
         """Whether the price of a request is unknown, so that `cost_usd` is too low."""
+        self.budget_warnings: list[BudgetWarned] = []
         self.turn_count = 0
         self.open_turn: TurnStarted | None = None
         """The turn without a terminal fact."""
         self.open_calls: dict[str, LlmCallCompleted] = {}
         """Calls without a result, by tool_use id, with the fact that contains them."""
+
+    @property
+    def has_tree(self) -> bool:
+        """Whether the tree is in memory."""
+        return self._tree is not None
+
+    @property
+    def tree(self) -> FactTree:
+        """The facts of the conversation, for branches to which it returns."""
+        assert self._tree is not None, "`StoredFacts` loads the tree of a long session"
+        return self._tree
+
+    @tree.setter
+    def tree(self, tree: FactTree) -> None:
+        self._tree = tree
 
     @property
     def branch(self) -> Conversation:
@@ -92,16 +118,11 @@ class State:
 
     def build_branch(self) -> Conversation:
         """Build the conversation of the branch from its facts; in a long session it takes long."""
-        branch = Conversation()
+        branch = Conversation(self._overrides)
         for fact in self.tree.iterate_path():
             self._apply_to(branch, fact)
         self._branch = branch  # complete, because threads read it
         return branch
-
-    @property
-    def branch_facts(self) -> Sequence[AnyFact]:
-        """The facts of that branch, and all about the session."""
-        return self.facts if len(self.tree.branches) == 1 else select_branch(self.facts)
 
     @property
     def messages(self) -> list[Message]:
@@ -157,7 +178,6 @@ class State:
             case SessionForked() | SessionImported():
                 if isinstance(fact, SessionForked):
                     self.parents.append(fact.parent_session_id)
-                self.copied_count = len(self.facts)
                 self.cost_usd, self.unpriced = Decimal(0), False
             case SessionModelSelected():
                 self._apply_selection(fact)
@@ -168,9 +188,13 @@ class State:
             case TurnStarted():
                 self.open_turn = fact
                 self.turn_count += 1
-            case RouteDecided():
-                self.last_route = fact
-                self.addressed_model = _find_addressed_model(fact)
+            case (
+                RouteDecided()
+                | PatternOverrideDismissed()
+                | RoutingPolicyChanged()
+                | RoutingSnapshot()
+            ):
+                self._apply_routing(fact)
             case LlmCallCompleted() | LlmCallFailed():
                 self._apply_call(fact)
             case ToolCompleted() | ToolFailed():
@@ -184,8 +208,12 @@ class State:
                 self.policy = policy
             case BranchLabelled(target=target, label=label):
                 self.labels[target] = label
-            case RoutingPolicyChanged(version=version):
-                self.routing_policy = version
+            case ContextOverridden():
+                self._overrides.apply(fact)
+                if self._branch is not None:
+                    self._branch.use_overrides()
+            case BudgetWarned():
+                self.budget_warnings.append(fact)
             case _:
                 pass
 
@@ -193,15 +221,18 @@ class State:
         """Keep a fact of the conversation, and update the branch unless that has to be built."""
         if not isinstance(fact, OF_CONVERSATION):
             return
-        self.tree.add(fact if self._keep_facts else _without_details(fact))
+        if self._tree is not None:
+            self._tree.add(fact if self._keep_facts else _without_details(fact))
         if isinstance(fact, BranchSelected):
+            self.has_branches = True
+        if isinstance(fact, BranchSelected) and self._tree is not None:
             self._branch = None
         elif self._branch is not None:
             self._apply_to(self._branch, fact)
 
     def _apply_to(self, branch: Conversation, fact: AnyFact) -> None:
         if isinstance(fact, BranchMerged):
-            branch.merge(fact, self.tree.iterate_messages())
+            branch.merge(fact, self._tree.iterate_messages() if self._tree else ())
         else:
             branch.apply(fact)
 
@@ -210,6 +241,21 @@ class State:
         self._add_cost(fact)
         if isinstance(fact, LlmCallCompleted) and not fact.purpose:
             self.open_calls |= {block.id: fact for block in fact.message.tool_uses}
+
+    def _apply_routing(
+        self,
+        fact: RouteDecided | PatternOverrideDismissed | RoutingPolicyChanged | RoutingSnapshot,
+    ) -> None:
+        match fact:
+            case PatternOverrideDismissed(chosen_model=chosen, recommended_model=recommended):
+                self.dismissed_patterns.add((chosen, recommended))
+            case RouteDecided():
+                self.last_route = replace(fact, inputs=UNSET)
+                self.addressed_model = _find_addressed_model(fact)
+            case RoutingPolicyChanged(version=version):
+                self.routing_policy = version
+            case RoutingSnapshot(settings=settings):
+                self.routing_settings.add(settings)
 
     def _apply_selection(self, choice: SessionModelSelected) -> None:
         self.model, self.pending_model, self.pending_placeholders = choice.model, None, False
@@ -236,7 +282,7 @@ def _without_details(fact: AnyFact) -> AnyFact:
     """Return a fact of the conversation without what only people read."""
     match fact:
         case RouteDecided(chosen_model=str()):
-            return replace(fact, chain=())
+            return replace(fact, chain=(), inputs=UNSET)
         case LlmCallStarted():
             return replace(fact, system=UNSET, tools=UNSET)
         case _:

@@ -1,6 +1,7 @@
 """Texts about messages: what a model summarises, and the summary that is written without one."""
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Collection, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -13,6 +14,8 @@ _MAX_USER, _MAX_REPLY, _MAX_CALL, _MAX_RESULT = 6_000, 3_000, 600, 800
 _MAX_LINE = 240
 """Characters of the first line of a message in a summary without a model."""
 _MAX_NAMES = 40
+_MAX_PROMPTS, _MAX_PROMPT = 10, 40
+"""Prompts that are named with their numbers, and characters of each."""
 
 INSTRUCTIONS = """\
 Summarise the conversation below between a user and a coding agent. The agent continues from your \
@@ -39,20 +42,45 @@ def render_conversation(messages: Sequence[Message], most: int) -> str:
     return "\n\n".join(reversed(parts))
 
 
-def _render(message: Message) -> Iterator[str]:
+def render_whole(message: Message) -> str:
+    """Return all text of a message, with its calls and results."""
+    return "\n".join(_render(message, sys.maxsize))
+
+
+def list_prompts(messages: Sequence[Message], omitted: Collection[str] = ()) -> str:
+    """Return the last prompts with their numbers, from 1, among messages; in one line.
+
+    `omitted`: ids of prompts that are not named.
+    """
+    named = [
+        f'{number} "{_cut_line(each.text)}"'
+        for number, each in enumerate(messages, 1)
+        if each.is_prompt and each.id not in omitted
+    ]
+    return "; ".join(named[-_MAX_PROMPTS:])
+
+
+def _cut_line(text: str) -> str:
+    line = " ".join(text[: 4 * _MAX_PROMPT].split())
+    return f"{line[:_MAX_PROMPT]}…" if len(line) > _MAX_PROMPT else line
+
+
+def _render(message: Message, limit: int | None = None) -> Iterator[str]:
+    """Yield the parts of a message, each of at most `limit` characters or those of its kind."""
     if message.metadata.origin is Origin.COMPACTION_SUMMARY:
         yield f"[Summary of the conversation before this]\n{message.text}"
         return
     names = {Role.USER: "User", Role.ASSISTANT: "Agent"}
-    most = _MAX_USER if message.role is Role.USER else _MAX_REPLY
+    most = limit or (_MAX_USER if message.role is Role.USER else _MAX_REPLY)
     if message.text.strip() and message.role in names:
         yield f"[{names[message.role]}]\n{_cut(message.text.strip(), most)}"
     for block in message.tool_uses:
         arguments = canonical_json(block.input).decode()
-        yield f"[Call of {block.name}] {_cut(arguments, _MAX_CALL)}"
+        yield f"[Call of {block.name}] {_cut(arguments, limit or _MAX_CALL)}"
     if (result := message.result) is not None:
         text = "".join(part.text for part in result.content if isinstance(part, TextBlock))
-        yield f"[{'Error' if result.is_error else 'Result'}]\n{_cut(text.strip(), _MAX_RESULT)}"
+        head = "[Error]" if result.is_error else "[Result]"
+        yield f"{head}\n{_cut(text.strip(), limit or _MAX_RESULT)}"
 
 
 def _cut(text: str, most: int) -> str:

@@ -4,6 +4,7 @@ The same rules apply as to the tool `read_file`: a file that needs an approval, 
 the program closes, is only mentioned, and the model has to read it with the tool.
 """
 
+import asyncio
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -34,8 +36,13 @@ from yourtool.providers.media_types import AUDIO_TYPES, IMAGE_TYPES, sniff
 from yourtool.text import printable
 from yourtool.tools import directory_walk
 from yourtool.tools.files import MAX_LINES, MAX_RESULT_BYTES, read_file
+from yourtool.tools.mcp import tool
 from yourtool.tools.replacing import digest
 from yourtool.tools.workspace import FileReads, Workspace
+
+if TYPE_CHECKING:
+    from yourtool.tools.mcp.server import ToolServer
+    from yourtool.tools.mcp.servers import ToolServers
 
 MAX_FILES = 20
 """Files of a prompt whose content is sent."""
@@ -65,7 +72,7 @@ class FileMention(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class MentionedFiles:
-    """Finds and reads the files that a prompt mentions; all methods block."""
+    """Finds and reads the files that a prompt mentions; all but `attach` block."""
 
     workspace: Workspace
     gate: Gate
@@ -75,6 +82,8 @@ class MentionedFiles:
     """Returns why the model of the next turn does not accept a block."""
     attaches: bool
     """Whether content is sent, not only the name."""
+    servers: "ToolServers | None" = None
+    """Those whose resources a prompt can mention."""
 
     def find(self, text: str) -> tuple[FileMention, ...]:
         """Return the existing files that a text mentions, in order, each once."""
@@ -87,6 +96,9 @@ class MentionedFiles:
             for image in find_media_paths(text):
                 path = image.path
                 found[image.source] = FileMention(path.name, path.stat().st_size, path=path)
+        for name, _, _ in self._iter_resources(text):
+            kind = "a resource" if self.attaches else "only mentioned: as the settings say"
+            found[name] = FileMention(name, reason=kind)
         return tuple(
             mention
             if number < MAX_FILES or mention.reason
@@ -109,6 +121,29 @@ class MentionedFiles:
                     block = TextBlock(mask.text(block.text))
                 blocks.append(block)
         return tuple(blocks)
+
+    async def attach(self, text: str) -> tuple[ContentBlock, ...]:
+        """Return a block for each file and resource that a text mentions and that is sent.
+
+        Raises:
+            UsageError: one cannot be read.
+        """
+        blocks = list(await asyncio.to_thread(lambda: self.read(self.find(text))))
+        for name, server, uri in self._iter_resources(text) if self.attaches else ():
+            try:
+                found = await server.read_resource(uri)
+            except ToolError as error:
+                raise UsageError(f"`@{printable(name)}` cannot be attached: {error}") from error
+            mask = await asyncio.to_thread(self.mask)
+            blocks += (TextBlock(_shorten(mask.text(each))) for each in tool.read_texts(found))
+        return tuple(blocks)
+
+    def _iter_resources(self, text: str) -> Iterator[tuple[str, "ToolServer", str]]:
+        """Yield the resources that a text mentions, each once: the name, the server, the URI."""
+        names = (match[1].rstrip(_PUNCTUATION) for match in _MENTION.finditer(text))
+        for name in dict.fromkeys(names) if self.servers is not None else ():
+            if self.servers and (found := self.servers.find_resource(name)) is not None:
+                yield name, *found
 
     def _read_block(self, mention: FileMention) -> ContentBlock:
         if mention.path is not None:
@@ -188,6 +223,12 @@ def _build_media_block(kind: str) -> MediaBlock:
     if kind in IMAGE_TYPES:
         return ImageBlock(source, kind)
     return AudioBlock(source, kind) if kind in AUDIO_TYPES else DocumentBlock(source, kind)
+
+
+def _shorten(text: str) -> str:
+    if len(text) <= MAX_RESULT_BYTES:
+        return text
+    return f"{text[:MAX_RESULT_BYTES]}\n… {len(text) - MAX_RESULT_BYTES:,} more characters"
 
 
 def _iter_names(text: str) -> Iterator[str]:

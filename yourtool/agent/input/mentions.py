@@ -1,6 +1,7 @@
 """`@alias` at the start of a message, which selects a model for one turn."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec import Struct
@@ -21,12 +22,15 @@ class AddressedPrompt(Struct, frozen=True):
 
 
 def parse_address(
-    content: str | tuple[ContentBlock, ...], catalogue: Catalogue, workspace: Path
+    content: str | tuple[ContentBlock, ...],
+    catalogue: Catalogue,
+    workspace: Path,
+    has_resource: Callable[[str], bool] = lambda _: False,
 ) -> AddressedPrompt:
     r"""Return the prompt without a leading `@alias`, and the model of that alias.
 
-    `@path` of an existing file is a mention of that file and stays; `\@` is a literal `@`; an `@`
-    elsewhere has no meaning.
+    `@path` of an existing file and `@server:uri` of a resource are mentions and stay; `\@` is a
+    literal `@`; an `@` elsewhere has no meaning.
 
     Raises:
         UsageError: no model has that alias, or the message is empty.
@@ -42,6 +46,8 @@ def parse_address(
     if (match := _ADDRESS.match(first.text)) is None:
         return AddressedPrompt(blocks)
     name, rest = match[1], first.text[match.end() :]
+    if "://" in name and has_resource(name):  # any `provider:name` is the id of a model
+        return AddressedPrompt(blocks)
     try:
         model = catalogue.resolve(name)
     except UnknownModelError as error:

@@ -9,6 +9,7 @@ from yourtool.credentials import Credentials
 from yourtool.environment import is_secret, is_secret_name
 from yourtool.masking import Mask
 from yourtool.paths import Paths
+from yourtool.tools.mcp.logins import FILE_NAME, Logins
 
 _MIN_KEY_LENGTH = 8
 _MIN_SECRET_LENGTH = 12
@@ -27,6 +28,7 @@ def find_known_secrets(paths: Paths, environ: Mapping[str, str]) -> tuple[str, .
         settings = b""
     keys = _find_configured_secrets(paths, settings, tuple(environ.items()))
     keys |= Credentials(paths, environ).stored_keys()
+    keys = keys.union(Logins(paths.home / FILE_NAME).iter_secrets())
     return tuple(
         sorted((key for key in keys if len(key) >= _MIN_KEY_LENGTH), key=len, reverse=True)
     )

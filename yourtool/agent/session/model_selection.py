@@ -1,5 +1,7 @@
 """The user's selection of model and reasoning effort for a session.
 
+The preflight of a swap changes nothing; a selection can be made without it.
+
 A selection during a turn is stored after the turn, so that the facts of the turn stay contiguous.
 """
 
@@ -8,8 +10,10 @@ from collections.abc import AsyncGenerator, Callable
 
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
+from yourtool.agent.learned_routes import find_advice
+from yourtool.agent.session.preflight import Preflight, Preflights, PreflightSettings
 from yourtool.agent.session_environment import SessionEnvironment
-from yourtool.errors import SwapRefusedError
+from yourtool.errors import SwapRefusedError, UsageError
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.events.sessions import (
@@ -17,7 +21,10 @@ from yourtool.events.sessions import (
     SessionModelRefused,
     SessionModelSelected,
 )
+from yourtool.events.turns import PatternOverrideDismissed, PolicyEvaluation, RouteOverridden
+from yourtool.messages.message import now
 from yourtool.models import Effort
+from yourtool.providers.base import FileRoots
 
 
 class ModelSelection:
@@ -38,6 +45,24 @@ class ModelSelection:
         self._pending: list[SessionEffortSelected | SessionModelRefused] = []
         if (chosen := state.effort) is not None:
             env.effort = chosen.effort
+
+    async def examine(self, name: str) -> Preflight:
+        """Return what a swap to a model would change.
+
+        Raises:
+            UnknownModelError: no model, or more than one, has this name.
+        """
+        env = self._env
+        await env.routes.load_description(env.routes.catalogue.resolve(name), refresh=True)
+        preflights = Preflights(self._state, env.registry, env.routes, env.estimates)
+        settings = PreflightSettings(
+            places=FileRoots(env.blobs, env.workspace.root),
+            effort=env.effort,
+            thinking_on_swap=env.thinking_on_swap,
+            retention=env.cache_retention,
+            make_room_at=env.context.make_room_at,
+        )
+        return await asyncio.to_thread(preflights.examine, name, settings, now())
 
     async def select_model(
         self, name: str | None, *, use_placeholders: bool
@@ -75,6 +100,48 @@ class ModelSelection:
             return
         async for fact in self.store_if_idle():
             yield fact
+
+    async def override_route(self) -> AsyncGenerator[Event, None]:
+        """Select the model that past turns recommend instead of that of the last turn.
+
+        Raises:
+            UsageError: a turn is running, or there is no recommendation.
+            SwapRefusedError: the model cannot continue the session.
+        """
+        chosen, advised = self._get_advice()
+        recommended = advised.candidate_model or ""
+        async for event in self.select_model(recommended, use_placeholders=False):
+            yield event
+        yield await self._record(
+            RouteOverridden(
+                chosen_model=chosen,
+                recommended_model=recommended,
+                confidence=advised.confidence or 0.0,
+            )
+        )
+
+    async def dismiss_advice(self) -> AsyncGenerator[Event, None]:
+        """Do not show the recommendation of the last turn in the session again.
+
+        Raises:
+            UsageError: a turn is running, or there is no recommendation.
+        """
+        chosen, advised = self._get_advice()
+        yield await self._record(
+            PatternOverrideDismissed(
+                chosen_model=chosen, recommended_model=advised.candidate_model or ""
+            )
+        )
+
+    def _get_advice(self) -> tuple[str, PolicyEvaluation]:
+        """Return the model of the last turn, and the step that recommends another one."""
+        if self._is_busy():
+            raise UsageError("A turn is running; wait until it ends or stop it.")
+        route = self._state.last_route
+        advised = None if route is None else find_advice(route)
+        if route is None or advised is None:
+            raise UsageError("Past turns recommend no other model than that of the last turn.")
+        return route.chosen_model or "", advised
 
     async def select_effort(self, level: Effort | None) -> AsyncGenerator[Event, None]:
         """Select a reasoning effort; see `Session.select_effort`."""

@@ -1,4 +1,4 @@
-"""The commands that run after edits: those of the user, then those of a trusted project."""
+"""The settings of a project: its hooks, and the commands that run after edits."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,6 +12,7 @@ from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.agent_config import CheckConfig
 from yourtool.config import ConfigReport, Problem
 from yourtool.errors import ToolError
+from yourtool.hook_config import HookConfig
 from yourtool.paths import Paths
 from yourtool.permissions.trust import CHECKS
 from yourtool.tables import (
@@ -26,10 +27,11 @@ from yourtool.tables import (
 from yourtool.tools.name_filter import NameFilter
 
 
-class _ProjectConfig(Struct, frozen=True):
+class ProjectConfig(Struct, frozen=True):
     """Everything that the file of a project can set."""
 
     checks: dict[str, CheckConfig] = {}
+    hooks: tuple[HookConfig, ...] = ()
 
 
 def find_checks(
@@ -45,10 +47,10 @@ def find_checks(
     found = dict(own)
     for file in ProjectTrust(workspace, paths).examine().used_files:
         if file.kind is CHECKS:
-            checks, problems = _parse(file)
+            config, problems = parse_project_config(file)
             if problems:
                 raise ToolError(str(problems[0]))
-            for name, check in checks.items():
+            for name, check in config.checks.items():
                 found.setdefault(name, check)
     return found
 
@@ -63,18 +65,18 @@ def find_check_problems(report: ConfigReport, where: str, workspace: Path) -> tu
     files = (each for each in read_project_files(workspace) if each.kind is CHECKS)
     return (
         *(each for each in own if each.key not in listed),
-        *(problem for file in files for problem in _parse(file)[1]),
+        *(problem for file in files for problem in parse_project_config(file)[1]),
     )
 
 
-def _parse(file: ProjectFile) -> tuple[Mapping[str, CheckConfig], tuple[Problem, ...]]:
-    """Return the checks of a file of a project, and its mistakes."""
+def parse_project_config(file: ProjectFile) -> tuple[ProjectConfig, tuple[Problem, ...]]:
+    """Return the valid settings of a file of a project, and its mistakes."""
     try:
         values = parse_toml(file.text)
     except ValueError as error:
-        return {}, (Problem(where=file.name, message=f"not TOML: {error}"),)
+        return ProjectConfig(), (Problem(where=file.name, message=f"not TOML: {error}"),)
     found, problems = dict[TableKey, Any](), list[Problem]()
-    for key, outcome in iter_leaves(values, _ProjectConfig):
+    for key, outcome in iter_leaves(values, ProjectConfig):
         if isinstance(outcome, Fault):
             line = line_of(file.text, key)
             problems.append(
@@ -88,10 +90,10 @@ def _parse(file: ProjectFile) -> tuple[Mapping[str, CheckConfig], tuple[Problem,
             )
         else:
             found[key] = outcome
-    checks = msgspec.convert(build_tables(found), _ProjectConfig).checks
+    config = msgspec.convert(build_tables(found), ProjectConfig)
     listed = {each.key for each in problems}
-    mistakes = _find_mistakes(checks, file.text, file.name)
-    return checks, (*problems, *(each for each in mistakes if each.key not in listed))
+    mistakes = _find_mistakes(config.checks, file.text, file.name)
+    return config, (*problems, *(each for each in mistakes if each.key not in listed))
 
 
 def _find_mistakes(checks: Mapping[str, CheckConfig], text: str, where: str) -> Iterator[Problem]:

@@ -13,14 +13,18 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
+from yourtool.agent.hooks.hook import find_programs
 from yourtool.amounts import format_size
 from yourtool.errors import ToolError
 from yourtool.paths import Paths, own_directories, resolve_paths
 from yourtool.permissions.credential_files import is_credential_file
 from yourtool.permissions.trust import (
+    CHECKS,
+    HOOK_PROGRAMS,
     IMPORTED,
     INSTRUCTIONS,
     PROJECT_FILES,
@@ -28,12 +32,15 @@ from yourtool.permissions.trust import (
     find_folder,
     is_repository_root,
 )
+from yourtool.tables import is_list, is_table, parse_toml
 from yourtool.text import count_hidden_characters
 from yourtool.tools import directory_walk
 from yourtool.tools.workspace import Workspace
 
 MAX_BYTES = 32_768
 """Longer files are truncated."""
+_MAX_PROGRAM_BYTES = 2**20
+"""Bytes of the program of a hook that an answer is about."""
 _MAX_IN_FOLDER, _MAX_LISTED = 100, 200
 """Skills or commands of a directory, and names among which they are searched."""
 _MAX_IMPORTS = 20
@@ -53,7 +60,7 @@ class ProjectFile(Struct, frozen=True):
     """Relative to the workspace."""
     kind: ProjectFileKind
     content: bytes
-    """The first `MAX_BYTES`."""
+    """The first `MAX_BYTES`, and more of the program of a hook."""
     is_truncated: bool
 
     @property
@@ -100,6 +107,8 @@ class _Reader:
             if kind is IMPORTED:
                 self._imports += 1
             yield file
+            if kind is CHECKS:
+                waiting[:0] = [(each, HOOK_PROGRAMS) for each in _find_programs(file, self._real)]
             if kind in (INSTRUCTIONS, IMPORTED) and self._imports < _MAX_IMPORTS:
                 waiting[:0] = [(each, IMPORTED) for each in _find_imports(file)]
 
@@ -116,11 +125,12 @@ class _Reader:
             if real in self._seen or (kind.is_sent and _is_closed(self._readable, name, kind)):
                 return None
             with self._readable.open(name) as file:
-                data = file.read(MAX_BYTES + 1)
+                limit = _MAX_PROGRAM_BYTES if kind is HOOK_PROGRAMS else MAX_BYTES
+                data = file.read(limit + 1)
             if data and not (kind is IMPORTED and b"\0" in data):
                 self._seen.add(real)
-                shown, is_truncated = os.path.relpath(path, self._real), len(data) > MAX_BYTES
-                return ProjectFile(path, shown, kind, data[:MAX_BYTES], is_truncated)
+                shown, is_truncated = os.path.relpath(path, self._real), len(data) > limit
+                return ProjectFile(path, shown, kind, data[:limit], is_truncated)
         return None
 
 
@@ -244,6 +254,17 @@ def _list_names(folder: Path) -> list[str]:
 
 def _find_first(directory: Path, kind: ProjectFileKind) -> Path | None:
     return next(filter(Path.is_file, map(directory.joinpath, kind.names)), None)
+
+
+def _find_programs(file: ProjectFile, workspace: Path) -> list[Path]:
+    """Return the files of the workspace that the hooks in a file of settings name."""
+    try:
+        hooks: Any = parse_toml(file.text).get("hooks", ())
+    except ValueError:
+        return []
+    tables: list[Any] = [each for each in hooks if is_table(each)] if is_list(hooks) else []
+    commands = (str(each.get("command", "")) for each in tables)
+    return [path for each in commands for path in find_programs(each, workspace)]
 
 
 def _find_imports(file: ProjectFile) -> list[Path]:

@@ -1,6 +1,6 @@
 """Whether the user trusts the files of a project that configure the program."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -12,9 +12,12 @@ from yourtool.agent.session.project_files import (
     find_folder_instructions,
     read_project_files,
 )
-from yourtool.effects import TrustOffer
+from yourtool.config import Mode, Problem, RunOptions
+from yourtool.effects import SubjectKind, TrustOffer
 from yourtool.errors import ConfigError
 from yourtool.paths import Paths, resolve_paths
+from yourtool.permissions.gate import Gate, open_gate
+from yourtool.permissions.grants import FILE_NAME, Grants
 from yourtool.permissions.trust import ROUTING, Trust, TrustAnswer, TrustStore, find_folder
 
 _MAX_NAMED = 5
@@ -168,6 +171,22 @@ def _shorten_names(files: Sequence[ProjectFile]) -> list[str]:
 def trust_store(paths: Paths) -> TrustStore:
     """Return the store of the user's answers."""
     return TrustStore(paths.home / "trust.toml")
+
+
+def open_trusted_gate(
+    paths: Paths,
+    options: RunOptions,
+    mode: Mode,
+    workspace: Path,
+    kinds: Mapping[str, SubjectKind],
+    session_id: str,
+) -> tuple[Gate, tuple[Problem, ...]]:
+    """Return the gate of a session with the stored rules and the trust, and their mistakes.
+
+    Blocks on the file system; raises as `open_gate`.
+    """
+    grants = Grants(paths.home / FILE_NAME, workspace, kinds, session_id)
+    return open_gate(options, mode, grants, is_trusted=is_trusted(workspace, paths))
 
 
 def is_trusted(workspace: Path, paths: Paths | None = None) -> bool:

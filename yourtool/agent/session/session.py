@@ -16,26 +16,30 @@ from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
 from yourtool.agent.input import user_shell
 from yourtool.agent.input.mentioned_files import MentionedFiles, list_mentionable_files
-from yourtool.agent.input.mentions import AddressedPrompt, parse_address
+from yourtool.agent.input.mentions import AddressedPrompt
 from yourtool.agent.routes import to_routing_record
 from yourtool.agent.session import turn_opening
+from yourtool.agent.session.context import SessionContext
+from yourtool.agent.session.fallback import Fallbacks
 from yourtool.agent.session.file_restoring import FileRestoring
 from yourtool.agent.session.guidance import Guidance
 from yourtool.agent.session.model_selection import ModelSelection
 from yourtool.agent.session.processes import SessionProcesses
 from yourtool.agent.session.project_trust import ProjectTrust
+from yourtool.agent.session.session_hooks import SessionHooks
+from yourtool.agent.session.stored_facts import StoredFacts
 from yourtool.agent.session.system_prompt import SystemPrompt
 from yourtool.agent.session.tree import SessionTree
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn import compaction, loop
-from yourtool.agent.turn.turn import Turn, empty_turn_end
+from yourtool.agent.turn.hook_events import HookEvents
+from yourtool.agent.turn.turn import Turn
 from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.blobs import has_bytes, store_media
 from yourtool.config import Mode
-from yourtool.effects import Steering
+from yourtool.effects import Steering, UnsavedText
 from yourtool.errors import UsageError
 from yourtool.events.catalog import Event
-from yourtool.events.deltas import Notice
 from yourtool.events.sessions import SessionRenamed
 from yourtool.events.tools import ShellRan
 from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted
@@ -44,7 +48,7 @@ from yourtool.interrupt import Interrupt
 from yourtool.messages.blocks import ContentBlock
 from yourtool.models import Effort, Model
 from yourtool.permissions.trust import Trust
-from yourtool.providers.requests.reasoning_effort import describe_effort, describe_effort_change
+from yourtool.providers.requests.reasoning_effort import describe_effort
 from yourtool.store.base import Lease
 from yourtool.store.texts import one_line_title
 from yourtool.tools.workspace import FileReads
@@ -56,18 +60,19 @@ class Session:
     def __init__(
         self, session_id: str, state: State, record: Recorder, lease: Lease, env: SessionEnvironment
     ) -> None:
-        self.id = session_id
-        self.state = state
-        self._record = record
-        self._lease = lease
-        self._env, self.gate = env, env.gate
-        self._routes = env.routes
-        self._selection = ModelSelection(state, record, env, lambda: self.busy)
+        self.id, self.state = session_id, state
+        self._record, self._lease = record, lease
+        self.stored = StoredFacts(state, record)
+        self._env, self.gate, self._routes = env, env.gate, env.routes
+        self.fallbacks = Fallbacks(state, env)
+        self.models = ModelSelection(state, record, env, lambda: self.busy)
         self.files = FileRestoring(
             session_id, state.files, record, env.workspace, env.blobs / "files", lambda: self.busy
         )
-        self.tree = SessionTree(state, record, lambda: self.busy, self._open_aside)
+        self.tree = SessionTree(state, record, self.stored, lambda: self.busy, self._open_aside)
+        self.context = SessionContext(state, record, lambda: self.busy, self._build_aside)
         self.processes = SessionProcesses(session_id, state, record, env.processes)
+        self.hooks = SessionHooks(HookEvents(session_id, state, record, env))
         self._prompt = SystemPrompt(session_id, state, env)
         self.guidance = Guidance(self.trust, state, env)
         self._reads = FileReads()
@@ -127,10 +132,6 @@ class Session:
         """Return a line about the reasoning effort of the next turn."""
         return describe_effort(self.model, self.effort)
 
-    async def context_parts(self) -> list[tuple[str, int]]:
-        """Return the parts of the next request with their estimated tokens."""
-        return await asyncio.to_thread(self._env.estimates.parts, self.state, self.model.id)
-
     async def rename(self, title: str) -> AsyncGenerator[Event, None]:
         """Set the title of the session; an empty one restores the first line of the session."""
         yield await self._record(SessionRenamed(title=one_line_title(title)))
@@ -141,19 +142,16 @@ class Session:
         return ProjectTrust(self.workspace, asks=self.workspace == self.project)
 
     def list_files(self, limit: int) -> list[str]:
-        """Return at most `limit` files of the workspace that can be mentioned.
-
-        Files that git ignores are omitted. Blocks on the file system.
-        """
-        return list_mentionable_files(self._env.workspace, limit)
+        """Return resources and at most `limit` files that git does not ignore; blocks on files."""
+        resources = self._env.servers.list_resources() if self._env.servers else []
+        return [*resources, *list_mentionable_files(self._env.workspace, limit)]
 
     @property
     def mentioned_files(self) -> MentionedFiles:
         """The files that prompts mention."""
         env, attaches = self._env, self._env.attaches_mentions
-        return MentionedFiles(
-            env.workspace, env.gate, self._reads, env.mask, self.find_rejection, attaches
-        )
+        around = (env.workspace, env.gate, self._reads, env.mask)
+        return MentionedFiles(*around, self.find_rejection, attaches, env.servers)
 
     async def load_model_description(self) -> None:
         """Load the description of the next turn's model from its server if it is unknown."""
@@ -173,7 +171,7 @@ class Session:
             BlobError: an attachment cannot be stored; nothing was stored.
         """
         self._require_idle()
-        addressed = parse_address(content, self._routes.catalogue, self.workspace)
+        addressed = turn_opening.parse_prompt(content, self._env)
         blocks = addressed.content
         self._routes.check_media_limits(blocks, addressed.override, self.state)
         if has_bytes(blocks):
@@ -186,9 +184,13 @@ class Session:
         """Set the source of messages to running turns, which `build_steering` returned."""
         self._env.steering = steering
 
+    def read_unsaved_with(self, unsaved: UnsavedText) -> None:
+        """Set what `read_file` reads before the file on the disk."""
+        self._env.unsaved = unsaved
+
     def build_steering(self, content: str | tuple[ContentBlock, ...]) -> tuple[ContentBlock, ...]:
         """Return the content of a message to the running turn; as `check_steering`."""
-        addressed = parse_address(content, self._routes.catalogue, self.workspace)
+        addressed = turn_opening.parse_prompt(content, self._env)
         return turn_opening.check_steering(self.id, addressed, self.state, self._routes)
 
     async def retry(self) -> AsyncGenerator[Event, None]:
@@ -225,10 +227,15 @@ class Session:
         self._require_idle()
         interrupt = self._interrupt = Interrupt()
         try:
-            route = await asyncio.to_thread(self._routes.decide, None, self.state)
-            yield await self._build_turn(interrupt, "", route, self.model)
+            yield await self._build_aside(interrupt)
         finally:
             self._release_turn(interrupt)
+
+    async def _build_aside(self, interrupt: Interrupt) -> Turn:
+        if self._interrupt in (None, interrupt):  # not during a turn, whose tools are fixed
+            await self.guidance.renew_tools()
+        route = await asyncio.to_thread(self._routes.decide, None, self.state)
+        return await self._build_turn(interrupt, "", route, self.model)
 
     async def run_shell(self, command: str, *, shared: bool) -> AsyncGenerator[Event, None]:
         """Run a shell command of the user in the workspace, without approval.
@@ -251,7 +258,7 @@ class Session:
                     yield event
         finally:
             self._release_turn(interrupt)
-        async for fact in self._selection.store_if_idle():
+        async for fact in self.models.store_if_idle():
             yield fact
 
     def select_model(
@@ -267,14 +274,15 @@ class Session:
             SwapRefusedError: the model cannot continue the session; the active model did not
                 change, and the refusal is stored.
         """
-        return self._selection.select_model(name, use_placeholders=use_placeholders)
+        return self.models.select_model(name, use_placeholders=use_placeholders)
 
     def select_effort(self, level: Effort | None) -> AsyncGenerator[Event, None]:
         """Select the reasoning effort of the session, from the next turn on."""
-        return self._selection.select_effort(level)
+        return self.models.select_effort(level)
 
     def cancel(self) -> bool:
         """Stop the turn; return False if none runs, or if it is stopping: then stop its workers."""
+        self._record.stop_waiting()
         return self._interrupt is not None and self._interrupt.request()
 
     async def close(self) -> None:
@@ -283,8 +291,9 @@ class Session:
             return
         self._closed = True
         try:
+            await self.hooks.end()
             await self.processes.record_leaving()
-            async for _ in self._selection.store_pending():
+            async for _ in self.models.store_pending():
                 pass
             if self.state.messages:
                 seconds = round(time.monotonic() - self._opened, 3)
@@ -305,20 +314,18 @@ class Session:
         record, routes = self._record, self._routes
         self._env.begin_turn()
         try:
-            async for fact in close_open_turn(self.state, record, self.id):
-                yield fact
-            async for fact in self._selection.store_pending():
-                yield fact
-            async for fact in self.processes.report():
+            async for fact in turn_opening.settle(self.state, record, self.models, self.processes):
                 yield fact
             retried = self.state.last_model if content is None else None
             await routes.load_description(addressed.override or routes.expected_model(self.state))
-            await asyncio.to_thread(self.guidance.refresh)
-            toolbox = self._env.tools.renew()
-            record.turn_id = new_id()
-            message = None if content is None else build_prompt(self.id, content)
+            toolbox = await self.guidance.renew_tools()
             trust = await asyncio.to_thread(self.trust.examine)
             self._env.gate.is_trusted = trust.status is Trust.TRUSTED  # before git is asked below
+            async with aclosing(self.hooks.open_turn(content, trust, interrupt)) as events:
+                async for event in events:
+                    yield event
+            record.turn_id = new_id()
+            message = None if content is None else build_prompt(self.id, content)
             opening = (message, self.state, self._env, self._prompt)
             fact = await asyncio.to_thread(turn_opening.build_turn_started, *opening)
             yield (started := await record(fact))
@@ -327,26 +334,28 @@ class Session:
                 yield notice
             async for event in turn_opening.prepare_routing(routes, record, self.state, trust):
                 yield event
-            decide = partial(routes.decide, addressed.override, self.state, retried_model=retried)
+            async for notice in self.fallbacks.settle(addressed.override, interrupt):
+                yield notice
+            decide = partial(routes.decide_for_record, addressed.override, self.state, retried)
             decided = await asyncio.to_thread(decide)
             if addressed.override is None and turn_opening.is_only_too_long(decided, self.model.id):
-                async with aclosing(self._make_room(interrupt, started.id, decided)) as events:
+                long = await self._build_turn(interrupt, started.id, decided.route, self.model)
+                async with aclosing(compaction.make_room_to_route(long)) as events:
                     async for event in events:
                         yield event
                 decided = await asyncio.to_thread(decide)
-            yield (route := await record(decided, parent=started.id))
+            async for fact in turn_opening.record_settings(record, self.state, decided):
+                yield fact
+            yield (route := await record(decided.route, parent=started.id))
+            async for event in self.hooks.report_route(route, interrupt):
+                yield event
             if route.chosen_model is None:
-                is_stopped = interrupt.requested
-                for line in () if is_stopped else routes.explain_failure(route):
-                    yield Notice(level="error", text=line)
-                yield await record(empty_turn_end(is_cancelled=is_stopped), parent=route.id)
+                async for event in turn_opening.end(route, routes, record, interrupt):
+                    yield event
             else:
                 chosen = self._routes.catalogue.get(route.chosen_model)
                 turn = await self._build_turn(interrupt, started.id, route, chosen)
-                adjusted = describe_effort_change(turn.model, turn.effort)
-                for notice in self._env.new_notices(
-                    adjusted, routes.missing_tools_notice(turn.model)
-                ):
+                for notice in turn_opening.find_notices(turn):
                     yield notice
                 async with aclosing(loop.run_turn(turn)) as events:
                     async for event in events:
@@ -355,17 +364,8 @@ class Session:
                         yield event
         finally:
             self._release_turn(interrupt)
-        async for fact in self._selection.store_if_idle():
+        async for fact in self.models.store_if_idle():
             yield fact
-
-    async def _make_room(
-        self, interrupt: Interrupt, root: str, refused: RouteDecided
-    ) -> AsyncGenerator[Event, None]:
-        """Make room in a conversation for which no model was chosen, because it is too long."""
-        turn = await self._build_turn(interrupt, root, refused, self.model)
-        async with aclosing(compaction.make_room_to_route(turn)) as events:
-            async for event in events:
-                yield event
 
     def _release_turn(self, interrupt: Interrupt) -> None:
         """Allow the next turn; has no effect if it has started already."""

@@ -7,7 +7,7 @@ The skills of the user need no trust; those of a project are files that configur
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from yourtool.agent.history.state import State
 from yourtool.agent.session import front_matter
@@ -18,6 +18,7 @@ from yourtool.messages.blocks import TextBlock
 from yourtool.paths import resolve_paths
 from yourtool.permissions.trust import SKILLS
 from yourtool.text import printable
+from yourtool.tools.skill_saving import FOLDER, build_save_skill
 from yourtool.tools.skills import (
     LOAD_SKILL,
     SKILL_HEADING,
@@ -32,26 +33,30 @@ MAX_LOADED = 3
 MAX_TOKENS = 30_000
 """Of all skills that a model loads in a session, estimated."""
 _MAX_SKILLS = 200
+_SHARED_FOLDERS = (".claude/skills", ".agents/skills")
+"""In the home directory of the user, who shares them with other programs."""
 _MAX_FOUND = 10
 _NAME = re.compile(r"(?!.*--)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
 _MAX_NAME, _MAX_DESCRIPTION, _MAX_COMPATIBILITY = 64, 1_024, 500
+_MAX_FIELD = 200
 
 
 def find_skills(workspace: Path, trust: ProjectTrust | None = None) -> SkillSet:
     """Return the skills of the user and those of a trusted project, which come first; blocks."""
     trust = trust or ProjectTrust(workspace)
-    texts = list(_read_user_skills())
+    texts = [("user", *each) for each in _read_user_skills()]
     if trust.asks:
         used = trust.examine().used_files
         texts += [
-            (file.name, file.path.parent.name, file.text) for file in used if file.kind is SKILLS
+            (file.name, file.name, file.path.parent.name, file.text)
+            for file in used
+            if file.kind is SKILLS
         ]
     skills, problems = dict[str, Skill](), list[str]()
-    for source, directory, text in texts:
+    for source, place, directory, text in texts:
         try:
             skill = _parse(source, directory, text)
         except front_matter.FrontMatterError as error:
-            place = f"~/.yourtool/skills/{directory}" if source == "user" else source
             problems.append(f"The skill `{printable(place)}` is not used: {error}.")
         else:
             skills[skill.name] = skill
@@ -64,14 +69,24 @@ def read_descriptions(workspace: Path) -> Mapping[str, str]:
 
 
 def _read_user_skills() -> Iterator[tuple[str, str, str]]:
-    folder = resolve_paths().home / "skills"
-    try:
-        found = sorted(folder.iterdir())[:_MAX_SKILLS]
-    except OSError:
-        return
-    for directory in found:
-        if (data := read_capped_file(directory / "SKILL.md")) is not None:
-            yield "user", directory.name, data[:MAX_BYTES].decode("utf-8-sig", "replace")
+    """Yield the place, the directory and the text of each skill; the last of a name is used."""
+    for shown, folder in _list_user_folders():
+        try:
+            found = sorted(folder.iterdir())[:_MAX_SKILLS]
+        except OSError:
+            continue
+        for directory in found:
+            if (data := read_capped_file(directory / "SKILL.md")) is not None:
+                text = data[:MAX_BYTES].decode("utf-8-sig", "replace")
+                yield f"{shown}/{directory.name}", directory.name, text
+
+
+def _list_user_folders() -> list[tuple[str, Path]]:
+    """Return the folders with skills of the user; with `YOURTOOL_HOME`, only that in it."""
+    own = resolve_paths().home
+    others = _SHARED_FOLDERS if own == Path.home() / ".yourtool" else ()
+    shared = [(f"~/{each}", Path.home() / each) for each in others]
+    return [*shared, ("~/.yourtool/skills", own / "skills")]
 
 
 def _parse(source: str, directory: str, text: str) -> Skill:
@@ -94,7 +109,14 @@ def _parse(source: str, directory: str, text: str) -> Skill:
     if not isinstance(fields.get("metadata", {}), dict):
         raise front_matter.FrontMatterError("its `metadata` is not a mapping")
     is_listed = str(fields.get("disable-model-invocation", "")).lower() != "true"
-    return Skill(name, description, body.strip(), source, is_listed)
+    tools, model = (_show_field(fields.get(each)) for each in ("allowed-tools", "model"))
+    return Skill(name, description, body.strip(), source, is_listed, tools, model)
+
+
+def _show_field(value: object) -> str:
+    """Return a text or a list of texts in one line."""
+    parts = cast("list[object]", value) if isinstance(value, list) else [value or ""]
+    return ", ".join(" ".join(printable(str(each)).split()) for each in parts)[:_MAX_FIELD]
 
 
 def _get_text(fields: Mapping[str, Any], name: str, limit: int) -> str:
@@ -114,19 +136,37 @@ class Skills:
         self._workspace = workspace
         self._state = state
         self._found = SkillSet({})
+        self._can_save = False
+        """Whether the workspace has a folder for skills."""
 
     def find(self) -> SkillSet:
         """Return the present skills, which `current` is about from then on; blocks."""
         self._found = find_skills(self._workspace, self._trust)
+        self._can_save = (self._workspace / FOLDER).is_dir()
         return self._found
 
     def current(self) -> Toolbox:
-        """Return the tool if `find` has found skills for the model."""
-        tools = (build_load_skill(self.load),) if self._found.index() else ()
-        return Toolbox(tools, self._found.problems)
+        """Return the tools that are of use after what `find` has found."""
+        has_skills = bool(self._found.index())
+        load = (build_load_skill(self.load),) if has_skills else ()
+        save = (build_save_skill(self.check_new),) if has_skills or self._can_save else ()
+        return Toolbox((*load, *save), self._found.problems)
 
-    def load(self, name: str) -> str:
-        """Return the text of a skill, or the skills that match words; blocks.
+    def check_new(self, name: str, text: str) -> None:
+        """Check the file of a new skill; blocks.
+
+        Raises:
+            ToolError: it is invalid, or a skill has this name.
+        """
+        try:
+            _parse("user", name, text)
+        except front_matter.FrontMatterError as error:
+            raise ToolError(f"the skill `{name}` is not valid: {error}") from error
+        if name in self.find().skills:
+            raise ToolError(f"there is a skill `{name}` already; choose another name")
+
+    def load(self, name: str) -> Skill | str:
+        """Return a skill, or a text about why not or which skills match words; blocks.
 
         Raises:
             ToolError: there is no match, or the session has loaded too much.
@@ -147,7 +187,7 @@ class Skills:
                 f"the skill `{skill.name}` has {skill.tokens:,} tokens and is not loaded: a session"
                 f" can load {MAX_LOADED} skills of {MAX_TOKENS:,} tokens together. Loaded: {names}"
             )
-        return skill.text
+        return skill
 
     def get_loaded(self) -> dict[str, int]:
         """Return the names and estimated tokens of the skills that requests have."""

@@ -9,6 +9,7 @@ from yourtool.agent.history.branches import Place, TreeRow
 from yourtool.agent.history.file_history import RestorePlan
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
+from yourtool.agent.session.stored_facts import StoredFacts
 from yourtool.agent.turn.summaries import summarise
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import UsageError
@@ -23,7 +24,7 @@ from yourtool.events.branches import (
 )
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
-from yourtool.events.tree import get_entry_id
+from yourtool.events.tree import FactTree, get_entry_id
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupted
 from yourtool.messages.message import Message
@@ -43,26 +44,31 @@ class SessionTree:
         self,
         state: State,
         record: Recorder,
+        stored: StoredFacts,
         is_busy: Callable[[], bool],
         open_turn: Callable[[], AbstractAsyncContextManager[Turn]],
     ) -> None:
         """`open_turn`: returns a turn without a prompt, for the call that writes a summary."""
         self._state = state
         self._record = record
+        self._stored = stored
         self._is_busy = is_busy
         self._open_turn = open_turn
 
-    def build_rows(self, *, shows_steps: bool = False) -> list[TreeRow]:
+    async def build_rows(self, *, shows_steps: bool = False) -> list[TreeRow]:
         """Return the rows of the tree; `shows_steps`: with calls and results."""
-        return branches.build_rows(self._state.tree, self._state.labels, shows_steps=shows_steps)
+        tree, labels = await self._stored.load_tree(), self._state.labels
+        return await asyncio.to_thread(branches.build_rows, tree, labels, shows_steps=shows_steps)
 
-    def find_place(self, entry_id: str) -> Place:
+    async def find_place(self, entry_id: str) -> Place:
         """Return where the conversation continues for an entry: before a prompt, after others."""
-        return branches.find_place(self._state.tree, entry_id)
+        tree = await self._stored.load_tree()
+        return await asyncio.to_thread(branches.find_place, tree, entry_id)
 
     async def plan_files(self, leaf: str) -> RestorePlan | None:
         """Plan how to restore the files of the time of an entry; None if none would change."""
-        through = await asyncio.to_thread(branches.find_last_fact, self._state.tree, leaf)
+        tree = await self._stored.load_tree()
+        through = await asyncio.to_thread(branches.find_last_fact, tree, leaf)
         return self._state.files.plan_return(through)
 
     async def add_note(self, text: str, reach: Reach) -> AsyncGenerator[Event, None]:
@@ -85,6 +91,7 @@ class SessionTree:
         if leaf == left:
             yield Notice(level="info", text="The conversation is there already.")
             return
+        await self._stored.load_tree()
         selected = await self._record(BranchSelected(leaf=leaf, left=left))
         await asyncio.to_thread(self._state.build_branch)
         yield selected
@@ -95,14 +102,6 @@ class SessionTree:
             BranchLabelled(target=message_id, label=one_line_title(storable(label)))
         )
 
-    def find_left(self, left: str) -> list[Message]:
-        """Return the messages up to an entry that are not on the present branch."""
-        tree = self._state.tree
-        here = set(map(get_entry_id, tree.iterate_path()))
-        facts = (fact for fact in tree.iterate_path(left) if get_entry_id(fact) not in here)
-        found = (branches.get_message(fact) for fact in facts)
-        return sorted(filter(None, found), key=lambda each: each.id)
-
     async def summarise(self, left: str, hint: str = "") -> AsyncGenerator[Event, None]:
         """Summarise the messages up to an entry that are not on the present branch.
 
@@ -112,7 +111,8 @@ class SessionTree:
             UsageError: a turn is running.
         """
         self._require_idle()
-        messages = await asyncio.to_thread(self.find_left, left)
+        tree = await self._stored.load_tree()
+        messages = await asyncio.to_thread(_find_left, tree, left)
         if not any(each.is_prompt for each in messages):
             yield Notice(level="info", text="There is nothing to summarise on that branch.")
             return
@@ -139,7 +139,7 @@ class SessionTree:
             UsageError: a turn is running, or none of the messages is on another branch.
         """
         self._require_idle()
-        tree = self._state.tree
+        tree = await self._stored.load_tree()
         here = {message.id for message in self._state.messages}
         wanted = dict[str, None]()
         for entry_id in sorted(entry_ids):
@@ -155,3 +155,11 @@ class SessionTree:
     def _require_idle(self) -> None:
         if self._is_busy():
             raise UsageError("A turn is running; wait until it ends or stop it.")
+
+
+def _find_left(tree: FactTree, left: str) -> list[Message]:
+    """Return the messages up to an entry that are not on the present branch."""
+    here = set(map(get_entry_id, tree.iterate_path()))
+    facts = (fact for fact in tree.iterate_path(left) if get_entry_id(fact) not in here)
+    found = (branches.get_message(fact) for fact in facts)
+    return sorted(filter(None, found), key=lambda each: each.id)

@@ -5,20 +5,40 @@ import hashlib
 from collections.abc import AsyncGenerator
 
 from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
-from yourtool.agent.input.mentions import AddressedPrompt
+from yourtool.agent.input.mentions import AddressedPrompt, parse_address
+from yourtool.agent.learned_routes import describe_advice
+from yourtool.agent.route_records import RecordedRoute
 from yourtool.agent.routes import Routes
+from yourtool.agent.session.model_selection import ModelSelection
+from yourtool.agent.session.processes import SessionProcesses
 from yourtool.agent.session.project_trust import FolderTrust
 from yourtool.agent.session.system_prompt import SystemPrompt
 from yourtool.agent.session_environment import SessionEnvironment
+from yourtool.agent.turn.turn import Turn, empty_turn_end
 from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.errors import UsageError
 from yourtool.events.catalog import Event
+from yourtool.events.deltas import Notice
 from yourtool.events.turns import RouteDecided, TurnStarted
+from yourtool.interrupt import Interrupt
 from yourtool.messages.blocks import ContentBlock, ImageBlock
 from yourtool.messages.message import PromptMessage
 from yourtool.messages.metadata import Origin
+from yourtool.providers.requests.reasoning_effort import describe_effort_change
 from yourtool.routing.router import RejectionCode
+
+
+def parse_prompt(
+    content: str | tuple[ContentBlock, ...], env: SessionEnvironment
+) -> AddressedPrompt:
+    """Return a prompt without the model that it is addressed to, and that model.
+
+    Raises:
+        UsageError: no model has that alias, or the message is empty.
+    """
+    return parse_address(content, env.routes.catalogue, env.workspace.root, env.has_resource)
 
 
 def build_turn_started(
@@ -42,6 +62,18 @@ def build_turn_started(
     )
 
 
+async def settle(
+    state: State, record: Recorder, models: ModelSelection, processes: SessionProcesses
+) -> AsyncGenerator[Event, None]:
+    """Record the end and the selections of the last turn, and what became of processes."""
+    async for fact in close_open_turn(state, record, record.session_id):
+        yield fact
+    async for fact in models.store_pending():
+        yield fact
+    async for fact in processes.report():
+        yield fact
+
+
 async def prepare_routing(
     routes: Routes, record: Recorder, state: State, trust: FolderTrust
 ) -> AsyncGenerator[Event, None]:
@@ -55,6 +87,33 @@ async def prepare_routing(
     if (changed := rules.find_change(state)) is not None:
         yield await record(changed, parent=started)
     await rules.load_inputs()
+    if routes.learned is not None:
+        await routes.learned.load(state.open_turn.session_id if state.open_turn else "")
+
+
+async def record_settings(
+    record: Recorder, state: State, decided: RecordedRoute
+) -> AsyncGenerator[Event, None]:
+    """Record the settings of a decision, unless the session has them; the decision follows."""
+    if decided.snapshot.settings not in state.routing_settings:
+        yield await record(decided.snapshot, parent=state.open_turn.id if state.open_turn else None)
+
+
+async def end(
+    route: RouteDecided, routes: Routes, record: Recorder, interrupt: Interrupt
+) -> AsyncGenerator[Event, None]:
+    """Record the end of a turn that no model answers, and report why."""
+    is_stopped = interrupt.requested
+    for line in () if is_stopped else routes.explain_failure(route):
+        yield Notice(level="error", text=line)
+    yield await record(empty_turn_end(is_cancelled=is_stopped), parent=route.id)
+
+
+def find_notices(turn: Turn) -> list[Notice]:
+    """Return what limits the model of a turn, and a better one, each once per session."""
+    adjusted = describe_effort_change(turn.model, turn.effort)
+    advice = None if turn.state.last_route is None else describe_advice(turn.state.last_route)
+    return turn.env.new_notices(adjusted, turn.env.routes.missing_tools_notice(turn.model), advice)
 
 
 def check_steering(
@@ -76,8 +135,9 @@ def check_steering(
     return addressed.content
 
 
-def is_only_too_long(route: RouteDecided, model_id: str) -> bool:
+def is_only_too_long(decided: RecordedRoute, model_id: str) -> bool:
     """Whether no model was chosen, and this one was rejected for the length of the conversation."""
+    route = decided.route
     return route.chosen_model is None and any(
         each.candidate_model == model_id
         and each.validation_failure == RejectionCode.EXCEEDS_CONTEXT_WINDOW

@@ -75,3 +75,4 @@ def add_usage(turn: Turn, end: LlmCallEnd) -> None:
     turn.env.tokens += usage.prompt_tokens + usage.output_tokens
     turn.env.budget.cost += usage.cost_usd
     turn.env.turn_spending.cost += usage.cost_usd
+    turn.env.budgets.add(usage.cost_usd)

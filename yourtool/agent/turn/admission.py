@@ -11,18 +11,19 @@ from pathlib import Path
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from yourtool.agent.turn.judgements import build_judgement, build_snapshot
+from yourtool.agent.turn.approval_facts import build_requested_fact, build_resolved_fact
+from yourtool.agent.turn.call_judging import judge_call, parse_call
 from yourtool.agent.turn.tool_call import (
     AFTER_PLAN,
-    BUG_MESSAGE,
     KEEP_PLANNING,
     UNANSWERED_PLAN,
     ToolCall,
     describe_edit,
+    describe_hooked_input,
     leave_plan_mode,
 )
+from yourtool.agent.turn.tool_hooks import notifying
 from yourtool.agent.turn.turn import Turn
-from yourtool.agent.turn.uncommitted_work import find_discarded, is_work_of_user
 from yourtool.effects import (
     Confirmation,
     Consequences,
@@ -36,38 +37,26 @@ from yourtool.effects import (
 from yourtool.errors import ConfigError, ToolError, ToolFailure, UsageError
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
-from yourtool.events.permissions import CallJudgement
-from yourtool.events.tools import (
-    ToolConfirmationRequested,
-    ToolConfirmationResolved,
-    ToolInputInvalid,
-)
+from yourtool.events.tools import ToolInputInvalid
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupted
-from yourtool.masking import Mask
-from yourtool.messages.blocks import ToolUseBlock, canonical_json
+from yourtool.messages.blocks import ToolUseBlock
 from yourtool.messages.message import now
 from yourtool.permissions.examples import build_examples
 from yourtool.permissions.gate import (
     CallSubjects,
     GateDecision,
-    JudgedCall,
-    Policy,
-    build_judged_call,
-    judge,
 )
 from yourtool.permissions.rules import Rule
 from yourtool.tools import expanded_targets
 from yourtool.tools.tool_names import describe_unknown_tool
-from yourtool.tools.toolset import Tool, resolve_subjects
+from yourtool.tools.toolset import Tool
 
 _log = logging.getLogger(__name__)
 
 OUTSIDE = "outside the sandbox, with all your rights"
 """Where a call runs that the user allowed after it failed in the sandbox."""
 DENY = Decision(verdict=Verdict.DENY)
-_MAX_SUMMARY_CHARACTERS = 200
-"""Characters of the arguments stored in the event; the approval prompt shows all of them."""
 
 
 async def admit(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
@@ -114,7 +103,7 @@ async def offer_retry(call: ToolCall, blocked: str, turn: Turn) -> AsyncGenerato
     """
     assert call.preview is not None, "a call that runs in a sandbox has a preview"
     call.preview = replace(call.preview, surroundings=OUTSIDE, protected=False, editable=None)
-    subjects = await asyncio.to_thread(_parse, call, call.tool, turn) if call.tool else None
+    subjects = await asyncio.to_thread(parse_call, call, call.tool, turn) if call.tool else None
     decision = GateDecision("ask", f"it failed in the sandbox: {blocked}")
     confirmation = await _build_confirmation(call, turn, decision, subjects or CallSubjects(()))
     declined = "The user declined to run it outside the sandbox."
@@ -137,7 +126,7 @@ async def offer_without_copy(
     """
     assert call.preview is not None, "a command has a preview"
     call.preview = replace(call.preview, editable=None)
-    subjects = await asyncio.to_thread(_parse, call, call.tool, turn) if call.tool else None
+    subjects = await asyncio.to_thread(parse_call, call, call.tool, turn) if call.tool else None
     reason = f"no safety copy of what it discards could be made: {problem}"
     decision = GateDecision("ask", reason)
     confirmation = await _build_confirmation(call, turn, decision, subjects or CallSubjects(()))
@@ -155,30 +144,22 @@ async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[Even
         ToolError: the call must not run.
     """
     while True:
-        subjects = await _parse_and_preview(call, tool, turn)
-        policy = turn.env.gate.policy
-        call.lost_work = await find_discarded(subjects, turn)
-        loses_work = turn.env.interactive and await is_work_of_user(call.lost_work, turn)
-        judged = build_judged_call(tool.definition, subjects, call.preview, loses_work=loses_work)
-        mask = await call.load_mask(turn)
-        decision, judgement = await turn.interrupt.guard(
-            asyncio.to_thread(_judge, policy, judged, mask)
-        )
-        if judgement.policy != turn.state.policy:
-            yield await turn.record(build_snapshot(policy, judgement.policy), parent=call.parent)
-        call.judgement = judgement
+        async with aclosing(judge_call(call, tool, turn)) as events:
+            async for event in events:
+                yield event
+        decision = call.decision
         if decision.verdict == "deny":
             raise ToolError(decision.reason, ToolFailure.USER_DENIED)
         if decision.verdict == "allow" and call.edited_input is None:
             call.command = decision.command
             if tool.definition.ends_planning:
                 call.preview = None  # there was no plan to approve
-            return
+            break
         if tool.definition.ends_planning and not turn.env.interactive:
             call.ends_turn = True
             raise ToolError(UNANSWERED_PLAN, ToolFailure.CANCELLED)
         call.command = None  # what the user allows runs as it was shown
-        confirmation = await _build_confirmation(call, turn, decision, subjects)
+        confirmation = await _build_confirmation(call, turn, decision, call.subjects)
         if decision.is_free_if_trusted and turn.env.interactive:
             offer = await asyncio.to_thread(turn.find_trust_offer)
             confirmation = replace(confirmation, trust=offer)
@@ -188,44 +169,11 @@ async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[Even
                 yield event
         if call.answer is None or call.answer.verdict is not Verdict.EDIT:
             break
-        call.edited_input = call.answer.edited_input
+        call.edit(call.answer.edited_input)
     if call.edited_input is not None:
         call.notes += (describe_edit(call, await call.load_mask(turn)),)
-
-
-def _judge(policy: Policy, judged: JudgedCall, mask: Mask) -> tuple[GateDecision, CallJudgement]:
-    """Return the decision about a call, and its stored form; runs in a thread."""
-    decision = judge(policy, judged)
-    return decision, build_judgement(judged, decision, policy.get_digest(), mask)
-
-
-async def _parse_and_preview(call: ToolCall, tool: Tool, turn: Turn) -> CallSubjects:
-    """Parse the arguments, set the preview, and return the subjects for the permission rules.
-
-    Raises:
-        ToolError: the arguments are invalid, or the tool has a bug.
-    """
-    try:
-        subjects = await turn.interrupt.guard(asyncio.to_thread(_parse, call, tool, turn))
-        context = await call.build_context(turn)
-        call.preview = await turn.interrupt.guard(tool.preview(call.args, context))
-    except (ToolError, Interrupted):
-        raise
-    except Exception as error:
-        _log.exception("tool %s failed before it ran", call.block.name)
-        raise ToolError(BUG_MESSAGE.format(call.block.name)) from error
-    return subjects
-
-
-def _parse(call: ToolCall, tool: Tool, turn: Turn) -> CallSubjects:
-    """Set the arguments and the mask of a call, and return its subjects; runs in a thread."""
-    adjusted = tool.adjust(call.input)
-    call.args = tool.parse(adjusted.values)
-    call.adjusted_input = adjusted.values
-    call.notes += tuple(note for note in adjusted.notes if note not in call.notes)
-    subjects = resolve_subjects(tool, call.args, turn.env.workspace)
-    call.mask = turn.env.mask()
-    return subjects
+    if call.hooked_input is not None:
+        call.notes += (describe_hooked_input(call, await call.load_mask(turn)),)
 
 
 async def _build_confirmation(
@@ -250,6 +198,7 @@ async def _build_confirmation(
         input=call.adjusted_input,
         describe_rule=partial(_describe_rule, call.tool.definition),
         is_edited=call.edited_input is not None,
+        changed_by_hook=call.changed_by_hook,
         following=call.following,
         preview=call.preview,
         consequences=consequences,
@@ -266,7 +215,7 @@ def _describe_rule(tool: ToolDefinition, text: str) -> RuleDescription:
         rule = Rule.parse(text, {tool.name: tool.subject_kind})
     except UsageError as error:
         return RuleDescription(problem=str(error))
-    if rule.tool != tool.name:
+    if not rule.covers_tool(tool.name):
         return RuleDescription(problem=f"`{text}` is not a rule for `{tool.name}`")
     examples = build_examples(rule, tool.subject_kind)
     return RuleDescription(covered=examples.match, others=examples.not_match)
@@ -274,7 +223,7 @@ def _describe_rule(tool: ToolDefinition, text: str) -> RuleDescription:
 
 def _find_tool(block: ToolUseBlock, turn: Turn) -> Tool:
     if (tool := turn.toolbox.get(block.name)) is None:
-        problem = describe_unknown_tool(block.name, turn.toolbox.offered_to(turn.model))
+        problem = describe_unknown_tool(block.name, turn.get_tools())
         raise ToolError(problem, ToolFailure.NOT_FOUND)
     return tool
 
@@ -291,7 +240,7 @@ async def _request_approval(
         Interrupted: the turn was stopped before the user answered.
     """
     tool_use_id, mask = call.block.id, await asyncio.to_thread(turn.env.mask)
-    fact = await asyncio.to_thread(_build_requested_fact, confirmation, tool_use_id, mask)
+    fact = await asyncio.to_thread(build_requested_fact, confirmation, tool_use_id, mask)
     fact, call.judgement = replace(fact, judgement=call.judgement), UNSET
     requested = await turn.record(fact, parent=call.parent)
     yield requested
@@ -299,14 +248,14 @@ async def _request_approval(
         decision = DENY if turn.denies_rest else await _wait_for_decision(confirmation, turn)
     except Interrupted:
         yield await turn.record(
-            _build_resolved_fact(confirmation, tool_use_id, None), parent=requested.id
+            build_resolved_fact(confirmation, tool_use_id, None), parent=requested.id
         )
         raise
     turn.answered_plan = confirmation.kind == "plan" and decision.verdict is not Verdict.EDIT
     if turn.answered_plan and decision.verdict is Verdict.ALLOW:
         leave_plan_mode(call, decision.plan, turn)
     yield await turn.record(
-        _build_resolved_fact(confirmation, tool_use_id, decision), parent=requested.id
+        build_resolved_fact(confirmation, tool_use_id, decision), parent=requested.id
     )
     call.answer, turn.denies_rest = decision, turn.denies_rest or decision.denies_rest
     _raise_if_denied(decision, confirmation.title, declined)
@@ -337,7 +286,7 @@ async def _trust_folder(offer: TrustOffer, turn: Turn) -> Notice:
 async def _wait_for_decision(confirmation: Confirmation, turn: Turn) -> Decision:
     seconds = turn.env.limits.confirmation_timeout_seconds if confirmation.expires_at else None
     try:
-        async with asyncio.timeout(seconds):
+        async with notifying(confirmation, turn), asyncio.timeout(seconds):
             return await turn.interrupt.guard(turn.env.confirm(confirmation))
     except TimeoutError:
         return Decision(verdict=Verdict.TIMEOUT)
@@ -349,42 +298,14 @@ def _raise_if_denied(decision: Decision, name: str, declined: str) -> None:
             f"The approval request for `{name}` timed out, so it did not run.",
             ToolFailure.CONFIRMATION_TIMEOUT,
         )
+    if decision.verdict is Verdict.CANCELLED:
+        raise ToolError(
+            f"The approval request for `{name}` got no answer, so it did not run.",
+            ToolFailure.CANCELLED,
+        )
     if decision.verdict is Verdict.DENY:
         note = f" Their note: {decision.note}" if decision.note else ""
         raise ToolError(
             f"{declined or f'The user declined this call of `{name}`; nothing was changed.'}{note}",
             ToolFailure.USER_DENIED,
         )
-
-
-def _build_requested_fact(
-    confirmation: Confirmation, tool_use_id: str, mask: Mask
-) -> ToolConfirmationRequested:
-    preview, rules = confirmation.preview, tuple(map(mask.text, confirmation.rules))
-    command = preview.body if preview and preview.kind == "command" else None
-    arguments = canonical_json(confirmation.input).decode()
-    return ToolConfirmationRequested(
-        tool_use_id=tool_use_id,
-        tool_name=confirmation.title,
-        side_effects=confirmation.side_effects,
-        confirmation_request_id=confirmation.id,
-        input_summary=mask.slice(arguments, 0, _MAX_SUMMARY_CHARACTERS),
-        projected_modifications=tuple(map(mask.text, preview.paths)) if preview else (),
-        command_summary=None if command is None else mask.text(command),
-        rule=rules[0] if rules else None,
-        rules=rules or UNSET,
-        expires_at=confirmation.expires_at,
-    )
-
-
-def _build_resolved_fact(
-    confirmation: Confirmation, tool_use_id: str, decision: Decision | None
-) -> ToolConfirmationResolved:
-    allowed = decision is not None and decision.verdict is Verdict.ALLOW
-    return ToolConfirmationResolved(
-        tool_use_id=tool_use_id,
-        confirmation_request_id=confirmation.id,
-        decision="cancelled" if decision is None else decision.verdict.value,
-        scope=decision.scope.value if decision is not None and allowed else None,
-        plan=decision.plan or UNSET if decision is not None and allowed else UNSET,
-    )

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from yourtool.agent.history.compaction import Level, Span, find_span
 from yourtool.agent.history.elision import next_elision
+from yourtool.agent.turn.hook_events import run_before_compaction
 from yourtool.agent.turn.summaries import Summary, get_summary_limit, summarise
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import UsageError
@@ -92,7 +93,9 @@ def _is_clearly_shorter(turn: Turn, most: float) -> bool:
 def _find_old_outputs(turn: Turn) -> str | None:
     """Return the id of the message to elide through next; None: only the last outputs are left."""
     messages = turn.state.conversation
-    through = next_elision(messages, turn.state.branch.elided_through.get(turn.model.id))
+    branch = turn.state.branch
+    elided = branch.elided_through.get(turn.model.id)
+    through = next_elision(messages, elided, branch.overrides.pinned)
     replies = [each.id for each in messages if each.role is Role.ASSISTANT]
     return None if through is None or not replies or through > replies[-1] else through
 
@@ -125,7 +128,7 @@ async def compact(turn: Turn, hint: str) -> AsyncGenerator[Event]:
     `hint`: what the summary must have above all.
 
     Raises:
-        UsageError: there is nothing before it.
+        UsageError: there is nothing before it, or a hook blocks it.
     """
     room, count = _Room(0, (Level.ALL_TURNS,), inf), 0
     try:
@@ -147,10 +150,13 @@ async def _compact(
     if span is None:
         return
     turn.compacted = max(turn.compacted, span.level)
+    hooks = await run_before_compaction(turn, hint, is_manual=reason == "user")
+    hint = "\n".join(filter(None, (hint, *hooks.contexts)))
     summary = await summarise(turn, span.replaced, hint)
+    compacted = turn.state.branch.compacted
     fact = ContextCompacted(
         summary=summary.text,
-        through=span.through,
+        through=span.through if compacted is None else max(span.through, compacted.through),
         kept=span.kept,
         reason=reason,
         model=summary.model,
@@ -169,7 +175,7 @@ def _find_span(turn: Turn, room: _Room) -> Span | None:
     sizes = [turn.env.estimates.size(each, turn.model.id) for each in messages]
     other = max(0, turn.estimate() - sum(sizes))
     most = max(0, room.most - other - get_summary_limit(turn))
-    span = find_span(messages, sizes, most, room.levels)
+    span = find_span(messages, sizes, most, room.levels, turn.state.branch.overrides.pinned)
     remaining = 0 if span is None else span.size + other + get_summary_limit(turn)
     return span if remaining <= room.limit else None
 

@@ -31,7 +31,7 @@ class EditChecks:
     """The checks of one reply."""
 
     def __init__(self, turn: Turn, calls: Iterable[ToolCall]) -> None:
-        self._turn = turn
+        self.turn = turn
         self._open = {each.message_id for each in calls if _is_edit(each, turn)}
         self._files: dict[str, None] = {}
         self._results: list[CheckResult] = []
@@ -49,7 +49,7 @@ class EditChecks:
             return
         changed, problem = list[RecordedChange](), ""
         try:
-            checks = await asyncio.to_thread(self._turn.env.find_checks)
+            checks = await asyncio.to_thread(self.turn.env.find_checks)
             if checks:
                 await self._run(call, checks, show, changed)
         except asyncio.CancelledError:
@@ -62,7 +62,7 @@ class EditChecks:
         """Do what `finish` does for a call that does not run, and return the events to show."""
         shown = list[Event]()
         with suppress(Interrupted):  # raised again after the result of the call is recorded
-            await self._turn.interrupt.guard(self.finish(call, (), shown.append))
+            await self.turn.interrupt.guard(self.finish(call, (), shown.append))
         return shown
 
     async def _run(
@@ -77,8 +77,8 @@ class EditChecks:
                 changes.extend(fact.changes)
             show(fact)
 
-        context = await call.build_context(self._turn)
-        journal = CallJournal(self._turn, call.block.id, call.parent, note_changes)
+        context = await call.build_context(self.turn)
+        journal = CallJournal(self.turn, call.block.id, call.parent, note_changes)
         try:
             async with journal.watching():
                 for name, check in checks.items():
@@ -92,25 +92,25 @@ class EditChecks:
                             raise
                         self._results.append(result)
         finally:
-            self._accept(changes)
+            accept_changes(self.turn, changes)
 
     async def _add_results(
         self, call: ToolCall, changes: Sequence[RecordedChange], problem: str
     ) -> None:
         """Add the results to that of the call: their text for the model, and each status."""
-        mask = await call.load_mask(self._turn)
+        mask = await call.load_mask(self.turn)
         text = format_results(self._results, [each.path for each in changes])
         call.notes += tuple(mask.text(each) for each in (text, problem) if each)
         if self._results:
             statuses = [[storable(mask.text(each.name)), each.status] for each in self._results]
             call.details["checks"] = statuses
 
-    def _accept(self, changes: Iterable[RecordedChange]) -> None:
-        """Let the next edits of the model apply to what the checks made of its last ones."""
-        reads = self._turn.reads
-        for each in changes:
-            if each.before.digest and reads.last_digest(each.path) == each.before.digest:
-                reads.record(each.path, each.after.digest)
+
+def accept_changes(turn: Turn, changes: Iterable[RecordedChange]) -> None:
+    """Let the next edits of the model apply to what commands of the user made of its last ones."""
+    for each in changes:
+        if each.before.digest and turn.reads.last_digest(each.path) == each.before.digest:
+            turn.reads.record(each.path, each.after.digest)
 
 
 def _is_edit(call: ToolCall, turn: Turn) -> bool:

@@ -36,6 +36,7 @@ def build_judgement(
         is_contained=call.is_contained,
         loses_work=call.loses_work,
         ends_planning=call.ends_planning,
+        hook=call.hook,
         rules=tuple(map(str, decision.rules)),
     )
 

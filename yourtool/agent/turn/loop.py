@@ -10,7 +10,9 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 
 from yourtool.agent.turn.compaction import make_room_before_request
-from yourtool.agent.turn.limits import find_limit, find_limit_after_calls, resolve_limit
+from yourtool.agent.turn.hand_over import report_hand_over
+from yourtool.agent.turn.hook_events import run_at_stop
+from yourtool.agent.turn.limit_questions import LimitQuestions, record_budget_warnings
 from yourtool.agent.turn.model_call import ModelCall
 from yourtool.agent.turn.shorter_request import ShorterRequest
 from yourtool.agent.turn.tool_runner import ToolRunner
@@ -43,6 +45,8 @@ async def run_turn(turn: Turn) -> AsyncGenerator[Event, None]:
         async for fact in _record_last(turn, turn.build_cancelled()):
             yield fact
         return
+    async for warning in record_budget_warnings(turn):
+        yield warning
     if turn.stop_reason is StopReason.MAX_TOKENS:
         way = "/continue" if turn.env.interactive else "another prompt with `--continue`"
         yield Notice(level="warning", text=f"The reply hit the output limit; {way} continues it.")
@@ -62,27 +66,27 @@ async def _record_last(
 
 async def _run_steps(turn: Turn) -> AsyncGenerator[Event, None]:
     blocks: Sequence[ToolUseBlock] = ()
+    if (report := await report_hand_over(turn)) is not None:
+        yield await turn.record(report, parent=turn.parent)
     while True:
-        tools, limit = ToolRunner(blocks, turn), None
-        if (reached := await find_limit(turn)) is not None:
-            for fact in await turn.record.flush():  # before the user is asked
-                yield fact
-            with suppress(Interrupted):  # raised again after the results of the calls are recorded
-                limit = await resolve_limit(turn, reached)
-        if limit is not None:
-            yield Notice(level="warning", text=limit)
-        async with aclosing(tools.run() if limit is None else tools.refuse(limit)) as events:
+        async for warning in record_budget_warnings(turn):
+            yield warning
+        tools, limits = ToolRunner(blocks, turn), LimitQuestions(turn)
+        with suppress(Interrupted):  # raised again after the results of the calls are recorded
+            async with aclosing(limits.ask()) as events:
+                async for event in events:
+                    yield event
+        running = tools.run() if limits.stop is None else tools.refuse(limits.stop)
+        async with aclosing(running) as events:
             async for event in events:
                 yield event
-        if limit is not None or tools.end_turn:
+        if limits.stop is not None or tools.end_turn:
             return
-        reached = await find_limit_after_calls(turn, delegated=tools.delegated)
-        if reached is not None:
-            for fact in await turn.record.flush():
-                yield fact
-            if (limit := await resolve_limit(turn, reached)) is not None:
-                yield Notice(level="warning", text=limit)
-                return
+        async with aclosing(limits.ask_after_calls(delegated=tools.delegated)) as events:
+            async for event in events:
+                yield event
+        if limits.stop is not None:
+            return
         if blocks:
             async for fact in record_steering(turn):
                 yield fact
@@ -96,7 +100,12 @@ async def _run_steps(turn: Turn) -> AsyncGenerator[Event, None]:
         if isinstance(call.end, LlmCallCompleted):
             blocks, turn.compacted = call.end.message.tool_uses, 0
             if not blocks and turn.stop_reason is not StopReason.PAUSE_TURN:
-                return
+                before = turn.continued
+                async with aclosing(run_at_stop(turn)) as events:
+                    async for event in events:
+                        yield event
+                if turn.continued == before:
+                    return
         elif call.end is None:
             return
         else:

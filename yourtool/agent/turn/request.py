@@ -23,6 +23,7 @@ from yourtool.messages.message import Message, Role
 from yourtool.messages.metadata import RequestOptions
 from yourtool.providers.base import FileRoots, ForcedTool, Request, ToolChoice
 from yourtool.providers.cache_plan import plan_cache
+from yourtool.providers.dropped_blocks import DropLog
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.requests.attachment_limits import fit_attachments
 from yourtool.providers.requests.reasoning_effort import effective_effort
@@ -64,12 +65,26 @@ def prepare_request(turn: Turn) -> PreparedRequest:
     request, notice = _build_request(
         turn,
         (*turn.system, turn.build_situation(), *_build_view(turn, env.request_view, history)),
-        turn.toolbox.offered_to(turn.model),
+        turn.get_tools(),
         tool_choice=env.tool_choice,
         output_schema=env.output_schema,
     )
     request = replace(request, encoded_history=env.encoded_history)
     return PreparedRequest(request, notice, turn.estimate(), _find_problem(request))
+
+
+def compose_messages(turn: Turn, drops: DropLog) -> tuple[Message, ...]:
+    """Return the messages of the next request; has no effect on it. `drops` gets what it lacks.
+
+    Raises:
+        InvalidRequestError: as `prepare_request`.
+    """
+    env, model = turn.env, turn.model
+    history = turn.state.conversation_for(model.id)
+    view = RequestView().build(history, _build_rules(turn), drops)
+    messages = (*turn.system, turn.build_situation(), *view)
+    places = FileRoots(env.blobs, env.workspace.root)
+    return tuple(fit_attachments(messages, model, places, drops).messages)
 
 
 def prepare_silent_request(turn: Turn, silent: SilentRequest) -> PreparedRequest:
@@ -89,9 +104,12 @@ def _find_problem(request: Request) -> str | None:
 
 
 def _build_view(turn: Turn, view: RequestView, history: Sequence[Message]) -> Sequence[Message]:
-    env, model = turn.env, turn.model
-    rules = ViewRules(model, env.thinking_on_swap, _get_api(turn), turn.omit_opaque_through)
-    return view.build(history, rules, env.losses)
+    return view.build(history, _build_rules(turn), turn.env.losses)
+
+
+def _build_rules(turn: Turn) -> ViewRules:
+    api, omitted = _get_api(turn), turn.omit_opaque_through
+    return ViewRules(turn.model, turn.env.thinking_on_swap, api, omitted)
 
 
 def _build_request(

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from yourtool.agent.session_environment import DelegatingCall
 from yourtool.agent.turn.turn import Turn
 from yourtool.config import Mode
-from yourtool.effects import Confirmation, Decision, PlanAnswer, Preview, Verdict
+from yourtool.effects import Confirmation, Decision, HookAdvice, PlanAnswer, Preview, Verdict
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.events.catalog import AnyFact
 from yourtool.events.deltas import Notice
@@ -33,9 +33,17 @@ from yourtool.messages.blocks import (
 )
 from yourtool.messages.message import ResultMessage, now
 from yourtool.messages.metadata import ResultMetadata
+from yourtool.permissions.gate import CallSubjects, GateDecision
 from yourtool.text import storable
 from yourtool.tools.background import AskInput, InputChoice, RunningCommand
-from yourtool.tools.base import ChangeJournal, Delegator, NoJournal, ToolContext, ToolOutput
+from yourtool.tools.base import (
+    AskText,
+    ChangeJournal,
+    Delegator,
+    NoJournal,
+    ToolContext,
+    ToolOutput,
+)
 from yourtool.tools.delegate import DELEGATE
 from yourtool.tools.lost_work import LostWork
 from yourtool.tools.process_tools import describe_ended
@@ -72,6 +80,16 @@ class ToolCall:
     """The number of later calls in the same reply."""
     edited_input: dict[str, Any] | None = None
     """The user's arguments, which replace the model's."""
+    hooked_input: dict[str, Any] | None = None
+    """The arguments as a hook changed them, which replace both."""
+    changed_by_hook: str = ""
+    """The name of that hook."""
+    subjects: CallSubjects = field(default_factory=lambda: CallSubjects(()))
+    """What it is about, after it was parsed."""
+    decision: GateDecision = field(default_factory=lambda: GateDecision("ask"))
+    """The last decision on it."""
+    advice: HookAdvice | None = None
+    """What hooks decided about it."""
     adjusted_input: dict[str, Any] | None = None
     """The arguments in the form of the tool's schema, after they were parsed."""
     answer: Decision | None = None
@@ -108,7 +126,8 @@ class ToolCall:
     @property
     def input(self) -> dict[str, Any]:
         """The arguments with which it runs."""
-        return self.block.input if self.edited_input is None else self.edited_input
+        changed = (each for each in (self.hooked_input, self.edited_input) if each is not None)
+        return next(changed, self.block.input)
 
     @property
     def delegates(self) -> bool:
@@ -126,6 +145,10 @@ class ToolCall:
             self.mask = await asyncio.to_thread(turn.env.mask)
         return self.mask
 
+    def edit(self, arguments: dict[str, Any] | None) -> None:
+        """Replace the arguments by those of the user; hooks will get these."""
+        self.edited_input, self.hooked_input, self.changed_by_hook = arguments, None, ""
+
     async def add_instructions(self, turn: Turn) -> list[Notice]:
         """Add the instructions of the directories that it used; return notices for the user."""
         if self.tool is None or self.tool.definition.subject_kind != "path":
@@ -136,12 +159,17 @@ class ToolCall:
         return turn.env.new_notices(*notices)
 
     def _find_instructions(self, turn: Turn) -> tuple[list[str], list[str]]:
+        return turn.find_instructions(self.find_paths(turn))
+
+    def find_paths(self, turn: Turn) -> list[str]:
+        """Return the real paths that it is about; blocks on the file system."""
         assert self.tool is not None, "only a call of a tool has subjects"
         paths = list[str]()
         for each in self.tool.subjects(self.args):
             with suppress(ToolError):  # the call fails for the same reason
-                paths.append(turn.env.workspace.locate(each.text))
-        return turn.find_instructions(paths)
+                if each.kind == "path":
+                    paths.append(turn.env.workspace.locate(each.text))
+        return paths
 
     async def describe_stop(self, turn: Turn) -> str:
         """Return the result of a running call that the user stopped, with the end of its output."""
@@ -173,8 +201,10 @@ class ToolCall:
             approved=self.preview,
             command=self.command,
             processes=turn.env.processes,
+            unsaved=turn.env.unsaved,
             sandbox=None if self.is_outside_sandbox else turn.env.sandbox,
             ask_input=self._build_ask_input(turn),
+            ask_text=self._build_ask_text(turn),
             image_limit=can.max_image_bytes if can.supports_images else 0,
         )
 
@@ -196,6 +226,24 @@ class ToolCall:
             if decision.verdict is not Verdict.ALLOW:
                 return InputChoice.STOP
             return InputChoice.BACKGROUND if decision.typed is None else decision.typed
+
+        return ask
+
+    def _build_ask_text(self, turn: Turn) -> AskText | None:
+        """Return what asks the user for a text; None without a user."""
+        if not turn.env.interactive:
+            return None
+
+        async def ask(title: str, details: str) -> str | None:
+            question = Confirmation(
+                id=new_id(),
+                kind="question",
+                title=title,
+                tool_use_id=self.block.id,
+                reason=details,
+            )
+            decision = await turn.env.confirm(question)
+            return decision.typed if decision.verdict is Verdict.ALLOW else None
 
         return ask
 
@@ -306,6 +354,17 @@ def describe_edit(call: ToolCall, mask: Mask) -> str:
     shown = mask.slice(body, 0, _MAX_EDIT_CHARACTERS)
     rest = "\n… [truncated]" if len(body) > _MAX_EDIT_CHARACTERS else ""
     return f"The user changed this call before it ran. This is what ran:\n{shown}{rest}"
+
+
+def describe_hooked_input(call: ToolCall, mask: Mask) -> str:
+    """Return the note for the model about a call that a hook changed."""
+    arguments = canonical_json(call.input).decode()
+    shown = mask.slice(arguments, 0, _MAX_EDIT_CHARACTERS)
+    rest = "… [truncated]" if len(arguments) > _MAX_EDIT_CHARACTERS else ""
+    return (
+        f"The hook `{call.changed_by_hook}` changed this call before it ran. It ran with"
+        f" {shown}{rest}"
+    )
 
 
 def leave_plan_mode(call: ToolCall, answer: PlanAnswer | None, turn: Turn) -> None:

@@ -31,6 +31,7 @@ from yourtool.agent.turn.tool_call import (
     mask_output,
     to_text_blocks,
 )
+from yourtool.agent.turn.tool_hooks import finish_call
 from yourtool.agent.turn.turn import Turn
 from yourtool.blobs import has_bytes, store_media
 from yourtool.effects import SideEffects
@@ -273,8 +274,7 @@ class ToolRunner:
             _log.exception("tool %s failed", name)
             outcome = ToolOutcome(call, None, ToolFailure.EXECUTION_ERROR, BUG_MESSAGE.format(name))
         try:
-            await self._checks.finish(call, journal.edited, show)
-            self._notices += await call.add_instructions(self._turn)
+            self._notices += await finish_call(outcome, journal.edited, self._checks, show)
         finally:
             show(outcome)
 
@@ -335,7 +335,8 @@ class ToolRunner:
         content += call.take_notes(turn)
         self._end_hints.append(output.terminate)
         self._ends_turn = self._ends_turn or call.ends_turn
-        return await self._record_end(
+        facts = [await turn.record(each, parent=call.parent) for each in output.facts]
+        ended = await self._record_end(
             call,
             ToolCompleted(
                 tool_use_id=call.block.id,
@@ -348,6 +349,7 @@ class ToolRunner:
                 message=call.build_result(turn.session_id, content, output),
             ),
         )
+        return [*facts, *ended]
 
     async def _fail(self, call: ToolCall, failure: ToolFailure, message: str) -> Sequence[AnyFact]:
         """Record a result that is an error, and return the facts to show."""

@@ -9,7 +9,7 @@ from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn.loops import RepeatedCalls
-from yourtool.effects import TrustOffer
+from yourtool.effects import ToolDefinition, TrustOffer
 from yourtool.events.turns import (
     ProviderRecovered,
     ProviderUnavailable,
@@ -27,7 +27,7 @@ from yourtool.tools.workspace import FileReads
 
 @dataclass(kw_only=True)
 class Turn:
-    """A running turn; its model and its tools are fixed for all of its requests."""
+    """A running turn; its model is fixed for all of its requests, and so are tools it can call."""
 
     session_id: str
     state: State
@@ -70,6 +70,8 @@ class Turn:
     """The `Level` of the last summary since a request succeeded; 0: there was none."""
     rejections: int = 0
     """Number of requests that were too long since the last summary."""
+    continued: int = 0
+    """Number of times that hooks continued it."""
     answered_plan: bool = False
     """Whether the user answered a plan of the last reply; its later calls are not run."""
     denies_rest: bool = False
@@ -84,6 +86,11 @@ class Turn:
     def omit_opaque_through(self) -> str | None:
         """Id of the message up to which the next request omits opaque blocks."""
         return self.trial_omission or self.state.branch.opaque_omitted_through.get(self.model.id)
+
+    def get_tools(self) -> tuple[ToolDefinition, ...]:
+        """Return the tools that the next request has."""
+        found, search_at = self.state.branch.found_tools, self.env.context.search_tools_at
+        return self.toolbox.offered_to(self.model, found, search_at)
 
     def build_cancelled(self) -> TurnCancelled:
         """Return the fact for a turn that the user stopped."""

@@ -1,0 +1,49 @@
+"""What the next request of a session has, and what the user chose for single messages of it."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+
+from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.history.state import State
+from yourtool.agent.next_request import NextRequest, compose_next
+from yourtool.agent.turn.turn import Turn
+from yourtool.errors import UsageError
+from yourtool.events.catalog import Event
+from yourtool.events.context import ContextOverridden, Override
+from yourtool.interrupt import Interrupt
+
+
+class SessionContext:
+    """The context of one session."""
+
+    def __init__(
+        self,
+        state: State,
+        record: Recorder,
+        is_busy: Callable[[], bool],
+        build_turn: Callable[[Interrupt], Awaitable[Turn]],
+    ) -> None:
+        """`build_turn` returns a turn that is not run."""
+        self._state = state
+        self._record = record
+        self._is_busy = is_busy
+        self._build_turn = build_turn
+
+    async def compose(self) -> NextRequest:
+        """Return the next request as it would be sent now, without a new prompt."""
+        turn = await self._build_turn(Interrupt())
+        return await asyncio.to_thread(compose_next, turn)
+
+    async def override(self, message_id: str, override: Override) -> AsyncGenerator[Event, None]:
+        """Choose what all later requests have of a message.
+
+        Raises:
+            UsageError: a turn is running, or the last prompt would be omitted.
+        """
+        if self._is_busy():
+            raise UsageError("A turn is running; wait until it ends or stop it.")
+        last = next((each.id for each in reversed(self._state.prompts)), "")
+        if override == "omitted" and message_id == last:
+            raise UsageError("The last prompt is always sent; `/rewind` goes back before it.")
+        if self._state.branch.overrides.find(message_id) != override:
+            yield await self._record(ContextOverridden(target=message_id, override=override))

@@ -1,0 +1,130 @@
+"""The hooks of a session at its start and end, before a prompt, and after a model was chosen."""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+from yourtool.agent.hooks.hook import Hook, build_hook, find_programs
+from yourtool.agent.hooks.hooks import HookCall, Hooks
+from yourtool.agent.session.project_checks import parse_project_config
+from yourtool.agent.session.project_trust import FolderTrust
+from yourtool.agent.turn.hook_events import WORKER, HookEvents
+from yourtool.agent.turn.user_messages import build_prompt
+from yourtool.errors import UsageError
+from yourtool.events.catalog import Event
+from yourtool.events.turns import RouteDecided
+from yourtool.hook_config import HookConfig
+from yourtool.interrupt import Interrupt, Interrupted
+from yourtool.messages.blocks import ContentBlock
+from yourtool.permissions.trust import CHECKS, Trust
+
+Content: TypeAlias = tuple[ContentBlock, ...]
+
+END_SECONDS = 3.0
+"""How long the hooks for the end of a session may take together."""
+
+
+class SessionHooks:
+    """The events of one session besides those of its turns."""
+
+    def __init__(self, events: HookEvents) -> None:
+        self._events = events
+        self._source = "resume" if events.state.turn_count else "startup"
+        self._has_started = False
+        self._last_model: str | None = None
+
+    async def open_turn(
+        self, content: Content | None, trust: FolderTrust, interrupt: Interrupt
+    ) -> AsyncGenerator[Event, None]:
+        """Run the hooks before a turn is stored; `content` None: its prompt is stored already.
+
+        Raises:
+            UsageError: a hook blocked the prompt, or the turn was stopped; no turn was stored.
+        """
+        project, problems = await asyncio.to_thread(read_project_hooks, trust)
+        self._events.env.hooks.renew(project, is_trusted=trust.status is Trust.TRUSTED)
+        for notice in self._events.env.new_notices(*problems):
+            yield notice
+        self._last_model = self._events.state.last_model
+        stopping = replace(self._events, interrupt=interrupt)
+        for call in self._build_opening(content):
+            try:
+                async with aclosing(stopping.run(call)) as events:
+                    async for event in events:
+                        yield event
+            except Interrupted:
+                raise UsageError("Stopped while a hook ran; nothing was sent.") from None
+            if call.refusal and call.event == "UserPromptSubmit":
+                raise UsageError(f"The hook `{call.hook}` blocked the prompt: {call.reason}")
+            async for entry in self._events.add_context(call):
+                yield entry
+
+    def _build_opening(self, content: Content | None) -> list[HookCall]:
+        found, state, is_worker = list[HookCall](), self._events.state, self._events.env.is_worker
+        if not self._has_started and is_worker:
+            fields = {"agent_id": self._events.session_id, "agent_type": WORKER}
+            found.append(HookCall(event="SubagentStart", subjects=(WORKER,), fields=fields))
+        elif not self._has_started:
+            fields = {"source": self._source, "model": state.last_model or state.model or ""}
+            found.append(HookCall(event="SessionStart", subjects=(self._source,), fields=fields))
+        self._has_started = True
+        if content is not None and not is_worker:
+            prompt = build_prompt(self._events.session_id, content).text_without_files
+            found.append(HookCall(event="UserPromptSubmit", fields={"prompt": prompt}))
+        return found
+
+    async def report_route(
+        self, route: RouteDecided, interrupt: Interrupt
+    ) -> AsyncGenerator[Event, None]:
+        """Run the hooks that observe which model was chosen; a stop ends them."""
+        model, last = route.chosen_model or "", self._last_model
+        winner = route.chain[route.winner_index] if route.winner_index >= 0 else None
+        fields = {
+            "model": model,
+            "previous_model": last,
+            "policy": winner.policy if winner else "",
+            "reason": winner.reason if winner else "no model is available",
+        }
+        calls = [HookCall(event="RouteDecided", subjects=(model,), fields=fields)]
+        if model and last and model != last:
+            calls.append(HookCall(event="ModelSwap", subjects=(model,), fields=fields))
+        for call in calls:
+            stopping = replace(self._events, interrupt=interrupt)
+            with suppress(Interrupted):  # raised again by the turn
+                async with aclosing(stopping.run(call, parent=route.id)) as events:
+                    async for event in events:
+                        yield event
+
+    async def end(self) -> None:
+        """Run the hooks for the end of a session in which a turn ran."""
+        if not self._has_started or self._events.env.is_worker:
+            return
+        call = HookCall(event="SessionEnd", subjects=("other",), fields={"reason": "other"})
+        try:
+            async with asyncio.timeout(END_SECONDS):
+                async for _ in self._events.run(call):
+                    pass
+        except TimeoutError:
+            return
+
+
+def find_own_hooks(configs: Sequence[HookConfig], workspace: Path) -> Hooks:
+    """Return the hooks of the user; those that name a file of the workspace wait for its trust."""
+    hooks = [build_hook(each, "user") for each in configs]
+    real = Path(os.path.realpath(workspace))
+    return Hooks(hooks, names_files=[e for e in hooks if find_programs(e.config.command, real)])
+
+
+def read_project_hooks(trust: FolderTrust) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
+    """Return the hooks of a trusted project, and the mistakes in its files; can block."""
+    found, problems = list[Hook](), list[str]()
+    for file in trust.used_files:
+        if file.kind is CHECKS:
+            config, mistakes = parse_project_config(file)
+            found += [build_hook(each, "project") for each in config.hooks]
+            problems += map(str, mistakes)
+    return tuple(found), tuple(problems)

@@ -1,0 +1,46 @@
+"""The facts of an approval: what was asked, and the answer."""
+
+from msgspec import UNSET
+
+from yourtool.effects import Confirmation, Decision, Verdict
+from yourtool.events.tools import ToolConfirmationRequested, ToolConfirmationResolved
+from yourtool.masking import Mask
+from yourtool.messages.blocks import canonical_json
+
+_MAX_SUMMARY_CHARACTERS = 200
+"""Characters of the arguments stored in the event; the approval prompt shows all of them."""
+
+
+def build_requested_fact(
+    confirmation: Confirmation, tool_use_id: str, mask: Mask
+) -> ToolConfirmationRequested:
+    """Return the fact that the user is asked; `mask` hides keys in it."""
+    preview, rules = confirmation.preview, tuple(map(mask.text, confirmation.rules))
+    command = preview.body if preview and preview.kind == "command" else None
+    arguments = canonical_json(confirmation.input).decode()
+    return ToolConfirmationRequested(
+        tool_use_id=tool_use_id,
+        tool_name=confirmation.title,
+        side_effects=confirmation.side_effects,
+        confirmation_request_id=confirmation.id,
+        input_summary=mask.slice(arguments, 0, _MAX_SUMMARY_CHARACTERS),
+        projected_modifications=tuple(map(mask.text, preview.paths)) if preview else (),
+        command_summary=None if command is None else mask.text(command),
+        rule=rules[0] if rules else None,
+        rules=rules or UNSET,
+        expires_at=confirmation.expires_at,
+    )
+
+
+def build_resolved_fact(
+    confirmation: Confirmation, tool_use_id: str, decision: Decision | None
+) -> ToolConfirmationResolved:
+    """Return the fact that the user answered; `decision` None: the turn was stopped."""
+    allowed = decision is not None and decision.verdict is Verdict.ALLOW
+    return ToolConfirmationResolved(
+        tool_use_id=tool_use_id,
+        confirmation_request_id=confirmation.id,
+        decision="cancelled" if decision is None else decision.verdict.value,
+        scope=decision.scope.value if decision is not None and allowed else None,
+        plan=decision.plan or UNSET if decision is not None and allowed else UNSET,
+    )

@@ -1,0 +1,115 @@
+"""Judge a tool call: parse and preview its arguments, consult the hooks, then the gate."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from yourtool.agent.turn.judgements import build_judgement, build_snapshot
+from yourtool.agent.turn.tool_call import BUG_MESSAGE, ToolCall
+from yourtool.agent.turn.tool_hooks import BEFORE_CALL, has_hooks, run_before
+from yourtool.agent.turn.turn import Turn
+from yourtool.agent.turn.uncommitted_work import find_discarded, is_work_of_user
+from yourtool.errors import ToolError
+from yourtool.events.catalog import Event
+from yourtool.events.permissions import CallJudgement
+from yourtool.interrupt import Interrupted
+from yourtool.masking import Mask
+from yourtool.permissions.gate import (
+    CallSubjects,
+    GateDecision,
+    JudgedCall,
+    Policy,
+    build_judged_call,
+    judge,
+)
+from yourtool.tools.toolset import Tool, resolve_subjects
+
+_log = logging.getLogger(__name__)
+
+
+async def judge_call(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[Event, None]:
+    """Set the decision on a call, after hooks could change it and the decision.
+
+    If the user would be asked, hooks can answer instead.
+
+    Raises:
+        ToolError: the arguments are invalid, or a hook ends the turn.
+    """
+    call.advice = None
+    call.subjects = await _parse_and_preview(call, tool, turn)
+    for event in BEFORE_CALL:
+        if event != BEFORE_CALL[0] and not has_hooks(call, turn, event):
+            return
+        before = call.hooked_input
+        async with aclosing(run_before(call, turn, event)) as facts:
+            async for fact in facts:
+                yield fact
+        if call.hooked_input is not before:
+            await _parse_hooked(call, tool, turn)
+        policy = turn.env.gate.policy
+        call.lost_work = await find_discarded(call.subjects, turn)
+        loses_work = turn.env.interactive and await is_work_of_user(call.lost_work, turn)
+        judged = build_judged_call(
+            tool.definition, call.subjects, call.preview, loses_work=loses_work, hook=call.advice
+        )
+        mask = await call.load_mask(turn)
+        call.decision, judgement = await turn.interrupt.guard(
+            asyncio.to_thread(_judge, policy, judged, mask)
+        )
+        if judgement.policy != turn.state.policy:
+            yield await turn.record(build_snapshot(policy, judgement.policy), parent=call.parent)
+        call.judgement = judgement
+        if call.decision.verdict != "ask":
+            return
+
+
+async def _parse_hooked(call: ToolCall, tool: Tool, turn: Turn) -> None:
+    """Parse and preview the arguments that a hook changed.
+
+    Raises:
+        ToolError: the hook made them invalid.
+    """
+    try:
+        call.subjects = await _parse_and_preview(call, tool, turn)
+    except ToolError as error:
+        hook = call.changed_by_hook
+        raise ToolError(
+            f"It was not run: the hook `{hook}` changed it, and the changed call is invalid."
+            f" {error}"
+        ) from error
+
+
+def _judge(policy: Policy, judged: JudgedCall, mask: Mask) -> tuple[GateDecision, CallJudgement]:
+    """Return the decision about a call, and its stored form; runs in a thread."""
+    decision = judge(policy, judged)
+    return decision, build_judgement(judged, decision, policy.get_digest(), mask)
+
+
+async def _parse_and_preview(call: ToolCall, tool: Tool, turn: Turn) -> CallSubjects:
+    """Parse the arguments, set the preview, and return the subjects for the permission rules.
+
+    Raises:
+        ToolError: the arguments are invalid, or the tool has a bug.
+    """
+    try:
+        subjects = await turn.interrupt.guard(asyncio.to_thread(parse_call, call, tool, turn))
+        context = await call.build_context(turn)
+        call.preview = await turn.interrupt.guard(tool.preview(call.args, context))
+    except (ToolError, Interrupted):
+        raise
+    except Exception as error:
+        _log.exception("tool %s failed before it ran", call.block.name)
+        raise ToolError(BUG_MESSAGE.format(call.block.name)) from error
+    return subjects
+
+
+def parse_call(call: ToolCall, tool: Tool, turn: Turn) -> CallSubjects:
+    """Set the arguments and the mask of a call, and return its subjects; runs in a thread."""
+    adjusted = tool.adjust(call.input)
+    call.args = tool.parse(adjusted.values)
+    call.adjusted_input = adjusted.values
+    call.notes += tuple(note for note in adjusted.notes if note not in call.notes)
+    subjects = resolve_subjects(tool, call.args, turn.env.workspace)
+    call.mask = turn.env.mask()
+    return subjects

@@ -1,0 +1,129 @@
+"""Runs the hooks for an event of a session, and records that they ran."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.history.state import State
+from yourtool.agent.hooks.hooks import HookCall, HookPlace
+from yourtool.agent.session_environment import SessionEnvironment
+from yourtool.agent.turn.turn import Turn
+from yourtool.errors import UsageError
+from yourtool.events.branches import EntryAdded
+from yourtool.events.catalog import Event
+from yourtool.events.deltas import Notice
+from yourtool.events.hooks import HookRan
+from yourtool.hook_config import HookEvent
+from yourtool.interrupt import Interrupt, Interrupted
+
+WORKER = "worker"
+"""The kind of all workers, for matchers."""
+MAX_CONTINUED = 3
+"""How often hooks can continue one turn."""
+ENTRY_KIND = "hook"
+"""The kind of the entries with what hooks have for the model."""
+
+
+@dataclass(frozen=True)
+class HookEvents:
+    """The events of one session for which hooks run."""
+
+    session_id: str
+    state: State
+    record: Recorder
+    env: SessionEnvironment
+    interrupt: Interrupt | None = None
+    """Stops a hook that runs; None: the task is cancelled instead."""
+
+    async def run(
+        self, call: HookCall, *, parent: str | None = None
+    ) -> AsyncGenerator[HookRan | Notice, None]:
+        """Run the hooks for an event until one refuses it; `call` has the result.
+
+        Raises:
+            Interrupted: the turn was stopped.
+        """
+        if not (hooks := self.env.hooks.find(call.event, call.subjects)):
+            return
+        env = self.env
+        place = HookPlace(
+            session_id=self.session_id,
+            workspace=env.workspace,
+            sandbox=env.sandbox,
+            transcript=env.transcript,
+            mode=env.gate.mode,
+            mask=await asyncio.to_thread(env.mask),
+        )
+        for hook in hooks:
+            running = place.run(hook, call, tuple(self.state.messages))
+            try:
+                fact = await (running if self.interrupt is None else self.interrupt.guard(running))
+            except (Interrupted, asyncio.CancelledError):
+                if call.stopped is not None:
+                    await self.record(call.stopped, parent=parent)
+                raise
+            yield await self.record(fact, parent=parent)
+            if call.refusal:
+                break
+        for level, text in call.notices:
+            yield Notice(level=cast("Literal['info', 'warning']", level), text=text)
+
+    async def add_context(self, call: HookCall) -> AsyncGenerator[EntryAdded, None]:
+        """Record what hooks have for the model, for all later requests."""
+        for text in call.contexts:
+            yield await self.record(EntryAdded(kind=ENTRY_KIND, text=text, reach="requests"))
+
+
+async def run_at_stop(turn: Turn) -> AsyncGenerator[Event, None]:
+    """Run the hooks for the end of a turn, which continues it if one objects.
+
+    Then the next request has the reason, and `turn.continued` is one more.
+    """
+    for entry in turn.env.hooks.get_recorded_objections():
+        turn.continued += 1
+        yield await turn.record(entry)
+    event: HookEvent = "SubagentStop" if turn.env.is_worker else "Stop"
+    subjects = (WORKER,) if turn.env.is_worker else ()
+    last = turn.state.messages[-1].text if turn.state.messages else ""
+    fields = {"stop_hook_active": turn.continued > 0, "last_assistant_message": last}
+    call = HookCall(event=event, subjects=subjects, fields=fields)
+    events = events_of(turn)
+    async with aclosing(events.run(call, parent=turn.parent)) as shown:
+        async for each in shown:
+            yield each
+    if call.refusal != "block":
+        return
+    if turn.continued >= MAX_CONTINUED:
+        text = f"The hook `{call.hook}` continued the turn {MAX_CONTINUED} times, so it ends now."
+        yield Notice(level="warning", text=text)
+        return
+    turn.continued += 1
+    call.contexts.append(f"[The hook `{call.hook}` does not let the turn end: {call.reason}]")
+    async for entry in events.add_context(call):
+        yield entry
+
+
+async def run_before_compaction(turn: Turn, hint: str, *, is_manual: bool) -> HookCall:
+    """Run the hooks before a summary, which they can add context to, and return the result.
+
+    Raises:
+        UsageError: a hook blocks the summary that the user asked for.
+        Interrupted: the turn was stopped.
+    """
+    trigger = "manual" if is_manual else "auto"
+    fields = {"trigger": trigger, "custom_instructions": hint}
+    call = HookCall(event="PreCompact", subjects=(trigger,), fields=fields)
+    async for _ in events_of(turn).run(call, parent=turn.parent):
+        pass
+    if call.refusal and is_manual:
+        raise UsageError(f"The hook `{call.hook}` blocked the summary: {call.reason}")
+    return call
+
+
+def events_of(turn: Turn, *, in_task: bool = False) -> HookEvents:
+    """Return the events of a turn; `in_task`: in a task that a stop cancels."""
+    interrupt = None if in_task else turn.interrupt
+    return HookEvents(turn.session_id, turn.state, turn.record, turn.env, interrupt)
