@@ -21,6 +21,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from yourtool.agent.budgets import describe_warning
 from yourtool.agent.input.attachments import read_attachment
 from yourtool.agent.runtime import Runtime
 from yourtool.agent.session.known_secrets import build_mask
@@ -29,6 +30,7 @@ from yourtool.amounts import format_duration
 from yourtool.config import RunOptions, install_defaults
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
+from yourtool.events.budgets import BudgetWarned
 from yourtool.events.catalog import Event
 from yourtool.events.codec import to_stored
 from yourtool.events.deltas import Notice, RetryScheduled
@@ -116,6 +118,8 @@ class Printer:
         match event:
             case Notice(level="warning", text=text):
                 self.write_stderr(text)
+            case BudgetWarned():
+                self.write_stderr(describe_warning(event))
             case RetryScheduled():
                 self.write_stderr(
                     f"{event.message}; retrying in {format_duration(ceil(event.delay_seconds))}"

@@ -60,10 +60,26 @@ def run_all(line, database, show):
 @pytest.mark.parametrize("kind", FILES)
 @pytest.mark.req("R-PER-04")
 def test_damaged_file_is_reported_never_written_and_salvaged(line, database, kind, tmp_path):
+    check_damaged_files(line, database, kind, range(3), tmp_path)
+
+
+@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.reliability
+@pytest.mark.timeout(3_600)
+def test_many_damaged_files_are_reported_never_written_and_salvaged(
+    line, database, kind, tmp_path, figures
+):
+    seeds = range(100, 134)
+    check_damaged_files(line, database, kind, seeds, tmp_path)
+    figures("damaged databases", f"{len(seeds)} files, 0 errors, 0 writes", part=kind)
+
+
+def check_damaged_files(line, database, kind, seeds, tmp_path):
+    """Check what every command does with databases that were damaged in some ways."""
     [session] = json.loads(line("sessions", "list", "--json")[1])
     original = tmp_path / "original.db"
     shutil.copy(database, original)
-    for seed in range(3):
+    for seed in seeds:
         shutil.copy(original, database)
         damage_file(database, kind, seed)
         if is_sound(database):

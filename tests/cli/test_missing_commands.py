@@ -8,8 +8,8 @@ pytestmark = pytest.mark.usefixtures("own_logging")
 @pytest.mark.parametrize(
     "command",
     [
-        "cost", "cost --by day", "completion", "completion bash", "acp",
-        "mcp list", "import settings",
+        "completion", "completion bash",
+            "import settings",
     ],
 )  # fmt: skip
 @pytest.mark.req("R-CLI-01")

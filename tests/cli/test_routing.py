@@ -86,3 +86,32 @@ def test_rules_of_a_project_apply_only_in_a_trusted_folder(line, rules):
     code, _, err = line("config", "check")
     assert code == 2
     assert ".yourtool/routing.toml:1: `rulez`: there is no such key; did you mean `rules`?" in err
+
+
+@pytest.mark.req("R-SWP-04")
+def test_route_shows_what_a_swap_of_a_stored_session_would_change(line, monkeypatch):
+    line.script([{"say": "Hello."}])
+    session = line.result("-p", "hello")["session_id"]
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdefghijklmnop")
+    (resolve_paths().home / "models.toml").write_text(
+        '[models."openai:plain"]\nsupports_tools = false\nmax_context_tokens = 300\n'
+    )
+    swap = ("route", "--session", session, "--model")
+    code, out, _ = line(*swap, "openai:plain")
+    assert code == 4
+    first, refusal, context, *_ = out.splitlines()
+    assert first == "Swap from demo:file to openai:plain"
+    assert refusal.startswith("Refused: Cannot swap to openai:plain: session needs about")
+    assert context.startswith("! context") and context.endswith("too long")
+    code, out, _ = line(*swap, "gpt-5", "--json")
+    found = json.loads(out)
+    assert (code, found["is_at_stake"], found["refusal"]) == (0, False, None)
+    assert [each["subject"] for each in found["consequences"]] == ["context", "price"]
+    _, shown, _ = line("sessions", "show", session)
+    assert "openai" not in shown
+
+
+def test_route_needs_a_prompt_or_a_session_with_a_model(line):
+    for arguments in ((), ("--session", "sess_1"), ("--session", "sess_1", "--model", "gpt-5")):
+        code, _, err = line("route", *arguments)
+        assert code != 0 and err

@@ -1,10 +1,19 @@
 """`yourtool sessions tree`: the branches of a session for programs and for `-p`."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 pytestmark = [pytest.mark.usefixtures("own_logging"), pytest.mark.req("R-SEED-05")]
+
+
+def test_steps_are_shown_only_if_they_are_wanted(line):
+    file = Path(__file__).parents[1] / "store" / "importers" / "files" / "operator_flat.jsonl"
+    _, out, _ = line("sessions", "import", str(file), "--json")
+    session_id = json.loads(out)["session_id"]
+    assert "terminal" not in line("sessions", "tree", session_id)[1]
+    assert "terminal" in line("sessions", "tree", session_id, "--steps")[1]
 
 
 def test_a_session_continues_at_an_entry_that_the_tree_numbers(line):

@@ -1,6 +1,7 @@
 """`yourtool sessions search|export|import|fork` (R-PER-07, R-PER-08, R-PER-09; cli.md)."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -66,6 +67,29 @@ def test_search_result_has_session_message_and_snippet(line):
     assert "No results" in run_sessions(line, "search", "nowhere")
 
 
+@pytest.mark.req("R-PER-09")
+def test_search_is_limited_by_filters(line, tmp_path):
+    session_id = start_session(line)
+    for argv in (
+        ("slow", "--model", "DEMO"),
+        ("--since", "1h"),
+        ("slow", "--dir", str(tmp_path), "--min-cost", "0", "--until", "2999-01-01"),
+    ):
+        found = json.loads(run_sessions(line, "search", *argv, "--json"))
+        assert [hit["session_id"] for hit in found] == [session_id]
+    for argv in (
+        ("slow", "--model", "gpt"),
+        ("slow", "--file", "a.py"),
+        ("slow", "--tool-failed"),
+        ("slow", "--min-cost", "1"),
+        ("slow", "--until", "2000-01-01"),
+        ("slow", "--dir", str(tmp_path / "gone")),
+    ):
+        assert json.loads(run_sessions(line, "search", *argv, "--json")) == []
+    code, _, err = line("sessions", "search", "slow", "--until", "soon")
+    assert code == 2 and "`--until soon` is no time" in err
+
+
 @pytest.mark.req("R-PER-07")
 def test_here_limits_list_and_search_to_one_directory(line, tmp_path):
     (tmp_path / "other").mkdir()
@@ -111,6 +135,65 @@ def test_export_is_imported_with_equal_messages(line, tmp_path, monkeypatch):
         [fact.get("message") for fact in stored] for stored in (before, facts(line, session_id))
     ]
     assert messages[1][: len(before)] == messages[0]
+
+
+@pytest.mark.req("R-PER-08")
+def test_suffix_of_the_file_selects_html(line, tmp_path):
+    session_id = start_session(line, "is 1 < 2?")
+    told = json.loads(run_sessions(line, "export", session_id, str(tmp_path / "a.HTML"), "--json"))
+    assert told["format"] == "html"
+    page = (tmp_path / "a.HTML").read_text()
+    assert page == run_sessions(line, "export", session_id, "--format", "html")
+    assert page.startswith("<!doctype html>") and "is 1 &lt; 2?" in page
+
+
+@pytest.mark.req("R-PER-08")
+def test_bundle_is_imported_elsewhere_and_a_damaged_one_is_refused(line, tmp_path, monkeypatch):
+    session_id, file = start_session(line), tmp_path / "a.bundle"
+    before = facts(line, session_id)
+    run_sessions(line, "export", session_id, str(file), "--format", "bundle")
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path / "elsewhere"))
+    damaged = tmp_path / "damaged.bundle"
+    damaged.write_bytes(file.read_bytes()[:-30])
+    code, _, err = line("sessions", "import", str(damaged))
+    assert code == 2 and "the bundle is damaged" in err and str(damaged) in err
+    assert json.loads(run_sessions(line, "list", "--json")) == []
+    told = json.loads(run_sessions(line, "import", str(file), "--json"))
+    assert told["session_id"] == session_id
+    copy = facts(line, session_id)[: len(before)]
+    assert [each.get("message") for each in copy] == [each.get("message") for each in before]
+    assert json.loads(run_sessions(line, "import", str(file), "--json"))["already_imported"]
+
+
+@pytest.mark.req("R-CRD-02")
+def test_export_names_the_secrets_that_it_leaves_out(line, tmp_path):
+    token = "ghp_" + "aB3dE5gH1jK7mN9pQ2sT4vW6yZ8aB3dE5gH1"
+    session_id = start_session(line, f"use {token}")
+    for argv in ((), ("--yes",), ("--format", "html"), ("--json",)):
+        code, out, err = line("sessions", "export", session_id, *argv)
+        assert code == 0
+        assert token not in out + err and "[hidden key]" in out
+        assert "in 1 place, for secrets" in err and "GitHub token" in err and "ghp_…" in err
+    code, out, _ = line("sessions", "export", session_id, str(tmp_path / "a.md"), "--json")
+    [hit] = json.loads(out)["secrets"]
+    assert hit["kind"] == "GitHub token" and token not in (tmp_path / "a.md").read_text()
+
+
+@pytest.mark.req("R-CRD-06")
+def test_export_is_redacted_in_the_chosen_mode(line, tmp_path):
+    session_id = start_session(line, "my private plan")
+    options = ("export", session_id, "--format", "jsonl", "--redact")
+    assert "my private plan" in run_sessions(line, *options, "passthrough")
+    pseudonymous = run_sessions(line, *options, "pseudonymize")
+    assert "my private plan" in pseudonymous and session_id not in pseudonymous
+    assert run_sessions(line, *options, "pseudonymize", "--salt", "x") != pseudonymous
+    assert "private plan" not in run_sessions(line, *options, "redact_private")
+    sums = json.loads(run_sessions(line, *options, "aggregate_only"))
+    assert sums["events"]["turn.started"] == 1 and "private" not in str(sums)
+    file = tmp_path / "a.jsonl"
+    run_sessions(line, "export", session_id, str(file), "--redact", "redact_private")
+    imported = json.loads(run_sessions(line, "import", str(file), "--json"))["session_id"]
+    assert "[REDACTED]" in run_sessions(line, "show", imported)
 
 
 @pytest.mark.req("R-PER-08")
@@ -192,7 +275,8 @@ def test_export_contains_no_key(line, monkeypatch, form):
     session_id = start_session(line, f"my key is {CANARY}", f"Is it {CANARY}?")
     assert CANARY in run_sessions(line, "export", session_id, "--format", form)
     monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
-    out = run_sessions(line, "export", session_id, "--format", form)
+    code, out, err = line("sessions", "export", session_id, "--format", form)
+    assert code == 0 and "in 2 places, for secrets" in err and CANARY not in err
     assert CANARY not in out and "my key is [hidden key]" in out
 
 
@@ -216,7 +300,7 @@ def test_invalid_export_is_rejected_and_not_stored(line, tmp_path):
     file = tmp_path / "a.jsonl"
     file.write_text("hello\n")
     code, _, err = line("sessions", "import", str(file))
-    assert code == 2 and "line 1" in err and str(file) in err
+    assert code == 2 and "its format is unknown" in err and str(file) in err
     code, _, err = line("sessions", "fork", start_session(line), "--at", new_id())
     assert code == 2 and "no message" in err
     assert len(json.loads(run_sessions(line, "list", "--json"))) == 1
@@ -265,6 +349,22 @@ def test_session_in_use_is_neither_deleted_nor_renamed(line, action):
     assert facts(line, session_id) == before
 
 
+@pytest.mark.req("R-PER-06")
+def test_session_that_is_open_elsewhere_can_be_read_and_copied(line):
+    session_id = start_session(line)
+    before = facts(line, session_id)
+    line.script([{"say": "Because."}])
+    with FileLease(resolve_paths().data / "locks", session_id):
+        code, _, err = line("-p", "why?", "-r", session_id)
+        assert code == 1
+        assert f"`yourtool sessions show {session_id}`" in err
+        assert f"`yourtool sessions fork {session_id}`" in err
+        assert "It waits." in run_sessions(line, "show", session_id)
+        copied = json.loads(run_sessions(line, "fork", session_id, "--json"))["session_id"]
+        assert line.result("-p", "why?", "-r", copied)["result"] == "Because."
+        assert facts(line, session_id) == before
+
+
 def test_sessions_of_workers_are_listed_only_with_their_option(line):
     line.script([{"call": "delegate", "input": {"task": "Look."}}], [{"say": "Done."}])
     session_id = line.result("-p", "Go.")["session_id"]
@@ -273,3 +373,28 @@ def test_sessions_of_workers_are_listed_only_with_their_option(line):
     [worker] = [each["id"] for each in listed if each["id"] != session_id]
     assert {each["title"] for each in listed} == {"Go.", "Look."}
     assert "Look." in run_sessions(line, "show", worker)
+
+
+def test_session_of_another_program_is_imported_with_a_report_of_losses(line, tmp_path):
+    file = Path(__file__).parents[1] / "store" / "importers" / "files" / "claude_code.jsonl"
+    out = run_sessions(line, "import", str(file))
+    assert "a session of Claude Code" in out and "It ran in /home/me/shop" in out
+    assert "Not taken over: a block `hologram`." in out
+    again = json.loads(run_sessions(line, "import", str(file), "--json"))
+    assert again["already_imported"] and again["system"] == "Claude Code"
+    assert "Another answer" in run_sessions(line, "show", again["session_id"])
+
+
+@pytest.mark.req("R-PER-10")
+def test_old_sessions_are_deleted_after_a_confirmation(line):
+    ids = [start_session(line, prompt) for prompt in ("one", "two")]
+    listed = run_sessions(line, "prune", "--keep", "1", "--dry-run")
+    assert ids[0] in listed and ids[1] not in listed and "Would delete 1 session" in listed
+    code, _, err = line("sessions", "prune", "--keep", "1")
+    assert code == 2 and "`--yes` deletes" in err
+    pruned = json.loads(run_sessions(line, "prune", "--keep", "1", "--yes", "--json"))
+    assert [each["id"] for each in pruned["sessions"]] == [ids[0]]
+    assert [each["id"] for each in json.loads(run_sessions(line, "list", "--json"))] == [ids[1]]
+    assert "Deleted 0 sessions" in run_sessions(line, "prune", "--older-than", "1d")
+    code, _, err = line("sessions", "prune", "--older-than", "long ago")
+    assert code == 2 and "`--older-than long ago` is no time" in err

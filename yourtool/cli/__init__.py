@@ -14,9 +14,9 @@ from importlib import import_module
 from typing import Any
 
 from yourtool import prctl
-from yourtool.cli.arguments import Arguments, parse_arguments
+from yourtool.cli.arguments import Arguments, build_run_options, parse_arguments
 from yourtool.cli.logfile import log_to_file
-from yourtool.config import RunOptions, install_defaults, load_report
+from yourtool.config import install_defaults, load_report
 from yourtool.early_prompt.handover import Handover
 from yourtool.early_prompt.typing_ahead import keys_for_interface
 from yourtool.errors import UsageError, YourtoolError
@@ -113,7 +113,7 @@ def _run_headless(arguments: Arguments, prompt: str, paths: Paths) -> int:
         session="" if arguments.continue_last else arguments.resume,
         schema=arguments.output_schema,
     )
-    return headless.run(paths, _build_run_options(arguments, interactive=False), task)
+    return headless.run(paths, build_run_options(arguments, interactive=False), task)
 
 
 def _read_standard_input() -> str:
@@ -152,6 +152,7 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
             continue_last=arguments.continue_last,
         )
         app.first_prompt = arguments.first_prompt
+        app.first_message = arguments.first_message
         app.apply_settings(config.ui)
         app.config_warnings = import_module("yourtool.cli.config").get_key_warnings(paths, report)
         app.take_keys, app.shell_settings = take_keys, shell_settings
@@ -215,7 +216,7 @@ def _runtime_opener(arguments: Arguments, paths: Paths) -> Callable[[], Awaitabl
     async def open_runtime() -> Any:
         to_thread = import_module("asyncio").to_thread  # loaded by now; slow for other commands
         runtime = await to_thread(import_module, "yourtool.agent.runtime")
-        options = _build_run_options(arguments, interactive=True)
+        options = build_run_options(arguments, interactive=True)
         try:
             return await runtime.Runtime.open(paths, options)
         finally:
@@ -230,20 +231,3 @@ def _enable_gc() -> None:
     if not gc.isenabled():  # freeze once: later calls would also freeze a caller's garbage
         gc.freeze()
     gc.enable()
-
-
-def _build_run_options(arguments: Arguments, *, interactive: bool) -> RunOptions:
-    return RunOptions(
-        workspace=arguments.workspace,
-        model=arguments.model,
-        use_placeholders=arguments.in_words,
-        mode=arguments.mode,
-        allow=arguments.allow,
-        deny=arguments.deny,
-        add_dirs=arguments.add_dirs,
-        max_turns=arguments.max_turns,
-        max_cost=arguments.max_cost,
-        effort=arguments.effort,
-        attachments=arguments.attachments,
-        interactive=interactive,
-    )

@@ -8,9 +8,45 @@ from typing import Literal
 from msgspec import Struct
 
 from yourtool.cli.parser import build_parser, split_prompt
-from yourtool.config import Mode
+from yourtool.config import Mode, RunOptions
 from yourtool.errors import UsageError
 from yourtool.models import Effort
+
+_OF_COMMANDS = (
+    "action",
+    "json",
+    "probe",
+    "ask",
+    "yes",
+    "id",
+    "in_keychain",
+    "file",
+    "rule",
+    "export_format",
+    "redaction",
+    "salt",
+    "changed_file",
+    "tool_failed",
+    "until",
+    "min_cost",
+    "directory",
+    "older_than",
+    "keep",
+    "dry_run",
+    "title",
+    "force",
+    "source",
+    "fix",
+    "at",
+    "cost_by",
+    "since",
+    "prices_file",
+    "models_file",
+    "steps",
+    "here_only",
+    "workers",
+)
+"""Options of commands that are fields of `Arguments` under the same names."""
 
 
 class Arguments(Struct, frozen=True, kw_only=True):
@@ -23,9 +59,14 @@ class Arguments(Struct, frozen=True, kw_only=True):
     json: bool = False
     probe: bool = False
     """`models --probe`: query the providers and the usual local ports."""
+    ask: bool = False
+    """`models --probe --ask`: send test requests to models."""
+    yes: bool = False
+    """Without a question: `models --yes` tests models, `sessions export --yes` replaces secrets."""
     id: str = ""
     words: tuple[str, ...] = ()
-    """The words after `trust`, or after the action of `auth`."""
+    """The words after `trust`, after `models`, after the action of `auth`, or after a server of
+    `mcp`."""
     in_keychain: bool = False
     """`auth set --keychain`."""
     query: str = ""
@@ -33,12 +74,19 @@ class Arguments(Struct, frozen=True, kw_only=True):
     file: Path | None = None
     """File of `sessions export` or `import`; None or `-`: standard output or input.
 
-    The rules of `permissions replay --with`; None: those of the user.
+    The rules of `permissions replay --with` (None: those of the user), or of `route replay --with`
+    (None: the stored ones).
     """
     rule: str = ""
     """The rule of `permissions remove`, or its line."""
-    export_format: Literal["markdown", "jsonl"] | None = None
+    export_format: Literal["markdown", "html", "jsonl", "pi", "bundle"] | None = None
     """Format of `sessions export`; None: derived from the file name."""
+    redaction: Literal["passthrough", "pseudonymize", "redact_private", "aggregate_only"] = (
+        "passthrough"
+    )
+    """`sessions export --redact`."""
+    salt: str = ""
+    """`sessions export --salt`."""
     title: str = ""
     """The title of `sessions rename`."""
     force: bool = False
@@ -47,6 +95,30 @@ class Arguments(Struct, frozen=True, kw_only=True):
     """File or session id of `sessions replay`."""
     fix: bool = False
     """`sessions check --fix`: store what is sound as a new session."""
+    cost_by: Literal["model", "day", "session", "role", "bucket"] = "model"
+    """`cost --by`."""
+    since: str = ""
+    """Of `cost`, `route replay`, `sessions search`: a date, a time, or `7d`; empty: everything."""
+    prices_file: Path | None = None
+    """`route replay --prices`."""
+    models_file: Path | None = None
+    """`route replay --models`."""
+    until: str = ""
+    """`sessions search --until`, as `since`."""
+    changed_file: str = ""
+    """`sessions search --file`."""
+    tool_failed: bool = False
+    """`sessions search --tool-failed`."""
+    min_cost: Decimal | None = None
+    """`sessions search --min-cost`."""
+    directory: Path | None = None
+    """`sessions search --dir`."""
+    older_than: str = ""
+    """`sessions prune --older-than`: a time, as `since`."""
+    keep: int | None = None
+    """`sessions prune --keep`: how many sessions stay in any case."""
+    dry_run: bool = False
+    """`sessions prune --dry-run`."""
     at: str | None = None
     """Message id of `sessions fork --at`, or the number of an entry of `sessions tree --at`."""
     steps: bool = False
@@ -63,11 +135,19 @@ class Arguments(Struct, frozen=True, kw_only=True):
     """`--continue`."""
     resume: str | None = None
     """Session id of `--resume`; empty: pick a session from a list."""
+    first_message: str = ""
+    """`--at`: the message that the interface shows first."""
     model: str | None = None
     in_words: bool = False
     mode: Mode | None = None
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    mcp_config: Path | None = None
+    """`--mcp-config`: a file with further MCP servers."""
+    env: tuple[str, ...] = ()
+    """`mcp add --env`: `NAME=VALUE`."""
+    header: tuple[str, ...] = ()
+    """`mcp add --header`: `NAME: VALUE`."""
     workspace: Path
     add_dirs: tuple[Path, ...] = ()
     output_format: str = "text"
@@ -95,32 +175,22 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         raise UsageError("there are two prompts, one of them after `-p`; quote the prompt")
     arguments = Arguments(
         command=options.get("command") or "",
-        action=options.get("action", ""),
-        json=options.get("json", False),
-        probe=options.get("probe", False),
-        id=options.get("id", ""),
-        in_keychain=options.get("in_keychain", False),
+        **{name: options[name] for name in _OF_COMMANDS if name in options},
         words=tuple(options.get("words", ())),
         query=" ".join(options.get("query", ())),
-        file=options.get("file"),
-        rule=options.get("rule", ""),
-        export_format=options.get("export_format"),
-        title=options.get("title", ""),
-        force=options.get("force", False),
-        source=options.get("source", ""),
-        fix=options.get("fix", False),
-        at=options.get("at"),
-        here_only=options.get("here_only", False),
-        workers=options.get("workers", False),
         prompt=options.get("route_prompt", headless if word is None or headless is None else word),
         first_prompt=word or "" if headless is None else "",
         continue_last=options["continue_last"],
         resume=options["resume"],
+        first_message=options["first_message"],
         model=options["model"],
         in_words=options["in_words"],
         mode=Mode(options["mode"]) if options["mode"] else None,
         allow=tuple(options["allow"]),
         deny=tuple(options["deny"]),
+        mcp_config=options["mcp_config"],
+        env=tuple(options.get("env", ())),
+        header=tuple(options.get("header", ())),
         workspace=options["cwd"],
         add_dirs=tuple(options["add_dir"]),
         output_format=options["output_format"] or "text",
@@ -146,5 +216,26 @@ def _reject_conflicts(arguments: Arguments, *, formatted: bool) -> None:
         raise UsageError("`--output-schema` requires `-p`")
     if arguments.in_words and arguments.model is None:
         raise UsageError("`--in-words` requires `--model`, the model to switch to")
+    if is_run and arguments.first_message and (not arguments.resume or arguments.prompt):
+        raise UsageError("`--at MESSAGE` requires `--resume ID`, and the interface")
     if is_run and arguments.prompt is not None and arguments.resume == "":
         raise UsageError("`--resume` requires an id with `-p`; `yourtool sessions list` lists them")
+
+
+def build_run_options(arguments: Arguments, *, interactive: bool) -> RunOptions:
+    """Return the options of a run, with a user or without one."""
+    return RunOptions(
+        workspace=arguments.workspace,
+        model=arguments.model,
+        use_placeholders=arguments.in_words,
+        mode=arguments.mode,
+        allow=arguments.allow,
+        deny=arguments.deny,
+        add_dirs=arguments.add_dirs,
+        mcp_config=arguments.mcp_config,
+        max_turns=arguments.max_turns,
+        max_cost=arguments.max_cost,
+        effort=arguments.effort,
+        attachments=arguments.attachments,
+        interactive=interactive,
+    )

@@ -1,6 +1,7 @@
 """`yourtool models`: list models with capabilities and prices, and missing keys."""
 
 import asyncio
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -9,12 +10,13 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from yourtool.amounts import format_duration
+from yourtool.amounts import format_age
+from yourtool.cli import model_trials
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.config import load_config
 from yourtool.credentials import Credentials
-from yourtool.errors import AdapterError
+from yourtool.errors import AdapterError, UsageError
 from yourtool.models import AdapterCapabilities, Model, Price
 from yourtool.paths import Paths
 from yourtool.providers.catalogue import discovery_cache
@@ -23,17 +25,33 @@ from yourtool.providers.catalogue.local_servers import discover_servers
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 from yourtool.run_result import ExitCode
+from yourtool.text import printable
 
 
 def run(paths: Paths, arguments: Arguments) -> int:
-    """List the models; the table has the usable ones first."""
+    """List the models; the table has the usable ones first.
+
+    Raises:
+        UsageError: `--ask`, `--yes` or a model without what they belong to, or no consent.
+    """
+    _check_options(arguments)
     config = load_config(paths)
     catalogue = Catalogue.load(paths)
     registry = Registry(config, Credentials(paths), interactive=False)
     file = paths.cache / discovery_cache.FILE_NAME
     notes = discovery_cache.restore_discoveries(file, registry, catalogue)
+    code = ExitCode.ANSWERED
     if arguments.probe:
         notes = asyncio.run(_probe(file, registry, catalogue))
+    if arguments.ask:
+        models = model_trials.choose_models(arguments, registry, catalogue)
+        results, have_answered = asyncio.run(
+            model_trials.run_trials(file, models, registry, catalogue)
+        )
+        notes += results
+        if arguments.json:
+            sys.stderr.write("".join(f"{printable(each)}\n" for each in results))
+        code = ExitCode.ANSWERED if have_answered else ExitCode.FAILED
     why_not = {
         model.provider: registry.configuration_problem(model.provider) for model in catalogue.all()
     }
@@ -42,25 +60,36 @@ def run(paths: Paths, arguments: Arguments) -> int:
         print_json(
             [
                 _model_json(model, why_not[model.provider], version)
-                | {"described_at": catalogue.discovered_at(model.id)}
+                | {
+                    "described_at": catalogue.discovered_at(model.id),
+                    "tested": catalogue.find_trial(model.id),
+                }
                 for model in catalogue.all()
             ]
         )
-        return ExitCode.ANSWERED
+        return code
     models = sorted(catalogue.all(), key=lambda model: why_not[model.provider] is not None)
     print_table(
         [("", "MODEL", "ALIASES", "CONTEXT", "$/M IN", "OUT", "CAPABILITIES", "SOURCE")]
         + [
             (
                 *_table_row(model, usable=why_not[model.provider] is None),
-                _format_source(catalogue.discovered_at(model.id), datetime.now(UTC)),
+                _format_source(catalogue, model.id, datetime.now(UTC)),
             )
             for model in models
         ]
     )
     missing = dict.fromkeys(why for why in why_not.values() if why is not None)
     print_lines("", *notes, *missing, f"Prices as of {catalogue.pricing_version}.")
-    return ExitCode.ANSWERED
+    return code
+
+
+def _check_options(arguments: Arguments) -> None:
+    if arguments.ask and not arguments.probe:
+        raise UsageError("`--ask` belongs to `--probe`: `yourtool models --probe --ask`")
+    if not arguments.ask and (arguments.words or arguments.yes):
+        word = f"`{arguments.words[0]}`" if arguments.words else "`--yes`"
+        raise UsageError(f"{word} belongs to `--ask`: `yourtool models --probe --ask [MODEL]`")
 
 
 async def _probe(file: Path, registry: Registry, catalogue: Catalogue) -> list[str]:
@@ -95,11 +124,11 @@ async def _probe(file: Path, registry: Registry, catalogue: Catalogue) -> list[s
     return notes
 
 
-def _format_source(described_at: datetime | None, now: datetime) -> str:
-    """Return the age of a server's description; empty if the catalogue describes the model."""
-    if described_at is None:
-        return ""
-    return f"server, {format_duration(int((now - described_at).total_seconds()))} ago"
+def _format_source(catalogue: Catalogue, model_id: str, now: datetime) -> str:
+    """Return the age of a server's description and the date of test requests, if there are any."""
+    described_at = catalogue.discovered_at(model_id)
+    age = "" if described_at is None else f"server, {format_age(now - described_at)}"
+    return ", ".join(filter(None, (age, model_trials.format_trial(catalogue.find_trial(model_id)))))
 
 
 async def _list_models(registry: Registry, provider: str) -> tuple[Model, ...] | str:

@@ -4,28 +4,23 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Never
 
 from yourtool import __version__
-from yourtool.config import Mode
+from yourtool.cli.run_options import add_command_options, add_run_options
+from yourtool.cli.sessions_parser import add_sessions_actions
 from yourtool.errors import UsageError
-from yourtool.models import EFFORTS
 
 _UNIMPLEMENTED = {
-    "yourtool cost": "; `/cost` in the interface and `yourtool sessions list` show costs",
     "yourtool completion": "",
-    "yourtool acp": "; `yourtool -p` runs a prompt without the interface",
-    "yourtool mcp": "",
     "yourtool import": "; `yourtool sessions import` imports an exported session",
 }
 """Commands that users may expect, with the closest alternative."""
 _CLOSENESS = 0.7
 """Minimum similarity of a word to a command to be reported as a mistyped command."""
 AUTH_ACTIONS = "list|set|remove|test"
-OUTPUT_FORMATS = ("text", "json", "stream-json")
 
 
 class Parser(argparse.ArgumentParser):
@@ -66,7 +61,7 @@ def split_prompt(argv: Sequence[str]) -> tuple[list[str], str | None]:
         UsageError: the prompt looks like the name of a command.
     """
     scanner = Parser(prog="yourtool", add_help=False)
-    _add_run_options(scanner)
+    add_run_options(scanner)
     scanner.add_argument("-h", "--help", "--version", action="store_true")
     scanner.add_argument("words", nargs=argparse.REMAINDER)
     words: list[str] = scanner.parse_known_args(argv)[0].words
@@ -108,7 +103,7 @@ def build_parser(argv: Sequence[str]) -> Parser:
         " 5 limit reached, 75 try again later, 130 interrupted, 141 output closed",
     )
     parser.add_argument("--version", action="version", version=f"yourtool {__version__}")
-    _add_run_options(parser)
+    add_run_options(parser)
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", title="commands", prog="yourtool"
     )
@@ -117,75 +112,6 @@ def build_parser(argv: Sequence[str]) -> Parser:
         if name in argv:
             add_arguments(command)
     return parser
-
-
-def _add_run_options(parser: Parser) -> None:
-    _add_global_options(parser)
-    parser.set_defaults(cwd=".")
-    _add_session_options(parser)
-    _add_approval_options(parser)
-    _add_headless_options(parser)
-
-
-def _add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
-    verbs = "list|show|search|export|import|fork|rename|delete|check|salvage|replay|tree"
-    actions = sessions.add_subparsers(dest="action", required=True, metavar=verbs)
-
-    def add(name: str, summary: str, *, takes_id: bool = False) -> argparse.ArgumentParser:
-        action = actions.add_parser(name, help=summary, description=summary)
-        if takes_id:
-            action.add_argument("id", metavar="ID", help="a session id or a prefix of one")
-        return action
-
-    listing = add("list", "list the sessions of all directories, newest first")
-    show = add("show", "print a session as text", takes_id=True)
-    search = add("search", "search for messages that contain all words or word prefixes")
-    search.add_argument("query", nargs="+", metavar="WORD")
-    for action in (listing, search):
-        action.add_argument(
-            "--here", dest="here_only", action="store_true", help="only sessions of this directory"
-        )
-    listing.add_argument("--workers", action="store_true", help="also those of delegated tasks")
-    export = add("export", "export a session with API keys removed", takes_id=True)
-    export.add_argument(
-        "file", nargs="?", type=Path, metavar="FILE", help="default: standard output"
-    )
-    export.add_argument(
-        "--format",
-        dest="export_format",
-        choices=("markdown", "jsonl"),
-        help="only jsonl can be imported; default: jsonl for FILE.jsonl, else markdown",
-    )
-    export.add_argument("--force", action="store_true", help="overwrite an existing file")
-    import_ = add("import", "import an exported session into this directory")
-    import_.add_argument(
-        "file", type=Path, metavar="FILE", help="JSON lines; `-` reads standard input"
-    )
-    fork = add("fork", "start a session as a copy of another", takes_id=True)
-    fork.add_argument(
-        "--at",
-        metavar="MESSAGE",
-        help="copy up to this prompt, or up to the end of this reply's turn; default: everything",
-    )
-    tree = add("tree", "print the branches of a session", takes_id=True)
-    tree.add_argument("--at", metavar="N", help="continue the session at entry N")
-    tree.add_argument("--steps", action="store_true", help="also calls and results")
-    rename = add("rename", "give a session a title", takes_id=True)
-    rename.add_argument("title", metavar="TITLE", help="empty: the first line of the session")
-    delete = add("delete", "delete a session permanently", takes_id=True)
-    replay = add("replay", "play a session again, offline, with its stored replies and results")
-    replay.add_argument(
-        "source", metavar="FILE | ID", help="an exported session, or the id of a stored one"
-    )
-    check = add("check", "look for damage in stored sessions")
-    check.add_argument("id", nargs="?", default="", metavar="ID", help="default: all sessions")
-    check.add_argument(
-        "--fix", action="store_true", help="store what is sound of a damaged session as a new one"
-    )
-    salvage = add("salvage", "replace a damaged database by one with every row that can be read")
-    changes = (import_, fork, rename, delete)
-    for action in (listing, show, search, export, *changes, check, salvage, replay, tree):
-        _add_command_options(action)
 
 
 def _add_permissions_actions(permissions: argparse.ArgumentParser) -> None:
@@ -205,9 +131,9 @@ def _add_permissions_actions(permissions: argparse.ArgumentParser) -> None:
         "--with", dest="file", type=Path, metavar="FILE", help="rules instead of yours"
     )
     for action in (listing, edit, remove, replay):
-        _add_command_options(action)
+        add_command_options(action)
     check = add("check", "show whether a command would run, need an approval, or be denied")
-    _add_command_options(check)
+    add_command_options(check)
     check.add_argument("--allow", action="append", metavar="RULE", help="allow without approval")
     check.add_argument("--deny", action="append", metavar="RULE", help="deny; overrides --allow")
     check.add_argument(
@@ -221,14 +147,73 @@ def _add_models_arguments(models: argparse.ArgumentParser) -> None:
         action="store_true",
         help="query the providers and look for local model servers",
     )
-    _add_command_options(models)
+    models.add_argument(
+        "--ask",
+        action="store_true",
+        help="with `--probe`: test with small requests what models can do; free ones, or MODEL …",
+    )
+    models.add_argument(
+        "--yes", action="store_true", help="with `--ask`: test models that cost money, too"
+    )
+    models.add_argument("words", nargs="*", metavar="MODEL", help="with `--ask`: test only these")
+    add_command_options(models)
 
 
 def _add_route_arguments(route: argparse.ArgumentParser) -> None:
     route.add_argument(
-        "route_prompt", metavar="PROMPT", help="`-` reads JSON lines from standard input"
+        "route_prompt",
+        nargs="?",
+        metavar="PROMPT | replay",
+        help="`-` reads JSON lines from standard input; `replay` decides again about stored turns",
     )
-    _add_command_options(route)
+    route.add_argument(
+        "--session",
+        dest="id",
+        default="",
+        metavar="ID",
+        help="show what a swap of this session to `--model` would change",
+    )
+    route.add_argument(
+        "--with",
+        dest="file",
+        type=Path,
+        metavar="FILE",
+        help="with `replay`: rules instead of the stored ones",
+    )
+    route.add_argument(
+        "--prices",
+        dest="prices_file",
+        type=Path,
+        metavar="FILE",
+        help="with `replay`: a `prices.toml`",
+    )
+    route.add_argument(
+        "--models",
+        dest="models_file",
+        type=Path,
+        metavar="FILE",
+        help="with `replay`: a `models.toml`, for example with other windows",
+    )
+    _add_since(route)
+    add_command_options(route)
+
+
+def _add_cost_arguments(cost: argparse.ArgumentParser) -> None:
+    cost.add_argument(
+        "--by",
+        dest="cost_by",
+        choices=("model", "day", "session", "role", "bucket"),
+        default="model",
+        help="default: model; role: what a request was for; bucket: kinds of tokens",
+    )
+    _add_since(cost)
+    add_command_options(cost)
+
+
+def _add_since(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--since", default="", metavar="T", help="a date or time, or for example `24h`, `7d`, `2w`"
+    )
 
 
 def _add_trust_arguments(trust: argparse.ArgumentParser) -> None:
@@ -238,7 +223,7 @@ def _add_trust_arguments(trust: argparse.ArgumentParser) -> None:
         metavar="DIR | list | remove DIR",
         help="trust a folder (default: the current one), list all, or forget one",
     )
-    _add_command_options(trust)
+    add_command_options(trust)
 
 
 def _add_auth_arguments(auth: argparse.ArgumentParser) -> None:
@@ -250,145 +235,50 @@ def _add_auth_arguments(auth: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with `set`: store the key in the system's keychain, not in a file",
     )
-    _add_command_options(auth)
+    add_command_options(auth)
+
+
+def _add_mcp_actions(mcp: argparse.ArgumentParser) -> None:
+    actions = mcp.add_subparsers(
+        dest="action", required=True, metavar="list|show|add|remove|accept|login|call"
+    )
+
+    def add(name: str, summary: str, *, takes_name: bool = True) -> argparse.ArgumentParser:
+        action = actions.add_parser(name, help=summary, description=summary)
+        if takes_name:
+            action.add_argument("id", metavar="NAME", help="the name of a server")
+        add_command_options(action)
+        return action
+
+    add("list", "list all servers with the price of their tools", takes_name=False)
+    add("show", "show a server: its definition, state, tools, and what their schemas lost")
+    adding = add("add", "add a server to your own `mcp.json`")
+    adding.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
+    adding.add_argument("--header", action="append", default=[], metavar="NAME:VALUE")
+    adding.add_argument("words", nargs="+", metavar="COMMAND [ARG …] | URL", help="after `--`")
+    add("remove", "remove a server from your own `mcp.json`")
+    add("accept", "accept a server of a project, or changed tools, as `show` prints them")
+    add("login", "log in at a server: print an address, and take the one where the login ends")
+    calling = add("call", "call a tool and print its result")
+    calling.add_argument("words", nargs="+", metavar="TOOL [JSON]", help="arguments as an object")
 
 
 def _add_config_arguments(config: argparse.ArgumentParser) -> None:
     config.add_argument("action", choices=("show", "path", "check"), metavar="show|path|check")
-    _add_command_options(config)
-
-
-def _add_global_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("global options").add_argument
-    add("-m", "--model", metavar="ID", help="model id or alias")
-    add("--cwd", type=_parse_directory, metavar="DIR", help="workspace directory")
-    add("--session-dir", metavar="DIR", help="directory of the session store")
-    add("--no-color", action="store_true", help="disable colours, as NO_COLOR does")
-
-
-def _add_session_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("session").add_argument
-    add(
-        "-c",
-        "--continue",
-        dest="continue_last",
-        action="store_true",
-        help="continue the last session of this directory",
-    )
-    add(
-        "-r",
-        "--resume",
-        nargs="?",
-        const="",
-        metavar="ID",
-        help="resume a session; without an id, pick one from a list",
-    )
-    add(
-        "--in-words",
-        action="store_true",
-        help="with -m: send placeholders for media that the model does not support",
-    )
-    add(
-        "--effort",
-        choices=EFFORTS,
-        metavar="LEVEL",
-        help=f"reasoning effort, if the model supports it: {', '.join(EFFORTS)}",
-    )
-
-
-def _add_approval_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("approval and limits").add_argument
-    add(
-        "--mode",
-        choices=tuple(mode.value for mode in Mode),
-        help="approval mode",
-    )
-    add("--allow", action="append", default=[], metavar="RULE", help="allow without approval")
-    add("--deny", action="append", default=[], metavar="RULE", help="deny; overrides --allow")
-    add(
-        "--add-dir",
-        type=_parse_directory,
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="additional directory that can be read",
-    )
-    add("--max-turns", type=_parse_count, metavar="N", help="stop after N model requests")
-    add(
-        "--max-cost",
-        type=_parse_dollars,
-        metavar="USD",
-        help="stop before the cost exceeds this amount",
-    )
-
-
-def _add_headless_options(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("headless mode").add_argument
-    add(
-        "-p",
-        "--prompt",
-        nargs="?",
-        const="",
-        metavar="PROMPT",
-        help="run one prompt and print the answer; standard input is appended to the prompt",
-    )
-    add("--output-format", choices=OUTPUT_FORMATS, help="format of the output; default: text")
-    add(
-        "--output-schema",
-        type=Path,
-        metavar="FILE",
-        help="require a JSON answer that matches this JSON schema",
-    )
-    add(
-        "--attach",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="attach an image, audio, PDF or text file to the first prompt; can be repeated",
-    )
-
-
-def _add_command_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every command without overwriting those given before its name."""
-    parser.argument_default = argparse.SUPPRESS
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    _add_global_options(parser)
-
-
-def _parse_directory(text: str) -> Path:
-    try:
-        path = Path(text).expanduser().resolve(strict=True)
-    except (OSError, RuntimeError, ValueError):
-        path = None
-    if path is None or not path.is_dir():
-        raise argparse.ArgumentTypeError(f"`{text}` is not a directory")
-    return path
-
-
-def _parse_count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"`{text}` is not a positive integer")
-    return int(text)
-
-
-def _parse_dollars(text: str) -> Decimal:
-    try:
-        amount = Decimal(text)
-    except InvalidOperation:
-        amount = Decimal("NaN")
-    if not amount.is_finite() or amount < 0:
-        raise argparse.ArgumentTypeError(f"`{text}` is not an amount in dollars such as `0.50`")
-    return amount
+    add_command_options(config)
 
 
 COMMANDS: Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
-    "sessions": ("list, show, search and export sessions", _add_sessions_actions),
+    "sessions": ("list, show, search and export sessions", add_sessions_actions),
     "models": ("list models, prices and missing keys", _add_models_arguments),
     "route": ("show which model a prompt would use, and why", _add_route_arguments),
+    "cost": ("show what requests cost, by model, day, session or role", _add_cost_arguments),
     "trust": ("trust a folder: its files may configure yourtool", _add_trust_arguments),
     "auth": ("list, store, remove and test API keys", _add_auth_arguments),
     "permissions": ("list, check, edit and remove rules for tool calls", _add_permissions_actions),
+    "mcp": ("list, show, add, remove and call MCP servers", _add_mcp_actions),
+    "acp": ("serve the Agent Client Protocol, for editors", add_command_options),
     "config": ("show and check settings and their sources", _add_config_arguments),
-    "doctor": ("check settings, keys, terminal and store", _add_command_options),
+    "doctor": ("check settings, keys, terminal and store", add_command_options),
 }
 """The commands with their summaries and arguments."""

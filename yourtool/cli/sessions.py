@@ -3,25 +3,25 @@
 import asyncio
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
 from ulid import ULID
 
+from yourtool.agent.cost_report import parse_since
 from yourtool.agent.history.state import State
 from yourtool.agent.session.demo_workspace import find_scratch_copies
-from yourtool.agent.session.known_secrets import find_known_secrets, mask_secrets
 from yourtool.amounts import format_money
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.cli.session_checks import check_sessions, salvage_store
+from yourtool.cli.session_exports import export_session
+from yourtool.cli.session_imports import import_file
+from yourtool.cli.session_pruning import prune_sessions
 from yourtool.cli.session_replay import replay_session
 from yourtool.cli.session_tree import show_tree
-from yourtool.errors import StoreError, UsageError
+from yourtool.errors import UsageError
 from yourtool.events.catalog import AnyFact
 from yourtool.events.codec import to_stored
 from yourtool.messages.blocks import (
@@ -36,10 +36,12 @@ from yourtool.messages.blocks import (
     ToolUseBlock,
     canonical_json,
 )
-from yourtool.messages.message import Message, ReplyMessage
+from yourtool.messages.message import Message, ReplyMessage, now
 from yourtool.paths import Paths, require_data_directory
 from yourtool.run_result import ExitCode
 from yourtool.store.base import (
+    EVERYTHING,
+    SearchFilter,
     SearchHit,
     SessionStore,
     SessionSummary,
@@ -47,20 +49,11 @@ from yourtool.store.base import (
     resolve_id,
 )
 from yourtool.store.edits import delete_session, rename
-from yourtool.store.exports import (
-    export_format_of,
-    export_lines,
-    import_warnings,
-    read_export,
-    write_export,
-)
-from yourtool.store.forks import find_import, fork, import_session
+from yourtool.store.forks import fork
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 from yourtool.text import printable
 
-STANDARD_STREAM = Path("-")
-"""Standard output or input."""
 _ULID_LENGTH = 26
 
 
@@ -84,12 +77,14 @@ async def _run(paths: Paths, arguments: Arguments) -> ExitCode:
                 listed = await store.list(*workspaces, workers=arguments.workers)
                 _print_sessions(listed, as_json=arguments.json)
             case "search":
-                hits = await store.search(arguments.query, *workspaces)
+                hits = await store.search(
+                    arguments.query, *workspaces, wanted=_build_filter(arguments)
+                )
                 _print_hits(hits, as_json=arguments.json)
             case "export":
-                await _export(session_id, store, paths, arguments)
+                return await export_session(session_id, store, paths, arguments)
             case "import":
-                await _import(store, paths, arguments)
+                await import_file(store, paths, arguments)
             case "fork":
                 fork_id = await fork(store, session_id, arguments.at)
                 _print_resume_command(fork_id, "Continue with", as_json=arguments.json)
@@ -99,6 +94,8 @@ async def _run(paths: Paths, arguments: Arguments) -> ExitCode:
             case "delete":
                 await delete_session(store, session_id, paths)
                 _print_done(session_id, "Deleted", as_json=arguments.json)
+            case "prune":
+                return await prune_sessions(store, paths, arguments)
             case "check":
                 return await check_sessions(session_id, store, paths, arguments)
             case "tree":
@@ -114,10 +111,33 @@ async def _run(paths: Paths, arguments: Arguments) -> ExitCode:
 
 def _workspaces(paths: Paths, arguments: Arguments) -> tuple[str, ...]:
     """Return the workspaces whose sessions are requested; empty for all."""
-    if not arguments.here_only:
+    if not arguments.here_only and arguments.directory is None:
         return ()
     workspace = arguments.workspace
+    if arguments.directory is not None:
+        workspace = Path(os.path.abspath(arguments.directory.expanduser()))  # noqa: PTH100 - it may be gone
     return tuple(map(str, (workspace, *find_scratch_copies(workspace, paths.scratch))))
+
+
+def _build_filter(arguments: Arguments) -> SearchFilter:
+    """Return the filter of a search.
+
+    Raises:
+        UsageError: a time is invalid, or there are neither words nor filters.
+    """
+    at = now()
+    since, until = arguments.since, arguments.until
+    wanted = SearchFilter(
+        model=arguments.model or "",
+        file=arguments.changed_file.removeprefix("./"),
+        tool_failed=arguments.tool_failed,
+        since=parse_since(since, at) if since else None,
+        until=parse_since(until, at, "--until") if until else None,
+        min_cost=arguments.min_cost,
+    )
+    if not arguments.query and wanted == EVERYTHING:
+        raise UsageError("nothing to search for; name a WORD, or a filter such as `--file PATH`")
+    return wanted
 
 
 def parse_session_prefix(typed: str) -> str:
@@ -170,7 +190,7 @@ def _print_hits(hits: Sequence[SearchHit], *, as_json: bool) -> None:
     if as_json:
         print_json(hits)
     elif not hits:
-        print_lines("No results. A message must contain all words.")
+        print_lines("No results. A message must contain all words and match all filters.")
     else:
         print_table(
             [
@@ -198,49 +218,6 @@ def _print_done(session_id: str, what: str, *, as_json: bool) -> None:
         print_json({"session_id": session_id})
     else:
         print_lines(f"{what} {session_id}.")
-
-
-async def _export(session_id: str, store: SessionStore, paths: Paths, arguments: Arguments) -> None:
-    file = None if arguments.file == STANDARD_STREAM else arguments.file
-    file_format = arguments.export_format or (
-        export_format_of(file) if file else "jsonl" if arguments.json else "markdown"
-    )
-    mask = partial(mask_secrets, secrets=find_known_secrets(paths, os.environ))
-    lines = export_lines(await store.read(session_id), file_format, mask, paths.blobs)
-    if file is None:
-        sys.stdout.flush()
-        sys.stdout.buffer.writelines(lines)
-        return
-    write_export(file, lines, overwrite=arguments.force)
-    if arguments.json:
-        print_json({"session_id": session_id, "file": str(file), "format": file_format})
-    else:
-        print_lines(f"Exported to {file}.")
-
-
-async def _import(store: SessionStore, paths: Paths, arguments: Arguments) -> None:
-    file = arguments.file or STANDARD_STREAM
-    try:
-        # Standard input stays open: the caller owns it.
-        with (
-            nullcontext(sys.stdin.buffer) if file == STANDARD_STREAM else file.open("rb") as source
-        ):
-            facts, digest = await asyncio.to_thread(read_export, source, paths.blobs)
-        warnings = import_warnings(facts)
-        known = await find_import(store, digest)
-        session_id = known or await import_session(store, facts, arguments.workspace, digest)
-    except OSError as error:
-        raise UsageError(f"cannot read `{file}`: {error.strerror}") from error
-    except (UsageError, StoreError) as error:
-        raise UsageError(f"cannot import `{file}`: {error}") from error
-    if arguments.json:
-        imported = {"session_id": session_id, "already_imported": known is not None}
-        print_json(imported | {"warnings": warnings})
-    else:
-        for warning, count in Counter(warnings).items():
-            print_lines(f"Stored, but not shown to models: {warning} ({count}).")
-        done = "Already imported" if known else "Imported"
-        _print_resume_command(session_id, f"{done}. Continue with", as_json=False)
 
 
 def _format_local_time(moment: datetime) -> str:
