@@ -39,6 +39,13 @@ def format_size(size: int) -> str:
     return f"{size / 2**20:,.1f} MiB"
 
 
+def format_tokens(tokens: int) -> str:
+    """Return a number of tokens in short form, such as `200k`."""
+    if tokens >= 1_000_000:
+        return f"{tokens / 1_000_000:.3g}M"
+    return f"{tokens / 1_000:.3g}k" if tokens >= 1_000 else str(tokens)
+
+
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 

@@ -56,7 +56,9 @@ def store_blob(directory: Path, content: bytes) -> str:
         if not directory.is_dir():
             directory.mkdir(0o700, parents=True, exist_ok=True)
             _sync(directory.parent)
-        if not _is_stored(directory, reference):
+        if _is_stored(directory, reference):
+            os.utime(_path(directory, reference))  # old contents without a message are deleted
+        else:
             replace_file(_path(directory, reference), content)
         # Also if it is stored: another process may have written it just now, unsynced.
         _sync(directory)

@@ -16,8 +16,18 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from yourtool.agent_config import CheckConfig, ContextConfig, DelegationConfig, Limits
+from yourtool.agent_config import (
+    BudgetConfig,
+    CheckConfig,
+    ContextConfig,
+    DelegationConfig,
+    FallbackConfig,
+    Limits,
+    RoutingConfig,
+    find_amount_problem,
+)
 from yourtool.errors import ConfigError
+from yourtool.hook_config import HookConfig
 from yourtool.models import CacheRetention, Effort
 from yourtool.paths import Paths, shipped_directory
 from yourtool.sandbox_config import SandboxConfig
@@ -96,8 +106,7 @@ class Config(Struct, frozen=True):
     """All settings; the table in `docs/configuration.md` is generated from them."""
 
     model: Annotated[
-        str,
-        Meta(description="The default model; empty: that of the first provider with a key."),
+        str, Meta(description="The default model; empty: that of the first provider with a key.")
     ] = ""
     theme: Annotated[
         str,
@@ -141,13 +150,20 @@ class Config(Struct, frozen=True):
         ),
     ] = {}
     limits: Limits = Limits()
+    budget: BudgetConfig = BudgetConfig()
     context: ContextConfig = ContextConfig()
+    fallback: FallbackConfig = FallbackConfig()
+    routing: RoutingConfig = RoutingConfig()
     delegation: DelegationConfig = DelegationConfig()
     sandbox: SandboxConfig = SandboxConfig()
     checks: Annotated[
         dict[str, CheckConfig],
         Meta(description="Commands that run after edits, by name, in order.", examples=["format"]),
     ] = {}
+    hooks: Annotated[
+        tuple[HookConfig, ...],
+        Meta(description="Commands that run at events of a session; `docs/hooks.md`."),
+    ] = ()
     providers: Annotated[
         dict[str, ProviderConfig], Meta(description="Providers by name.", examples=["my-server"])
     ] = {}
@@ -174,6 +190,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     add_dirs: tuple[Path, ...] = ()
+    mcp_config: Path | None = None
+    """A file with further MCP servers."""
     max_turns: int | None = None
     max_cost: Decimal | None = None
     effort: Effort | None = None
@@ -193,8 +211,7 @@ class Setting(Struct, frozen=True):
     """`default`, `option --model`, `environment YOURTOOL_MODEL` or the file."""
 
 
-_MAX_FILE_BYTES = 256 * 1024
-"""Larger files take too long to parse."""
+_MAX_FILE_BYTES = 256 * 1024  # larger files take too long to parse
 
 
 class Problem(Struct, frozen=True, kw_only=True):
@@ -331,6 +348,8 @@ def _find_fault(key: TableKey, outcome: Any) -> Fault | None:
     """Return what is wrong with a value of a file or a variable; `auto` is for one run only."""
     if key == ("mode",) and outcome == Mode.AUTO:
         return Fault("`auto` is not a default: use `--mode auto`, or `/mode auto` in a session")
+    if isinstance(outcome, Decimal) and (problem := find_amount_problem(outcome)):
+        return Fault(problem)
     return outcome if isinstance(outcome, Fault) else None
 
 

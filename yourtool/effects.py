@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -64,6 +65,8 @@ class ToolDefinition(Struct, frozen=True, kw_only=True):
     requires_workspace: bool = True
     records_changes: bool = False
     """Whether a call records each change of a file before it makes it."""
+    is_searchable: bool = False
+    """Whether models search it with `find_tools` if such tools would fill their window."""
     ends_planning: bool = False
     """Whether a call proposes a plan, which needs an approval in the mode `plan` only."""
     hints: ToolHints = ToolHints()
@@ -144,12 +147,15 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     """A request for the user's approval."""
 
     id: str
-    kind: Literal["tool", "limit", "plan", "input", "password"]
+    kind: Literal["tool", "limit", "fallback", "plan", "input", "password", "question"]
     """`limit`: a limit was reached; allowing it continues up to the same amount again.
+
+    `fallback`: a model is unavailable; allowing it uses another one.
 
     `plan`: the mode `plan` ends with an answer that allows it. `input`: a running command waits for
     what `Decision.typed` has; it moves to the background without that, and a denial stops it.
-    `password`: the same, and the text is neither shown nor stored.
+    `password`: the same, and the text is neither shown nor stored. `question`: a server asks for a
+    text during a call, with `title` and `reason`.
     """
     title: str
     """One line: the name of the tool, or the limit."""
@@ -170,6 +176,8 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     """Describes a rule that the user changed; None: the rules cannot be changed."""
     trust: TrustOffer | None = None
     """The folder that can be trusted, if the call would need no approval then."""
+    changed_by_hook: str = ""
+    """The hook that changed the arguments last; empty: none did, or the user changed them since."""
     is_edited: bool = False
     """Whether the user changed the call; the session keeps it as the model made it."""
     following: int = 0
@@ -187,6 +195,8 @@ class Verdict(StrEnum):
     EDIT = "edit"
     """The user changed the call; another request shows the changed one."""
     TIMEOUT = "timeout"
+    CANCELLED = "cancelled"
+    """There was no answer: the front end withdrew the request, or is gone."""
 
 
 class Scope(StrEnum):
@@ -211,6 +221,22 @@ class PlanAnswer(StrEnum):
     def ends_turn(self) -> bool:
         """Whether the plan is not carried out in the turn that proposed it."""
         return self in (PlanAnswer.MODEL, PlanAnswer.FRESH)
+
+
+class HookAdvice(Struct, frozen=True, kw_only=True):
+    """What a hook decided about a call; rules, modes and protected places come first."""
+
+    verdict: Literal["allow", "ask", "deny"]
+    hook: str
+    """The start of its command."""
+    reason: str = ""
+
+    def __str__(self) -> str:
+        reason = f": {self.reason}" if self.reason else ""
+        return f"the hook `{self.hook}` {_ADVICE[self.verdict]}{reason}"
+
+
+_ADVICE = {"allow": "allows it", "ask": "wants you to decide", "deny": "refuses it"}
 
 
 class Decision(Struct, frozen=True, kw_only=True):
@@ -238,6 +264,13 @@ Confirm: TypeAlias = Callable[[Confirmation], Awaitable[Decision]]
 """Asks the user and waits; cancelled together with the turn."""
 Steering: TypeAlias = Callable[[], Awaitable[tuple[ContentBlock, ...] | None]]
 """Returns the next message to the running turn, or None; a turn calls it after tool results."""
+
+UnsavedText: TypeAlias = Callable[[Path], Awaitable[str | None]]
+"""Returns the text of a file as an editor has it open; None: as it is on the disk."""
+
+
+async def no_unsaved_text(_path: Path) -> None:
+    """Return no text: no editor has files open."""
 
 
 async def no_steering() -> None:

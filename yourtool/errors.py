@@ -16,6 +16,7 @@
     ├── ToolRegistrationError      a tool with an invalid schema
     └── StoreError
         ├── DamagedStoreError      the database is damaged; nothing is written to it
+        ├── FullDiskError          the disk has no space for the change; later it may have
         ├── BlobError              an attachment cannot be stored or read
         ├── InvalidMessageError    a complete message breaks an invariant
         ├── SessionBusyError       another process writes to this session
@@ -194,6 +195,10 @@ class StoreError(YourtoolError):
 
 class DamagedStoreError(StoreError):
     """The session database is damaged; nothing is written to it."""
+
+
+class FullDiskError(StoreError):
+    """The disk is full; nothing was changed, and the same change can be tried again."""
 
 
 class BlobError(StoreError):

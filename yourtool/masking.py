@@ -65,6 +65,10 @@ class Mask:
             at = found.end()
         return b"".join((*done, data[at:])) if done else data
 
+    def find(self, data: bytes) -> Iterator[bytes]:
+        """Yield the keys in `data`, as they are encoded there."""
+        return (found[0] for found in self._matches(data))
+
     def slice(self, text: str, start: int, stop: int) -> str:
         """Return `text[start:stop]` with all keys masked, including partial ones."""
         if not self._forms:

@@ -2,13 +2,15 @@
 
 import json
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from yourtool.config import config_file
 from yourtool.errors import ConfigError
 from yourtool.files import replace_file
 from yourtool.paths import Paths
-from yourtool.tables import line_of, parse_toml
+from yourtool.tables import TableKey, line_of, parse_toml
 
 SAVE_OPTION = "--save"
 
@@ -29,12 +31,26 @@ def save_setting(paths: Paths, key: str, value: str) -> Path:
         ConfigError: the file is not valid, cannot be written, or has the key in a form that must
             be edited by hand.
     """
+    return _edit(paths, (key,), value, _with_value)
+
+
+def save_workspace_setting(paths: Paths, workspace: Path, key: str, value: str) -> Path:
+    """Set a key of `[workspaces."DIR"]`, which is added at the end if it is missing.
+
+    Otherwise as `save_setting`.
+    """
+    return _edit(paths, ("workspaces", str(workspace), key), value, _with_table_value)
+
+
+def _edit(
+    paths: Paths, key: TableKey, value: str, edit: Callable[[str, TableKey, str], str]
+) -> Path:
     file = config_file(paths).resolve()
     try:
         text = file.read_bytes().decode("utf-8-sig") if file.exists() else ""
-        edited = _with_value(text, key, value)
-        if parse_toml(edited) != {**parse_toml(text), key: value}:
-            raise ConfigError(f"{file}: cannot change `{key}`; edit the file by hand.")
+        edited = edit(text, key, value)
+        if parse_toml(edited) != _build_expected(parse_toml(text), key, value):
+            raise ConfigError(f"{file}: cannot change `{key[-1]}`; edit the file by hand.")
         replace_file(file, edited.encode())
     except OSError as error:
         raise ConfigError(f"{file}: {error.strerror}") from error
@@ -43,19 +59,48 @@ def save_setting(paths: Paths, key: str, value: str) -> Path:
     return file
 
 
-def _with_value(text: str, key: str, value: str) -> str:
+def _build_expected(tables: Mapping[str, Any], key: TableKey, value: str) -> dict[str, Any]:
+    first, *rest = key
+    changed = _build_expected(tables.get(first, {}), tuple(rest), value) if rest else value
+    return {**tables, first: changed}
+
+
+def _with_value(text: str, key: TableKey, value: str) -> str:
     lines = text.splitlines(keepends=True)
-    statement = f"{key} = {json.dumps(value, ensure_ascii=False)}"
-    if (number := line_of(text, (key,))) is not None:
-        line = re.match(
-            r"""\s*[\w"'-]+\s*=\s*("[^"]*"|'[^']*')(.*)""", lines[number - 1], re.DOTALL
-        )
-        lines[number - 1] = statement + (line[2] if line else "\n")
+    statement = f"{key[0]} = {json.dumps(value, ensure_ascii=False)}"
+    if (number := line_of(text, key)) is not None:
+        lines[number - 1] = _replace_value(lines[number - 1], statement)
     else:
-        template = re.compile(rf"#\s*{re.escape(key)}\s*=")
+        template = re.compile(rf"#\s*{re.escape(key[0])}\s*=")
         places = (at + 1 for at, line in enumerate(lines) if template.match(line))
         at = next(places, 0)
         if at and not lines[at - 1].endswith("\n"):
             lines[at - 1] += "\n"
         lines.insert(at, f"{statement}\n")
     return "".join(lines)
+
+
+def _with_table_value(text: str, key: TableKey, value: str) -> str:
+    *table, name = key
+    lines = text.splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    statement = f"{name} = {json.dumps(value, ensure_ascii=False)}"
+    present = parse_toml(text)
+    for part in table:
+        present = present.get(part, {})
+    if name in present:
+        number = line_of(text, key) or 1
+        lines[number - 1] = _replace_value(lines[number - 1], statement)
+    elif present and (number := line_of(text, tuple(table))):
+        lines.insert(number, f"{statement}\n")
+    else:
+        lines += ["\n"] if lines else []
+        lines += [f"[{table[0]}.{json.dumps(table[1], ensure_ascii=False)}]\n", f"{statement}\n"]
+    return "".join(lines)
+
+
+def _replace_value(line: str, statement: str) -> str:
+    """Return a line with another statement and what followed its value, such as a comment."""
+    found = re.match(r"""\s*[\w"'-]+\s*=\s*("[^"]*"|'[^']*')(.*)""", line, re.DOTALL)
+    return statement + (found[2] if found else "\n")

@@ -15,6 +15,9 @@ TableKey: TypeAlias = tuple[str, ...]
 """The path of a value: the names of its tables, then its own."""
 
 
+_NO_TABLE = "must be a table"
+
+
 class Fault(Struct, frozen=True):
     """A problem with one value."""
 
@@ -49,11 +52,14 @@ def iter_leaves(
         if name not in fields:
             yield key, Fault("there is no such key", get_closest(name, fields))
             continue
+        if (entry := _find_entry(fields[name])) is not None:
+            yield from _iter_entries(value, entry, key)
+            continue
         table, is_map = _table_of(fields[name])
         if table is None:
             yield key, _convert(value, fields[name])
         elif not is_table(value):
-            yield key, Fault("must be a table")
+            yield key, Fault(_NO_TABLE)
         elif not is_map:
             yield from iter_leaves(value, table, key)
         else:
@@ -61,7 +67,35 @@ def iter_leaves(
                 if is_table(content):
                     yield from iter_leaves(content, table, (*key, entry))
                 else:
-                    yield (*key, entry), Fault("must be a table")
+                    yield (*key, entry), Fault(_NO_TABLE)
+
+
+def _iter_entries(
+    raw: Any, kind: type[Struct], at: TableKey
+) -> Iterator[tuple[TableKey, "Any | Fault"]]:
+    """Yield a list of tables as one value, or the faults in it; its entries count from 1."""
+    if not is_list(raw):
+        yield at, Fault(f"must be a list of tables, each below `[[{at[-1]}]]`")
+        return
+    faults = list[tuple[TableKey, Fault]]()
+    for number, table in enumerate(raw, 1):
+        key = (*at, str(number))
+        leaves = iter_leaves(table, kind, key) if is_table(table) else ((key, Fault(_NO_TABLE)),)
+        faults += [(leaf, outcome) for leaf, outcome in leaves if isinstance(outcome, Fault)]
+        if is_table(table) and not faults and isinstance(made := _convert(table, kind), Fault):
+            faults.append((key, made))
+    if faults:
+        yield from faults
+    else:
+        yield at, msgspec.convert(raw, tuple[kind, ...])
+
+
+def _find_entry(annotation: Any) -> type[Struct] | None:
+    """Return the Struct type of a field that is a list of tables."""
+    bare = _bare(annotation)
+    if get_origin(bare) is tuple and _is_struct(entry := get_args(bare)[0]):
+        return entry
+    return None
 
 
 def _table_of(annotation: Any) -> tuple[type[Struct] | None, bool]:
@@ -84,6 +118,11 @@ def _is_struct(kind: Any) -> TypeGuard[type[Struct]]:
 def is_table(value: Any) -> TypeGuard[dict[str, Any]]:
     """Return whether `value` is a table."""
     return isinstance(value, dict)
+
+
+def is_list(value: Any) -> TypeGuard[list[Any]]:
+    """Return whether `value` is a list."""
+    return isinstance(value, list)
 
 
 def _convert(value: Any, kind: Any) -> "Any | Fault":
@@ -122,12 +161,19 @@ def line_of(text: str, key: TableKey) -> int | None:
 
 @lru_cache(maxsize=1)
 def _key_lines(text: str) -> Mapping[TableKey, int]:
-    """Return the line of each table and key; lines inside a multi-line value do not count."""
-    table, found = TableKey(), dict[TableKey, int]()
+    """Return the line of each table and key; lines inside a multi-line value do not count.
+
+    The tables of a list have numbers from 1.
+    """
+    table, found, counts = TableKey(), dict[TableKey, int](), dict[TableKey, int]()
     for number, start in _statement_starts(text):
         if not (statement := _STATEMENT.match(text, start)):
             continue
-        if header := statement["header"]:
+        if entry := statement["entry"]:
+            name = _parse_key(entry)
+            counts[name] = counts.get(name, 0) + 1
+            table = written = (*name, str(counts[name]))
+        elif header := statement["header"]:
             table = written = _parse_key(header)
         else:
             written = (*table, *_parse_key(statement["key"]))
@@ -156,7 +202,10 @@ _TOKEN = re.compile(
 """Strings, comments, brackets and line ends: https://toml.io/en/v1.0.0"""
 _NAME = r"""(?:"[^"\n]*"|'[^'\n]*'|[\w-]+)"""
 _NAMES = rf"{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*"
-_STATEMENT = re.compile(rf"[ \t]*(?:\[[ \t]*(?P<header>{_NAMES})[ \t]*\]|(?P<key>{_NAMES})[ \t]*=)")
+_STATEMENT = re.compile(
+    rf"[ \t]*(?:\[\[[ \t]*(?P<entry>{_NAMES})[ \t]*\]\]"
+    rf"|\[[ \t]*(?P<header>{_NAMES})[ \t]*\]|(?P<key>{_NAMES})[ \t]*=)"
+)
 
 
 def _parse_key(written: str) -> TableKey:

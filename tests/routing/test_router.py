@@ -1,5 +1,6 @@
 from collections.abc import Mapping
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -63,6 +64,8 @@ def preferring(models: Mapping[Slot, str]) -> Preferences:
         FIELDS[slot]: (Candidate(model, "it holds", "one"),) if slot is Slot.RULE else model
         for slot, model in models.items()
     }
+    if Slot.PATTERN in models:
+        named["pattern"] = Candidate(models[Slot.PATTERN], "past turns", confidence=0.5)
     return Preferences(**named)  # pyright: ignore[reportArgumentType] - keywords of the test
 
 
@@ -147,6 +150,46 @@ def test_first_of_nine_checks_that_fails_is_reported(number, failure):
     assert rejection.code == failure
 
 
+@pytest.mark.parametrize("place", range(2, len(ORDER) - 1))
+@pytest.mark.parametrize(("number", "failure"), enumerate(RejectionCode))
+@pytest.mark.req("R-RTE-02")
+def test_every_failure_lets_every_later_slot_try_and_is_recorded(number, failure, place):
+    candidate, configured, unavailable = failing_from(number)
+
+    def check(model_id, needs):
+        if model_id == "a:good":
+            return None
+        return find_rejection(candidate, needs, configured, unavailable)
+
+    named = {ORDER[place]: "a:bad", ORDER[-1]: "a:good"}
+    decided = decide(preferring(named), NEEDS_ALL, check)
+    assert (decided.chosen, decided.chain[-1].policy) == ("a:good", Slot.GLOBAL_DEFAULT)
+    rejected = decided.chain[place]
+    assert (rejected.verdict, rejected.validation_failure) == ("rejected", failure)
+    assert rejected.candidate_model == "a:bad" and rejected.reason
+
+
+@pytest.mark.parametrize("slot", ORDER[:2])
+@pytest.mark.parametrize(("number", "failure"), enumerate(RejectionCode))
+@pytest.mark.req("R-RTE-03")
+def test_every_failure_of_an_explicit_choice_ends_the_chain(number, failure, slot):
+    candidate, configured, unavailable = failing_from(number)
+
+    def check(model_id, needs):
+        if model_id == "a:good":
+            return None
+        return find_rejection(candidate, needs, configured, unavailable)
+
+    decided = decide(preferring({slot: "a:bad", ORDER[-1]: "a:good"}), NEEDS_ALL, check)
+    assert (decided.chosen, decided.winner_index) == (None, -1)
+    assert decided.chain[-1].validation_failure == failure
+
+
+def test_the_page_about_routing_has_every_reason():
+    page = (Path(__file__).parents[2] / "docs" / "routing.md").read_text("utf-8")
+    assert [code for code in RejectionCode if f"`{code}`" not in page] == []
+
+
 @pytest.mark.req("R-RTE-02")
 def test_model_needs_only_the_capabilities_that_the_turn_uses():
     candidate, _, _ = failing_from(2)
@@ -228,7 +271,8 @@ IDS = st.none() | st.sampled_from(["a:1", "a:2", "b:1"])
         | {
             "rules": st.lists(st.builds(Candidate, IDS.filter(bool), st.just("it holds"))).map(
                 tuple
-            )
+            ),
+            "pattern": st.none() | st.builds(Candidate, IDS.filter(bool), st.just("past turns")),
         },
     ),
     st.builds(Needs, images=st.booleans(), input_tokens=st.integers(0, 10**6), tools=st.booleans()),

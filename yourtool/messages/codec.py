@@ -147,6 +147,9 @@ def _content_decoder() -> msgspec.json.Decoder[tuple[ContentBlock, ...]]:
 
 
 def _intern_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
+    usage: dict[str, Any] | None = raw.get("usage")
+    if isinstance(usage, dict) and isinstance(version := usage.get("pricing_version"), str):
+        usage["pricing_version"] = intern_value(version)
     return {
         name: intern_value(msgspec.convert(raw[name], kind))
         for name, kind in _INTERNED_FIELDS.items()

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.config import Mode, Problem, RunOptions
-from yourtool.effects import Preview, SideEffects, Subject, SubjectKind, ToolDefinition
+from yourtool.effects import HookAdvice, Preview, SideEffects, Subject, SubjectKind, ToolDefinition
 from yourtool.errors import UsageError
 from yourtool.permissions.grants import Grants
 from yourtool.permissions.rules import (
@@ -24,6 +24,7 @@ from yourtool.permissions.rules import (
     RuleSource,
     RuleVerdict,
     get_place,
+    is_possible_tool,
     propose_rules,
 )
 from yourtool.permissions.shell import canonical, coverage, plain, writes
@@ -87,6 +88,8 @@ class JudgedCall(Struct, frozen=True):
     """Whether it discards work of the user that is not committed."""
     ends_planning: bool = False
     """Whether it proposes a plan."""
+    hook: HookAdvice | None = None
+    """What hooks decided about it."""
 
 
 class Policy(Struct, frozen=True):
@@ -118,6 +121,9 @@ def judge(policy: Policy, call: JudgedCall) -> GateDecision:
             f"A rule forbids this call of `{call.tool}`. Do without it.",
             rules=_deciding(judgements, RuleVerdict.DENY),
         )
+    hook = None if call.hook is None else call.hook.verdict
+    if hook == "deny":
+        return GateDecision("deny", f"`{call.tool}` was not run: {call.hook}.")
     if policy.mode is Mode.PLAN and effects.needs_approval:
         may_read = policy.is_trusted and verdicts <= {RuleVerdict.ALLOW, RuleVerdict.NONE}
         if may_read and _only_reads(call):
@@ -139,10 +145,20 @@ def judge(policy: Policy, call: JudgedCall) -> GateDecision:
         )
     if asking := _deciding(judgements, RuleVerdict.ASK):
         return GateDecision("ask", _build_asking_reason(asking[0]), rules=asking)
+    if hook == "ask":
+        return GateDecision("ask", str(call.hook))
+    if hook == "allow" and not subjects.credential_files:
+        return GateDecision("allow")
     if verdicts == {RuleVerdict.ALLOW}:
         found = _build_allowed(subjects, _deciding(judgements, RuleVerdict.ALLOW))
         if found.verdict == "allow" or policy.mode is not Mode.AUTO:
             return found
+    return _judge_by_default(policy, call)
+
+
+def _judge_by_default(policy: Policy, call: JudgedCall) -> GateDecision:
+    """Return the decision about a call on which no rule and no hook decides."""
+    effects, subjects = call.side_effects, call.subjects
     if not subjects.credential_files and (
         call.is_contained or not effects.needs_approval or _is_allowed_by_mode(policy.mode, effects)
     ):
@@ -282,8 +298,9 @@ def build_judged_call(
     preview: Preview | None,
     *,
     loses_work: bool = False,
+    hook: HookAdvice | None = None,
 ) -> JudgedCall:
-    """Return what the decision about a call depends on; `loses_work`: as in `JudgedCall`."""
+    """Return what the decision about a call depends on; the options are those of `JudgedCall`."""
     return JudgedCall(
         tool.name,
         tool.side_effects,
@@ -292,6 +309,7 @@ def build_judged_call(
         is_contained=preview is not None and preview.is_contained,
         loses_work=loses_work,
         ends_planning=tool.ends_planning,
+        hook=hook,
     )
 
 
@@ -358,7 +376,7 @@ def open_gate(
 def unknown_tool_error(rule: Rule, tools: Iterable[str]) -> str | None:
     """Return an error message if the tool of a rule does not exist, else None."""
     names = list(tools)
-    if rule.tool in names:
+    if is_possible_tool(rule.tool, names):
         return None
     close = get_closest(rule.tool, names)
     hint = f"did you mean `{close}`?" if close else f"the tools are {', '.join(names)}"

@@ -30,7 +30,13 @@ from yourtool.config import Problem
 from yourtool.effects import SubjectKind
 from yourtool.errors import UsageError
 from yourtool.permissions.examples import RuleExamples, covers_example
-from yourtool.permissions.rules import EVERY_TOOL, Rule, RuleSet, RuleSource
+from yourtool.permissions.rules import (
+    EVERY_TOOL,
+    Rule,
+    RuleSet,
+    RuleSource,
+    is_possible_tool,
+)
 from yourtool.tables import get_closest, is_table, parse_toml
 from yourtool.toml_places import Span, TomlPath, find_line, find_places
 
@@ -211,7 +217,7 @@ class _Reading:
             self._mistake(name, text, message, path, workspace)
             if name == "allow":
                 return
-        elif entry.rule.tool not in self._kinds and self._kinds:
+        elif self._kinds and not is_possible_tool(entry.rule.tool, self._kinds):
             self._report_unknown_tool(entry, path)
         self._entries.append(entry)
 

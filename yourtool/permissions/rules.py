@@ -6,7 +6,7 @@ source; specificity does not matter, nor does the order or the number of rules.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _COVERING_TOOLS: Mapping[str, tuple[str, ...]] = {"apply_patch": ("edit_file", "write_file")}
 """Tools whose rules cover the calls of another tool on the same paths."""
+SERVER_PREFIX = "mcp__"
+"""Start of the names of tools of MCP servers, `mcp__server__tool`; a rule can name the server."""
 EVERY_TOOL = "*"
 """The tool of a rule that replaces an unreadable rule; a user cannot write it."""
 _RULE = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)(?:\((.+)\))?", re.DOTALL)
@@ -90,10 +92,14 @@ class Rule(Struct, frozen=True):
                 " `shell(make test*)` or `edit_file(src/**)`"
             )
         tool, spec = match[1], match[2]
-        kind = (kinds or {}).get(tool)
+        kind = "opaque" if tool.startswith(SERVER_PREFIX) else (kinds or {}).get(tool)
         if spec is not None and kind is not None and (needed := _spec_problem(kind, tool, spec)):
             raise UsageError(f"`{text}` can never match: {needed}")
         return cls(tool, spec, source)
+
+    def covers_tool(self, tool: str) -> bool:
+        """Whether it is about a tool, or about the MCP server of it."""
+        return self.tool in (tool, find_server(tool))
 
     def __str__(self) -> str:
         return self.tool if self.spec is None else f"{self.tool}({self.spec})"
@@ -182,7 +188,7 @@ def _allows(specs: Sequence[str], subject: Subject) -> bool:
 
 
 def _of_tool(rules: Sequence[Rule], tool: str) -> Sequence[Rule]:
-    tools = (tool, EVERY_TOOL, *_COVERING_TOOLS.get(tool, ()))
+    tools = (tool, find_server(tool), EVERY_TOOL, *_COVERING_TOOLS.get(tool, ()))
     return [rule for rule in rules if rule.tool in tools]
 
 
@@ -238,6 +244,17 @@ def _match_denials(specs: Sequence[str], subject: Subject) -> "Denial":
         case "opaque":
             is_denied = False
     return denials.Denial.DENIED if is_denied else denials.Denial.NONE
+
+
+def find_server(tool: str) -> str | None:
+    """Return what names the MCP server of a tool in rules, `mcp__server`; None for other tools."""
+    server, _, name = tool.removeprefix(SERVER_PREFIX).partition("__")
+    return SERVER_PREFIX + server if tool.startswith(SERVER_PREFIX) and name else None
+
+
+def is_possible_tool(name: str, tools: Container[str]) -> bool:
+    """Whether there is a tool, or could be one: which tools servers have is found out later."""
+    return name in tools or name.startswith(SERVER_PREFIX)
 
 
 def _get_specs(rules: Sequence[Rule], tool: str) -> "Sequence[CommandSpec]":

@@ -51,13 +51,16 @@ class ProjectFileKind(Struct, frozen=True):
 INSTRUCTIONS = ProjectFileKind(("AGENTS.md", "CLAUDE.md"), "instructions")
 IMPORTED = ProjectFileKind((), "imported instructions")
 """Files that instructions name as `@path`."""
-CHECKS = ProjectFileKind((".yourtool/config.toml",), "commands after edits", is_sent=False)
+CHECKS = ProjectFileKind((".yourtool/config.toml",), "commands after edits, hooks", is_sent=False)
+HOOK_PROGRAMS = ProjectFileKind((), "the program of a hook", is_sent=False)
+"""Files that the commands of hooks of a project name."""
 ROUTING = ProjectFileKind((".yourtool/routing.toml",), "rules that choose models", is_sent=False)
+MCP_SERVERS = ProjectFileKind((".mcp.json",), "MCP servers", is_sent=False)
 _SKILL_FOLDERS = (".claude/skills", ".agents/skills", ".yourtool/skills")
 SKILLS = ProjectFileKind(("SKILL.md",), "a skill", _SKILL_FOLDERS)
 _COMMAND_FOLDERS = (".claude/commands", ".yourtool/commands")
 COMMANDS = ProjectFileKind((), "a command", _COMMAND_FOLDERS, ".md")
-PROJECT_FILES = (INSTRUCTIONS, CHECKS, ROUTING, SKILLS, COMMANDS)
+PROJECT_FILES = (INSTRUCTIONS, CHECKS, ROUTING, MCP_SERVERS, SKILLS, COMMANDS)
 """All files of a project that configure, except for rules, which can only ask and deny."""
 
 

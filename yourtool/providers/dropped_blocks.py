@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from yourtool.errors import InvalidRequestError
+from yourtool.events.context import LeftOut
 from yourtool.messages.blocks import ContentBlock, ThinkingBlock
 from yourtool.messages.message import Message
 from yourtool.models import Model
@@ -66,3 +67,18 @@ class DropLog:
                 "reason": reason,
             },
         )
+
+
+class DropList(DropLog):
+    """A list of the blocks that a request drops, which is not logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[LeftOut] = []
+
+    def drop(self, block: ContentBlock, message: Message, model: Model, reason: str) -> None:
+        """Add a block to the list, also a critical one."""
+        del model
+        if block != _EMPTY_THINKING:
+            kind = str(type(block).__struct_config__.tag).replace("_", " ")
+            self.found.append(LeftOut(message.id, kind, reason))

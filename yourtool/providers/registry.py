@@ -5,7 +5,7 @@ until a request needs them.
 """
 
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -81,6 +81,13 @@ class Registry:
         named = "".join(f"{way}, " for way in ways) + ("or " if ways else "")
         return f"`{provider}` has no key{reason}: {named}put it into `{self._credentials.path}`."
 
+    def has_key(self, provider: str) -> bool:
+        """Return whether a provider has a key or needs one."""
+        row = self._specs.get(provider)
+        if row is None or row.is_demo:
+            return False
+        return (row.needs_key and not row.is_local) or self._key(row) is not None
+
     def adapter(self, model: Model) -> Adapter:
         """Return the adapter of a model's provider; one per provider and key.
 
@@ -114,7 +121,7 @@ class Registry:
             load_dialect(row)
         import_module("yourtool.providers.wire")
         import_module("yourtool.providers.retry")
-        import_module("httpcore")  # which httpx imports with its first client
+        import_client()
         import_module("yourtool.providers.transports.http").ssl_context(row.base_url)
 
     def default_model(self) -> str:
@@ -236,6 +243,15 @@ class Registry:
             script=str(row.quirks.get("script", "")),
             pace=self._environ.get("YOURTOOL_DEMO_PACE", ""),
         )
+
+
+def import_client(rows: Iterable[ProviderSpec] = ()) -> None:
+    """Import an HTTP client and the dialects of some providers; runs in a thread."""
+    import_module("yourtool.providers.transports.http")
+    import_module("httpcore")  # which httpx imports with its first client
+    import_module("anyio._backends._asyncio")  # which httpcore imports with its first request
+    for row in rows:
+        load_dialect_spec(row)
 
 
 def load_dialect_spec(row: ProviderSpec) -> DialectSpec:

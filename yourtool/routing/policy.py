@@ -39,6 +39,7 @@ from yourtool.routing.predicates import (
     holds,
     iter_tests,
     parse_condition,
+    restore_condition,
     to_table,
 )
 from yourtool.tables import format_key, get_closest, is_table, parse_toml
@@ -121,6 +122,34 @@ class Policy(Struct, frozen=True, kw_only=True):
             "global_default": self.global_default,
         }
         return {name: value for name, value in fields.items() if value}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "Policy":
+        """Return the rules that `to_document` returned as a value.
+
+        Raises:
+            ConditionError: another version stored a condition that this one does not have.
+        """
+        return cls(
+            rules=tuple(
+                Rule(
+                    name=each["name"],
+                    when=restore_condition(each["when"]),
+                    model=each["use"],
+                    written=each["use"],
+                    where="",
+                    line=0,
+                )
+                for each in document.get("rules", ())
+            ),
+            workspace_default=document.get("workspace_default"),
+            global_default=document.get("global_default"),
+        )
+
+    @property
+    def predicates(self) -> frozenset[str]:
+        """The names of the predicates in its conditions."""
+        return frozenset(test.kind.name for rule in self.rules for test in iter_tests(rule.when))
 
     def matching(
         self, turn: TurnInput, count_tokens: Callable[[str], CountTokens]

@@ -9,18 +9,19 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import time
 from decimal import Decimal
-from importlib import import_module
+from functools import lru_cache
 from typing import Any, TypeAlias, TypeGuard
 
 import msgspec
 from msgspec import Struct
 
+from yourtool.models import MAX_SAFE_INTEGER
+from yourtool.patterns import compile_pattern
 from yourtool.tables import get_closest, is_table
 
 MAX_TEXT = 2**16
 """Characters of a message in which a pattern or words are searched."""
 _MAX_DEPTH = 10
-_PATTERN_MEMORY = 8 * 2**20
 _CLOCK = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
 
 
@@ -103,16 +104,10 @@ class Not(Struct, frozen=True):
 Condition: TypeAlias = Test | AllOf | AnyOf | Not
 
 
-def _compile(pattern: str) -> Any:
-    engine: Any = import_module("re2")  # only rules with patterns need it
-    options = engine.Options()
-    options.max_mem, options.log_errors = _PATTERN_MEMORY, False
-    try:
-        return engine.compile(pattern, options)
-    except engine.error as error:
-        detail = error.args[0] if error.args else "unknown"
-        text = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
-        raise ValueError(f"`{pattern}` is not a pattern of RE2: {text}") from error
+@lru_cache(maxsize=1)
+def _lower(text: str) -> str:
+    """Return the searched part of a message in lower case, once for all rules."""
+    return text[:MAX_TEXT].lower()
 
 
 def _parse_hours(value: Sequence[str]) -> tuple[time, time]:
@@ -144,6 +139,8 @@ def _parse_extensions(value: Sequence[str]) -> frozenset[str]:
 def _require_positive(value: float) -> float:
     if value < 0:
         raise ValueError("must not be negative")
+    if not value <= MAX_SAFE_INTEGER:  # also `nan`, which no comparison orders
+        raise ValueError(f"must be a number of at most {MAX_SAFE_INTEGER:,}")
     return value
 
 
@@ -156,14 +153,14 @@ PREDICATES = {
             r"'(?i)\bprove\b'",
             "the pattern matches a part of the new message",
             lambda pattern, turn, _: pattern.search(turn.text[:MAX_TEXT]) is not None,
-            _compile,
+            compile_pattern,
         ),
         PredicateKind(
             "message_contains_any",
             list[str],
             '["typo", "rename"]',
             "the new message contains one of the texts, ignoring case",
-            lambda words, turn, _: any(each in turn.text[:MAX_TEXT].lower() for each in words),
+            lambda words, turn, _: any(map(_lower(turn.text).__contains__, words)),
             _require_words,
         ),
         PredicateKind(
@@ -218,7 +215,7 @@ PREDICATES = {
             '"^/home/me/work/"',
             "the pattern matches a part of the path of the directory",
             lambda pattern, turn, _: pattern.search(turn.workspace) is not None,
-            _compile,
+            compile_pattern,
         ),
         PredicateKind(
             "time_of_day_between",
@@ -262,6 +259,15 @@ def parse_condition(table: Any, path: tuple[str | int, ...] = (), depth: int = 0
         raise ConditionError(path, "must be a table, such as { has_images = true }")
     parts = tuple(_parse_part(name, value, path, depth) for name, value in table.items())
     return parts[0] if len(parts) == 1 else AllOf(parts)
+
+
+def restore_condition(table: Any) -> Condition:
+    """Return the condition that `to_table` returned as a table.
+
+    Raises:
+        ConditionError: another version stored a condition that this one does not have.
+    """
+    return parse_condition(table, depth=-_MAX_DEPTH - 1)  # tables of several keys are lists now
 
 
 def _parse_part(name: str, value: Any, path: tuple[str | int, ...], depth: int) -> Condition:
@@ -313,11 +319,6 @@ def iter_tests(condition: Condition) -> Iterator[Test]:
                 yield from iter_tests(each)
         case Not(part):
             yield from iter_tests(part)
-
-
-def uses(condition: Condition, predicate: str) -> bool:
-    """Whether a condition has a predicate."""
-    return any(each.kind.name == predicate for each in iter_tests(condition))
 
 
 def to_table(condition: Condition) -> Mapping[str, Any]:

@@ -8,13 +8,13 @@ An outage excludes a model from automatic choices only. A model that the user re
 anyway, and so is the first candidate if no other model is available.
 """
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
-from yourtool.events.turns import PolicyEvaluation
+from yourtool.events.turns import PatternAlternative, PolicyEvaluation
 from yourtool.messages.metadata import RoutingMode
 from yourtool.models import Model
 
@@ -64,10 +64,14 @@ class Candidate(Struct, frozen=True):
     """Its canonical id."""
     reason: str
     rule_name: str | None = None
+    confidence: float | None = None
+    """Of a learned choice, from 0 to 1."""
+    alternatives: tuple[PatternAlternative, ...] = ()
+    """The models that a learned choice compared, the best one first."""
 
 
 class Preferences(Struct, frozen=True, kw_only=True):
-    """The candidate of each slot, as a canonical id."""
+    """The candidate of each slot, mostly as a canonical id."""
 
     override: str | None = None
     sticky: str | None = None
@@ -75,10 +79,14 @@ class Preferences(Struct, frozen=True, kw_only=True):
     """Those of the rules that hold, in order."""
     rule_count: int = 0
     """Of the rules that were tested."""
-    pattern: str | None = None
+    pattern: Candidate | None = None
+    no_pattern: str = ""
+    """Why past turns recommend no model; empty: learned routing is off."""
     delegate: str | None = None
     workspace_default: str | None = None
     global_default: str | None = None
+    fallbacks: Mapping[str, Candidate] = {}
+    """By model: the one that the user agreed to while that model is unavailable."""
 
 
 class Needs(Struct, frozen=True, kw_only=True):
@@ -120,7 +128,6 @@ _NOT_APPLICABLE = {
 _CHOICE_REASONS = {
     Slot.PER_MESSAGE_OVERRIDE: "named in the message",
     Slot.MANUAL_STICKY: "chosen by the user for the session",
-    Slot.PATTERN: "past turns like this one went well",
     Slot.DELEGATE_REQUEST: "asked for by the delegating turn",
     Slot.WORKSPACE_DEFAULT: "workspace default",
     Slot.GLOBAL_DEFAULT: "global default",
@@ -134,7 +141,12 @@ _SLOT_NAMES = {
     Slot.WORKSPACE_DEFAULT: "workspace default",
     Slot.GLOBAL_DEFAULT: "global default",
 }
-_VERDICT_NAMES = {"chose": "used", "rejected": "rejected", "not_applicable": "not used"}
+_VERDICT_NAMES = {
+    "chose": "used",
+    "rejected": "rejected",
+    "not_applicable": "not used",
+    "deferred": "advised",
+}
 _SHOWN_RULES = 3
 _TRIED_AS_REQUESTED = "tried because you asked"
 _TRIED_AS_LAST_RESORT = "tried because no other model is available"
@@ -154,7 +166,7 @@ def decide(
     needs: Needs,
     check: ModelCheck,
     check_despite_outage: ModelCheck | None = None,
-    requested: Container[str] = (),
+    requested: Collection[str | None] = (),
 ) -> RouteDecision:
     """Choose the model of a turn; deterministic.
 
@@ -163,11 +175,15 @@ def decide(
     """
     if check_despite_outage is None:
         return _first_usable(preferences, needs, check, check, {})
-    candidates = [each.model for _, proposed in _proposals(preferences) for each in proposed]
-    asked = {each: _TRIED_AS_REQUESTED for each in candidates if each in requested}
+    asked = {
+        each: _TRIED_AS_REQUESTED
+        for each in requested
+        if each is not None and each not in preferences.fallbacks
+    }
     decided = _first_usable(preferences, needs, check, check_despite_outage, asked)
     if decided.chosen is not None:
         return decided
+    candidates = [each.model for _, proposed in _proposals(preferences) for each in proposed]
     anyway = {each: asked.get(each, _TRIED_AS_LAST_RESORT) for each in candidates}
     last_resort = _first_usable(preferences, needs, check, check_despite_outage, anyway)
     return decided if last_resort.chosen is None else last_resort
@@ -189,9 +205,13 @@ def _first_usable(
         for candidate in proposed:
             step = _evaluate(slot, candidate, needs, check, check_despite_outage, tried_anyway)
             chain.append(step)
+            fallback = preferences.fallbacks.get(candidate.model)
+            if step.validation_failure == RejectionCode.PROVIDER_UNAVAILABLE and fallback:
+                step = _evaluate(slot, fallback, needs, check, check_despite_outage, tried_anyway)
+                chain.append(step)
             if step.verdict == "chose":
                 return RouteDecision(
-                    chosen=candidate.model,
+                    chosen=step.candidate_model,
                     winner_index=len(chain) - 1,
                     chain=tuple(chain),
                     explicit=slot.is_explicit,
@@ -224,7 +244,28 @@ def _evaluate(
         candidate_model=model,
         reason=reason if rejection is None else rejection.reason,
         rule_name=candidate.rule_name,
+        confidence=candidate.confidence,
         validation_failure=rejection.code if rejection else None,
+        pattern_alternatives=candidate.alternatives or UNSET,
+    )
+
+
+def find_disagreement(
+    decision: RouteDecision, recommended: Candidate | None
+) -> PolicyEvaluation | None:
+    """Return a step for the model that past turns recommend, if a slot before chose another one."""
+    if recommended is None or decision.chosen in (None, recommended.model):
+        return None
+    winner = Slot(decision.chain[decision.winner_index].policy)
+    if list(Slot).index(winner) >= list(Slot).index(Slot.PATTERN):
+        return None
+    return PolicyEvaluation(
+        policy=Slot.PATTERN,
+        verdict="deferred",
+        candidate_model=recommended.model,
+        reason=recommended.reason,
+        confidence=recommended.confidence,
+        pattern_alternatives=recommended.alternatives,
     )
 
 
@@ -233,6 +274,8 @@ def _explain_nothing(slot: Slot, preferences: Preferences) -> str:
     if slot is Slot.RULE and preferences.rule_count:
         plural = "s" * (preferences.rule_count != 1)
         return f"none of {preferences.rule_count} rule{plural} holds"
+    if slot is Slot.PATTERN and preferences.no_pattern:
+        return preferences.no_pattern
     return _NOT_APPLICABLE[slot]
 
 
@@ -317,18 +360,20 @@ def format_chain(chain: Sequence[PolicyEvaluation]) -> list[str]:
 
 def _proposals(preferences: Preferences) -> Iterator[tuple[Slot, Sequence[Candidate]]]:
     """Yield the slots in order, each with its candidates."""
-    named = {
-        Slot.PER_MESSAGE_OVERRIDE: preferences.override,
-        Slot.MANUAL_STICKY: preferences.sticky,
-        Slot.PATTERN: preferences.pattern,
-        Slot.DELEGATE_REQUEST: preferences.delegate,
-        Slot.WORKSPACE_DEFAULT: preferences.workspace_default,
-        Slot.GLOBAL_DEFAULT: preferences.global_default,
-    }
-    for slot in Slot:
-        model = named.get(slot)
+    named = (
+        (Slot.PER_MESSAGE_OVERRIDE, preferences.override),
+        (Slot.MANUAL_STICKY, preferences.sticky),
+        (Slot.RULE, None),
+        (Slot.PATTERN, None),
+        (Slot.DELEGATE_REQUEST, preferences.delegate),
+        (Slot.WORKSPACE_DEFAULT, preferences.workspace_default),
+        (Slot.GLOBAL_DEFAULT, preferences.global_default),
+    )
+    for slot, model in named:
         if slot is Slot.RULE:
             yield slot, preferences.rules
+        elif slot is Slot.PATTERN:
+            yield slot, () if preferences.pattern is None else (preferences.pattern,)
         else:
             yield slot, () if model is None else (Candidate(model, _CHOICE_REASONS[slot]),)
 

@@ -24,8 +24,11 @@ from yourtool.effects import (
     ToolDefinition,
     ToolHints,
     ToolKind,
+    UnsavedText,
+    no_unsaved_text,
 )
 from yourtool.errors import ToolError, ToolFailure, ToolRegistrationError
+from yourtool.events.guidance import MemoryUpdated, SkillLoaded
 from yourtool.file_images import FileState
 from yourtool.masking import Mask
 from yourtool.messages.blocks import ImageBlock, TextBlock
@@ -77,8 +80,14 @@ class ToolOutput(Struct, frozen=True):
     command_executed: str | None = None
     blocked: str | None = None
     """Why a failed call may succeed outside the sandbox, which is offered to the user."""
+    facts: tuple[SkillLoaded | MemoryUpdated, ...] = ()
+    """What the call did besides its result, to be stored before it."""
     terminate: bool = False
     """A hint to end the turn without another request; effective if all calls of a reply set it."""
+
+
+AskText: TypeAlias = Callable[[str, str], Awaitable[str | None]]
+"""Asks the user, with a title of one line and details; returns None if the user declines."""
 
 
 class ChangeJournal(Protocol):
@@ -144,6 +153,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """Set when the call is cancelled; polled by functions that run in a thread."""
     reads: FileReads = field(default_factory=FileReads)
     """Shared by all calls of a session."""
+    unsaved: UnsavedText = no_unsaved_text
+    """Read before a file on the disk, which may be older than what an editor shows."""
     journal: ChangeJournal = field(default_factory=NoJournal)
     approved: Preview | None = None
     """The preview that the user approved; the tool does exactly that or fails."""
@@ -155,6 +166,8 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """The running commands of the session."""
     ask_input: AskInput | None = None
     """Asks the user what a command gets that waits for input; None: no user is present."""
+    ask_text: AskText | None = None
+    """Asks the user for a text, with a title and details; None: no user is present."""
     delegator: "Delegator | None" = None
     """Starts workers; None: the session cannot delegate."""
     image_limit: int = 0

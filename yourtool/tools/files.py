@@ -25,6 +25,7 @@ from yourtool.tools.line_ranges import (
 )
 from yourtool.tools.path_resolution import printable_name
 from yourtool.tools.replacing import digest
+from yourtool.tools.text_edits import to_lf
 from yourtool.tools.workspace import DirectoryEntry
 
 MAX_LINES = 2_000
@@ -68,7 +69,9 @@ async def read_file(args: ReadFile, context: ToolContext) -> str | ToolOutput:
 
     Of a long file you get a part, and how to continue.
     """
-    return await context.run_in_thread(_read, args, context)
+    path = await context.run_in_thread(context.workspace.locate, args.path)
+    unsaved = await context.unsaved(context.workspace.root / path)
+    return await context.run_in_thread(_read, args, context, unsaved)
 
 
 @tool(SideEffects.READ)
@@ -100,7 +103,7 @@ def _format_entry(entry: DirectoryEntry) -> str:
             return f"{name}\t({kind})"
 
 
-def _read(args: ReadFile, context: ToolContext) -> str | ToolOutput:
+def _read(args: ReadFile, context: ToolContext, unsaved: str | None) -> str | ToolOutput:
     wanted = parse_ranges(args.ranges) if args.ranges else (LineRange(args.offset, END),)
     with context.workspace.open(args.path) as file:
         start = file.read(_SNIFF_BYTES)
@@ -112,14 +115,15 @@ def _read(args: ReadFile, context: ToolContext) -> str | ToolOutput:
         data = start + rest
         if len(data) <= MAX_EDITABLE_BYTES:
             context.reads.record(context.workspace.locate(args.path), digest(data))
-            text = _read_whole(args.path, data)
+            text = _read_whole(args.path, data, unsaved)
         else:
             file.seek(0)
             text = _read_part(args.path, file, context)
         return _format_text(args, text, wanted, context.mask)
 
 
-def _read_whole(path: str, data: bytes) -> _FileText:
+def _read_whole(path: str, data: bytes, unsaved: str | None) -> _FileText:
+    """Return the text of a file, or the one that an editor shows if it differs."""
     notes: list[str] = []
     if (encoding := detect_encoding(data)) is None:
         if b"\0" in data[:_SNIFF_BYTES]:
@@ -132,6 +136,11 @@ def _read_whole(path: str, data: bytes) -> _FileText:
             notes.append(f"encoded as {encoding.codec.upper()}")
         if encoding.newline == "\r\n":
             notes.append("with CRLF line endings")
+        if unsaved is not None and to_lf(unsaved) != to_lf(text):
+            text = unsaved
+            notes.append(
+                "with changes that are not saved in the editor; edits change the saved file"
+            )
     lines = text.split("\n")
     if lines[-1] == "":
         lines.pop()

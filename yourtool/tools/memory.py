@@ -18,9 +18,11 @@ from msgspec.structs import replace
 
 from yourtool.effects import Preview, SideEffects
 from yourtool.errors import ToolError
+from yourtool.events.guidance import MemoryUpdated
 from yourtool.files import replace_file
+from yourtool.messages.blocks import TextBlock
 from yourtool.text import storable
-from yourtool.tools.base import Args, StructTool, ToolContext, tool
+from yourtool.tools.base import Args, StructTool, ToolContext, ToolOutput, tool
 
 REMEMBER = "remember"
 
@@ -135,8 +137,10 @@ def apply_memory(before: str, args: Remember) -> str:
     return f"{first}{line}\n"
 
 
-def change_memory(file: MemoryFile, args: Remember, guard: str | None = None) -> str:
-    """Change a file and return its size for the model; blocks.
+def change_memory(
+    file: MemoryFile, args: Remember, guard: str | None = None
+) -> tuple[str, MemoryUpdated]:
+    """Change a file and return its size for the model, and the change; blocks.
 
     `guard`: that of the approved preview.
 
@@ -146,7 +150,20 @@ def change_memory(file: MemoryFile, args: Remember, guard: str | None = None) ->
     with file.locked():
         if guard is not None and preview_memory(file, args).guard != guard:
             raise ToolError(f"`{args.file}` has changed since the approval; call it again")
-        return file.write(apply_memory(file.load(), args))
+        before = file.load()
+        after = apply_memory(before, args)
+        return file.write(after), _build_update(args, before.encode(), after.encode())
+
+
+def _build_update(args: Remember, before: bytes, after: bytes) -> MemoryUpdated:
+    return MemoryUpdated(
+        file=args.file,
+        operation="consolidate" if args.all else "replace" if args.old else "add",
+        before_hash=hashlib.sha256(before).hexdigest(),
+        after_hash=hashlib.sha256(after).hexdigest(),
+        before_size_bytes=len(before),
+        after_size_bytes=len(after),
+    )
 
 
 def preview_memory(file: MemoryFile, args: Remember) -> Preview:
@@ -174,11 +191,12 @@ def build_remember(files: Mapping[str, MemoryFile]) -> StructTool:
         return await context.run_in_thread(preview_memory, files[args.file], mask(args, context))
 
     @tool(SideEffects.WRITE, preview=preview)
-    async def remember(args: Remember, context: ToolContext) -> str:
+    async def remember(args: Remember, context: ToolContext) -> ToolOutput:
         """Keep a fact for later sessions: about this workspace (MEMORY.md) or the user."""
         guard = context.approved.guard if context.approved is not None else None
-        return await context.run_in_thread(
+        text, updated = await context.run_in_thread(
             change_memory, files[args.file], mask(args, context), guard
         )
+        return ToolOutput((TextBlock(text),), facts=(updated,))
 
     return remember

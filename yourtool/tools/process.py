@@ -19,13 +19,13 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from msgspec import Struct
 
 from yourtool.environment import CALL
 from yourtool.guardian import GRACE_SECONDS
 from yourtool.tools.directory_opening import child_directory
-from yourtool.tools.output import CommandOutput
 from yourtool.tools.pseudo_terminal import PlainText, PseudoTerminal
 
 _MAX_LIVE_CHARACTERS = 64_000
@@ -48,6 +48,8 @@ class ShellCommand(Struct, frozen=True):
     """Open files that the process inherits."""
     owner: str = ""
     """The session, which marks its processes; `end_processes_of` finds them after a crash."""
+    standard_input: int | None = None
+    """A descriptor that it reads; None: it reads nothing."""
     is_contained: bool = False
     """Whether all of its processes end with the first one, which must not get SIGTERM."""
 
@@ -60,6 +62,18 @@ class ProcessExit(Struct, frozen=True):
     seconds: float
     left_processes: bool = False
     """Whether processes that it had left running were ended."""
+
+
+class OutputSink(Protocol):
+    """Gets the output of a command, in a thread."""
+
+    def feed(self, data: bytes) -> None:
+        """Add the next bytes of output."""
+        ...
+
+    def close(self) -> None:
+        """End the output."""
+        ...
 
 
 class LiveText:
@@ -87,49 +101,43 @@ class LiveText:
 
 async def run_process(
     command: ShellCommand,
-    output: CommandOutput,
+    output: OutputSink,
     *,
+    errors: OutputSink | None = None,
     seconds: float | None,
     grace: float = GRACE_SECONDS,
     terminal: PseudoTerminal | None = None,
 ) -> ProcessExit:
     """Run a command until it exits, times out (`seconds`, None: no timeout) or is cancelled.
 
-    Without a `terminal`, which is closed at its end, it has an empty standard input. Processes that
-    it leaves running get SIGTERM after a moment, and SIGKILL `grace` seconds later.
+    `errors` gets its standard error; by default, `output` does. A `terminal` is closed at its end.
+    Processes that it leaves running get SIGTERM after a moment, and SIGKILL `grace` seconds later.
 
     Raises:
         OSError: it could not be started.
     """
     started = time.monotonic()
     marker = f"{command.owner}.{secrets.token_hex(16)}"
-    if terminal is None:
-        reading, writing = os.pipe()
-    else:
-        reading, writing = terminal.duplicate(), terminal.program_side
+    streams = _Streams(output, errors, terminal)
+    given = DEVNULL if command.standard_input is None else command.standard_input
     try:
         process = await asyncio.create_subprocess_exec(
             *command.arguments,
-            stdin=DEVNULL if terminal is None else writing,
-            stdout=writing,
-            stderr=writing,
+            stdin=given if terminal is None else streams.writing,
+            stdout=streams.writing,
+            stderr=streams.writing_errors,
             cwd=_find_entrance(command),
             env={**command.environment, CALL: marker},
             start_new_session=True,
             pass_fds=command.descriptors,
         )
     except BaseException:
-        os.close(reading)
-        if terminal is not None:
-            terminal.close()
+        streams.close()
         raise
     finally:
-        os.close(writing)
+        streams.close_writing()
     ended = threading.Event()
-    plain = None if terminal is None else PlainText()
-    thread = ThreadPoolExecutor(1)  # another one, because it is busy while the command runs
-    pump = asyncio.wrap_future(thread.submit(_pump_output, reading, output, ended, plain))
-    thread.shutdown(wait=False)
+    pump = streams.pump(ended)
     in_time, left = True, False
     try:
         async with asyncio.timeout(seconds):
@@ -145,6 +153,48 @@ async def run_process(
             if terminal is not None:
                 terminal.close()
     return ProcessExit(process.returncode if in_time else None, time.monotonic() - started, left)
+
+
+class _Streams:
+    """The output of a process: what it writes to, what is read, and what gets it."""
+
+    def __init__(
+        self, output: OutputSink, errors: OutputSink | None, terminal: PseudoTerminal | None
+    ) -> None:
+        self._terminal = terminal
+        if terminal is None:
+            reading, self.writing = os.pipe()
+        else:
+            reading, self.writing = terminal.duplicate(), terminal.program_side
+        self._read = [(reading, output)]
+        self.writing_errors = self.writing
+        if errors is not None:
+            reading, self.writing_errors = os.pipe()
+            self._read.append((reading, errors))
+
+    def pump(self, ended: threading.Event) -> asyncio.Future[list[None]]:
+        """Pass on the output until it ends; returns what is done then."""
+        # Other threads than those of the loop, because they are busy while the command runs.
+        threads = ThreadPoolExecutor(len(self._read))
+        plain = None if self._terminal is None else PlainText()
+        pumps = [
+            asyncio.wrap_future(threads.submit(_pump_output, reading, sink, ended, plain))
+            for reading, sink in self._read
+        ]
+        threads.shutdown(wait=False)
+        return asyncio.gather(*pumps)
+
+    def close_writing(self) -> None:
+        """Close what only the process needs."""
+        for each in {self.writing, self.writing_errors}:
+            os.close(each)
+
+    def close(self) -> None:
+        """Close what would have been read."""
+        for reading, _ in self._read:
+            os.close(reading)
+        if self._terminal is not None:
+            self._terminal.close()
 
 
 def _find_entrance(command: ShellCommand) -> str | Path:
@@ -164,7 +214,7 @@ class _Call(Struct, frozen=True):
 
 
 async def _finish(
-    process: Process, call: _Call, pump: asyncio.Future[None], ended: threading.Event
+    process: Process, call: _Call, pump: asyncio.Future[list[None]], ended: threading.Event
 ) -> bool:
     """End the processes of a command; return whether there were any besides those to spare."""
     left_processes = False
@@ -260,7 +310,7 @@ def _belongs_to_call(process: Path, leader: int, marker: bytes) -> bool:
 
 
 def _pump_output(
-    reading: int, output: CommandOutput, ended: threading.Event, plain: PlainText | None
+    reading: int, output: OutputSink, ended: threading.Event, plain: PlainText | None
 ) -> None:
     """Collect output until the pipe is closed, or idle after the call's processes have ended."""
     poller = select.poll()

@@ -250,7 +250,7 @@ def _build_command(line: str, workspace: Workspace, *, has_terminal: bool = Fals
     if "\0" in line:
         raise ToolError("the command contains a NUL character; remove it")
     return ShellCommand(
-        (*_interpreter(), line),
+        (*find_interpreter(), line),
         workspace.root,
         command_environment(os.environ, workspace.root, has_terminal=has_terminal),
         opened_directory=workspace.root_descriptor(),
@@ -286,7 +286,7 @@ def command_environment(
     return {**passed, **fixed, "PATH": os.pathsep.join(found) or os.defpath}
 
 
-def _interpreter() -> tuple[str, ...]:
+def find_interpreter() -> tuple[str, ...]:
     """Return the command of a shell without start-up files; `$SHELL` is ignored."""
     if Path("/bin/bash").exists():
         return ("/bin/bash", "--noprofile", "--norc", "-c")

@@ -1,5 +1,6 @@
 """Skills as the model reads them: rows of the system prompt, and `load_skill` for their texts."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +8,9 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from yourtool.effects import SideEffects
-from yourtool.tools.base import Args, StructTool, ToolContext, tool
+from yourtool.events.guidance import SkillLoaded
+from yourtool.messages.blocks import TextBlock
+from yourtool.tools.base import Args, StructTool, ToolContext, ToolOutput, tool
 
 LOAD_SKILL = "load_skill"
 MAX_INDEX_BYTES = 8_192
@@ -26,12 +29,21 @@ class Skill(Struct, frozen=True):
     """`user`, or the file relative to the workspace."""
     is_listed: bool = True
     """Whether the model learns of it; if not, only the user can use it."""
+    allowed_tools: str = ""
+    """The tools that it names in `allowed-tools`; they need approvals as always."""
+    model: str = ""
+    """The model that it names, which is not used."""
 
     @property
     def text(self) -> str:
         """What the model reads."""
         place = "" if self.source == "user" else f"Its files are in `{Path(self.source).parent}`.\n"
         return f"{SKILL_HEADING}{self.name} (source: {self.source})\n{place}\n{self.body}"
+
+    @property
+    def version(self) -> str:
+        """What differs when the text does."""
+        return hashlib.sha256(self.body.encode()).hexdigest()[:16]
 
     @property
     def tokens(self) -> int:
@@ -75,15 +87,26 @@ class LoadSkill(Args, frozen=True):
     name: Annotated[str, Meta(max_length=200)]
 
 
-def build_load_skill(load: Callable[[str], str]) -> StructTool:
-    """Return the tool; `load` returns the text for a name, and can block.
+def build_load_skill(load: Callable[[str], Skill | str]) -> StructTool:
+    """Return the tool; `load` returns the skill with a name, or another answer, and can block.
 
     It raises a ToolError if a skill cannot be loaded.
     """
 
     @tool(SideEffects.NONE)
-    async def load_skill(args: LoadSkill, context: ToolContext) -> str:
+    async def load_skill(args: LoadSkill, context: ToolContext) -> ToolOutput:
         """Load the instructions of a skill; other words list the skills that match."""
-        return await context.run_in_thread(load, args.name)
+        found = await context.run_in_thread(load, args.name)
+        if isinstance(found, str):
+            return ToolOutput((TextBlock(found),))
+        loaded = SkillLoaded(
+            skill_id=found.name,
+            skill_version=found.version,
+            load_reason="on_demand",
+            load_size_tokens=found.tokens,
+            source="global" if found.source == "user" else "workspace",
+            triggered_by_tool_use_id=context.tool_use_id,
+        )
+        return ToolOutput((TextBlock(found.text),), facts=(loaded,))
 
     return load_skill

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec.structs import replace
@@ -10,9 +10,11 @@ from msgspec.structs import replace
 from yourtool.effects import Preview, SideEffects, Subject, SubjectKind, ToolDefinition
 from yourtool.models import EDIT_TOOLS, Model
 from yourtool.permissions.gate import CallSubjects
+from yourtool.providers.estimate import estimate_tokens
 from yourtool.tools.adjusted_arguments import AdjustedArguments
 from yourtool.tools.base import ToolContext, ToolOutput
 from yourtool.tools.schema import omit_checked
+from yourtool.tools.tool_search import FIND_TOOLS, SEARCH_AT
 from yourtool.tools.workspace import Workspace
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -100,7 +102,7 @@ class Toolbox:
                 self._tools[name] = tool
         self.problems = tuple(found)
         self.definitions = tuple(tool.definition for tool in self)
-        self._short = tuple(map(_shorten, self.definitions))
+        self._short = {each.name: _shorten(each) for each in self.definitions}
 
     def current(self) -> "Toolbox":
         """Return the toolbox itself."""
@@ -113,16 +115,33 @@ class Toolbox:
         """Return the tool with this name, or None."""
         return self._tools.get(name)
 
-    def offered_to(self, model: Model) -> tuple[ToolDefinition, ...]:
+    def offered_to(
+        self, model: Model, found: Sequence[str] = (), search_at: int = SEARCH_AT
+    ) -> tuple[ToolDefinition, ...]:
         """Return the definitions that a model gets, without limits that calls are checked for.
 
-        Of the tools that change parts of files, it gets its own one. Calls of the others run, too:
-        a model can repeat a call that another one made in the same session.
+        Of the tools that change parts of files, it gets its own one. Of those that can be searched,
+        it gets `find_tools` and what it has `found` if all of them would take more than `search_at`
+        percent of its window. Calls of the others run, too: a model can repeat a call that another
+        one made in the same session.
         """
-        if model.edit_tool not in self._tools:
-            return self._short
-        others = {each for each in EDIT_TOOLS if each != model.edit_tool}
-        return tuple(each for each in self._short if each.name not in others)
+        unsearched = self._find_unsearched(model, search_at)
+        hidden = set(unsearched)
+        if model.edit_tool in self._tools:
+            hidden |= {each for each in EDIT_TOOLS if each != model.edit_tool}
+        first = (name for name in self._short if name not in hidden)
+        last = (name for name in dict.fromkeys(found) if name in unsearched)
+        return tuple(self._short[name] for name in (*first, *last))
+
+    def _find_unsearched(self, model: Model, search_at: int) -> set[str]:
+        """Return the tools that a model has to search, or else the tool that searches."""
+        tools = [each for each in self._short.values() if each.is_searchable]
+        window = model.capabilities.max_context_tokens
+        if FIND_TOOLS not in self._tools:
+            return set()
+        if estimate_tokens((), tools, model.id) * 100 <= search_at * window:
+            return {FIND_TOOLS}
+        return {each.name for each in tools}
 
     @property
     def subject_kinds(self) -> Mapping[str, SubjectKind]:

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.providers.fakes import build_catalogue
-from yourtool.agent.commands.models import format_source
+from yourtool.agent.commands.model_list import format_source
 from yourtool.config import Config
 from yourtool.credentials import Credentials
 from yourtool.models import AdapterCapabilities, Model
@@ -44,8 +44,10 @@ def test_local_server_and_its_models_are_available_in_the_next_run(tmp_path):
     assert known.configuration_problem("llama-cpp") is None
     discovered = catalogue.discovered_at("llama-cpp:qwen")
     assert discovered is not None
-    assert format_source(discovered, discovered + timedelta(days=3)) == "from its server, 3 d ago"
-    assert format_source(None, discovered) == ""
+    assert format_source(discovered, None, discovered + timedelta(days=3)) == (
+        "from its server, 3 d ago"
+    )
+    assert format_source(None, None, discovered) == ""
 
 
 @pytest.mark.req("R-EASE-03")

@@ -12,7 +12,7 @@ from yourtool.permissions.shell.syntax import Node, iter_nodes, text_of, word_of
 
 _PLAIN = re.compile(r"[\w/.@%+=:,-]")
 _ESCAPED_IN_DOUBLE_QUOTES = re.compile(r"\\(?:([$`\"\\])|\n)")
-_VARIABLE = re.compile(r"\s*\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+_VARIABLE = re.compile(r"(?<!\s)\s*\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _SET_BY_SHELL = re.compile(
     r"BASH\w*|COMP\w*|DIRSTACK|EPOCH\w*|EUID|FUNCNAME|GROUPS|HISTCMD|HOSTNAME|HOSTTYPE|IFS|LINENO"
     r"|MACHTYPE|MAPFILE|OLDPWD|OPT\w+|OSTYPE|PIPESTATUS|PPID|PS\d|PWD|RANDOM|REPLY|SECONDS|SHELL"

@@ -15,7 +15,7 @@ from yourtool.providers.catalogue.local_servers import (
 )
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.provider_specs import BUILT_IN, ProviderSpec
-from yourtool.providers.registry import Registry, load_dialect_spec
+from yourtool.providers.registry import Registry, import_client, load_dialect_spec
 
 _PROBE_TIMEOUT = 5
 """Seconds for all requests to one server."""
@@ -37,6 +37,7 @@ async def find_servers(
         for row in registry.providers()
         if (row.name, row.base_url) not in known and (include_remote or row.is_local)
     ]
+    await asyncio.to_thread(import_client, (*usual, *own))
     asked = [asyncio.ensure_future(_probe(registry, row)) for row in own]
     asked.append(asyncio.ensure_future(discover_servers(specs=usual)))
     try:

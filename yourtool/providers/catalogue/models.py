@@ -26,6 +26,7 @@ from yourtool.models import (
     Thinking,
 )
 from yourtool.paths import Paths, shipped_directory
+from yourtool.providers.catalogue.trials import ModelTrial, apply_trial
 from yourtool.providers.prices import MAX_RATE, MIN_RATE, is_plausible_rate
 from yourtool.tables import (
     Fault,
@@ -88,11 +89,13 @@ class Catalogue:
         prices: Mapping[str, Price] | None = None,
         rows: Mapping[str, Mapping[str, Any]] | None = None,
         defaults: Mapping[str, Mapping[str, Any]] | None = None,
+        overrides: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         """Index `models` by id and alias.
 
         `prices` apply to models that are not described, `<provider>:*` to any model of a provider;
-        `rows` are the table rows of models, and `defaults` those of providers.
+        `rows` are the table rows of models, and `defaults` those of providers. `overrides` are the
+        rows of both kinds that the user wrote.
 
         Raises:
             ConfigError: two models have the same alias.
@@ -105,7 +108,10 @@ class Catalogue:
             for provider, row in (defaults or {}).items()
         }
         self._models = {model.id: model for model in models}
+        self._overrides = overrides or {}
         self._discovered_at: dict[str, datetime] = {}
+        self._trials: dict[str, ModelTrial] = {}
+        self._untried: dict[str, Model] = {}
         self._aliases: dict[str, str] = {}
         for model in self._models.values():
             for alias in model.aliases:
@@ -116,20 +122,26 @@ class Catalogue:
                     )
 
     @classmethod
-    def load(cls, paths: Paths) -> "Catalogue":
-        """Read the shipped tables and merge the user's tables.
+    def load(
+        cls, paths: Paths, models_file: Path | None = None, prices_file: Path | None = None
+    ) -> "Catalogue":
+        """Read the shipped tables and merge the user's tables, or those of other files.
 
         Raises:
             ConfigError: naming file, line, key and the nearest key, or the two models that
                 share an alias.
         """
         names = [
-            directory / "models.toml" for directory in (shipped_directory("config"), paths.home)
+            shipped_directory("config") / "models.toml",
+            models_file or paths.home / "models.toml",
         ]
         rows: dict[str, dict[str, Any]] = {}
         defaults: dict[str, dict[str, Any]] = {}
+        overrides: dict[str, dict[str, Any]] = {}
         for file in names:
             tables = _read_tables(file, _ModelsFile)
+            # The last file is the user's; ids of models have a colon, names of providers do not.
+            overrides = {**tables.get("defaults", {}), **tables.get("models", {})}
             for name, row in tables.get("defaults", {}).items():
                 whole = defaults.setdefault(name, {})
                 whole.update(row)
@@ -139,13 +151,13 @@ class Catalogue:
                 rows.setdefault(name, {}).update(row)
                 whole = {**defaults.get(ModelId.parse(name).provider, {}), **rows[name]}
                 _check_sizes(file, ("models", name), row, whole)
-        prices, version = _read_prices(paths)
+        prices, version = _read_prices(prices_file or paths.home / "prices.toml")
         rows = {
             name: {**defaults.get(ModelId.parse(name).provider, {}), **row}
             for name, row in rows.items()
         }
         models = (_build_model(name, row, prices) for name, row in rows.items())
-        return cls(models, version, prices, rows, defaults)
+        return cls(models, version, prices, rows, defaults, overrides)
 
     def get(self, model_id: str) -> Model:
         """Return a model by its canonical id; `known` is false if it is not described.
@@ -155,8 +167,10 @@ class Catalogue:
         """
         if model := self._models.get(model_id):
             return model
-        return replace(
-            _build_model(model_id, self._declared_fields(model_id), self._prices), known=False
+        return self._with_trial(
+            replace(
+                _build_model(model_id, self._declared_fields(model_id), self._prices), known=False
+            )
         )
 
     def add_discovered(
@@ -178,13 +192,39 @@ class Catalogue:
             price = _find_price(model.id, self._prices)
             told_price = f"{model.provider} {at:%Y-%m-%d}" if model.price and not price else ""
             said = {name: row[name] for name in row if name in _CAPABILITIES}
-            self._models[model.id] = replace(
+            described = replace(
                 model,
                 capabilities=_with_capped_output(replace(model.capabilities, **said)),
                 price=price or model.price,
                 price_as_of=told_price,
                 **{name: row[name] for name in row if name not in _CAPABILITIES},
             )
+            self._untried.pop(model.id, None)
+            self._models[model.id] = self._with_trial(described)
+
+    def add_trials(self, trials: Iterable[ModelTrial]) -> None:
+        """Apply the results of test requests; they override everything but the user's rows."""
+        for trial in trials:
+            self._trials[trial.model] = trial
+            if trial.model in self._models:
+                self._models[trial.model] = self._with_trial(self.get_untried(trial.model))
+
+    def find_trial(self, model_id: str) -> ModelTrial | None:
+        """Return the result of the last test requests to a model; None: there were no such."""
+        return self._trials.get(model_id)
+
+    def get_untried(self, model_id: str) -> Model:
+        """Return a model as it is described, without the results of test requests."""
+        return self._untried.get(model_id) or self.get(model_id)
+
+    def _with_trial(self, model: Model) -> Model:
+        if (trial := self._trials.get(model.id)) is None:
+            return model
+        self._untried[model.id] = model
+        own = {**self._overrides.get(model.provider, {}), **self._overrides.get(model.id, {})}
+        said = {name: own[name] for name in own if name in _CAPABILITIES}
+        can = replace(apply_trial(model.capabilities, trial), **said)
+        return replace(model, capabilities=_with_capped_output(can), known=True)
 
     def _declared_fields(self, model_id: str) -> Mapping[str, Any]:
         """Return the fields of a model, or of its provider if the tables have no such model."""
@@ -264,10 +304,10 @@ def _find_price(model_id: str, prices: Mapping[str, Price]) -> Price | None:
     return prices.get(model_id) or prices.get(f"{provider}:*")
 
 
-def _read_prices(paths: Paths) -> tuple[dict[str, Price], str]:
+def _read_prices(users_file: Path) -> tuple[dict[str, Price], str]:
     prices: dict[str, Price] = {}
     versions: list[str] = []
-    for file in (shipped_directory("config") / "prices.toml", paths.home / "prices.toml"):
+    for file in (shipped_directory("config") / "prices.toml", users_file):
         tables = _read_tables(file, _PricesFile)
         for name, row in tables.get("models", {}).items():
             missing = {"input_per_mtok_usd", "output_per_mtok_usd"} - row.keys()

@@ -1,7 +1,10 @@
 """Placeholders in requests for content that is missing or cannot be sent."""
 
+from collections.abc import Iterator, Sequence
+
 from msgspec.structs import replace
 
+from yourtool.events.context import LeftOut
 from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
@@ -12,8 +15,9 @@ from yourtool.messages.blocks import (
     ToolResultBlock,
     iter_blocks,
 )
+from yourtool.messages.memo import has_media
 from yourtool.messages.message import Message
-from yourtool.models import AdapterCapabilities
+from yourtool.models import AdapterCapabilities, Model
 from yourtool.providers.requests.media_parts import media_support
 
 EMPTY_MESSAGE = "(an empty message)"
@@ -56,3 +60,14 @@ def replace_unsupported_media(message: Message, can: AdapterCapabilities) -> Mes
         return block
 
     return replace(message, content=tuple(map(sent, message.content)))
+
+
+def find_unsupported_media(messages: Sequence[Message], model: Model) -> Iterator[LeftOut]:
+    """Yield the attachments of messages that a model gets placeholders for."""
+    for message, media in zip(messages, has_media.values(messages), strict=True):
+        for block in iter_blocks(message.content) if media else ():
+            if isinstance(block, MediaBlock):
+                support = media_support(block, model.capabilities)
+                if not support.types:
+                    kind = str(type(block).__struct_config__.tag)
+                    yield LeftOut(message.id, kind, f"`{model.id}` takes no {support.kind}")
