@@ -24,6 +24,7 @@ from benchmarks import (
     decode_stream,
     imports,
     request_growth,
+    route_replay,
     routing_latency,
     sandbox_overhead,
     search_growth,
@@ -41,6 +42,7 @@ SCREEN = (*BEFORE, *RUNNING)
 ALONE: dict[str, Callable[[bool], dict[str, Any]]] = {
     "imports": lambda quick: imports.measure(3 if quick else 5),
     "decisions": lambda quick: decision_replay.measure(10_000 if quick else 100_000),
+    "routes": lambda quick: route_replay.measure(10_000 if quick else 100_000),
     "sandbox": lambda quick: sandbox_overhead.measure(5 if quick else 25),
     "store": lambda quick: store_latency.measure(100 if quick else 300, 1_000 if quick else 10_000),
     "routing": lambda _: routing_latency.measure(),

@@ -32,7 +32,7 @@ _FOREIGN = (
     "YOURTOOL_",
 )
 _KEPT = ("YOURTOOL_SHARED",)
-_LONG = ("recorded", "security", "soak")
+_LONG = ("recorded", "security", "soak", "reliability")
 _LOCAL_NAMES = ("", "localhost", "localhost.localdomain")
 
 

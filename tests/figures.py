@@ -1,4 +1,4 @@
-"""The tables of figures that `make security` and `make craft` print.
+"""The tables of figures that `make security`, `make craft` and `make reliability` print.
 
 A test with the marker of that name measures a row: it asks for the fixture `figures`, calls
 `figures("typist", "0 answers, 0 characters")` and asserts afterwards, so that a bad figure is
@@ -51,7 +51,20 @@ CRAFT = {
     "waiting": Row("programs that wait for input: return or ask", "≤ 5 s"),
     "workers": Row("20 workers: parent finishes, costs add up, processes left", "yes, yes, 0"),
 }
-TABLES = {"security": SECURITY, "craft": CRAFT}
+RELIABILITY = {
+    "kills": Row("`kill -9` at random times of turns", "≥ 2,000, 0 acknowledged facts lost"),
+    "system calls": Row("`kill -9` at each system call that writes", "≥ 500, 0 lost, all valid"),
+    "power losses": Row("disks after a loss of power", "≥ 5,000, 0 lost, 0 damaged"),
+    "awaits": Row("a turn stopped or killed at every await", "≥ 1,000, all valid, 0 processes"),
+    "damaged databases": Row(
+        "damaged databases: internal errors, writes", "≥ 200, 0, 0, every readable row saved"
+    ),
+    "histories": Row("histories of 1 to 3 windows", "fits or names what is too large"),
+    "processes": Row("8 processes × 400 turns on one store", "integrity ok, 0 lost"),
+    "full disk": Row("a disk that is full at each write of a turn", "completes, 0 lost"),
+    "imports": Row("damaged files of other programs", "0 crashes, sound or refused"),
+}
+TABLES = {"security": SECURITY, "craft": CRAFT, "reliability": RELIABILITY}
 """Rows in the order in which they are printed, by the marker of the tests that measure them."""
 
 _measured: dict[str, dict[str, str]] = {name: {} for table in TABLES.values() for name in table}

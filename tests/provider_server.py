@@ -52,6 +52,8 @@ class Reply:
     pause: float = 0.0
     """Seconds between two pieces of text."""
     words_at_once: int = 3
+    prompt_tokens: int = 1200
+    """What Chat Completions and Ollama count; 0: no usage."""
     before_piece: Callable[[], None] | None = None
     """Called before each piece of the response is sent; it may block."""
 
@@ -255,10 +257,12 @@ def _chat(reply: Reply, model: str) -> Iterator[bytes]:
         part = {"index": index, "function": {"arguments": json.dumps(arguments)}}
         yield chunk({"tool_calls": [part]})
     yield chunk({}, "tool_calls" if reply.calls else "stop")
-    usage = {"prompt_tokens": 1200, "completion_tokens": 40, "total_tokens": 1240}
+    count = reply.prompt_tokens
+    usage = {"prompt_tokens": count, "completion_tokens": 40, "total_tokens": count + 40}
     body = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model,
             "choices": [], "usage": usage}  # fmt: skip
-    yield f"data: {json.dumps(body)}\n\n".encode()
+    if count:
+        yield f"data: {json.dumps(body)}\n\n".encode()
     yield b"data: [DONE]\n\n"
 
 
@@ -311,7 +315,8 @@ def _ollama(reply: Reply, model: str) -> Iterator[bytes]:
         yield line({"content": piece})
     for name, arguments in reply.calls:
         yield line({"tool_calls": [{"function": {"name": name, "arguments": arguments}}]})
-    yield line({}, done=True, done_reason="stop", prompt_eval_count=1200, eval_count=40)
+    counts = {"prompt_eval_count": reply.prompt_tokens, "eval_count": 40}
+    yield line({}, done=True, done_reason="stop", **(counts if reply.prompt_tokens else {}))
 
 
 def _google(reply: Reply, model: str) -> Iterator[bytes]:

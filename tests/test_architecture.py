@@ -27,12 +27,15 @@ OVER: dict[str, int] = {
 LEAST_LINES = 40
 SHORT = {
     "yourtool/__init__.py": "the version",
-    "yourtool/cli/output.py": "the output of every command",
+    "yourtool/cli/acp.py": "a command",
+    "yourtool/events/hooks.py": "the only fact about hooks",
     "yourtool/files.py": "the only way to replace a file",
     "yourtool/late_modules.py": "how some modules are imported",
+    "yourtool/patterns.py": "the patterns of others",
     "yourtool/prctl.py": "one system call",
     "yourtool/tools/builtin.py": "the list of the tools",
     "yourtool/tools/plan.py": "a tool",
+    "yourtool/tui/key_bindings.py": "the vocabulary of the table of keys",
     "yourtool/tui/screens/urgent_painting.py": "a base of screens",
     "yourtool/tui/slices.py": "the time that long work may take",
     "yourtool/tui/widgets/wrapped_widget.py": "a base of widgets",
@@ -46,7 +49,8 @@ LATE_IMPORTERS = {
     "yourtool/cli/__init__.py",  # the chosen front end or command
     "yourtool/providers/registry.py",  # the requested adapter
     "yourtool/permissions/shell/syntax.py",  # the parser of commands
-    "yourtool/routing/predicates.py",  # the patterns of rules
+    "yourtool/patterns.py",  # the patterns of rules and hooks
+    "yourtool/store/scrubbing.py",  # the patterns of secrets
     "yourtool/late_modules.py",  # the modules that packages name
 }
 SDKS = {"anthropic", "openai"}

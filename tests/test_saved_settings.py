@@ -1,11 +1,12 @@
 import tomllib
+from pathlib import Path
 
 import pytest
 
 from yourtool.config import config_file, install_defaults, load_config
 from yourtool.errors import ConfigError
 from yourtool.paths import Paths
-from yourtool.saved_settings import save_setting, split_save_option
+from yourtool.saved_settings import save_setting, save_workspace_setting, split_save_option
 
 
 @pytest.fixture
@@ -75,3 +76,30 @@ def test_save_option_may_stand_anywhere():
     assert split_save_option("gpt --save") == ("gpt", True)
     assert split_save_option("--save") == ("", True)
     assert split_save_option("gpt") == ("gpt", False)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", '[workspaces."/a b"]\nmodel = "x"\n'),
+        ('model = "y"', 'model = "y"\n\n[workspaces."/a b"]\nmodel = "x"\n'),
+        ('[workspaces."/a b"]\nmodel = "y" # why\n', '[workspaces."/a b"]\nmodel = "x" # why\n'),
+        (
+            '[workspaces."/a b"]\n# Mine.\nmode = "ask"\n[workspaces."/c"]\nmodel = "z"\n',
+            '[workspaces."/a b"]\nmodel = "x"\n# Mine.\nmode = "ask"\n[workspaces."/c"]\n'
+            'model = "z"\n',
+        ),
+    ],
+)
+def test_setting_of_a_directory_is_saved_in_its_table(paths, before, after):
+    config_file(paths).write_text(before)
+    save_workspace_setting(paths, Path("/a b"), "model", "x")
+    assert config_file(paths).read_text() == after
+
+
+def test_inline_table_of_directories_is_not_changed(paths):
+    before = 'workspaces = {"/a b" = {model = "y"}}\n'
+    config_file(paths).write_text(before)
+    with pytest.raises(ConfigError):
+        save_workspace_setting(paths, Path("/a b"), "model", "x")
+    assert config_file(paths).read_text() == before

@@ -50,6 +50,7 @@ def test_recall_and_enter_at_an_approval_prompt_run_nothing(asked, work, home):
         terminal.end()
 
 
+@pytest.mark.remaining
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (40, 12)])
 @pytest.mark.sample(2)
 def test_a_long_command_can_be_allowed_after_its_end_was_on_the_screen(asked, work, columns, rows):

@@ -13,7 +13,7 @@ from tests.e2e.task_projects import PROJECTS
 from tests.provider_server import ProviderServer
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(14)
 @pytest.mark.req("R-ADP-06", "R-TOOL-08")
 @pytest.mark.parametrize(
     ("kind", "project"), TASKS, ids=[f"{kind}-{project.language}" for kind, project in TASKS]

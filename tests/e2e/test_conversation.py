@@ -6,6 +6,8 @@ import sys
 from base64 import b64decode
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
@@ -15,6 +17,7 @@ PIXEL = (
 )
 
 
+@pytest.mark.remaining
 def test_the_tour_opens_without_a_key_and_runs_real_tools_in_a_copy(project, home):
     """R-EASE-01, R-CRD-03."""
     with Terminal(YOURTOOL, cwd=project, env=home) as terminal:

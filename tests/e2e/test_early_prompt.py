@@ -68,6 +68,7 @@ def shown_in(terminal, text):
     return any(f"│ {text} " in line for line in terminal.text.splitlines())
 
 
+@pytest.mark.remaining
 def test_keys_are_echoed_before_the_interface_is_imported(work, env, release):
     with start(work, env) as terminal:
         terminal.wait("Say what to do", "opening", "/help")
@@ -78,6 +79,7 @@ def test_keys_are_echoed_before_the_interface_is_imported(work, env, release):
         quit_with_text(terminal)
 
 
+@pytest.mark.remaining
 @pytest.mark.parametrize("size", [(100, 30), (40, 12)])
 @pytest.mark.req("R-TUI-18")
 @pytest.mark.sample(2)
@@ -111,6 +113,7 @@ def pictures_of(terminal, text):
     return pictures
 
 
+@pytest.mark.remaining
 @pytest.mark.parametrize(
     ("keys", "shown"),
     [
@@ -173,6 +176,7 @@ def test_no_key_typed_during_the_start_is_lost(work, env):
     type_while_starting(work, env, 1, 300, 1.0)
 
 
+@pytest.mark.remaining
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(20))
 def test_none_of_a_thousand_keys_typed_during_the_start_is_lost(work, env, seed):
@@ -192,6 +196,7 @@ def test_enter_in_the_early_prompt_sends_one_message(work, env, release):
         assert said_to(server) == ["first"]
 
 
+@pytest.mark.remaining
 @pytest.mark.parametrize("keys", ["\x04", "text\x03\x03\x03"])
 @pytest.mark.sample(2)
 def test_ctrl_d_or_ctrl_c_twice_quits_the_early_prompt(work, env, release, keys):
@@ -257,6 +262,7 @@ def test_an_error_at_the_start_is_shown_below_the_command(work, env):
         assert b"sessions cannot be stored" in after
 
 
+@pytest.mark.remaining
 def test_a_command_that_prints_starts_without_the_early_prompt(work, env):
     with start(work, env, ("--version",)) as terminal:
         terminal.wait(r"yourtool \d")
@@ -264,6 +270,7 @@ def test_a_command_that_prints_starts_without_the_early_prompt(work, env):
         assert ALTERNATE_SCREEN not in terminal.output
 
 
+@pytest.mark.remaining
 def test_ctrl_z_in_the_early_prompt_stops_the_program_and_fg_continues_it(work, env, release):
     know_first_screen(work, env)
     shell = {"PS1": "shell> ", "HISTFILE": "/dev/null"}
@@ -315,6 +322,7 @@ def die_at(work, env, moment, number, victim):
         terminal.end(15)
 
 
+@pytest.mark.remaining
 @pytest.mark.parametrize(
     ("moment", "number", "victim"),
     [
@@ -352,6 +360,7 @@ def is_alive(process):
         return False
 
 
+@pytest.mark.remaining
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(60))
 def test_any_death_during_the_start_restores_the_terminal(work, env, seed):

@@ -63,6 +63,7 @@ def test_waiting_turn_shows_its_time_until_it_is_stopped(tmp_path, home):
         terminal.wait("stopped by you", lambda screen: "Esc to interrupt" not in screen)
 
 
+@pytest.mark.remaining
 def test_reduced_motion_shows_no_spinner(tmp_path, home):
     with slow_reply(tmp_path, home, "[ui]\nreduced_motion = true\n") as terminal:
         terminal.wait(r"• Waiting for anthropic · [^01] s · Esc to interrupt")

@@ -81,6 +81,7 @@ def test_a_turn_survives_being_stopped_in_the_middle(work, home):
         terminal.wait("left with 0")
 
 
+@pytest.mark.remaining
 def test_the_program_does_not_stop_without_a_shell_to_continue_it(work, home):
     with (
         ProviderServer([Reply("Hello.")]) as server,
@@ -115,6 +116,7 @@ def wait_until_stopped(pid):
     raise AssertionError(f"process {pid} did not stop")
 
 
+@pytest.mark.remaining
 def test_ctrl_c_before_the_terminal_is_taken_back_clears_the_prompt(work, home):
     env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
     with (
@@ -137,6 +139,7 @@ def test_ctrl_c_before_the_terminal_is_taken_back_clears_the_prompt(work, home):
         terminal.wait("left with 0")
 
 
+@pytest.mark.remaining
 def test_program_in_the_background_stops_until_fg_shows_it_again(work, home):
     env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
     with (
@@ -163,6 +166,7 @@ def test_program_in_the_background_stops_until_fg_shows_it_again(work, home):
         terminal.wait("left with 0")
 
 
+@pytest.mark.remaining
 def test_shell_gets_its_terminal_back_when_the_supervisor_is_killed(work, home):
     env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
     with (

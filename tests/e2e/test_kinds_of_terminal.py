@@ -44,6 +44,7 @@ def show_all_colours(terminal):
     assert terminal.end() == 0
 
 
+@pytest.mark.remaining
 def test_program_in_gnu_screen_does_not_use_the_mouse(work, home):
     """Otherwise `screen` keeps Esc until the next key."""
     with (
@@ -55,6 +56,7 @@ def test_program_in_gnu_screen_does_not_use_the_mouse(work, home):
     assert re.search(rb"\x1b\[\?100[0235]h", bytes(terminal.output)) is None
 
 
+@pytest.mark.remaining
 @pytest.mark.parametrize(
     ("variables", "arguments"),
     [({"NO_COLOR": "1"}, ()), ({"NO_COLOR": "", "COLORTERM": "truecolor"}, ("--no-color",))],
@@ -71,6 +73,7 @@ def test_without_colours_no_colour_is_sent(work, home, variables, arguments):
             assert {1, 7} <= numbers(terminal.output), "bold and reverse tell what colours told"
 
 
+@pytest.mark.remaining
 @pytest.mark.parametrize(
     ("variables", "depths"),
     [
@@ -100,6 +103,7 @@ def test_a_dumb_terminal_gets_a_plain_message(work, home, term):
     assert "\x1b" not in said
 
 
+@pytest.mark.remaining
 @pytest.mark.parametrize(
     "arguments", [("-p", "hi"), ("models",), ("sessions", "list"), ("doctor",)]
 )
@@ -151,6 +155,7 @@ def test_forty_by_twelve_and_two_hundred_by_fifty_show_a_full_approval_prompt(wo
                 terminal.end()
 
 
+@pytest.mark.remaining
 @pytest.mark.req("R-TUI-01")
 @pytest.mark.parametrize("term", ["vt100", "screen", "tmux-256color"])
 @pytest.mark.sample(3)
@@ -174,6 +179,7 @@ def test_new_lines_are_typed_in_terminals_without_a_key_protocol(work, home, ter
         assert "one\\ntwo\\nthree\\nfour" in json.dumps(body)
 
 
+@pytest.mark.remaining
 def test_cursor_of_the_terminal_follows_the_caret_of_the_prompt(work, home):
     with (
         ProviderServer([Reply("It is well.")]) as server,

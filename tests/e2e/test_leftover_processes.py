@@ -55,6 +55,7 @@ def gone(pid, seconds=15):
     return not is_alive(pid)
 
 
+@pytest.mark.remaining
 @pytest.mark.parametrize(
     ("number", "code"),
     [
@@ -75,6 +76,7 @@ def test_nothing_survives_a_headless_run_that_was_ended_by(place, number, code):
         assert run.returncode == code
 
 
+@pytest.mark.remaining
 def test_nothing_survives_when_the_whole_process_group_is_killed(place):
     work, home = place
     with headless(work, home) as run:
@@ -84,6 +86,7 @@ def test_nothing_survives_when_the_whole_process_group_is_killed(place):
         assert find_survivors(processes) == []
 
 
+@pytest.mark.remaining
 @pytest.mark.parametrize("steps", [1, pytest.param(2, marks=soak)], ids=["guardian", "program"])
 def test_nothing_survives_when_a_process_below_is_killed(place, steps):
     work, home = place
@@ -98,6 +101,7 @@ def test_nothing_survives_when_a_process_below_is_killed(place, steps):
         assert gone(guardian)
 
 
+@pytest.mark.remaining
 @soak
 def test_only_hidden_daemons_survive_when_both_parents_are_killed(place):
     work, home = place
@@ -117,6 +121,7 @@ def open_interface(work, home):
     return Terminal([*YOURTOOL, "--mode", "auto"], cwd=work, env={"YOURTOOL_HOME": str(home)})
 
 
+@pytest.mark.remaining
 @pytest.mark.parametrize(
     ("number", "code"),
     [

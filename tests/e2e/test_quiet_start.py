@@ -1,10 +1,12 @@
 """Before the first message nothing is sent, and nothing is created in the workspace."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
+from tests.tools.mcp.configured import hostile
 
 NEEDED_LATER = {
     "httpx",
@@ -64,9 +66,43 @@ def test_prompt_is_usable_without_the_network(home, tmp_path):
         terminal.wait(lambda screen: "in use" not in screen)
         terminal.say("/quit")
         assert terminal.end() == 0
+    assert "mcp" not in imported.read_text().split(), "no server is configured"
+    assert not {"acp", "yourtool.acp"} & {*imported.read_text().split()}, "no editor is served"
     asked = log.read_text().splitlines()
     assert asked and all("('127.0.0.1', " in call for call in asked), "`/models` asks this machine"
     assert [path.name for path in work.iterdir()] == ["a.txt"]
     with Terminal((*YOURTOOL, "-p", "hi"), cwd=work, env=env) as terminal:
         assert terminal.end() == 75
     assert "getaddrinfo" in log.read_text(), "the watch works: a message does go out"
+
+
+@pytest.mark.req("R-TOOL-19")
+def test_dead_tool_servers_delay_neither_the_first_paint_nor_a_prompt(home, tmp_path):
+    hook, imported, work = tmp_path / "hook", tmp_path / "imported", tmp_path / "work"
+    hook.mkdir()
+    work.mkdir()
+    watch = WATCH.format(log=str(tmp_path / "calls"), imported=str(imported))
+    (hook / "sitecustomize.py").write_text(watch)
+    folder = Path(home["YOURTOOL_HOME"])
+    folder.mkdir(mode=0o700)
+    dead = {
+        "silent": hostile("silent"),
+        "garbage": hostile("garbage"),
+        "exits": hostile("exits"),
+        "missing": {"command": "no-such-program"},
+        "unreachable": {"type": "http", "url": "http://127.0.0.1:9/mcp"},
+    }
+    (folder / "mcp.json").write_text(json.dumps({"mcpServers": dead}))
+    env = {**home, "ANTHROPIC_API_KEY": "sk-ant-test-00000000", "PYTHONPATH": f"{hook}:{ROOT}"}
+    with Terminal(YOURTOOL, cwd=work, env=env) as terminal:
+        terminal.wait("anthropic:")
+        assert "mcp" not in imported.read_text().split()
+        terminal.send("a draft")
+        terminal.wait("a draft", lambda _: "mcp" in imported.read_text().split())
+        terminal.send("\x03")
+        terminal.say("/mcp")
+        terminal.wait("unreachable", "tokens")
+        terminal.send("\x1b")
+        terminal.wait(lambda screen: "unreachable" not in screen)
+        terminal.say("/quit")
+        assert terminal.end() == 0

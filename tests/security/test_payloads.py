@@ -95,7 +95,7 @@ def converse(home: Path, work: Path, text: str, *, is_linear: bool) -> bytes:
             answer(terminal, "new\\.txt`?\\?", "d", "deny", is_linear=is_linear)
             terminal.wait("end of the first turn")
             terminal.read(0.5)
-            for command, close in (("/context", ""), ("/model show", None), ("/resume", "0\r")):
+            for command, close in (("/context", "0\r"), ("/model show", None), ("/resume", "0\r")):
                 terminal.send(f"{command}\r")
                 terminal.read(1)
                 if close is not None:
@@ -282,9 +282,13 @@ COMMANDS = (
     ("sessions", "search", "tide"),
     ("sessions", "export", "{session}"),
     ("sessions", "export", "{session}", "--format", "markdown"),
+    ("sessions", "export", "{session}", "--format", "html"),
+    ("sessions", "prune", "--older-than", "2999-01-01", "--dry-run"),
     ("sessions", "replay", "{session}"),
     ("sessions", "check"),
     ("sessions", "tree", "{session}"),
+    ("cost",),
+    ("cost", "--by", "role"),
     ("permissions", "list"),
     ("permissions", "check", "{text}"),
     ("permissions", "check", "--json", "{text}"),
@@ -297,6 +301,13 @@ COMMANDS = (
     ("models",),
     ("config", "check"),
     ("auth", "list"),
+    ("mcp", "list"),
+    ("mcp", "show", "{text}"),
+    ("mcp", "accept", "{text}"),
+    ("mcp", "call", "{text}", "{text}"),
+    ("mcp", "add", "{text}", "--", "{text}"),
+    ("mcp", "remove", "{text}"),
+    ("mcp", "login", "{text}"),
     ("{text}",),
     ("--{text}",),
 )

@@ -16,7 +16,7 @@ def file(tmp_path):
 
 
 def change(file, text, old="", *, whole=False):
-    return change_memory(file, Remember(file="USER.md", text=text, old=old, all=whole))
+    return change_memory(file, Remember(file="USER.md", text=text, old=old, all=whole))[0]
 
 
 @pytest.mark.req("R-MEM-01")
