@@ -28,11 +28,14 @@ from yourtool.store.sqlite.fulltext import stored_words
 from yourtool.store.sqlite.schema import MIGRATIONS
 from yourtool.tables import TableKey, format_key
 from yourtool.tui.active_keys import get_labels
+from yourtool.tui.key_bindings import PLACE_TITLES
 from yourtool.tui.keymap import build_keymap
-from yourtool.tui.keys import KEYS, PLACE_TITLES
+from yourtool.tui.keys import KEYS
 from yourtool.ui_config import KeymapName
 
 ROOT = Path(__file__).parents[1]
+LIST = "[]"
+"""In a key, for each table of a list."""
 BEGIN, END = "<!-- made by `make docs` -->\n", "<!-- end -->\n"
 
 
@@ -54,12 +57,15 @@ def settings(kind: type[Struct], at: TableKey = ()) -> Iterator[Setting]:
         key = (*at, field.name)
         if _is_struct(bare):
             yield from settings(bare, key)
+        elif get_origin(bare) is tuple and _is_struct(entry := get_args(bare)[0]):
+            yield from settings(entry, (*key, LIST))
         elif get_origin(bare) is dict and _is_struct(get_args(bare)[1]):
             name = str(meta.examples[0]) if meta.examples else "NAME"
             yield from settings(get_args(bare)[1], (*key, name))
         else:
             factory = field.default_factory
             default = field.default if factory is NODEFAULT else factory()
+            default = None if default is NODEFAULT else default
             example = meta.examples[0] if meta.examples else default
             yield Setting(key, _kind(bare), default, example, meta.description or "")
 
@@ -75,7 +81,11 @@ def template() -> str:
     for each in sorted(settings(Config), key=lambda each: len(each.key) > 1):
         if each.key[:-1] != table:
             table = each.key[:-1]
-            lines += ["", f"#[{format_key(table)}]"]
+            *outer, last = table
+            lines += [
+                "",
+                f"#[[{format_key(tuple(outer))}]]" if last == LIST else f"#[{format_key(table)}]",
+            ]
         unset = " Not set by default." if each.default is None else ""
         lines += [*([] if table else [""]), f"# {each.description}{unset}"]
         lines.append(f"#{each.key[-1]} = {_toml(each.example)}")
@@ -87,7 +97,7 @@ def settings_table() -> str:
     rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
     for each in settings(Config):
         default = "–" if each.default is None else f"`{_toml(each.default)}`"
-        key = ".".join(part if part.isidentifier() else "NAME" for part in each.key)
+        key = ".".join(part if part.isidentifier() else "NAME" for part in each.key if part != LIST)
         key = key.replace("workspaces.NAME", 'workspaces."DIRECTORY"')
         rows.append(f"| `{key}` | {each.kind} | {default} | {each.description} |")
     variables = ", ".join(f"`{name}` (`{format_key(key)}`)" for name, key in ENVIRONMENT.items())

@@ -20,6 +20,10 @@ from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.tools.base import ToolContext
 from yourtool.tools.builtin import default_toolbox
+from yourtool.tools.expansion import build_expand_message
+from yourtool.tools.memory import build_remember
+from yourtool.tools.skill_saving import build_save_skill
+from yourtool.tools.skills import build_load_skill
 from yourtool.tools.toolset import Tool, Toolbox
 from yourtool.tools.workspace import Workspace
 
@@ -41,6 +45,20 @@ _EXAMPLES: Mapping[str, dict[str, Any]] = {
     "shell": {"command": "cat README.md"},
     "update_plan": {"steps": [{"text": "Add a test", "status": "in_progress"}]},
 }
+
+
+def _accept(name: str, text: str) -> None:
+    """Accept every skill."""
+    del name, text
+
+
+_OCCASIONAL: Sequence[tuple[Tool, str]] = (
+    (build_load_skill(str), "there are skills"),
+    (build_save_skill(_accept), "there are skills, or the workspace has `.agents/skills`"),
+    (build_remember({}), "`USER.md` or `MEMORY.md` exists"),
+    (build_expand_message(lambda name, _: name), "a message is summarised or shortened"),
+)
+"""Tools with the time from which on requests have them."""
 _EFFECTS = {
     SideEffects.NONE: "nothing outside the conversation",
     SideEffects.READ: "reads the workspace",
@@ -72,7 +90,21 @@ def tools_page() -> str:
     results = _run_examples(tuple(toolbox))
     for tool in toolbox:
         rows += _describe(tool.definition, results.get(tool.definition.name))
+    rows += _list_occasional_tools()
     return "\n".join(rows).rstrip() + "\n"
+
+
+def _list_occasional_tools() -> list[str]:
+    """Return lines about the tools that a request has only when they are of use."""
+    rows = ["## Occasional tools", "", "Requests have these only when a model can use them.", ""]
+    rows += ["| tool | when | effect | tokens per request |", "|---|---|---|---|"]
+    parts = list[str]()
+    for tool, occasion in _OCCASIONAL:
+        definition = tool.definition
+        effect, tokens = _EFFECTS[definition.side_effects], estimate_tokens((), (definition,))
+        rows.append(f"| `{definition.name}` | {occasion} | {effect} | {tokens} |")
+        parts += ["", *_describe(definition, None)[:-1]]
+    return [*rows, *parts]
 
 
 def _get_definition(toolbox: Toolbox, name: str) -> ToolDefinition:
