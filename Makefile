@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run test test-remaining test-recorded requirements security craft soak coverage mutation static check fix snapshots pictures docs bench pin
+.PHONY: help run test test-remaining test-recorded requirements security craft reliability soak coverage mutation static check fix snapshots pictures docs bench pin
 BIN := .venv/bin/
 PIP := $(BIN)python -m pip install --disable-pip-version-check
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
@@ -33,6 +33,9 @@ security: .venv/.dev  ## Run the long tests of hostile input; print their figure
 craft: .venv/.dev  ## Run the long tests of what models meet; print figures; MODEL=… does their tasks
 	$(BIN)python -m $(if $(MODEL),tests.e2e.craft_with_model $(MODEL),pytest -q -p no:xdist -m craft \
 	    --timeout 1800 $(ARGS))
+
+reliability: .venv/.dev  ## Run the long tests of sessions; print their figures
+	$(BIN)python -m pytest -q -p no:xdist -m reliability $(ARGS)
 
 coverage: .venv/.dev  ## List the branches of gate, paths, sanitiser and journal that no test takes
 	$(BIN)python -m coverage run -m pytest -q -p no:xdist tests/permissions tests/agent/history \
