@@ -10,6 +10,7 @@ import base64
 import secrets
 import struct
 import zlib
+from collections.abc import Iterator
 from contextlib import aclosing
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -184,9 +185,9 @@ class _Trial:
         The server's own count of a truncated prompt is the window; without one, shorter prompts
         are sent until one arrives.
         """
-        size = longest = _longest_prompt(self._model)
+        longest = _longest_prompt(self._model)
         is_counted = False
-        while size >= min(_MIN_PROMPT_TOKENS, longest):
+        for size in _halve(longest):
             try:
                 counted, has_words = await self._send_long_prompt(size)
             except ContextOverflowError:
@@ -200,7 +201,6 @@ class _Trial:
             if 0 < counted < _COMPLETE * size:
                 return counted, True
             is_counted = is_counted or (counted > 0 and size == longest)
-            size //= 2
         if is_counted:  # the server read the entire prompt: the model does not find code words
             return longest, False
         self._problems.append("window: the model repeats no code word, even of a short prompt")
@@ -255,6 +255,15 @@ class _Trial:
         """Add a problem; return False if the model rejects what is tested, else None."""
         self._problems.append(f"{subject}: {error}")
         return False if isinstance(error, InvalidRequestError) else None
+
+
+def _halve(longest: int) -> Iterator[int]:
+    """Yield the sizes of the test prompts, in tokens; the last is the smallest that is useful."""
+    size = longest
+    while size > _MIN_PROMPT_TOKENS:
+        yield size
+        size //= 2
+    yield min(_MIN_PROMPT_TOKENS, longest)
 
 
 def _judge(reply: MessageComplete, *, is_shown: bool) -> bool | None:
