@@ -269,7 +269,7 @@ async def test_turn_completes_after_a_full_disk_at_any_write(tmp_path, figures, 
     assert room > 10
 
 
-CHANGE = 14
+CHANGE = 15
 """The write of `files.changed`: the tool then fails, and the turn continues."""
 
 
