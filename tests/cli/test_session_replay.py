@@ -91,7 +91,7 @@ def test_a_difference_is_named_and_fails(line: CommandLine, tmp_path):
     replies = [each for each in exported if '"llm.call_completed"' in each]
     later = json.loads(replies[0])
     for owner in (later, later["message"]):
-        owner["id"] = f"{owner['id'][:-1]}{'Z' if owner['id'][-1] != 'Z' else 'Y'}"
+        owner["id"] = f"{owner['id'][:-6]}ZZZZZZ"  # the next id of the same millisecond may be Z
     at = exported.index(replies[0]) + 1
     (tmp_path / "a.jsonl").write_text(
         "\n".join([*exported[:at], json.dumps(later), *exported[at:]])

@@ -49,6 +49,7 @@ async def press_in(app, pilot, key):
     for event in XTermParser().feed(key):
         app._driver.process_message(event)
     await pilot._wait_for_screen()
+    await pilot.pause()  # the app pauses now and then between keys
 
 
 async def test_every_key_has_the_effect_that_it_has_in_the_interface():

@@ -234,9 +234,12 @@ async def test_key_for_the_earlier_prompt_loads_it(tmp_path, very_long):
         first = prompts_shown(app)[0]
         transcript = app.chat.transcript
         app.chat.set_focus(transcript)
-        for _ in range(len(prompts_shown(app)) + 1):
+
+        def has_earlier():
             transcript.action_select_prompt(-1)
-        await until(pilot, lambda: prompts_shown(app)[0] != first)
+            return prompts_shown(app)[0] != first
+
+        await until(pilot, has_earlier)
 
 
 async def test_message_of_an_earlier_page_is_found(tmp_path, very_long):
