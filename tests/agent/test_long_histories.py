@@ -51,6 +51,7 @@ def _fill(state, builder, messages):
             state.apply(fact)
 
 
+@pytest.mark.remaining
 async def test_turn_of_a_long_session_does_not_block_the_event_loop(bench):
     session = await long_session(bench, Scripted([says("Done.")] * 2), 12_000)
     assert names(await play(session.send("hello")))[-1] == "turn.completed"
@@ -59,6 +60,7 @@ async def test_turn_of_a_long_session_does_not_block_the_event_loop(bench):
     await session.close()  # the watchdog looks
 
 
+@pytest.mark.remaining
 async def test_request_of_a_long_session_is_encoded_without_blocking_the_event_loop(bench):
     session = await long_session(
         bench, WireAdapter(MessagesDialect(), Broken(), "anthropic"), 12_000

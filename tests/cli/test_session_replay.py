@@ -97,7 +97,7 @@ def test_a_difference_is_named_and_fails(line: CommandLine, tmp_path):
         "\n".join([*exported[:at], json.dumps(later), *exported[at:]])
     )
     code, out, err = line("sessions", "replay", str(tmp_path / "a.jsonl"))
-    assert code == 1
+    assert code == 1, err
     assert "one" in out
     assert "differs from the recording in line" in err
 

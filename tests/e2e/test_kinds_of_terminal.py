@@ -121,6 +121,7 @@ def test_printed_output_is_plain_on_a_dumb_terminal_and_without_colours(work, ho
 
 
 @pytest.mark.req("R-TUI-07")
+@pytest.mark.remaining
 def test_many_resizes_while_a_reply_streams_lose_nothing(work, home):
     words = [f"word{n:03}" for n in range(120)]
     sizes = islice(cycle([(40, 12), (200, 50), (20, 5), (80, 24), (100, 30)]), 60)

@@ -112,7 +112,7 @@ class Journey:
 
 @pytest.mark.req("R-ADP-18")
 @pytest.mark.parametrize("seed", range(24))
-@pytest.mark.sample(8)
+@pytest.mark.sample(24)
 def test_growing_conversation_is_encoded_as_if_built_in_full(seed, tmp_path):
     draw, writer = random.Random(seed), Writer()
     messages = sum((build_legal_history(seed * 100 + part, NAMES, writer) for part in range(5)), ())

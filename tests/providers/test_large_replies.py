@@ -177,6 +177,7 @@ def many_calls():
         ),
     ],
 )
+@pytest.mark.remaining
 async def test_reply_with_too_many_parts_is_cut_off_with_an_error(pieces):
     some = itertools.islice(pieces(), MAX_BLOCKS + 1)
     events, error = await collect_events(

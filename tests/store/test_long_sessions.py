@@ -60,6 +60,7 @@ def test_folding_a_session_takes_linear_time():
     assert growth(fold, lambda turns: build_facts(turns)[1], 50) < LINEAR
 
 
+@pytest.mark.remaining
 def test_messages_of_a_long_session_are_counted_once():
     messages = [
         PromptMessage(

@@ -104,6 +104,7 @@ def test_search_takes_linear_time(scrubber):
 @few
 @given(histories(), st.sampled_from(sorted(SECRETS.values())))
 @pytest.mark.req("R-SEED-06")
+@pytest.mark.remaining
 def test_no_text_of_a_session_is_exported_with_a_secret(messages, secret):
     builder, use = FactBuilder(), tool_call("shell", command=f"echo {secret}", **{secret: [secret]})
     facts = [

@@ -325,6 +325,7 @@ def test_matching_process_receives_no_keys(monkeypatch, context, root):
     assert b"canary" not in environment
 
 
+@pytest.mark.remaining
 async def test_stopped_search_returns_the_matches_found_so_far(context, root, without_ripgrep):
     plant(root, **{f"f{at:04}": "aaa!" for at in range(400)})
     plant(root, z="a" * 50 + "!", a="aaa")

@@ -67,6 +67,7 @@ async def test_copied_text_is_folded_when_it_is_pasted_with_ctrl_v(app):
         assert app.chat.prompt.draft.full_text == "a line\n" * 100_000
 
 
+@pytest.mark.remaining
 async def test_selection_of_a_very_long_transcript_is_copied_completely(app):
     async with app.run_test(size=(60, 20)) as pilot:
         await settle(pilot)

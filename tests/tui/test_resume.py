@@ -68,6 +68,7 @@ async def reading(pilot):
     raise AssertionError("no session is being read")
 
 
+@pytest.mark.remaining
 async def test_session_of_20_000_items_does_not_block_the_loop():
     stage = Stage()
     async with stage.run_test(size=(80, 24)):
@@ -227,6 +228,7 @@ async def test_earlier_messages_are_loaded_when_the_user_scrolls_to_them(tmp_pat
         await until(pilot, lambda: "Hello to you." in screen_text(app))
 
 
+@pytest.mark.remaining
 async def test_key_for_the_earlier_prompt_loads_it(tmp_path, very_long):
     app = app_of(tmp_path, very_long, resume="sess_2")
     async with app.run_test(size=(60, 20)) as pilot:

@@ -298,6 +298,7 @@ async def choosing_first(work, *prompts):
 
 
 @pytest.mark.req("R-PER-09")
+@pytest.mark.remaining
 async def test_message_of_the_command_line_is_scrolled_to(work):
     async with talking(work, "first words", "second", "third") as (app, pilot):
         session = app.chat.session
