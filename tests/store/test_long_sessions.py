@@ -2,6 +2,8 @@
 
 import tracemalloc
 
+import pytest
+
 from tests.doubling import LINEAR, growth
 from tests.store.turns import FactBuilder
 from yourtool.agent.history.state import State
