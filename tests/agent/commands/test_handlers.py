@@ -206,6 +206,11 @@ async def test_effort_is_stored_and_described(talk):
     assert notice == Notice(level="info", text=talk.session.effort_summary())
 
 
+async def test_recommendations_that_are_off_name_their_settings(talk):
+    [notice] = await talk.run("/route")
+    assert "surface_disagreement = true" in notice.text
+
+
 async def test_list_of_sessions_opens_another_one_only(talk):
     other = await talk.runtime.new_session(User())
     await play(other.send("hi"))

@@ -98,14 +98,11 @@ def _describe_hand_over(report: ContextHandedOver) -> Iterator[str]:
         yield f"  and {more:,} more: `yourtool sessions show` has the report"
 
 
-async def answer_advice(session: "Session", _runtime: "Runtime", argument: str) -> CommandResults:
+async def answer_advice(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
     """`/route`: show the model that past turns recommend, use it, or hide it."""
     match argument.strip():
         case "":
-            route = session.state.last_route
-            text = None if route is None else describe_advice(route)
-            nothing = "Past turns recommend no other model than that of the last turn."
-            yield Notice(level="info", text=text or nothing)
+            yield Notice(level="info", text=_get_advice(session, runtime))
         case "override":
             async for event in session.models.override_route():
                 yield event
@@ -117,6 +114,20 @@ async def answer_advice(session: "Session", _runtime: "Runtime", argument: str) 
             yield Notice(level="info", text=text)
         case other:
             raise UsageError(f"`/route {other}` is unknown; use override or ignore.")
+
+
+def _get_advice(session: "Session", runtime: "Runtime") -> str:
+    """Return what past turns recommend, or why they recommend nothing."""
+    config, route = runtime.config.routing, session.state.last_route
+    if not (config.patterns and config.surface_disagreement):
+        return (
+            "Recommendations are off. They need `patterns = true` and"
+            " `surface_disagreement = true` in `[routing]` of config.toml."
+        )
+    if route is None:
+        return "This session has no turn with a recommendation yet."
+    nothing = "Past turns recommend no other model than that of the last turn."
+    return describe_advice(route) or nothing
 
 
 COMMANDS = (
