@@ -190,6 +190,7 @@ TABLES = {
     "budget",
     "context",
     "delegation",
+    "sessions",
     "routing",
     "sandbox",
     "checks",

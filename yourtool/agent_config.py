@@ -113,6 +113,20 @@ class FallbackConfig(Struct, frozen=True):
     ] = ()
 
 
+class SessionsConfig(Struct, frozen=True):
+    """How long sessions are stored."""
+
+    keep_days: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=36_500,
+            description="Days after its last use on which the interface deletes a session, unless"
+            " it has a title or a label of yours; 0: sessions stay.",
+        ),
+    ] = 0
+
+
 class RoutingConfig(Struct, frozen=True):
     """Learned routing: whether past turns in the same directory choose models, below rules."""
 

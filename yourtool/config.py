@@ -24,6 +24,7 @@ from yourtool.agent_config import (
     FallbackConfig,
     Limits,
     RoutingConfig,
+    SessionsConfig,
     find_amount_problem,
 )
 from yourtool.errors import ConfigError
@@ -117,10 +118,7 @@ class Config(Struct, frozen=True):
     ] = AUTO_THEME
     mode: Annotated[
         Mode,
-        Meta(
-            description="The approval mode: `ask`, `accept-edits` or `plan`; `--mode auto` is only"
-            " for one run."
-        ),
+        Meta(description="Approval mode: `ask`, `accept-edits`, `plan`; `auto` only by `--mode`."),
     ] = Mode.ASK
     effort: Annotated[
         Effort | None,
@@ -155,6 +153,7 @@ class Config(Struct, frozen=True):
     fallback: FallbackConfig = FallbackConfig()
     routing: RoutingConfig = RoutingConfig()
     delegation: DelegationConfig = DelegationConfig()
+    sessions: SessionsConfig = SessionsConfig()
     sandbox: SandboxConfig = SandboxConfig()
     checks: Annotated[
         dict[str, CheckConfig],

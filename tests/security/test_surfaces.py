@@ -54,6 +54,8 @@ NO_TEXT_OF_OTHERS = {
     ("sessions", "fork"): "prints an id",
     ("sessions", "rename"): "prints an id",
     ("sessions", "delete"): "prints an id",
+    ("sessions", "forget"): "prints a count",
+    ("sessions", "removals"): "prints ids and counts",
     ("sessions", "salvage"): "prints counts and ids",
     ("permissions", "edit"): "prints what `permissions list` prints",
     ("permissions", "remove"): "prints what `permissions list` prints",

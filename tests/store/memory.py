@@ -13,6 +13,7 @@ from yourtool.errors import (
     SessionNotFoundError,
     StoreError,
 )
+from yourtool.events.branches import BranchLabelled
 from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed, is_silent
 from yourtool.events.sessions import (
@@ -31,6 +32,7 @@ from yourtool.store.base import (
     EVERYTHING,
     MessageExcerpt,
     Problem,
+    RemovalReason,
     SearchFilter,
     SearchHit,
     SessionStore,
@@ -207,7 +209,17 @@ class MemoryStore(SessionStore):
         del session_id
         return ()
 
-    async def delete(self, session_id: str) -> None:
+    async def find_unused(self, before: datetime, limit: int = 50) -> tuple[str, ...]:
+        chosen = (SessionRenamed, BranchLabelled)
+        found = {
+            session_id: facts[-1].timestamp
+            for session_id, facts in self._sessions.items()
+            if not any(isinstance(fact, chosen) for fact in facts) and _parent_of(facts) is None
+        }
+        old = sorted((used, each) for each, used in found.items() if used < before)
+        return tuple(each for _, each in old[:limit])
+
+    async def delete(self, session_id: str, reason: RemovalReason = "deleted") -> None:
         leases = list["MemoryLease"]()
         try:
             leases.append(self.lease(session_id))

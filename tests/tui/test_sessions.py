@@ -8,13 +8,16 @@ import stat
 import sys
 import threading
 from collections import Counter
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from tests.store.turns import FactBuilder, changed
 from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from yourtool.agent.runtime import Runtime
 from yourtool.config import RunOptions, config_file
+from yourtool.messages.message import now
 from yourtool.paths import resolve_paths
 from yourtool.store.exports import from_jsonl
 from yourtool.tui.app import YourtoolApp
@@ -344,3 +347,21 @@ async def test_resume_option_deletes_after_a_confirmation_and_esc_starts_a_new_s
         await press(pilot, "escape")
         await until(pilot, lambda: app.chat.session is not None)
         assert prompts_of(app.chat.session) == []
+
+
+@pytest.mark.req("R-PER-10")
+async def test_unused_sessions_are_deleted_after_the_start_with_one_notice(work):
+    settings = config_file(resolve_paths())
+    settings.write_text(f"{settings.read_text()}\n[sessions]\nkeep_days = 30\n")
+    runtime = await Runtime.open(resolve_paths(), RunOptions(workspace=work))
+    past = now() - timedelta(days=31)
+    for _ in range(2):
+        builder = FactBuilder()
+        facts = [builder.session_start(), *builder.turn()]
+        await runtime.store.append(*(changed(fact, timestamp=past) for fact in facts))
+    await runtime.close()
+    async with talking(work) as (app, pilot):
+        await until(pilot, lambda: "2 sessions were deleted: not used" in screen_text(app))
+        assert await app.runtime.store.list() == ()
+    async with talking(work) as (app, pilot):
+        assert "deleted" not in screen_text(app)

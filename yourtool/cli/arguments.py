@@ -18,6 +18,7 @@ _OF_COMMANDS = (
     "probe",
     "ask",
     "yes",
+    "confirm",
     "id",
     "in_keychain",
     "file",
@@ -62,7 +63,10 @@ class Arguments(Struct, frozen=True, kw_only=True):
     ask: bool = False
     """`models --probe --ask`: send test requests to models."""
     yes: bool = False
-    """Without a question: `models --yes` tests models, `sessions export --yes` replaces secrets."""
+    """Without a question: `models --yes` tests models, `sessions export --yes` replaces secrets,
+    `sessions delete --yes` and `prune --yes` delete sessions."""
+    confirm: bool = False
+    """`sessions forget --confirm`: change the stored messages."""
     id: str = ""
     words: tuple[str, ...] = ()
     """The words after `trust`, after `models`, after the action of `auth`, or after a server of
@@ -92,7 +96,7 @@ class Arguments(Struct, frozen=True, kw_only=True):
     force: bool = False
     """`sessions export --force`: overwrite an existing file."""
     source: str = ""
-    """File or session id of `sessions replay`."""
+    """File or session id of `sessions replay`, or the user of `sessions forget`."""
     fix: bool = False
     """`sessions check --fix`: store what is sound as a new session."""
     cost_by: Literal["model", "day", "session", "role", "bucket"] = "model"

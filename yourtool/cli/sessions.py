@@ -19,6 +19,7 @@ from yourtool.cli.session_checks import check_sessions, salvage_store
 from yourtool.cli.session_exports import export_session
 from yourtool.cli.session_imports import import_file
 from yourtool.cli.session_pruning import prune_sessions
+from yourtool.cli.session_removal import delete_stored_session, forget_user, list_removals
 from yourtool.cli.session_replay import replay_session
 from yourtool.cli.session_tree import show_tree
 from yourtool.errors import UsageError
@@ -48,7 +49,7 @@ from yourtool.store.base import (
     describe_unread,
     resolve_id,
 )
-from yourtool.store.edits import delete_session, rename
+from yourtool.store.edits import rename
 from yourtool.store.forks import fork
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
@@ -90,10 +91,16 @@ async def _run(paths: Paths, arguments: Arguments) -> ExitCode:
                 _print_resume_command(fork_id, "Continue with", as_json=arguments.json)
             case "rename":
                 await rename(store, session_id, arguments.title)
-                _print_done(session_id, "Renamed", as_json=arguments.json)
+                if arguments.json:
+                    print_json({"session_id": session_id})
+                else:
+                    print_lines(f"Renamed {session_id}.")
             case "delete":
-                await delete_session(store, session_id, paths)
-                _print_done(session_id, "Deleted", as_json=arguments.json)
+                return await delete_stored_session(session_id, store, paths, arguments)
+            case "forget":
+                return await forget_user(store, arguments)
+            case "removals":
+                await list_removals(store, as_json=arguments.json)
             case "prune":
                 return await prune_sessions(store, paths, arguments)
             case "check":
@@ -211,13 +218,6 @@ def _print_resume_command(session_id: str, label: str, *, as_json: bool) -> None
         print_json({"session_id": session_id})
     else:
         print_lines(f"{label}: yourtool --resume {session_id}")
-
-
-def _print_done(session_id: str, what: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"session_id": session_id})
-    else:
-        print_lines(f"{what} {session_id}.")
 
 
 def _format_local_time(moment: datetime) -> str:

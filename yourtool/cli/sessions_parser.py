@@ -1,6 +1,7 @@
 """The arguments of `yourtool sessions`."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 from yourtool.cli.run_options import add_command_options, parse_count, parse_dollars
@@ -8,7 +9,10 @@ from yourtool.cli.run_options import add_command_options, parse_count, parse_dol
 
 def add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
     """Add the actions of the command."""
-    verbs = "list|show|search|export|import|fork|rename|delete|prune|check|salvage|replay|tree"
+    verbs = (
+        "list|show|search|export|import|fork|rename|delete|forget|prune|removals|check|salvage"
+        "|replay|tree"
+    )
     actions = sessions.add_subparsers(dest="action", required=True, metavar=verbs)
 
     def add(name: str, summary: str, *, takes_id: bool = False) -> argparse.ArgumentParser:
@@ -43,16 +47,7 @@ def add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
     tree.add_argument("--steps", action="store_true", help="also calls and results")
     rename = add("rename", "give a session a title", takes_id=True)
     rename.add_argument("title", metavar="TITLE", help="empty: the first line of the session")
-    delete = add("delete", "delete a session permanently", takes_id=True)
-    prune = add("prune", "delete old sessions, and attachments that no message refers to")
-    prune.add_argument(
-        "--older-than", default="", metavar="T", help="last used before a date, or `90d`, `26w` ago"
-    )
-    prune.add_argument(
-        "--keep", type=parse_count, metavar="N", help="never delete the N last used sessions"
-    )
-    prune.add_argument("--dry-run", action="store_true", help="list it, and delete nothing")
-    prune.add_argument("--yes", action="store_true", help="delete without a question")
+    removing = _add_removals(add)
     replay = add("replay", "play a session again, offline, with its stored replies and results")
     replay.add_argument(
         "source", metavar="FILE | ID", help="an exported session, or the id of a stored one"
@@ -63,9 +58,31 @@ def add_sessions_actions(sessions: argparse.ArgumentParser) -> None:
         "--fix", action="store_true", help="store what is sound of a damaged session as a new one"
     )
     salvage = add("salvage", "replace a damaged database by one with every row that can be read")
-    changes = (import_, fork, rename, delete, prune)
+    changes = (import_, fork, rename, *removing)
     for action in (listing, show, search, export, *changes, check, salvage, replay, tree):
         add_command_options(action)
+
+
+def _add_removals(
+    add: Callable[..., argparse.ArgumentParser],
+) -> tuple[argparse.ArgumentParser, ...]:
+    """Add the actions that delete something, and the list of what was deleted."""
+    delete = add("delete", "delete a session permanently", takes_id=True)
+    delete.add_argument("--yes", action="store_true", help="delete without a question")
+    forget = add("forget", "remove the id of a user from all messages")
+    forget.add_argument("source", metavar="USER", help="a `user_id` of stored messages")
+    forget.add_argument("--confirm", action="store_true", help="do it; it cannot be undone")
+    removals = add("removals", "list what was deleted: when, which session, why")
+    prune = add("prune", "delete old sessions, and attachments that no message refers to")
+    prune.add_argument(
+        "--older-than", default="", metavar="T", help="last used before a date, or `90d`, `26w` ago"
+    )
+    prune.add_argument(
+        "--keep", type=parse_count, metavar="N", help="never delete the N last used sessions"
+    )
+    prune.add_argument("--dry-run", action="store_true", help="list it, and delete nothing")
+    prune.add_argument("--yes", action="store_true", help="delete without a question")
+    return delete, forget, removals, prune
 
 
 def _add_search_options(search: argparse.ArgumentParser) -> None:

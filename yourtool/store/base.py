@@ -94,6 +94,21 @@ class Problem(Struct, frozen=True, kw_only=True):
     text: str
 
 
+RemovalReason: TypeAlias = Literal["deleted", "pruned", "retention", "forgotten"]
+"""A person deleted a session, pruned old ones, or set `keep_days`; or a user was forgotten."""
+
+
+class Removal(Struct, frozen=True, kw_only=True):
+    """The record of a removal; it has nothing of the content."""
+
+    removed_at: datetime
+    subject: str
+    """The id of the session, or a pseudonym of the user."""
+    reason: RemovalReason
+    messages: int
+    """How many were deleted, or had the id of the user."""
+
+
 class Lease(Protocol):
     """The right to write to a session."""
 
@@ -261,8 +276,17 @@ class SessionStore(Protocol):
         """
         ...
 
-    async def delete(self, session_id: str) -> None:
+    async def find_unused(self, before: datetime, limit: int = 50) -> tuple[str, ...]:
+        """Return the ids of sessions that were last used before a time, the oldest first.
+
+        Sessions with a title or a label of the user are omitted, and those of workers.
+        """
+        ...
+
+    async def delete(self, session_id: str, reason: RemovalReason = "deleted") -> None:
         """Delete a session with its messages and workers; forks of it keep their copies.
+
+        A record stays: the time, the id, the reason and the number of messages.
 
         Raises:
             SessionBusyError: the session or a worker of it is open.

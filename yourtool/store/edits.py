@@ -11,7 +11,7 @@ from yourtool.events.sessions import SessionRenamed
 from yourtool.ids import new_id
 from yourtool.messages.message import now
 from yourtool.paths import Paths
-from yourtool.store.base import SessionStore
+from yourtool.store.base import RemovalReason, SessionStore
 from yourtool.store.journal import ChangeFilter
 from yourtool.store.texts import one_line_title
 
@@ -31,7 +31,9 @@ async def rename(store: SessionStore, session_id: str, title: str) -> None:
         lease.release()
 
 
-async def delete_session(store: SessionStore, session_id: str, paths: Paths) -> None:
+async def delete_session(
+    store: SessionStore, session_id: str, paths: Paths, reason: RemovalReason = "deleted"
+) -> None:
     """Delete a session with its workers, and the long tool outputs that are stored in files.
 
     File contents for undo are deleted if no other session refers to them. Attachments stay: their
@@ -48,7 +50,7 @@ async def delete_session(store: SessionStore, session_id: str, paths: Paths) -> 
         for stored in await store.file_changes(ChangeFilter(session_id=each))
     ]
     states = [state for change in changes for state in (change.before, change.after)]
-    await store.delete(session_id)
+    await store.delete(session_id, reason)
     unused = await store.unused_contents(state.digest for state in states if state.stored)
     await asyncio.to_thread(_delete_contents, paths.blobs / "files", unused)
     for each in family:

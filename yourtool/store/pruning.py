@@ -69,13 +69,26 @@ async def prune(
     for session in sessions:
         try:
             if not is_trial:
-                await delete_session(store, session.id, paths)
+                await delete_session(store, session.id, paths, "pruned")
         except SessionBusyError:
             busy.append(session.id)
             continue
         except SessionNotFoundError:
             continue  # another process deleted it
         deleted.append(session)
+    unused = await delete_unused_contents(store, paths, at, is_trial=is_trial)
+    return Pruned(
+        sessions=tuple(deleted),
+        busy=tuple(busy),
+        contents=len(unused),
+        content_bytes=sum(size for _, size in unused),
+    )
+
+
+async def delete_unused_contents(
+    store: SessionStore, paths: Paths, at: datetime, *, is_trial: bool
+) -> list[tuple[Path, int]]:
+    """Delete the contents that nothing refers to; return their files and sizes."""
     oldest = (at - MIN_AGE).timestamp()
     unused = list[tuple[Path, int]]()
     attachments = await asyncio.to_thread(_find_files, paths.blobs, oldest)
@@ -86,12 +99,7 @@ async def prune(
         unused.append((paths.blobs / "files" / name, contents[name]))
     if not is_trial:
         await asyncio.to_thread(_delete, [path for path, _ in unused], oldest)
-    return Pruned(
-        sessions=tuple(deleted),
-        busy=tuple(busy),
-        contents=len(unused),
-        content_bytes=sum(size for _, size in unused),
-    )
+    return unused
 
 
 def _find_files(directory: Path, oldest: float) -> dict[str, int]:

@@ -35,6 +35,7 @@ from yourtool.tui.screens.draft_editing import DraftEditing
 from yourtool.tui.screens.session_status import TitleChanged
 from yourtool.tui.screens.sessions import (
     build_last_words,
+    finish_start,
     open_earlier_session,
     prepare_requests,
     queue_first_prompt,
@@ -42,7 +43,6 @@ from yourtool.tui.screens.sessions import (
     restore_first_prompt,
     show_message,
     show_session,
-    suggest_local_servers,
     update_demo_banner,
 )
 from yourtool.tui.styled_lines import HighlighterFactory
@@ -372,7 +372,7 @@ class YourtoolApp(FirstScreenApp):
         await show_message(self.chat, self.first_message if is_as_requested else "")
         self._show_warnings(runtime.take_warnings())
         update_demo_banner(self.chat)
-        await suggest_local_servers(self.chat)
+        await finish_start(self.chat)
         if refused is not None and refused.media:
             _, session = require_session(self.chat)  # the user may have opened another one
             await show_results(self.chat, models.offer_swap(session, runtime, refused.model))

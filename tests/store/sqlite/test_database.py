@@ -143,7 +143,7 @@ async def test_newer_file_is_rejected_and_unchanged(path):
     before = path.read_bytes()
     database = Database(path)
     with pytest.raises(
-        StoreError, match=r"newer version of yourtool \(format 7; this version supports up to 6"
+        StoreError, match=r"newer version of yourtool \(format 8; this version supports up to 7"
     ):
         await database.read(lambda connection: connection)
     await database.close()

@@ -10,8 +10,10 @@ from yourtool.events.catalog import AnyFact, message_of
 from yourtool.ids import is_ulid, new_id
 from yourtool.messages.invariants import validate_message, value_problems
 from yourtool.messages.message import Message
+from yourtool.store.base import RemovalReason
 from yourtool.store.sqlite.derived_tables import index_message, project
 from yourtool.store.sqlite.queries import find_family
+from yourtool.store.sqlite.removals import record_removal
 from yourtool.store.sqlite.row_codec import (
     INSERT_EVENT,
     SELECT_EVENTS,
@@ -167,8 +169,8 @@ def _advance_ids(ids: Iterable[str]) -> None:
             new_id.advance(ulid)
 
 
-def delete(connection: Connection, session_id: str) -> None:
-    """Delete the rows of a session and its workers, and overwrite the freed space.
+def delete(connection: Connection, session_id: str, reason: RemovalReason) -> None:
+    """Delete the rows of a session and its workers, record it, and overwrite the freed space.
 
     Deleted words remain in the text index until it is optimised:
     https://www.sqlite.org/fts5.html#the_optimize_command.
@@ -186,7 +188,10 @@ def delete(connection: Connection, session_id: str) -> None:
         )
     connection.execute("INSERT INTO message_words (message_words) VALUES ('optimize')")
     for each in family:
+        counts = dict[str, int]()
         for table in ("events", "file_changes", "tool_calls", "messages", "partial_replies"):
-            connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (each,))  # noqa: S608 - names of this function
+            found = connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (each,))  # noqa: S608 - names of this function
+            counts[table] = found.rowcount
         if not connection.execute("DELETE FROM sessions WHERE id = ?", (each,)).rowcount:
             raise SessionNotFoundError(f"There is no session `{session_id}`.")
+        record_removal(connection, each, reason, counts["messages"])

@@ -22,7 +22,7 @@ from yourtool.store.sqlite import health
 from yourtool.store.sqlite.fulltext import stored_words
 from yourtool.store.sqlite.schema import MIGRATIONS
 
-_TABLES = ("sessions", "messages", "events", "tool_calls", "file_changes")
+_TABLES = ("sessions", "messages", "events", "tool_calls", "file_changes", "removals")
 _RANGE = 256
 """Rows that are read at a time."""
 _ROWS_PER_PAGE = 64

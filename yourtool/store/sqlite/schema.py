@@ -3,8 +3,8 @@
 The facts are in `events`. `sessions`, `messages` and `tool_calls` are projections of them; only the
 body of a message is stored in `messages` alone, and a reply that still streams in
 `partial_replies`. `message_words` is a full-text index of messages
-(https://www.sqlite.org/fts5.html). Migration N upgrades a file from version N to N + 1. A released
-migration is never edited.
+(https://www.sqlite.org/fts5.html), and `removals` records what was deleted. Migration N upgrades a
+file from version N to N + 1. A released migration is never edited.
 """
 
 from collections.abc import Sequence
@@ -134,6 +134,18 @@ _PARTIAL_REPLIES = (
     """,
 )
 
+_REMOVALS = (
+    """
+    CREATE TABLE IF NOT EXISTS removals (
+        removed_at INTEGER NOT NULL,
+        subject TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        message_count INTEGER NOT NULL
+    )
+    """,
+)
+"""`subject` is the id of a deleted session or the pseudonym of a forgotten user."""
+
 MIGRATIONS: Migrations = (
     _INITIAL,
     _FORKS_AND_SEARCH,
@@ -141,4 +153,5 @@ MIGRATIONS: Migrations = (
     _FILE_CHANGES,
     _WORKERS,
     _PARTIAL_REPLIES,
+    _REMOVALS,
 )

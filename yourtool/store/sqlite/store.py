@@ -12,13 +12,15 @@ from yourtool.store.base import (
     EVERYTHING,
     MessageExcerpt,
     Problem,
+    Removal,
+    RemovalReason,
     SearchFilter,
     SearchHit,
     SessionStore,
     SessionSummary,
 )
 from yourtool.store.journal import ChangeFilter, StoredChange
-from yourtool.store.sqlite import log, partial_replies, queries, row_checks
+from yourtool.store.sqlite import log, partial_replies, queries, removals, row_checks
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.file_changes import select_changes, unused_contents
 from yourtool.store.sqlite.leases import FileLease
@@ -122,6 +124,12 @@ class SqliteStore(SessionStore):
             lambda connection: search_messages(connection, text, workspaces, limit, wanted)
         )
 
+    async def find_title(self, session_id: str) -> str:
+        """Return the title of a session; empty if it has no text."""
+        return await self.database.read(
+            lambda connection: queries.find_title(connection, session_id)
+        )
+
     async def last_texts(self, session_id: str, limit: int = 6) -> tuple[MessageExcerpt, ...]:
         return await self.database.read(
             lambda connection: queries.last_texts(connection, session_id, limit)
@@ -176,12 +184,33 @@ class SqliteStore(SessionStore):
             )
         )
 
-    async def delete(self, session_id: str) -> None:
+    async def find_unused(self, before: datetime, limit: int = 50) -> tuple[str, ...]:
+        return tuple(
+            await self.database.read(
+                lambda connection: removals.find_unused(connection, before, limit)
+            )
+        )
+
+    async def removals(self) -> tuple[Removal, ...]:
+        """Return the records of what was deleted, the latest first."""
+        return await self.database.read(removals.read_removals)
+
+    async def count_user(self, user_id: str) -> int:
+        """Return the number of messages that have the id of a user."""
+        return await self.database.read(lambda connection: removals.count_user(connection, user_id))
+
+    async def forget_user(self, user_id: str) -> int:
+        """Remove the id of a user from all messages, permanently; return their number."""
+        return await self.database.write(
+            lambda connection: removals.forget_user(connection, user_id)
+        )
+
+    async def delete(self, session_id: str, reason: RemovalReason = "deleted") -> None:
         with ExitStack() as leases:
             leases.enter_context(self.lease(session_id))
             for worker in await self.find_workers(session_id):
                 leases.enter_context(self.lease(worker))
-            await self.database.write(lambda connection: log.delete(connection, session_id))
+            await self.database.write(lambda connection: log.delete(connection, session_id, reason))
 
     def lease(self, session_id: str) -> FileLease:
         return FileLease(self._locks_dir, session_id)

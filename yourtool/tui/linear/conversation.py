@@ -30,6 +30,7 @@ from yourtool.agent.commands.base import (
 )
 from yourtool.agent.commands.parser import InvalidCommand, parse_input
 from yourtool.agent.commands.table import describe_commands
+from yourtool.agent.retention import delete_unused_sessions
 from yourtool.events.branches import BranchSelected
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
@@ -87,6 +88,7 @@ class Conversation:
             if first_prompt:
                 self.submit(first_prompt)
             self._prompt()
+            self._tasks.add(asyncio.create_task(self._delete_unused_sessions()))
             await self.closed.wait()
             self.runner.close()
             with suppress(TimeoutError):
@@ -97,6 +99,11 @@ class Conversation:
                 task.cancel()
             if self.runner.session is not None:
                 await self.runner.session.close()
+
+    async def _delete_unused_sessions(self) -> None:
+        days = self.runtime.config.sessions.keep_days
+        if notice := await delete_unused_sessions(self.runtime.store, self.runtime.paths, days):
+            self.note(notice.level, notice.text)
 
     async def show_session(self, session: "Session") -> None:
         """Continue with a session, and write its last reply."""

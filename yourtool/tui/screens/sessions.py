@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from yourtool.agent.commands import server_prompts
 from yourtool.agent.commands import tree as branches
+from yourtool.agent.retention import delete_unused_sessions
 from yourtool.config import Mode
 from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
 from yourtool.models import DEMO
@@ -206,7 +207,20 @@ async def prepare_requests(chat: ChatScreen) -> None:
         await asyncio.to_thread(chat.runtime.registry.prepare, chat.session.model)
 
 
-async def suggest_local_servers(chat: ChatScreen) -> None:
+async def finish_start(chat: ChatScreen) -> None:
+    """Do what no first message waits for."""
+    chat.run_worker(_delete_unused_sessions(chat), group="retention", exit_on_error=False)
+    await _suggest_local_servers(chat)
+
+
+async def _delete_unused_sessions(chat: ChatScreen) -> None:
+    runtime, _ = require_session(chat)
+    days = runtime.config.sessions.keep_days
+    if notice := await delete_unused_sessions(runtime.store, runtime.paths, days):
+        chat.note(notice.level, notice.text)
+
+
+async def _suggest_local_servers(chat: ChatScreen) -> None:
     """Suggest models of local servers if the session uses the demo script."""
     runtime, session = require_session(chat)
     if not session.model.is_demo:
