@@ -177,6 +177,15 @@ def test_consequences_of_a_command_stand_between_it_and_the_rules_and_are_escape
     assert rows[-1] == "no rule for it: it has a glob"
 
 
+def test_reason_of_a_question_is_broken_between_words():
+    reason = "The next request would exceed `budget.session`, which is $0.0010."
+    asked = Confirmation(id="c", kind="limit", title="More?", reason=reason)
+    rows = [row.text for row in preview_rows(asked, 44)]
+    assert rows == ["The next request would exceed", "    `budget.session`, which is $0.0010."]
+    spaces = replace(asked, reason=reason.replace("would", "would  "))
+    assert "would   exceed" in preview_rows(spaces, 44).__next__().text
+
+
 def test_question_of_a_worker_starts_with_its_name():
     asked = replace(call(), asked_by="worker 2\n\x1b[2J")
     title = approval_title(asked).plain

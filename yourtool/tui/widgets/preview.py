@@ -10,7 +10,7 @@ from textual.message import Message
 from textual.widgets import Static
 
 from yourtool.effects import Confirmation
-from yourtool.text import escape_line_pieces
+from yourtool.text import escape_line, escape_line_pieces
 from yourtool.tui.approval_text import (
     approval_cautions,
     approval_details,
@@ -23,6 +23,7 @@ from yourtool.tui.styled_lines import (
     Span,
     StyledLine,
     cell_width,
+    find_breaks,
     iter_lines,
     wrap_pieces,
 )
@@ -140,7 +141,8 @@ def preview_rows(
     for line in question.consequences.lines:
         yield from (StyledLine(((row, ""),)) for row in _wrap_indented(line, width))
     for line in approval_details(question):
-        yield from (StyledLine(((row, "muted"),)) for row in _wrap_indented(line, width))
+        wrapped = _wrap_sentence if line is question.reason else _wrap_indented
+        yield from (StyledLine(((row, "muted"),)) for row in wrapped(line, width))
 
 
 def _head_rows(path: str, diff: "rows.Diff", width: int) -> Iterator[StyledLine]:
@@ -158,6 +160,16 @@ def _wrap_indented(line: str, width: int) -> Iterator[str]:
     """Yield the rows of an escaped line of the approval prompt itself."""
     for at, row in enumerate(_wrap_escaped(line, max(8, width - len(_ABOUT_INDENT)))):
         yield _ABOUT_INDENT + row if at else row
+
+
+def _wrap_sentence(line: str, width: int) -> Iterator[str]:
+    """Yield the rows of an escaped line, broken at spaces where this hides none of several."""
+    if "  " in line:
+        yield from _wrap_indented(line, width)
+        return
+    text = escape_line(line)
+    for at, (begin, end) in enumerate(find_breaks(text, max(8, width - len(_ABOUT_INDENT)))):
+        yield _ABOUT_INDENT + text[begin:end] if at else text[begin:end]
 
 
 def quote_lines(lines: Iterable[str], width: int) -> Iterator[str]:
