@@ -706,6 +706,17 @@ async def test_complete_command_can_be_read(home, clock):
         assert panel.pane.size.height == before
 
 
+async def test_pages_are_turned_as_often_as_the_key_was_pressed(home, clock):
+    app = asking(home, clock, Ask(approval_request(LONG * 20)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await ask(pilot, clock)
+        await press(pilot, "ctrl+e")
+        await settle(pilot)
+        for _ in range(5):
+            app.chat.action_scroll("page_down")
+        assert panel.pane.scroll_y == 5 * panel.pane.scrollable_content_region.height
+
+
 async def test_ctrl_e_is_offered_only_where_it_has_an_effect(home, clock):
     app = asking(home, clock, Ask(approval_request("x" * 200)))
     async with app.run_test(size=(120, 30)) as pilot:

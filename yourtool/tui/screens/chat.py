@@ -161,13 +161,12 @@ class ChatScreen(UrgentScreen):
         self._shrink_other_widgets(for_approval=True)
         panel = self.approval_prompt
         try:
-            decision = await panel.ask(confirmation)
+            return await panel.ask(confirmation)
         finally:
+            is_open = panel.confirmation is not None
             if panel.is_running and panel.is_attached:  # the screen may be closing
-                self._shrink_other_widgets(for_approval=panel.confirmation is not None)
-            if panel.confirmation is None:
-                self.status.set_asking(False)
-        return decision
+                self._shrink_other_widgets(for_approval=is_open)
+            self.status.set_asking(is_open)
 
     def _shrink_other_widgets(self, *, for_approval: bool) -> None:
         """Shrink other widgets so that the approval prompt, prompt and status line fit."""
@@ -376,11 +375,12 @@ class ChatScreen(UrgentScreen):
 
     def action_scroll(self, where: str) -> None:
         """Scroll the transcript, or the approval prompt if it is expanded."""
-        panel = self.approval_prompt
-        view = panel.pane if panel.handles_page_keys else self.transcript
-        pages = {"page_up": view.scroll_page_up, "page_down": view.scroll_page_down}
-        ends = {"home": view.scroll_home, "end": view.scroll_end}
-        (pages | ends)[where](animate=False)
+        view = panel.pane if (panel := self.approval_prompt).handles_page_keys else self.transcript
+        if where in ("home", "end"):
+            (view.scroll_home if where == "home" else view.scroll_end)(animate=False)
+        else:  # immediately: the next key may wait
+            rows = view.scrollable_content_region.height * (-1 if where == "page_up" else 1)
+            view.scroll_relative(y=rows, animate=False, immediate=True)
 
     @work(group="history", exclusive=True)
     async def action_search_history(self) -> None:

@@ -517,7 +517,8 @@ class Transcript(ScrollView, can_focus=True):
         **options: object,
     ) -> None:
         """Scroll without animation, because heights may change on the way."""
-        super().scroll_to(x, y, animate=False, force=bool(options.get("force")))
+        force, immediate = bool(options.get("force")), bool(options.get("immediate"))
+        super().scroll_to(x, y, animate=False, force=force, immediate=immediate)
 
     def _restyle(self, _theme: object = None) -> None:
         self._painter = None
