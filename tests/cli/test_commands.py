@@ -76,7 +76,7 @@ def test_every_run_option_is_parsed(tmp_path):
         (["sessoins"], "did you mean `sessions`?"),
         (["sesions"], "`yourtool -- sesions` sends it as a prompt"),
         (["Model"], "did you mean `models`?"),
-        (["completion"], "not implemented"),
+        (["completion", "ksh"], "invalid choice"),
         (["fix", "the", "bug"], "quote a prompt of several words"),
         (["fix", "sessions", "list"], "`sessions` takes no prompt"),
         (["--", "fix", "-c"], "quote a prompt of several words"),

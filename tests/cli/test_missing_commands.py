@@ -7,11 +7,8 @@ pytestmark = pytest.mark.usefixtures("own_logging")
 
 @pytest.mark.parametrize(
     "command",
-    [
-        "completion", "completion bash",
-            "import settings",
-    ],
-)  # fmt: skip
+    ["import", "import settings"],
+)
 @pytest.mark.req("R-CLI-01")
 def test_unimplemented_command_is_rejected_in_one_line(line, command):
     code, out, err = line.bare(*command.split())

@@ -308,6 +308,8 @@ COMMANDS = (
     ("mcp", "add", "{text}", "--", "{text}"),
     ("mcp", "remove", "{text}"),
     ("mcp", "login", "{text}"),
+    ("completion", "{text}"),
+    ("completion", "bash"),
     ("{text}",),
     ("--{text}",),
 )

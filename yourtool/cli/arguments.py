@@ -46,6 +46,7 @@ _OF_COMMANDS = (
     "steps",
     "here_only",
     "workers",
+    "shell",
 )
 """Options of commands that are fields of `Arguments` under the same names."""
 
@@ -131,6 +132,8 @@ class Arguments(Struct, frozen=True, kw_only=True):
     """`sessions list --here` and `search --here`: only sessions of the workspace."""
     workers: bool = False
     """`sessions list --workers`: also sessions of delegated tasks."""
+    shell: str | None = None
+    """The shell of `completion`; None: the one that `SHELL` names."""
     prompt: str | None = None
     """Prompt of `-p` (None: interface; empty: standard input only) or of `route`."""
     first_prompt: str = ""

@@ -14,13 +14,14 @@ from yourtool.cli.sessions_parser import add_sessions_actions
 from yourtool.errors import UsageError
 
 _UNIMPLEMENTED = {
-    "yourtool completion": "",
     "yourtool import": "; `yourtool sessions import` imports an exported session",
 }
 """Commands that users may expect, with the closest alternative."""
 _CLOSENESS = 0.7
 """Minimum similarity of a word to a command to be reported as a mistyped command."""
 AUTH_ACTIONS = "list|set|remove|test"
+SHELLS = ("bash", "zsh", "tcsh", "fish")
+"""Shells that `yourtool completion` has a script for."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -268,6 +269,17 @@ def _add_config_arguments(config: argparse.ArgumentParser) -> None:
     add_command_options(config)
 
 
+def _add_completion_arguments(completion: argparse.ArgumentParser) -> None:
+    completion.add_argument(
+        "shell",
+        nargs="?",
+        choices=SHELLS,
+        metavar="|".join(SHELLS),
+        help="default: the shell that `SHELL` names",
+    )
+    add_command_options(completion)
+
+
 COMMANDS: Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "sessions": ("list, show, search and export sessions", add_sessions_actions),
     "models": ("list models, prices and missing keys", _add_models_arguments),
@@ -280,5 +292,6 @@ COMMANDS: Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = 
     "acp": ("serve the Agent Client Protocol, for editors", add_command_options),
     "config": ("show and check settings and their sources", _add_config_arguments),
     "doctor": ("check settings, keys, terminal and store", add_command_options),
+    "completion": ("print a script with which a shell completes", _add_completion_arguments),
 }
 """The commands with their summaries and arguments."""
