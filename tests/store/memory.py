@@ -127,7 +127,12 @@ class MemoryStore(SessionStore):
         )[:limit]
 
     async def search(
-        self, text: str, *workspaces: str, limit: int = 100, wanted: SearchFilter = EVERYTHING
+        self,
+        text: str,
+        *workspaces: str,
+        limit: int = 100,
+        wanted: SearchFilter = EVERYTHING,
+        one_each: bool = False,
     ) -> tuple[SearchHit, ...]:
         assert wanted == EVERYTHING, "filters are those of SQLite"
         terms = search_terms(text)
@@ -146,7 +151,11 @@ class MemoryStore(SessionStore):
             if not is_silent(fact) and (message := message_of(fact)) is not None
             if terms and _contains(message, terms)
         ]
-        return tuple(sorted(hits, key=lambda hit: hit.message_id, reverse=True)[:limit])
+        hits.sort(key=lambda hit: hit.message_id, reverse=True)
+        if one_each:
+            hits = list({hit.session_id: hit for hit in reversed(hits)}.values())[::-1]
+            hits.sort(key=lambda hit: hit.message_id, reverse=True)
+        return tuple(hits[:limit])
 
     async def last_texts(self, session_id: str, limit: int = 6) -> tuple[MessageExcerpt, ...]:
         facts = select_branch(self._sessions.get(session_id, []))

@@ -219,8 +219,11 @@ class SessionStore(Protocol):
         *workspaces: str,
         limit: int = 100,
         wanted: SearchFilter = EVERYTHING,
+        one_each: bool = False,
     ) -> tuple[SearchHit, ...]:
         """Return the messages that contain every word of `text`, newest first.
+
+        `one_each`: only the newest one of each session.
 
         Words match as prefixes, ignoring case and accents. A text without words matches nothing,
         or the prompts of the sessions that `wanted` selects, if it is not `EVERYTHING`. Replies to

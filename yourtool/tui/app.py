@@ -356,9 +356,9 @@ class YourtoolApp(FirstScreenApp):
 
     async def _open_first_session(self, runtime: "Runtime") -> None:
         self._show_warnings((*self.config_warnings, *runtime.take_warnings()))
-        wanted = await choose_first_session(self.chat, runtime) if self._resume == "" else None
+        wanted, found = await choose_first_session(self.chat, runtime, self._resume)
         session, refused, pages = await open_earlier_session(
-            self.chat, runtime, wanted or self._resume, continue_last=self._continue_last
+            self.chat, runtime, wanted, continue_last=self._continue_last
         )
         is_as_requested = bool(session) or (self._resume is None and not self._continue_last)
         session = session or await runtime.new_session(self.chat.confirm)
@@ -369,7 +369,7 @@ class YourtoolApp(FirstScreenApp):
         await attach_from_options(self.chat, runtime)
         queue_first_prompt(self.chat, runtime, session, self.first_prompt, may_send=is_as_requested)
         await show_session(self.chat, runtime, session, pages)
-        await show_message(self.chat, self.first_message if is_as_requested else "")
+        await show_message(self.chat, (found or self.first_message) if is_as_requested else "")
         self._show_warnings(runtime.take_warnings())
         update_demo_banner(self.chat)
         await finish_start(self.chat)

@@ -1,4 +1,4 @@
-"""The list of `/resume`: sessions of this directory first, with keys to sort, rename and delete."""
+"""The list of `/resume`: sessions of this directory first, with keys for it and its sessions."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -14,13 +14,15 @@ from yourtool.agent.commands.base import (
     Choose,
     CommandResults,
     EnterText,
+    ShowMessage,
 )
+from yourtool.agent.commands.session_filters import OPTIONS, Search, parse_search
 from yourtool.amounts import format_age, format_spending
-from yourtool.errors import YourtoolError
+from yourtool.errors import UsageError, YourtoolError
 from yourtool.events.deltas import Notice
 from yourtool.messages.message import Role, now
 from yourtool.models import DEMO
-from yourtool.store.base import SessionSummary
+from yourtool.store.base import SearchHit, SessionSummary
 from yourtool.store.edits import delete_session, rename
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ PAGE_SESSIONS = 200
 """Number of sessions that are listed at once; the others are added when they are read."""
 MAX_SESSIONS = 10_000
 """Number of sessions that are listed; `/search` and `/resume ID` find all of them."""
+_MAX_FOUND = 1_000
+"""Number of sessions that a search lists."""
 _DELETE = "delete"
 
 _ORDERS: dict[str, Callable[[SessionSummary], Any]] = {
@@ -53,10 +57,17 @@ class SessionList:
         self._open_session = open_session
         self._order = next(iter(_ORDERS))
         self._shows_demos = False
+        self._search: Search | None = None
+        self._found: dict[str, str] = {}
+        self.found_message = ""
+        """The message that the search found in the chosen session."""
         self._titles: dict[str, str] = {}
 
     async def show(self, _value: str = "") -> CommandResults:
         """Let the user choose a session or change the list."""
+        if self._search is not None:
+            yield await self._build_found(self._search)
+            return
         first = await self._runtime.store.list(limit=PAGE_SESSIONS)
         choices, more = self._build_choices(first), None
         if len(first) == PAGE_SESSIONS:
@@ -68,9 +79,9 @@ class SessionList:
                 choices,
                 then=self._open_session,
                 actions=(
+                    ChoiceAction("ctrl+f", "Ctrl+F find", self._ask_search),
+                    *self._changes,
                     ChoiceAction("ctrl+s", "Ctrl+S sort", self._sort),
-                    ChoiceAction("ctrl+r", "Ctrl+R rename", self._rename),
-                    ChoiceAction("ctrl+d", "Ctrl+D delete", self._delete),
                     ChoiceAction("ctrl+o", demos, self._toggle_demos),
                 ),
                 preview=self._preview,
@@ -79,6 +90,52 @@ class SessionList:
         finally:
             if more is not None:
                 more.cancel()
+
+    @property
+    def _changes(self) -> tuple[ChoiceAction, ...]:
+        return (
+            ChoiceAction("ctrl+r", "Ctrl+R rename", self._rename),
+            ChoiceAction("ctrl+d", "Ctrl+D delete", self._delete),
+        )
+
+    async def _build_found(self, search: Search) -> Choose:
+        """Return the sessions that a search finds, each with its newest message."""
+        hits = await self._runtime.store.search(
+            search.words, *search.workspaces, limit=_MAX_FOUND, wanted=search.wanted, one_each=True
+        )
+        self._titles = {hit.session_id: hit.title for hit in hits}
+        self._found = {hit.session_id: hit.message_id for hit in hits} if search.words else {}
+        return Choose(
+            "Sessions found" if hits else "No session found",
+            found_choices(hits, self._project, now()),
+            then=self._open_found,
+            actions=(ChoiceAction("ctrl+f", "Ctrl+F all", self._show_all), *self._changes),
+            preview=self._preview,
+        )
+
+    async def _ask_search(self, _value: str) -> CommandResults:
+        text = f"Words in messages, or options: {OPTIONS}."
+        yield EnterText("Find sessions", text, then=self._set_search)
+
+    async def _set_search(self, text: str) -> CommandResults:
+        try:
+            self._search = parse_search(text, self._project, now()) if text.strip() else None
+        except UsageError as error:
+            yield Notice(level="error", text=str(error))
+        async for result in self.show():
+            yield result
+
+    async def _show_all(self, _value: str) -> CommandResults:
+        async for result in self._set_search(""):
+            yield result
+
+    async def _open_found(self, session_id: str) -> CommandResults:
+        """Open a session at the message that was found in it."""
+        self.found_message = self._found.get(session_id, "")
+        async for result in self._open_session(session_id):
+            yield result
+        if self._session is not None and self.found_message:
+            yield ShowMessage(self.found_message)
 
     async def _read_others(self, found: tuple[SessionSummary, ...]) -> tuple[Choice, ...]:
         """Read the other sessions in pages, between which the store can do something else."""
@@ -92,8 +149,11 @@ class SessionList:
         self._titles = {each.id: each.title for each in found}
         if not self._shows_demos:
             found = without_demos(found, self._runtime.paths.scratch)
-        here = self._session.project if self._session else self._runtime.options.workspace
-        return session_choices(found, here, now(), self._order)
+        return session_choices(found, self._project, now(), self._order)
+
+    @property
+    def _project(self) -> Path:
+        return self._session.project if self._session else self._runtime.options.workspace
 
     @property
     def _open_id(self) -> str:
@@ -192,3 +252,22 @@ def session_choices(
         )
         rows.append(Choice(each.id, each.title or "(empty)", " · ".join(details)))
     return tuple(rows)
+
+
+def found_choices(hits: Sequence[SearchHit], workspace: Path, now: datetime) -> tuple[Choice, ...]:
+    """Return sessions with a message of each; those of this workspace are first."""
+    here = str(workspace)
+    return tuple(
+        Choice(
+            hit.session_id,
+            hit.title or "(empty)",
+            " · ".join(
+                (
+                    format_age(now - hit.created_at),
+                    "here" if hit.workspace_path == here else hit.workspace_path,
+                    f"{'you' if hit.role is Role.USER else 'reply'}: {hit.snippet}",
+                )
+            ),
+        )
+        for hit in sorted(hits, key=lambda hit: hit.workspace_path != here)
+    )

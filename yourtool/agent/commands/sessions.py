@@ -16,13 +16,14 @@ from yourtool.agent.commands.base import (
     SlashCommand,
     StartSession,
 )
+from yourtool.agent.commands.session_filters import OPTIONS, parse_search
 from yourtool.agent.commands.session_list import SessionList
 from yourtool.amounts import format_age
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message, Role, now
-from yourtool.store.base import SearchHit, resolve_id
+from yourtool.store.base import EVERYTHING, SearchHit, resolve_id
 from yourtool.store.forks import fork
 from yourtool.store.texts import message_title
 
@@ -89,10 +90,13 @@ async def fork_before(session: "Session", runtime: "Runtime", at: str) -> Comman
 async def search_sessions(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
     """`/search`: list the messages that contain all words, and go to one of them."""
     if not argument:
-        raise UsageError("Nothing to search for; use `/search WORDS`.")
-    hits = await runtime.store.search(argument)
+        raise UsageError(f"Nothing to search for; use `/search WORDS`, or options: {OPTIONS}.")
+    sought = parse_search(argument, session.project, now())
+    hits = await runtime.store.search(sought.words, *sought.workspaces, wanted=sought.wanted)
     if not hits:
-        text = "No message contains all of these words; tool output is not searched."
+        text = "No message contains all of these words"
+        text += "." if sought.wanted == EVERYTHING else " in a session that matches the options."
+        text += " Tool output is not searched."
         yield Notice(level="info", text=text)
         return
 
@@ -154,8 +158,8 @@ COMMANDS = (
     SlashCommand(
         name="search",
         run=search_sessions,
-        argument="WORDS",
-        summary="search the messages of all sessions and open a result",
+        argument="[WORDS] [--OPTION]",
+        summary="search the messages of all sessions, and open a result; options as in the shell",
         during_turn=False,
     ),
 )

@@ -70,6 +70,8 @@ def search_messages(
     workspaces: tuple[str, ...],
     limit: int,
     wanted: SearchFilter,
+    *,
+    one_each: bool = False,
 ) -> tuple[SearchHit, ...]:
     """Return the messages that match, newest first; see `SessionStore.search`."""
     terms = search_terms(text)
@@ -87,12 +89,13 @@ def search_messages(
     def is_wanted(session_id: str) -> bool:
         return _matches(connection, session_id, wanted)
 
-    hits = list[SearchHit]()
+    hits, found = list[SearchHit](), set[str]()
     for row in connection.execute(_SELECT_HITS if terms else _SELECT_PROMPTS, parameters):
         if len(hits) == limit:
             break
-        if is_wanted(row[1]):
+        if is_wanted(row[1]) and not (one_each and row[1] in found):
             hits.extend(_read_hit(connection, row, terms))
+            found.add(row[1])
     return tuple(hits)
 
 

@@ -119,9 +119,12 @@ class SqliteStore(SessionStore):
         *workspaces: str,
         limit: int = 100,
         wanted: SearchFilter = EVERYTHING,
+        one_each: bool = False,
     ) -> tuple[SearchHit, ...]:
         return await self.database.read(
-            lambda connection: search_messages(connection, text, workspaces, limit, wanted)
+            lambda connection: search_messages(
+                connection, text, workspaces, limit, wanted, one_each=one_each
+            )
         )
 
     async def find_title(self, session_id: str) -> str:

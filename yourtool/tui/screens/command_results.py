@@ -113,8 +113,15 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
             chat.transcript.apply(event)
 
 
-async def choose_first_session(chat: ChatScreen, runtime: "Runtime") -> str | None:
-    """Let the user choose the first session from the list of `/resume`; return its id or None."""
+async def choose_first_session(
+    chat: ChatScreen, runtime: "Runtime", wanted: str | None
+) -> tuple[str | None, str]:
+    """Let the user choose the first session from a list, if `wanted` is empty; else return it.
+
+    With it is returned the message that a search found in it.
+    """
+    if wanted != "":
+        return wanted, ""
     chosen: list[str] = []
 
     async def choose(session_id: str) -> CommandResults:
@@ -122,13 +129,12 @@ async def choose_first_session(chat: ChatScreen, runtime: "Runtime") -> str | No
         return
         yield
 
+    listed = session_list.SessionList(None, runtime, open_session=choose)
     try:
-        await show_results(
-            chat, session_list.SessionList(None, runtime, open_session=choose).show()
-        )
+        await show_results(chat, listed.show())
     except YourtoolError as error:
         chat.note("error", f"{error}\nStarted a new session.")
-    return chosen[0] if chosen else None
+    return (chosen[0], listed.found_message) if chosen else (None, "")
 
 
 def _build_picker(wanted: Choose) -> "picker.Picker":
