@@ -1,6 +1,7 @@
 """Sessions in the format of pi: written, read again, and equal (R-PER-09, R-SEED-06)."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,17 @@ from tests.agent.harness import Bench, Checked, play
 from tests.store.memory import MemoryStore
 from yourtool.agent.history.state import State
 from yourtool.agent.session.session import Mode
+from yourtool.events.context import ContextCompacted
+from yourtool.events.model_calls import LlmCallCompleted
 from yourtool.messages.blocks import TextBlock, ToolResultBlock, ToolUseBlock
+from yourtool.messages.invariants import validate_session
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.store.checks import find_problems
 from yourtool.store.foreign_imports import import_foreign
 from yourtool.store.importers.source import Source
 from yourtool.store.pi_export import to_pi
 
+ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")
 FILES = Path(__file__).parent / "importers" / "files"
 
 
@@ -80,6 +85,60 @@ async def test_imported_session_is_equal_after_an_export_and_an_import(name, tmp
     assert contents(after) == contents(before)
 
 
+def kinds(events, kind):
+    return [each for each in events if isinstance(each, kind)]
+
+
+def repeat_summary(message):
+    """Return a message with the ids of messages in a summary replaced, which a copy has anew."""
+    role, content, audience = message
+    return role, tuple(ID.sub("ID", each.text) if isinstance(each, TextBlock) else each
+                       for each in content), audience  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["pi_v3.jsonl", "claude_code.jsonl", "codex.jsonl"])
+@pytest.mark.req("R-SEED-06")
+async def test_session_of_another_program_is_equal_after_its_whole_way(name, tmp_path):
+    """Imported, continued on two models, branched, compacted, searched, exported and imported."""
+    bench = Bench(tmp_path)
+    (bench.workspace / "a.txt").write_text("a cat\n")
+    source = Source((FILES / name).read_bytes())
+    outcome = await import_foreign(bench.store, source, "x", bench.workspace, tmp_path / "blobs")
+    read = calls("read_file", path="a.txt")
+    replies = [read, says("A cat."), says("Two cats."), says("It was asked about a cat."),
+               says("A quokka."), says("Still a quokka.")]  # fmt: skip
+    adapter = Checked(Scripted(replies))
+    session = await bench.session(adapter, resume=outcome.session_id, mode=Mode.AUTO)
+    await play(session.select_model("test"))
+    await play(session.send("what is in a.txt?"))
+    first = session.state.branch.leaf
+    await play(session.select_model("other"))
+    await play(session.send("sure?"))
+    await play(session.tree.move(first))
+    [compacted] = kinds(await play(session.compact()), ContextCompacted)
+    assert compacted.summary
+    await play(session.send("which animal?"))
+    await play(session.select_model("test"))
+    await play(session.send("and now?"))
+    assert {call.model for call in kinds(session.state.facts, LlmCallCompleted)} >= {
+        "anthropic:test",
+        "openai:other",
+    }
+    await session.close()
+    assert [hit.session_id for hit in await bench.store.search("quokka still")] == [session.id]
+    before = await state_of(bench.store, session.id)
+    after, _ = await carried_over(bench.store, session.id, tmp_path)
+    branches, sent, *others = contents(before)
+    assert contents(after)[0] == branches and list(contents(after)[2:]) == others
+    assert list(map(repeat_summary, contents(after)[1])) == list(map(repeat_summary, sent))
+    texts = [each.text for each in after.messages]
+    assert texts[-1] == "Still a quokka." and "Two cats." not in texts
+    resumed = await bench.session(Checked(Scripted([says("Fine.")])), resume=session.id)
+    await play(resumed.send("and at home?"))
+    assert validate_session(resumed.state.messages) == []
+    await resumed.close()
+
+
 @pytest.mark.req("R-SEED-06")
 async def test_session_begun_elsewhere_is_continued_branched_and_carried_back(tmp_path):
     bench = Bench(tmp_path)
@@ -109,7 +168,11 @@ async def test_session_begun_elsewhere_is_continued_branched_and_carried_back(tm
     assert all(len(each) == 5 for each in costs)
 
 
-@given(st.lists(st.tuples(st.text(max_size=5), st.integers(0, 9)), max_size=8))
+CHARACTERS = st.characters(exclude_characters="\0", exclude_categories=["Cs"])
+"""Those that a stored text can have."""
+
+
+@given(st.lists(st.tuples(st.text(CHARACTERS, max_size=5), st.integers(0, 9)), max_size=8))
 async def test_any_tree_of_prompts_is_equal_after_an_export_and_an_import(turns):
     header = {"type": "session", "version": 3, "id": "s", "cwd": "/x"}
     lines, at = [header], 0

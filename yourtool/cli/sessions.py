@@ -246,6 +246,9 @@ def _message_lines(message: Message) -> Iterator[str]:
     yield f"## {message.role} {model}" if model else f"## {message.role}"
     for block in message.content:
         yield from _block_lines(block)
+    source = message.metadata.import_source
+    for raw in (source and source.extra or {}).get("unknown_blocks") or ():
+        yield f"(unknown block) {canonical_json(raw).decode()}"
 
 
 def _block_lines(block: ContentBlock) -> Iterator[str]:

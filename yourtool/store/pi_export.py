@@ -29,7 +29,8 @@ from yourtool.messages.blocks import (
 )
 from yourtool.messages.message import Message, ReplyMessage
 from yourtool.messages.metadata import Audience, MessageStatus, StopReason
-from yourtool.store.importers.pi import OWN_ENTRY
+from yourtool.store.importers.pi import OWN_ENTRY, SYSTEM
+from yourtool.store.importers.transcript import describe_unknown
 from yourtool.store.texts import TextTransform, read_shared, transform_texts
 
 _APIS = {
@@ -179,6 +180,7 @@ class _Writer:
                 return "custom_message", note
             case _:
                 content = {"role": "user", "content": list(self._write_blocks(message.content))}
+        content = {**content, **_restore_unknown(message, content)}
         return "message", {"message": {**content, "timestamp": _milliseconds(message)}}
 
     def _write_reply(
@@ -254,6 +256,19 @@ class _Writer:
             address = f" {block.source.data}" if block.source.kind == "url" else ""
             return {"type": "text", "text": f"{block.label}{address}"}
         return {"type": "image", "data": data, "mimeType": block.media_type}
+
+
+def _restore_unknown(message: Message, content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the content with the blocks of pi that our format does not have, in their places."""
+    source = message.metadata.import_source
+    if source is None or source.system != SYSTEM or not source.extra:
+        return {}
+    unknown = list[Any](source.extra.get("unknown_blocks") or ())
+    blocks = list[Any](content.get("content") or ())
+    for at, block in enumerate(blocks):
+        if unknown and block.get("text") == describe_unknown(unknown[0]):
+            blocks[at] = unknown.pop(0)
+    return {"content": blocks}
 
 
 def _texts(blocks: Iterable[ContentBlock]) -> Iterator[str]:

@@ -5,7 +5,7 @@ The last checkpoint that can be read is the conversation. Without one, the messa
 
 from collections.abc import Iterator, Sequence
 
-from yourtool.messages.blocks import TextBlock
+from yourtool.messages.blocks import ImageBlock, TextBlock
 from yourtool.store.importers.parts import build_call, build_parts
 from yourtool.store.importers.source import Object, as_list, as_object, as_text, as_time
 from yourtool.store.importers.transcript import (
@@ -62,7 +62,7 @@ def _read_message(raw: Object, transcript: Transcript) -> Iterator[What]:
         case "user":
             yield Prompt(content=content) if content else Nothing()
         case "assistant":
-            texts = (block for block in content if isinstance(block, TextBlock))
+            texts = (block for block in content if not isinstance(block, ImageBlock))
             calls = (as_object(each) for each in as_list(raw.get("toolCalls")))
             yield Reply(content=(*texts, *map(_read_call, calls)))
         case "tool":

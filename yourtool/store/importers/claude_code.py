@@ -14,7 +14,13 @@ from msgspec.structs import replace
 from yourtool.messages.blocks import ImageBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock
 from yourtool.messages.usage import Usage
 from yourtool.store.importers.messages import PRICES
-from yourtool.store.importers.parts import NO_IMAGE, build_call, build_image, build_parts
+from yourtool.store.importers.parts import (
+    NO_IMAGE,
+    build_call,
+    build_image,
+    build_parts,
+    keep_unknown,
+)
 from yourtool.store.importers.source import (
     Object,
     as_count,
@@ -25,13 +31,14 @@ from yourtool.store.importers.source import (
 )
 from yourtool.store.importers.transcript import (
     UNKNOWN_MODEL,
-    Call,
     Compaction,
     Entry,
     Note,
     Nothing,
+    Part,
     Prompt,
     Reply,
+    ReplyPart,
     Result,
     Title,
     Transcript,
@@ -164,7 +171,7 @@ class _Reader:
             return [*found, Note(kind="meta", text=text)]
         return [*found, Prompt(content=prompt)]
 
-    def _read_parts(self, content: object) -> tuple[TextBlock | ImageBlock, ...]:
+    def _read_parts(self, content: object) -> tuple[Part, ...]:
         return build_parts(self._transcript, content, self._read_part)
 
     def _read_part(self, part: dict[str, Any]) -> TextBlock | ImageBlock | None:
@@ -178,7 +185,7 @@ class _Reader:
 
 
 def _read_reply(raw: Object, message: Object, transcript: Transcript) -> Reply:
-    blocks = list[TextBlock | ThinkingBlock | RedactedThinkingBlock | Call]()
+    blocks = list[ReplyPart]()
     for part in map(as_object, as_list(message.get("content"))):
         match as_text(part.get("type")):
             case "text":
@@ -191,8 +198,8 @@ def _read_reply(raw: Object, message: Object, transcript: Transcript) -> Reply:
             case "tool_use":
                 call_id, name = as_text(part.get("id")), as_text(part.get("name"))
                 blocks.append(build_call(call_id, name, part.get("input")))
-            case kind:
-                transcript.losses[f"a block `{kind[:80]}`"] += 1
+            case _:
+                blocks.append(keep_unknown(transcript, part))
     name = as_text(message.get("model"))
     text = "".join(each.text for each in blocks if isinstance(each, TextBlock))
     return Reply(

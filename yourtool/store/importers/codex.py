@@ -16,6 +16,7 @@ from yourtool.store.importers.parts import (
     build_image,
     build_model,
     build_parts,
+    keep_unknown,
 )
 from yourtool.store.importers.source import (
     Object,
@@ -35,6 +36,7 @@ from yourtool.store.importers.transcript import (
     Reply,
     Result,
     Transcript,
+    Unknown,
     What,
 )
 
@@ -83,7 +85,7 @@ class _Reader:
         self._model = UNKNOWN_MODEL
         self._at = transcript.created_at
         self._last = ""
-        self._blocks = list[TextBlock | ThinkingBlock | Call]()
+        self._blocks = list[TextBlock | ThinkingBlock | Call | Unknown]()
         self._reply_at: datetime = transcript.created_at
         self._reply_id = ""
 
@@ -119,10 +121,12 @@ class _Reader:
             self._add_block(item_id, _read_call(item))
         elif kind in _RESULTS:
             self._add(item_id, self._read_result(item))
+        elif kind.endswith("_call"):
+            self._add_block(item_id, keep_unknown(self._transcript, item))
         else:
             self._transcript.losses[f"an item `{kind[:80]}`"] += 1
 
-    def _add_block(self, item_id: str, block: TextBlock | ThinkingBlock | Call) -> None:
+    def _add_block(self, item_id: str, block: TextBlock | ThinkingBlock | Call | Unknown) -> None:
         if isinstance(block, Call) or block.text:
             if not self._blocks:
                 self._reply_at, self._reply_id = self._at, item_id

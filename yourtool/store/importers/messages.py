@@ -1,6 +1,6 @@
 """Builds our messages from the entries of another program's session."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from decimal import Decimal
 
@@ -32,7 +32,17 @@ from yourtool.messages.metadata import (
     ToolInputError,
 )
 from yourtool.messages.usage import Usage, UsageExtra
-from yourtool.store.importers.transcript import Call, Command, Entry, Prompt, Reply, Transcript
+from yourtool.store.importers.transcript import (
+    Call,
+    Command,
+    Entry,
+    Part,
+    Prompt,
+    Reply,
+    ReplyPart,
+    Transcript,
+    Unknown,
+)
 
 PRICES = "import-unknown"
 """The price table of imported usage: costs are those that the file reports."""
@@ -73,8 +83,10 @@ class MessageBuilder:
         return PromptMessage(
             id=new_id(),
             session_id=self._session_id,
-            content=prompt.content,
-            metadata=PromptMetadata(import_source=self._source(entry.id), audience=audience),
+            content=_parts(prompt.content),
+            metadata=PromptMetadata(
+                import_source=self._source(entry.id, prompt.content), audience=audience
+            ),
             created_at=entry.at,
         )
 
@@ -102,7 +114,9 @@ class MessageBuilder:
         seen, content = set[str](), list[OurBlock]()
         errors = dict[str, ToolInputError]()
         for each in reply.content:
-            if not isinstance(each, Call):
+            if isinstance(each, Unknown):
+                content.append(TextBlock(each.text))
+            elif not isinstance(each, Call):
                 content.append(each)
             elif each.id not in seen:
                 seen.add(each.id)
@@ -119,7 +133,11 @@ class MessageBuilder:
 
     def build_broken_reply(self, entry: Entry, reply: Reply) -> ReplyMessage | None:
         """Return the part of a reply that is not complete, without its calls."""
-        kept = tuple(each for each in reply.content if not isinstance(each, Call))
+        kept = tuple(
+            TextBlock(each.text) if isinstance(each, Unknown) else each
+            for each in reply.content
+            if not isinstance(each, Call)
+        )
         status = MessageStatus.CANCELLED if reply.is_cancelled else MessageStatus.ERROR
         if not kept:
             return None
@@ -130,7 +148,7 @@ class MessageBuilder:
         source_id: str | None,
         at: datetime,
         use: ToolUseBlock,
-        content: tuple[TextBlock | ImageBlock, ...],
+        content: tuple[Part, ...],
         *,
         is_error: bool,
     ) -> ResultMessage:
@@ -138,17 +156,24 @@ class MessageBuilder:
         return ResultMessage(
             id=new_id(),
             session_id=self._session_id,
-            content=(ToolResultBlock(use.id, content, is_error),),
+            content=(ToolResultBlock(use.id, _parts(content), is_error),),
             metadata=ResultMetadata(
                 parent_tool_use_id=use.id,
                 origin=Origin.IMPORT_REPAIR if source_id is None else None,
-                import_source=self._source(source_id),
+                import_source=self._source(source_id, content),
             ),
             created_at=at,
         )
 
-    def _source(self, source_id: str | None) -> ImportSource:
-        return ImportSource(system=self._system, format=self._format, source_id=source_id)
+    def _source(
+        self, source_id: str | None, content: Iterable[Part | ReplyPart] = ()
+    ) -> ImportSource:
+        """Return where a message is from, with the blocks of unknown kinds in its content."""
+        unknown = [dict(each.raw) for each in content if isinstance(each, Unknown)]
+        extra = {"unknown_blocks": unknown} if unknown else None
+        return ImportSource(
+            system=self._system, format=self._format, source_id=source_id, extra=extra
+        )
 
     def _build_reply(
         self, entry: Entry, content: tuple[OurBlock, ...], metadata: ReplyMetadata
@@ -180,8 +205,13 @@ class MessageBuilder:
             status=status,
             stop_detail=reply.stop or None,
             error=failure,
-            import_source=self._source(entry.id),
+            import_source=self._source(entry.id, reply.content),
         )
+
+
+def _parts(content: Iterable[Part]) -> tuple[TextBlock | ImageBlock, ...]:
+    """Return blocks of ours: in place of an unknown one, the text that names it."""
+    return tuple(TextBlock(each.text) if isinstance(each, Unknown) else each for each in content)
 
 
 def _with_newline(text: str) -> str:

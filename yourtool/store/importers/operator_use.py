@@ -18,7 +18,7 @@ from yourtool.store.importers.parts import (
     build_image,
     build_model,
     build_parts,
-    note_unknown,
+    keep_unknown,
 )
 from yourtool.store.importers.source import (
     Object,
@@ -36,6 +36,7 @@ from yourtool.store.importers.transcript import (
     Label,
     Note,
     Nothing,
+    Part,
     Position,
     Prompt,
     Reply,
@@ -43,6 +44,7 @@ from yourtool.store.importers.transcript import (
     Summary,
     Title,
     Transcript,
+    Unknown,
     What,
 )
 
@@ -145,7 +147,7 @@ def _read_message(raw: Object, model: str, transcript: Transcript) -> Iterator[W
         yield Note(kind=role[:80] or "unknown", text=texts)
 
 
-def _read_parts(content: object, transcript: Transcript) -> tuple[TextBlock | ImageBlock, ...]:
+def _read_parts(content: object, transcript: Transcript) -> tuple[Part, ...]:
     def read_part(part: dict[str, Any]) -> TextBlock | ImageBlock | None:
         if part.get("type") == "text":
             return TextBlock(as_text(part.get("content")) or as_text(part.get("text")))
@@ -158,7 +160,7 @@ def _read_parts(content: object, transcript: Transcript) -> tuple[TextBlock | Im
 
 
 def _read_reply(raw: Object, parts: Sequence[Object], model: str, transcript: Transcript) -> Reply:
-    blocks = list[TextBlock | ThinkingBlock | Call]()
+    blocks = list[TextBlock | ThinkingBlock | Call | Unknown]()
     for part in parts:
         match as_text(part.get("type")):
             case "text":
@@ -168,8 +170,8 @@ def _read_reply(raw: Object, parts: Sequence[Object], model: str, transcript: Tr
             case "tool_call":
                 call_id, name = as_text(part.get("id")), as_text(part.get("name"))
                 blocks.append(build_call(call_id, name, part.get("args")))
-            case kind:
-                blocks.append(note_unknown(transcript, kind))
+            case _:
+                blocks.append(keep_unknown(transcript, part))
     stop = as_text(raw.get("stop_reason"))
     return Reply(
         content=tuple(each for each in blocks if isinstance(each, Call) or each.text),

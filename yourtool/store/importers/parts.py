@@ -8,11 +8,13 @@ from typing import Any
 import msgspec
 
 from yourtool.blobs import reference_of
-from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
-from yourtool.store.importers.source import as_list, as_object, as_text, decode
-from yourtool.store.importers.transcript import UNKNOWN_MODEL, Call, Transcript
+from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, canonical_json
+from yourtool.store.importers.source import Object, as_list, as_object, as_text, decode
+from yourtool.store.importers.transcript import UNKNOWN_MODEL, Call, Part, Transcript, Unknown
 from yourtool.text import storable, storable_json
 
+MAX_UNKNOWN_BYTES = 2**18
+"""Bytes of the JSON of a block of an unknown kind that is stored."""
 NO_IMAGE = "[image that cannot be read]"
 """The text in place of such an image."""
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -70,15 +72,15 @@ def build_parts(
     transcript: Transcript,
     content: object,
     read_part: Callable[[dict[str, Any]], TextBlock | ImageBlock | None],
-) -> tuple[TextBlock | ImageBlock, ...]:
+) -> tuple[Part, ...]:
     """Return the blocks of a content, which is a text or a list of parts.
 
-    `read_part` returns None for a part of an unknown kind. That is stored as a text that names it,
-    and counted as a loss.
+    `read_part` returns None for a part of an unknown kind.
     """
     if isinstance(content, str):
-        return (TextBlock(as_text(content)),) if content else ()
-    blocks = list[TextBlock | ImageBlock]()
+        text = as_text(content)
+        return (TextBlock(text),) if text else ()
+    blocks = list[Part]()
     for part in as_list(content):
         fields = dict(as_object(part))
         if isinstance(part, str):
@@ -86,15 +88,25 @@ def build_parts(
         elif (block := read_part(fields)) is not None:
             blocks.append(block)
         else:
-            blocks.append(note_unknown(transcript, as_text(fields.get("type"))))
+            blocks.append(keep_unknown(transcript, fields))
     return tuple(block for block in blocks if not isinstance(block, TextBlock) or block.text)
 
 
-def note_unknown(transcript: Transcript, kind: str) -> TextBlock:
-    """Return the text in place of a block of an unknown kind, which is a loss."""
-    kind = kind[:80] or "without a type"
-    transcript.losses[f"a block `{kind}`"] += 1
-    return TextBlock(f"[unknown block `{kind}`]")
+def keep_unknown(transcript: Transcript, raw: Object) -> Unknown:
+    """Return a block of an unknown kind as it is; for requests it is a loss.
+
+    A block that is too large or too deep is only named.
+    """
+    kind = as_text(raw.get("type"))[:80] or "without a type"
+    transcript.losses[f"a block `{kind}`, which no model gets"] += 1
+    try:
+        fields: dict[str, Any] = storable_json(dict(raw))
+        size = len(canonical_json(fields))
+    except (ValueError, RecursionError):
+        fields, size = {}, MAX_UNKNOWN_BYTES + 1
+    if size > MAX_UNKNOWN_BYTES:
+        fields = {"type": kind}
+    return Unknown(fields)
 
 
 def build_model(provider: str, name: str) -> str:

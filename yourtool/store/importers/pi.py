@@ -17,6 +17,7 @@ from yourtool.store.importers.parts import (
     build_image,
     build_model,
     build_parts,
+    keep_unknown,
 )
 from yourtool.store.importers.source import (
     Object,
@@ -27,7 +28,6 @@ from yourtool.store.importers.source import (
     as_time,
 )
 from yourtool.store.importers.transcript import (
-    Call,
     Command,
     Compaction,
     Entry,
@@ -36,6 +36,7 @@ from yourtool.store.importers.transcript import (
     Nothing,
     Prompt,
     Reply,
+    ReplyPart,
     Result,
     Summary,
     Title,
@@ -175,7 +176,7 @@ def _read_note(raw: Object) -> Note:
 def _read_reply(raw: Object, transcript: Transcript) -> Reply:
     stop = as_text(raw.get("stopReason"))
     has_signatures = as_text(raw.get("api")) in _SIGNED
-    blocks = list[TextBlock | ThinkingBlock | RedactedThinkingBlock | Call]()
+    blocks = list[ReplyPart]()
     for part in map(as_object, as_list(raw.get("content"))):
         match as_text(part.get("type")):
             case "text":
@@ -185,8 +186,8 @@ def _read_reply(raw: Object, transcript: Transcript) -> Reply:
             case "toolCall":
                 call_id, name = as_text(part.get("id")), as_text(part.get("name"))
                 blocks.append(build_call(call_id, name, part.get("arguments")))
-            case kind:
-                transcript.losses[f"a block `{kind[:80]}`"] += 1
+            case _:
+                blocks.append(keep_unknown(transcript, part))
     if isinstance(raw.get("content"), str):
         blocks.append(TextBlock(as_text(raw.get("content"))))
     is_cancelled = stop == "aborted"

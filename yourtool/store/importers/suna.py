@@ -34,6 +34,7 @@ from yourtool.store.importers.transcript import (
     Entry,
     Note,
     Nothing,
+    Part,
     Prompt,
     Reply,
     Result,
@@ -107,7 +108,7 @@ def _read_row(row: Object, transcript: Transcript) -> What:
     match role:
         case "assistant":
             calls = (as_object(each) for each in as_list(fields.get("tool_calls")))
-            texts = (block for block in blocks if isinstance(block, TextBlock))
+            texts = (block for block in blocks if not isinstance(block, ImageBlock))
             return Reply(content=(*texts, *map(_read_call, calls)))
         case "tool":
             return _read_result(row, fields, blocks)
@@ -124,7 +125,7 @@ def _read_call(call: Object) -> Call:
     return build_call(as_text(call.get("id")), name, function.get("arguments"))
 
 
-def _read_result(row: Object, fields: Object, blocks: tuple[TextBlock | ImageBlock, ...]) -> Result:
+def _read_result(row: Object, fields: Object, blocks: tuple[Part, ...]) -> Result:
     metadata = as_object(_unpack(row.get("metadata")))
     call = as_text(fields.get("tool_call_id")) or as_text(metadata.get("tool_call_id"))
     text = "".join(block.text for block in blocks if isinstance(block, TextBlock))

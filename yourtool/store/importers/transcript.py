@@ -6,7 +6,7 @@ All text is data: nothing of it runs, opens, permits or configures anything.
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
@@ -17,15 +17,42 @@ from yourtool.messages.blocks import (
     ThinkingBlock,
 )
 from yourtool.messages.usage import Usage
+from yourtool.text import storable
+
+_MAX_KIND = 80
+"""Characters of the name of an unknown kind of block that are shown."""
 
 UNKNOWN_MODEL = "import:unknown"
 """The model of a reply whose file does not name it."""
 
 
+def describe_unknown(raw: Mapping[str, Any]) -> str:
+    """Return the text in place of a block of an unknown kind."""
+    kind = raw.get("type")
+    name = storable(kind)[:_MAX_KIND] if isinstance(kind, str) else ""
+    return f"[unknown block `{name or 'without a type'}`]"
+
+
+class Unknown(Struct, frozen=True):
+    """A block of a kind that our format does not have."""
+
+    raw: Mapping[str, Any]
+    """The block as it is in the file; no request has it."""
+
+    @property
+    def text(self) -> str:
+        """The text in its place."""
+        return describe_unknown(self.raw)
+
+
+Part: TypeAlias = TextBlock | ImageBlock | Unknown
+"""A part of a prompt or a result."""
+
+
 class Prompt(Struct, frozen=True, kw_only=True):
     """A message of the user."""
 
-    content: tuple[TextBlock | ImageBlock, ...]
+    content: tuple[Part, ...]
     for_user_only: bool = False
     """Whether requests do not have it."""
 
@@ -43,10 +70,13 @@ class Call(Struct, frozen=True):
     """These arguments."""
 
 
+ReplyPart: TypeAlias = TextBlock | ThinkingBlock | RedactedThinkingBlock | Call | Unknown
+
+
 class Reply(Struct, frozen=True, kw_only=True):
     """A reply of a model."""
 
-    content: tuple[TextBlock | ThinkingBlock | RedactedThinkingBlock | Call, ...]
+    content: tuple[ReplyPart, ...]
     model: str = UNKNOWN_MODEL
     """`<provider>:<name>`."""
     usage: Usage | None = None
@@ -64,7 +94,7 @@ class Result(Struct, frozen=True, kw_only=True):
 
     call: str
     """The id of the call in the file."""
-    content: tuple[TextBlock | ImageBlock, ...]
+    content: tuple[Part, ...]
     is_error: bool = False
 
 
