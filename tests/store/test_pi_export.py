@@ -90,7 +90,7 @@ def kinds(events, kind):
 
 
 def repeat_summary(message):
-    """Return a message with the ids of messages in a summary replaced, which a copy has anew."""
+    """Return a message without the ids in a summary, which are new in a copy."""
     role, content, audience = message
     return role, tuple(ID.sub("ID", each.text) if isinstance(each, TextBlock) else each
                        for each in content), audience  # fmt: skip

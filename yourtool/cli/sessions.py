@@ -247,7 +247,7 @@ def _message_lines(message: Message) -> Iterator[str]:
     for block in message.content:
         yield from _block_lines(block)
     source = message.metadata.import_source
-    for raw in (source and source.extra or {}).get("unknown_blocks") or ():
+    for raw in ((source and source.extra) or {}).get("unknown_blocks") or ():
         yield f"(unknown block) {canonical_json(raw).decode()}"
 
 
