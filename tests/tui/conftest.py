@@ -5,9 +5,18 @@ from pathlib import Path
 import pytest
 
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
+from yourtool.tui.active_keys import use_keymap
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import run_command
+from yourtool.ui_config import UiConfig
+
+
+@pytest.fixture(autouse=True)
+def default_keys():
+    """The keymap is that of the process; no test leaves its own to the next one."""
+    yield
+    use_keymap(UiConfig())
 
 
 class Still:

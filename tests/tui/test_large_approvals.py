@@ -136,6 +136,7 @@ async def test_large_text_is_allowed_only_after_its_end_was_shown(home):
         await settle(pilot)
         assert "line 3999" in screen_text(app)
         assert len(panel.preview.rows(panel.preview.content_size.width)) == 4_002
+        await until(pilot, lambda: panel.pane.was_read_to_end)
         await wait(pilot, clock, 1)
         await press(pilot, "a", "enter")
         await until(pilot, lambda: asked.decision is not None)
