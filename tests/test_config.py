@@ -186,6 +186,7 @@ def test_the_template_has_every_key_at_its_default():
 TABLES = {
     "workspaces",
     "providers",
+    "agents",
     "limits",
     "budget",
     "context",

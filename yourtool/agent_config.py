@@ -1,7 +1,7 @@
-"""Settings of turns, of the workers that they start, and of the checks after edits."""
+"""Settings of turns, their workers, the checks after edits, other agents, and directories."""
 
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -30,6 +30,39 @@ class Limits(Struct, frozen=True):
     max_retries: Annotated[
         int, Meta(ge=0, le=10, description="Retries of a request after a temporary failure.")
     ] = 2
+
+
+class AgentConfig(Struct, frozen=True):
+    """Another agent, which answers as the model `acp:NAME`."""
+
+    command: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="The program, which serves ACP on its standard input and output, and its"
+            " arguments.",
+            examples=[["my-agent", "acp"]],
+        ),
+    ] = ()
+    environment: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Names of variables that it gets besides those of any command, such as"
+            " that of its key.",
+            examples=[["MY_AGENT_KEY"]],
+        ),
+    ] = ()
+
+
+Agents: TypeAlias = Annotated[
+    dict[str, AgentConfig],
+    Meta(description="Agents by name; `docs/agents.md`.", examples=["my-agent"]),
+]
+
+
+class WorkspaceConfig(Struct, frozen=True):
+    """Settings of one directory."""
+
+    model: Annotated[str, Meta(description="The model of sessions in this directory.")] = ""
 
 
 class BudgetConfig(Struct, frozen=True):

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from yourtool.agent_config import (
+    Agents,
     BudgetConfig,
     CheckConfig,
     ContextConfig,
@@ -25,6 +26,7 @@ from yourtool.agent_config import (
     Limits,
     RoutingConfig,
     SessionsConfig,
+    WorkspaceConfig,
     find_amount_problem,
 )
 from yourtool.errors import ConfigError
@@ -60,12 +62,6 @@ class Mode(StrEnum):
     ACCEPT_EDITS = "accept-edits"
     PLAN = "plan"
     AUTO = "auto"
-
-
-class WorkspaceConfig(Struct, frozen=True):
-    """Settings of one directory."""
-
-    model: Annotated[str, Meta(description="The model of sessions in this directory.")] = ""
 
 
 class ProviderConfig(Struct, frozen=True):
@@ -166,6 +162,7 @@ class Config(Struct, frozen=True):
     providers: Annotated[
         dict[str, ProviderConfig], Meta(description="Providers by name.", examples=["my-server"])
     ] = {}
+    agents: Agents = {}
     ui: UiConfig = UiConfig()
 
 

@@ -20,6 +20,8 @@ CacheRetention: TypeAlias = Literal["none", "short", "long"]
 """How long a provider caches the prefix of a conversation: not, minutes, hours."""
 
 DEMO = "demo"
+AGENT = "acp"
+"""The provider whose models are other agents, unless the user has a provider of this name."""
 TOUR_ID = "demo:tour"
 """The script whose first chapter is the reply to any first prompt."""
 """The provider whose models are scripts; its sessions use a scratch copy of the workspace."""

@@ -120,6 +120,13 @@ class OneAdapter:
     def configuration_problem(self, provider: str) -> str | None:
         return "no key for `nokey`" if provider == "nokey" else None
 
+    def find_problem(self, model: Model) -> str | None:
+        return self.configuration_problem(model.provider)
+
+    def is_agent(self, model: Model) -> bool:
+        del model
+        return False
+
     def providers(self) -> tuple[Any, ...]:
         return ()
 

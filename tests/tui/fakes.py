@@ -390,6 +390,13 @@ class FakeRegistry:
             return None
         return f"no key: set `{provider.upper()}_API_KEY` or use /key {provider}"
 
+    def find_problem(self, model: Model) -> str | None:
+        return self.configuration_problem(model.provider)
+
+    def is_agent(self, model: Model) -> bool:
+        del model
+        return False
+
     def prepare(self, model: Model) -> None:
         """Do nothing, since no library needs an import."""
 

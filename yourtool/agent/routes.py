@@ -265,7 +265,7 @@ class Routes:
 
     def is_configured(self, model: Model) -> bool:
         """Return whether requests to a model have a key, if it needs one."""
-        return self._registry.configuration_problem(model.provider) is None
+        return self._registry.find_problem(model) is None
 
     def sweep(self) -> Sequence[ProviderRecovered]:
         """Return the models and providers whose outage has expired."""
@@ -304,7 +304,7 @@ class Routes:
         model = self.catalogue.get(model_id)
         return ModelStatus(
             model,
-            self._registry.configuration_problem(model.provider),
+            self._registry.find_problem(model),
             self._availability.outage_reason(model.id),
         )
 

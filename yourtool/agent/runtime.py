@@ -18,6 +18,7 @@ from yourtool.agent.input.clipboard import read_clipboard_content
 from yourtool.agent.learned_routes import LearnedRoutes
 from yourtool.agent.routes import Routes
 from yourtool.agent.routing_rules import DefaultModels, RoutingRules, find_default_models
+from yourtool.agent.session.agents import AGENT_KINDS, open_agents
 from yourtool.agent.session.demo_workspace import find_scratch_copies, make_scratch_copy
 from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.project_checks import find_checks
@@ -46,6 +47,7 @@ from yourtool.models import Model
 from yourtool.paths import Paths, own_directories
 from yourtool.permissions.gate import Gate
 from yourtool.providers.catalogue import discovery_cache
+from yourtool.providers.catalogue.agents import add_agents
 from yourtool.providers.catalogue.discovery import add_servers
 from yourtool.providers.catalogue.local_servers import LocalServer
 from yourtool.providers.catalogue.models import Catalogue
@@ -76,6 +78,7 @@ class Runtime:
         self.config = config
         self.credentials = Credentials(paths).read_keychain()
         self.catalogue = Catalogue.load(paths)
+        add_agents(self.catalogue, config.agents)
         self.registry = Registry(config, self.credentials, interactive=options.interactive)
         self.availability = Availability()
         self.store, self.space = store, SpaceWait()
@@ -316,7 +319,7 @@ class Runtime:
         if (name := name or self.options.model) is None:
             return None
         model = self.catalogue.resolve(name)
-        if (why := self.registry.configuration_problem(model.provider)) is not None:
+        if (why := self.registry.find_problem(model)) is not None:
             raise NoModelError(f"`{model.id}` cannot be used: {why}")
         return model
 
@@ -359,9 +362,9 @@ class Runtime:
             tools or await self.tool_servers.join(own, workspace.root, enclosing)
         )
         estimates = self.build_estimates(workspace.root, snapshot)
-        kinds = snapshot.toolbox.subject_kinds
+        kinds = dict(snapshot.toolbox.subject_kinds) | AGENT_KINDS
         is_copy = workspace.root.parent == self.paths.scratch
-        return SessionEnvironment(
+        env = SessionEnvironment(
             workspace=workspace,
             servers=self.tool_servers.find(workspace.root),
             project=self.options.workspace if is_copy else workspace.root,
@@ -393,3 +396,5 @@ class Runtime:
             budget=Budget(max_requests=options.max_turns, max_cost=options.max_cost),
             tool_ids=tool_ids,
         )
+        env.agents = open_agents(config.agents, env)
+        return env

@@ -34,6 +34,7 @@ from yourtool.tools.workspace import Workspace
 from yourtool.tools.workspace_watch import WorkspaceWatch
 
 if TYPE_CHECKING:
+    from yourtool.agents.session_agents import SessionAgents
     from yourtool.tools.mcp.servers import ToolServers
     from yourtool.tools.sandbox.sandbox import Sandbox
 
@@ -145,6 +146,8 @@ class SessionEnvironment:
     """That of the present turn, which its workers share."""
     tasks: TaskStarter | None = None
     """Starts workers; None: the session cannot delegate."""
+    agents: "SessionAgents | None" = None
+    """The other agents that the session can use as models; None: it cannot."""
     is_worker: bool = False
     max_tokens: int | None = None
     """Maximum of `tokens`, for a worker."""

@@ -20,6 +20,7 @@ from yourtool.errors import AdapterError, UsageError
 from yourtool.models import AdapterCapabilities, Model, Price
 from yourtool.paths import Paths
 from yourtool.providers.catalogue import discovery_cache
+from yourtool.providers.catalogue.agents import add_agents
 from yourtool.providers.catalogue.discovery import fetch_models
 from yourtool.providers.catalogue.local_servers import discover_servers
 from yourtool.providers.catalogue.models import Catalogue
@@ -37,6 +38,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
     _check_options(arguments)
     config = load_config(paths)
     catalogue = Catalogue.load(paths)
+    add_agents(catalogue, config.agents)
     registry = Registry(config, Credentials(paths), interactive=False)
     file = paths.cache / discovery_cache.FILE_NAME
     notes = discovery_cache.restore_discoveries(file, registry, catalogue)

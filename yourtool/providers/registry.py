@@ -22,7 +22,7 @@ from yourtool.errors import (
     InvalidRequestError,
     UsageError,
 )
-from yourtool.models import Model, ModelId
+from yourtool.models import AGENT, Model, ModelId
 from yourtool.providers.base import Adapter, Transport
 from yourtool.providers.dialects.base import Dialect, DialectBuilder, DialectSpec
 from yourtool.providers.provider_specs import BUILT_IN, ProviderSpec, provider_specs
@@ -60,6 +60,10 @@ class Registry:
     def configuration_problem(self, provider: str) -> str | None:
         """Return why a provider is not configured and how to fix it; None: it is configured."""
         row = self._specs.get(provider)
+        if row is None and provider == AGENT:
+            return (
+                None if self._config.agents else f"There is no agent; {self._agent_advice('NAME')}"
+            )
         if row is None:
             known = ", ".join(f"`{name}`" for name in self._specs)
             return (
@@ -81,6 +85,18 @@ class Registry:
         named = "".join(f"{way}, " for way in ways) + ("or " if ways else "")
         return f"`{provider}` has no key{reason}: {named}put it into `{self._credentials.path}`."
 
+    def find_problem(self, model: Model) -> str | None:
+        """Return why a model cannot be used; as `configuration_problem`, and for agents by name."""
+        name = ModelId.parse(model.id).name
+        if not self.is_agent(model) or name in self._config.agents:
+            return self.configuration_problem(model.provider)
+        known = ", ".join(f"`{each}`" for each in self._config.agents) or "none"
+        return f"There is no agent `{name}`; there are: {known}; {self._agent_advice(name)}"
+
+    def is_agent(self, model: Model) -> bool:
+        """Whether another agent answers; a provider of the user can have the name, too."""
+        return model.provider == AGENT and AGENT not in self._specs
+
     def has_key(self, provider: str) -> bool:
         """Return whether a provider has a key or needs one."""
         row = self._specs.get(provider)
@@ -93,6 +109,9 @@ class Registry:
 
         If the provider cannot be used, every request of the adapter fails with the reason.
         """
+        if self.is_agent(model):
+            why = f"`{model.id}` is an agent, which can answer the prompts of a session only."
+            return _failing_adapter(InvalidRequestError(why))
         if (why := self.configuration_problem(model.provider)) is not None:
             return _failing_adapter(AuthError(why))
         row = self._specs[model.provider]
@@ -179,6 +198,9 @@ class Registry:
         self._adapters.clear()
         for adapter in adapters:
             await adapter.close()
+
+    def _agent_advice(self, name: str) -> str:
+        return f"add `[agents.{name}]` with its `command` to `{self._config_file}`."
 
     @property
     def _config_file(self) -> Path:

@@ -9,7 +9,6 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
@@ -29,13 +28,13 @@ from yourtool.effects import (
 )
 from yourtool.errors import ToolError, ToolFailure, ToolRegistrationError
 from yourtool.events.guidance import MemoryUpdated, SkillLoaded
-from yourtool.file_images import FileState
 from yourtool.masking import Mask
 from yourtool.messages.blocks import ImageBlock, TextBlock
 from yourtool.text import storable, storable_json
 from yourtool.tools import schema
 from yourtool.tools.adjusted_arguments import AdjustedArguments, adjust_arguments
 from yourtool.tools.background import AskInput, ProcessTable
+from yourtool.tools.journal import ChangeJournal, NoJournal
 from yourtool.tools.workspace import FileReads, Workspace
 
 if TYPE_CHECKING:
@@ -88,41 +87,6 @@ class ToolOutput(Struct, frozen=True):
 
 AskText: TypeAlias = Callable[[str, str], Awaitable[str | None]]
 """Asks the user, with a title of one line and details; returns None if the user declines."""
-
-
-class ChangeJournal(Protocol):
-    """Records the changes of files by a call, so that they can be taken back."""
-
-    def changing(
-        self,
-        path: str,
-        before: FileState,
-        after: FileState,
-        directories: tuple[str, ...] = (),
-    ) -> AbstractContextManager[object]:
-        """Return a context in which a file changes; entering it can block.
-
-        `path`: real path relative to the workspace; `directories`: those created for the file.
-
-        Raises:
-            ToolError: when the context is entered: the change must not happen.
-        """
-        ...
-
-
-class NoJournal:
-    """Records nothing."""
-
-    def changing(
-        self,
-        path: str,
-        before: FileState,
-        after: FileState,
-        directories: tuple[str, ...] = (),
-    ) -> AbstractContextManager[object]:
-        """Return a context without an effect."""
-        del path, before, after, directories
-        return nullcontext()
 
 
 class Delegator(Protocol):

@@ -76,6 +76,9 @@ class CommandChanges(Struct, frozen=True):
     omitted: int = 0
     """Number of further files that changed."""
 
+    def __bool__(self) -> bool:
+        return bool(self.changes or self.omitted)
+
 
 class _Scan(Struct, frozen=True):
     signatures: dict[str, Signature]
@@ -128,25 +131,39 @@ class WorkspaceWatch:
         """Return what changed since the start of the command, or since another one ended."""
         with self._lock:
             self._running -= 1
-            before, self._scan = self._scan, None
-            if before is None:
-                return CommandChanges()
-            try:
-                after = self._scan_files(before.index, like=before)
-            except (OSError, ToolError) as error:
-                _log.warning("the changes of a command cannot be undone: %s", error)
-                return CommandChanges()
-            found = self._compare(before, after)
-            if self._running:
-                # A new directory without a file of this command is one that another just made.
-                created = {f"{name}/" for each in found.changes for name in each.directories}
-                self._scan = replace(
-                    after,
-                    folders=after.folders & (before.folders | created),
-                    clean=before.clean,
-                    started_ns=before.started_ns,
-                )
+            return self._take()
+
+    def take(self) -> CommandChanges:
+        """Return what changed so far; only later changes are those of commands that run now."""
+        with self._lock:
+            found = self._take()
+            for each in found.changes:  # the next change of the file starts from this state
+                signature = self._scan.signatures.get(each.path) if self._scan else None
+                if each.after.content is not None and signature is not None:
+                    self._known[each.path] = signature, each.after
             return found
+
+    def _take(self) -> CommandChanges:
+        before, self._scan = self._scan, None
+        if before is None:
+            return CommandChanges()
+        try:
+            after = self._scan_files(before.index, like=before)
+        except (OSError, ToolError) as error:
+            _log.warning("the changes of a command cannot be undone: %s", error)
+            return CommandChanges()
+        found = self._compare(before, after)
+        if self._running:
+            # A new directory without a file of this command is one that another just made.
+            created = {f"{name}/" for each in found.changes for name in each.directories}
+            changed = {each.path for each in found.changes}
+            self._scan = replace(
+                after,
+                folders=after.folders & (before.folders | created),
+                clean={path: key for path, key in before.clean.items() if path not in changed},
+                started_ns=before.started_ns,
+            )
+        return found
 
     @contextmanager
     def writing(self, path: str) -> Generator[None, None, None]:

@@ -19,6 +19,7 @@ from yourtool.events.context import LeftOut
 from yourtool.events.deltas import TokenUsage
 from yourtool.models import CacheRetention, Effort, Model
 from yourtool.providers.base import FileRoots
+from yourtool.providers.catalogue.agents import describe_hand_over
 from yourtool.providers.dropped_blocks import DropList
 from yourtool.providers.prices import cost
 from yourtool.providers.registry import Registry
@@ -142,6 +143,9 @@ class Preflights:
         loses_tools = is_used and not can_call and self._estimates.has_tools
         is_other = bool(state.conversation) and target.id != active.id
         consequences = _compare(stay, swap, settings, loses_tools=loses_tools) if is_other else ()
+        if target.id != active.id and self._registry.is_agent(target):
+            lines = describe_hand_over(has_conversation=is_other)
+            consequences = (*consequences, *(Consequence("agent", line) for line in lines))
         code = None if refusal is None else refusal.code
         return Preflight(
             active=active,

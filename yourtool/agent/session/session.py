@@ -18,7 +18,7 @@ from yourtool.agent.input import user_shell
 from yourtool.agent.input.mentioned_files import MentionedFiles, list_mentionable_files
 from yourtool.agent.input.mentions import AddressedPrompt
 from yourtool.agent.routes import to_routing_record
-from yourtool.agent.session import turn_opening
+from yourtool.agent.session import agents, turn_opening
 from yourtool.agent.session.context import SessionContext
 from yourtool.agent.session.fallback import Fallbacks
 from yourtool.agent.session.file_restoring import FileRestoring
@@ -66,18 +66,16 @@ class Session:
         self._env, self.gate, self._routes = env, env.gate, env.routes
         self.fallbacks = Fallbacks(state, env)
         self.models = ModelSelection(state, record, env, lambda: self.busy)
-        self.files = FileRestoring(
-            session_id, state.files, record, env.workspace, env.blobs / "files", lambda: self.busy
-        )
+        files = (session_id, state.files, record, env.workspace, env.blobs / "files")
+        self.files = FileRestoring(*files, lambda: self.busy)
         self.tree = SessionTree(state, record, self.stored, lambda: self.busy, self._open_aside)
         self.context = SessionContext(state, record, lambda: self.busy, self._build_aside)
         self.processes = SessionProcesses(session_id, state, record, env.processes)
         self.hooks = SessionHooks(HookEvents(session_id, state, record, env))
         self._prompt = SystemPrompt(session_id, state, env)
         self.guidance = Guidance(self.trust, state, env)
-        self._reads = FileReads()
+        self._reads, self._opened, self._closed = FileReads(), time.monotonic(), False
         self._interrupt: Interrupt | None = None
-        self._opened, self._closed = time.monotonic(), False
 
     @property
     def workspace(self) -> Path:
@@ -300,6 +298,8 @@ class Session:
                 await self._record(self.state.build_end(seconds))
         finally:
             self._lease.release()
+            if self._env.agents is not None:
+                await self._env.agents.close()
             await self.processes.close()
 
     def _require_idle(self) -> None:
@@ -378,16 +378,16 @@ class Session:
     ) -> Turn:
         """Return the turn that an event started."""
         env, memory = self._env, self.guidance.memory
-        await asyncio.to_thread(env.registry.prepare, model)
+        means = await agents.find_means(env, model)
         return Turn(
             session_id=self.id,
             state=self.state,
             record=self._record,
             interrupt=interrupt,
             env=env,
-            toolbox=env.tools.toolbox,
+            toolbox=means.toolbox,
             model=model,
-            adapter=env.registry.adapter(model),
+            adapter=means.adapter,
             routing=to_routing_record(route, model.id),
             system=(await asyncio.to_thread(self._prompt.build_stable),),
             build_situation=lambda: self._prompt.build_situation(self.mode, memory.text()),

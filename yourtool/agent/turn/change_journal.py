@@ -93,10 +93,13 @@ class CallJournal:
             await _finish(asyncio.to_thread(watch.begin, copy.index if copy else None))
             yield
         finally:
-            found = await _finish(asyncio.to_thread(watch.end))
-            if found.changes or found.omitted:
-                fact = await _finish(asyncio.to_thread(self._store_all, found))
-                await self._record(fact)
+            await self.add(await _finish(asyncio.to_thread(watch.end)))
+
+    async def add(self, found: CommandChanges) -> None:
+        """Record changes that were found afterwards."""
+        if found:
+            fact = await _finish(asyncio.to_thread(self._store_all, found))
+            await self._record(fact)
 
     def _store_all(self, found: CommandChanges) -> FilesChanged:
         changes = list[RecordedChange]()

@@ -38,13 +38,12 @@ from yourtool.text import storable
 from yourtool.tools.background import AskInput, InputChoice, RunningCommand
 from yourtool.tools.base import (
     AskText,
-    ChangeJournal,
     Delegator,
-    NoJournal,
     ToolContext,
     ToolOutput,
 )
 from yourtool.tools.delegate import DELEGATE
+from yourtool.tools.journal import ChangeJournal, NoJournal
 from yourtool.tools.lost_work import LostWork
 from yourtool.tools.process_tools import describe_ended
 from yourtool.tools.safety_copies import SafetyCopy

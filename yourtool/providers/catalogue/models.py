@@ -16,6 +16,7 @@ from msgspec.structs import asdict, astuple, replace
 
 from yourtool.errors import ConfigError, UnknownModelError
 from yourtool.models import (
+    AGENT,
     AdapterCapabilities,
     Count,
     EditTool,
@@ -239,7 +240,7 @@ class Catalogue:
 
     def discovered_at(self, model_id: str) -> datetime | None:
         """Return when a server described the model; None: it did not."""
-        return self._discovered_at.get(model_id)
+        return None if model_id.startswith(f"{AGENT}:") else self._discovered_at.get(model_id)
 
     def resolve(self, name: str) -> Model:
         """Return the model for an id, an alias or a unique suffix of an id.

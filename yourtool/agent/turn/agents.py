@@ -1,0 +1,42 @@
+"""The end of a turn that another agent answered: what it still does, and what it changed."""
+
+from collections.abc import AsyncGenerator, Sequence
+
+from yourtool.agent.turn.change_journal import CallJournal
+from yourtool.agent.turn.turn import Turn
+from yourtool.events.catalog import AnyFact, Event
+from yourtool.events.deltas import Notice
+from yourtool.ids import new_tool_use_id
+
+_MAX_NAMED = 10
+"""Files that a notice names."""
+
+
+async def settle_agent(turn: Turn) -> AsyncGenerator[Event, None]:
+    """Stop what an agent still does for the turn, and report what it changed without a question.
+
+    Has no effect on the turn of a model. The changes have no call in the history.
+    """
+    if turn.env.agents is None:
+        return
+    settled = await turn.env.agents.settle(turn.model)
+    if settled.changes:
+        shown = list[AnyFact]()
+        journal = CallJournal(turn, new_tool_use_id(), turn.parent, shown.append)
+        for found in settled.changes:
+            await journal.add(found)
+        for fact in shown:
+            yield fact
+    if settled.problem:
+        yield Notice(level="warning", text=f"`{turn.model.id}` {settled.problem}.")
+    if settled.unasked:
+        yield Notice(level="warning", text=_describe_unasked(turn, settled.unasked))
+
+
+def _describe_unasked(turn: Turn, paths: Sequence[str]) -> str:
+    """Return what an agent changed without a question, and how that is taken back."""
+    named = ", ".join(f"`{path}`" for path in paths[:_MAX_NAMED])
+    more = len(paths) - _MAX_NAMED
+    rest = f" and {more:,} more" if more > 0 else ""
+    way = " /undo takes it back." if turn.env.interactive else ""
+    return f"`{turn.model.id}` changed without a question: {named}{rest}.{way}"

@@ -1,0 +1,111 @@
+"""The agents of one session: each is started by its first prompt, and ends with the session."""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from yourtool import agents
+from yourtool.agent_config import AgentConfig
+from yourtool.agents.hand_over import Render
+from yourtool.errors import InvalidRequestError
+from yourtool.models import Model, ModelId
+from yourtool.tools.process import ShellCommand
+from yourtool.tools.shell import command_environment
+from yourtool.tools.toolset import Toolbox
+from yourtool.tools.workspace_watch import CommandChanges, WorkspaceWatch
+
+if TYPE_CHECKING:
+    from yourtool.agents.adapter import AgentAdapter
+
+
+class SettledAgent(NamedTuple):
+    """What is to be reported when a turn of an agent has ended."""
+
+    changes: tuple[CommandChanges, ...] = ()
+    """Changes without a question that are not in the journal yet."""
+    unasked: tuple[str, ...] = ()
+    """The files that it changed without a question during the turn."""
+    problem: str = ""
+    """How stopping it failed."""
+
+
+class SessionAgents:
+    """Starts the agents of the user's settings for one session, and ends them."""
+
+    def __init__(
+        self,
+        config: Mapping[str, AgentConfig],
+        workspace: Path,
+        watch: WorkspaceWatch,
+        render: Render,
+        find_problem: Callable[[], str | None],
+    ) -> None:
+        """`render` and `find_problem` are those of `AgentAdapter`."""
+        self._config = config
+        self._workspace = workspace
+        self._watch = watch
+        self._render = render
+        self._find_problem = find_problem
+        self._adapters: dict[str, AgentAdapter] = {}
+
+    def find_adapter(self, model: Model) -> "AgentAdapter":
+        """Return the adapter of an agent, which starts with its first request."""
+        if (adapter := self._adapters.get(model.id)) is None:
+            name = ModelId.parse(model.id).name
+            agent = agents.agent.Agent(
+                model.id, lambda: self._build_command(name), self._workspace, self._watch
+            )
+            adapter = agents.adapter.AgentAdapter(agent, self._render, self._find_problem)
+            self._adapters[model.id] = adapter
+        return adapter
+
+    def build_toolbox(self, model: Model) -> Toolbox:
+        """Return the tools of turns that an agent answers."""
+        return agents.tools.build_toolbox(self.find_adapter(model))
+
+    async def settle(self, model: Model) -> SettledAgent:
+        """End what an agent does for a turn."""
+        if (adapter := self._adapters.get(model.id)) is None:
+            return SettledAgent()
+        adapter.pending.clear()
+        agent = adapter.agent
+        problem = await agent.settle()
+        settled = SettledAgent(tuple(agent.found), tuple(agent.unasked), problem)
+        agent.found.clear()
+        agent.unasked.clear()
+        return settled
+
+    async def close(self) -> None:
+        """End all agents; idempotent."""
+        adapters, self._adapters = self._adapters, {}
+        for adapter in adapters.values():
+            await adapter.close()
+
+    def _build_command(self, name: str) -> ShellCommand:
+        """Return the command of an agent; blocks on the file system.
+
+        Raises:
+            InvalidRequestError: there is no such agent or program.
+        """
+        if (config := self._config.get(name)) is None or not config.command:
+            raise InvalidRequestError(describe_missing(name))
+        environment = command_environment(os.environ, self._workspace)
+        given = {each: os.environ[each] for each in config.environment if each in os.environ}
+        program, *arguments = config.command
+        found = shutil.which(str(Path(program).expanduser()), path=environment["PATH"])
+        if found is None or not Path(found).is_absolute():
+            raise InvalidRequestError(
+                f"There is no program `{program}` for `acp:{name}`: install it, or correct"
+                f" `command` of `[agents.{name}]` in `config.toml`"
+            )
+        return ShellCommand((found, *arguments), self._workspace, {**environment, **given})
+
+
+def describe_missing(name: str) -> str:
+    """Return how an agent is configured that is not."""
+    return (
+        f"There is no agent `{name}`: add `[agents.{name}]` to `config.toml`, with its `command`,"
+        ' such as `command = ["my-agent", "acp"]`'
+    )
