@@ -82,6 +82,19 @@ async def test_file_that_is_changed_twice_is_restored_to_its_start(stage, work):
         assert (work / "a.txt").read_text() == "one\ntwo\n"
 
 
+async def test_change_after_an_approved_write_of_the_same_file_is_undone_too(stage, work):
+    path = str(work / "a.txt")
+    steps = [
+        {"fs": "write_text_file", "path": path, "content": "approved\n"},
+        {"write": [path, "evil\n"]},
+    ]
+    async with stage(steps) as on:
+        events = await on.send("hi")
+        assert "`a.txt`" in notices(events)[0]
+        await play(on.session.files.undo())
+        assert (work / "a.txt").read_text() == "one\ntwo\n"
+
+
 async def test_change_is_found_when_the_turn_is_stopped(stage, work):
     steps = [{"write": [str(work / "a.txt"), "evil\n"]}, {"say": "wait"}, {"cancelled": []}]
     async with stage(steps) as on:

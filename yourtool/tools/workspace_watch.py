@@ -136,12 +136,7 @@ class WorkspaceWatch:
     def take(self) -> CommandChanges:
         """Return what changed so far; only later changes are those of commands that run now."""
         with self._lock:
-            found = self._take()
-            for each in found.changes:  # the next change of the file starts from this state
-                signature = self._scan.signatures.get(each.path) if self._scan else None
-                if each.after.content is not None and signature is not None:
-                    self._known[each.path] = signature, each.after
-            return found
+            return self._take()
 
     def _take(self) -> CommandChanges:
         before, self._scan = self._scan, None
@@ -163,6 +158,10 @@ class WorkspaceWatch:
                 clean={path: key for path, key in before.clean.items() if path not in changed},
                 started_ns=before.started_ns,
             )
+            for each in found.changes:  # the next change of the file starts from this state
+                signature = after.signatures.get(each.path)
+                if each.after.content is not None and signature is not None:
+                    self._known[each.path] = signature, each.after
         return found
 
     @contextmanager
@@ -176,6 +175,8 @@ class WorkspaceWatch:
                     self._scan.signatures.pop(path, None)
                 else:
                     self._scan.signatures[path] = signature
+                    if (state := self._read(path, signature)).content is not None:
+                        self._known[path] = signature, state
                 self._scan.clean.pop(path, None)
 
     def _get_signature(self, path: str) -> Signature | None:
