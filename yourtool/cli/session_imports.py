@@ -39,6 +39,8 @@ async def import_file(store: SessionStore, paths: Paths, arguments: Arguments) -
             nullcontext(sys.stdin.buffer) if file == STANDARD_STREAM else file.open("rb") as opened
         ):
             found = await asyncio.to_thread(_read, opened, paths.blobs)
+        if isinstance(found, Source) and attocode_database.is_database(found):
+            found = await asyncio.to_thread(attocode_database.with_log, found, file)
         if isinstance(found, Source):
             name = "" if file == STANDARD_STREAM else file.stem
             outcomes = await _import_foreign(store, found, name, paths, arguments)

@@ -1,16 +1,20 @@
-"""Databases of Attocode, `.agent/sessions/sessions.db`: the sessions in them as JSON Lines.
+"""Databases of Attocode, `.agent/sessions/sessions.db` and `.attocode/…`, as JSON Lines.
 
 Each session becomes the lines that the same program wrote before it had a database, so one importer
-reads both. The bytes are opened in memory: the file is neither changed nor locked.
+reads both. The bytes are opened in memory, or a copy is: the file is neither changed nor
+locked.
 """
 
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import msgspec
 
 from yourtool.errors import UsageError
+from yourtool.store.importers import attocode_python
 from yourtool.store.importers.source import Source, as_object, as_text, decode
 
 _MAGIC = b"SQLite format 3\0"
@@ -26,6 +30,8 @@ _QUERIES = (
 _UNREADABLE = b"{\n"
 """A line that the importer counts as lost."""
 _MAX_SESSIONS = 1_000
+_ATTEMPTS = 5
+"""Times that a database is read which another program changes."""
 
 
 def is_database(source: Source) -> bool:
@@ -45,16 +51,61 @@ def read_sessions(source: Source) -> list[tuple[str, Source]]:
         with closing(sqlite3.connect(":memory:")) as database:
             database.text_factory = _decode_text
             database.deserialize(bytes(content))
+            read = _read_lines
+            if attocode_python.is_database(database):
+                attocode_python.require_version(database)
+                read = attocode_python.read_session
             ids = database.execute(
                 "SELECT id FROM sessions ORDER BY rowid LIMIT ?", (_MAX_SESSIONS,)
             ).fetchall()
-            found = [(as_text(row[0]), _read_lines(database, row[0])) for row in ids]
+            found = [(as_text(row[0]), read(database, row[0])) for row in ids]
     except (sqlite3.Error, OverflowError, MemoryError) as error:
         raise UsageError(f"it is no sound database of Attocode: {error}") from error
     sessions = [(name, Source(lines)) for name, lines in found if lines]
     if not sessions:
         raise UsageError("it is a database without sessions that have messages")
     return sessions
+
+
+def with_log(source: Source, file: Path) -> Source:
+    """Return a database with the changes in the log next to its file, if there is one.
+
+    Raises:
+        UsageError: they cannot be read together.
+        OSError: the file or the log cannot be read.
+    """
+    log = file.with_name(f"{file.name}-wal")
+    if not log.is_file():
+        return source
+    for _ in range(_ATTEMPTS):
+        before = _describe(file), _describe(log)
+        content, changes = file.read_bytes(), log.read_bytes()
+        if (_describe(file), _describe(log)) == before:
+            return Source(join_log(content, changes)) if changes else Source(content)
+    raise UsageError("the program that has it open changes it all the time; close that one first")
+
+
+def _describe(file: Path) -> tuple[int, int]:
+    status = file.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def join_log(content: bytes, log: bytes) -> bytes:
+    """Return a database with the changes that are only in the log (WAL) next to it.
+
+    Raises:
+        UsageError: the two do not belong together or are damaged.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "copy.db"
+        path.write_bytes(content)
+        path.with_name("copy.db-wal").write_bytes(log)
+        try:
+            with closing(sqlite3.connect(path)) as database:
+                database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite3.Error as error:
+            raise UsageError(f"it is no sound database of Attocode: {error}") from error
+        return path.read_bytes()
 
 
 def _read_lines(database: sqlite3.Connection, session_id: object) -> bytes:
