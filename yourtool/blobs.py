@@ -16,7 +16,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from yourtool.errors import BlobError
-from yourtool.files import replace_file
+from yourtool.files import replace_file, sync_directory
 from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
@@ -55,13 +55,13 @@ def store_blob(directory: Path, content: bytes) -> str:
     try:
         if not directory.is_dir():
             directory.mkdir(0o700, parents=True, exist_ok=True)
-            _sync(directory.parent)
+            sync_directory(directory.parent)
         if _is_stored(directory, reference):
             os.utime(_path(directory, reference))  # old contents without a message are deleted
         else:
             replace_file(_path(directory, reference), content)
         # Also if it is stored: another process may have written it just now, unsynced.
-        _sync(directory)
+        sync_directory(directory)
     except OSError as error:
         raise BlobError(
             f"The attachment cannot be stored in `{directory}`: {error.strerror}"
@@ -143,12 +143,3 @@ def _is_stored(directory: Path, reference: str) -> bool:
     except BlobError:
         return False
     return True
-
-
-def _sync(directory: Path) -> None:
-    """Sync the names in a directory to the disk."""
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

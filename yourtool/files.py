@@ -24,3 +24,16 @@ def replace_file(path: Path, content: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def sync_directory(directory: Path) -> None:
+    """Sync the names in a directory to the disk.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

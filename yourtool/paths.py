@@ -36,6 +36,11 @@ class Paths(Struct, frozen=True):
         return self.data / "blobs"
 
     @property
+    def price_tables(self) -> Path:
+        """The price tables of stored requests."""
+        return self.data / "prices"
+
+    @property
     def scratch(self) -> Path:
         """The directory of the demo's copies of workspaces."""
         return self.cache / "scratch"

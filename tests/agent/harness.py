@@ -38,6 +38,7 @@ from yourtool.permissions.gate import Gate
 from yourtool.permissions.rules import RuleSet
 from yourtool.providers.base import Adapter, Request
 from yourtool.providers.catalogue.models import Catalogue
+from yourtool.providers.catalogue.stored_prices import StoredPrices
 from yourtool.providers.dialects.chat.dialect import ChatDialect
 from yourtool.providers.dialects.messages.dialect import MessagesDialect
 from yourtool.providers.encoded_history import EncodedHistory
@@ -233,7 +234,7 @@ class Bench:
             budget=Budget(max_requests=max_requests, max_cost=max_cost),
             spill=spill,
             blobs=self.root / "blobs",
-            pricing_version="2026-01-01",
+            prices=StoredPrices(self.root / "data" / "prices", self.catalogue),
             mask=lambda: mask,
             interactive=interactive,
             tool_ids=tool_ids,

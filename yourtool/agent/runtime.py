@@ -51,6 +51,7 @@ from yourtool.providers.catalogue.agents import add_agents
 from yourtool.providers.catalogue.discovery import add_servers
 from yourtool.providers.catalogue.local_servers import LocalServer
 from yourtool.providers.catalogue.models import Catalogue
+from yourtool.providers.catalogue.stored_prices import StoredPrices
 from yourtool.providers.registry import Registry
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.routing import policy
@@ -84,6 +85,7 @@ class Runtime:
         self.store, self.space = store, SpaceWait()
         own, used = own_directories(paths), config.sandbox.is_used
         self._sandboxes = sandbox.Sandboxes(config.sandbox, own) if used else None
+        self._prices = StoredPrices(paths.price_tables, self.catalogue)
         self.tool_servers = ServerPool(paths, options)
         self._discovery_file = paths.cache / discovery_cache.FILE_NAME
         self._warnings = discovery_cache.restore_discoveries(
@@ -379,7 +381,7 @@ class Runtime:
             spill=self.paths.spill_directory(session_id),
             blobs=self.paths.blobs,
             mask=self._build_mask,
-            pricing_version=self.catalogue.pricing_version,
+            prices=self._prices,
             interactive=options.interactive,
             effort=config.effort,
             cache_retention=config.cache_retention,

@@ -22,6 +22,7 @@ from yourtool.models import CacheRetention, Effort
 from yourtool.paths import Paths, own_directories
 from yourtool.permissions.gate import Gate
 from yourtool.providers.base import ToolChoice
+from yourtool.providers.catalogue.stored_prices import StoredPrices
 from yourtool.providers.dropped_blocks import DropLog
 from yourtool.providers.encoded_history import EncodedHistory
 from yourtool.providers.registry import Registry
@@ -115,7 +116,7 @@ class SessionEnvironment:
     blobs: Path
     mask: Callable[[], Mask]
     """Returns the mask that replaces keys in calls and results; blocks on the file system."""
-    pricing_version: str
+    prices: StoredPrices
     interactive: bool = True
     attaches_mentions: bool = True
     """Whether the content of the files that a prompt mentions is sent."""

@@ -43,6 +43,7 @@ from yourtool.paths import Paths
 from yourtool.permissions.gate import Gate
 from yourtool.permissions.rules import RuleSet
 from yourtool.providers.catalogue.models import Catalogue
+from yourtool.providers.catalogue.stored_prices import StoredPrices
 from yourtool.providers.registry import Registry
 from yourtool.routing.availability import Availability
 from yourtool.store.forks import facts_until, map_references
@@ -260,7 +261,7 @@ def _build_environment(
         spill=spill,
         blobs=scratch / "blobs",
         mask=Mask,
-        pricing_version=_PRICES,
+        prices=StoredPrices(paths.price_tables, catalogue),
         interactive=False,
     )
 

@@ -39,14 +39,13 @@ def price_tokens(
         reported_cost_usd=tokens.reported_cost_usd,
         receipt=receipt,
     )
-    version = turn.model.price_as_of or turn.env.pricing_version
     usage = Usage(
         input_tokens=tokens.input_tokens,
         output_tokens=tokens.output_tokens,
         cached_input_tokens=tokens.cached_input_tokens,
         cache_creation_input_tokens=tokens.cache_creation_input_tokens,
         cost_usd=Decimal(0) if amount is None else amount,
-        pricing_version="" if amount is None else version,
+        pricing_version="" if amount is None else turn.env.prices.find_name(turn.model),
         latency_ms=latency_ms,
     )
     return PricedUsage(usage, None if extra == UsageExtra() else extra)

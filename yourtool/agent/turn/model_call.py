@@ -79,6 +79,7 @@ class ModelCall:
         self._parent = turn.parent
         self._request: Request | None = None
         self._failed_attempts = 0
+        self._warning: str | None = None  # about the price table
         self._checkpoints = Checkpoints(turn.record, self._build_checkpoint)
 
     async def stream(self) -> AsyncGenerator[Event, None]:
@@ -89,7 +90,7 @@ class ModelCall:
         """
         turn, started, reply = self._turn, None, None
         try:
-            prepared = await turn.interrupt.guard(asyncio.to_thread(self._prepare))
+            prepared = await turn.interrupt.guard(asyncio.to_thread(self._prepare_with_prices))
             for notice in self._find_notices(prepared):
                 yield notice
             async with self._limited():
@@ -124,13 +125,21 @@ class ModelCall:
         """Build the request; runs in a thread."""
         return prepare_request(self._turn)
 
+    def _prepare_with_prices(self) -> PreparedRequest:
+        """Store the price table of the model and build the request; runs in a thread."""
+        turn = self._turn
+        self._warning = turn.env.prices.store(turn.model)
+        return self._prepare()
+
     def _collect(self, event: Event) -> None:
         """Collect the reply for checkpoints."""
         self._checkpoints.add(event)
 
     def _find_notices(self, prepared: PreparedRequest) -> Sequence[Notice]:
         """Return the notices to show before the request is sent."""
-        return self._turn.env.new_notices(prepared.notice, unknown_price_warning(self._turn))
+        return self._turn.env.new_notices(
+            prepared.notice, unknown_price_warning(self._turn), self._warning
+        )
 
     def _limited(self) -> AbstractAsyncContextManager[None]:
         """Count the request, unless a limit forbids it."""

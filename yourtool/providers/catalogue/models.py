@@ -5,14 +5,13 @@ The user's rows override the shipped ones key by key. Invalid entries raise a `C
 """
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import UTC, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
-from msgspec.structs import asdict, astuple, replace
+from msgspec.structs import asdict, replace
 
 from yourtool.errors import ConfigError, UnknownModelError
 from yourtool.models import (
@@ -27,17 +26,12 @@ from yourtool.models import (
     Thinking,
 )
 from yourtool.paths import Paths, shipped_directory
+from yourtool.providers.catalogue.price_tables import PriceTable, find_price, read_prices
+from yourtool.providers.catalogue.table_files import read_tables, table_error
 from yourtool.providers.catalogue.trials import ModelTrial, apply_trial
-from yourtool.providers.prices import MAX_RATE, MIN_RATE, is_plausible_rate
 from yourtool.tables import (
-    Fault,
     TableKey,
-    build_tables,
-    format_key,
     get_closest,
-    iter_leaves,
-    line_of,
-    parse_toml,
 )
 
 _ALIAS = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
@@ -75,11 +69,6 @@ class _ModelsFile(Struct, frozen=True):
     defaults: dict[str, _Row] = {}
 
 
-class _PricesFile(Struct, frozen=True):
-    pricing_version: str = ""
-    models: dict[str, Price] = {}
-
-
 class Catalogue:
     """All described models, and conservative defaults for any other."""
 
@@ -101,8 +90,8 @@ class Catalogue:
         Raises:
             ConfigError: two models have the same alias.
         """
-        self.pricing_version = pricing_version
-        self._prices = prices or {}
+        self.price_table = PriceTable(pricing_version, prices or {})
+        self._prices = self.price_table.prices
         self._rows = rows or {}
         self._shared = {
             provider: {key: row[key] for key in row if key in _PROVIDER_FIELDS}
@@ -140,7 +129,7 @@ class Catalogue:
         defaults: dict[str, dict[str, Any]] = {}
         overrides: dict[str, dict[str, Any]] = {}
         for file in names:
-            tables = _read_tables(file, _ModelsFile)
+            tables = read_tables(file, _ModelsFile)
             # The last file is the user's; ids of models have a colon, names of providers do not.
             overrides = {**tables.get("defaults", {}), **tables.get("models", {})}
             for name, row in tables.get("defaults", {}).items():
@@ -152,13 +141,18 @@ class Catalogue:
                 rows.setdefault(name, {}).update(row)
                 whole = {**defaults.get(ModelId.parse(name).provider, {}), **rows[name]}
                 _check_sizes(file, ("models", name), row, whole)
-        prices, version = _read_prices(prices_file or paths.home / "prices.toml")
+        prices, version = read_prices(prices_file or paths.home / "prices.toml")
         rows = {
             name: {**defaults.get(ModelId.parse(name).provider, {}), **row}
             for name, row in rows.items()
         }
         models = (_build_model(name, row, prices) for name, row in rows.items())
         return cls(models, version, prices, rows, defaults, overrides)
+
+    @property
+    def pricing_version(self) -> str:
+        """The version of the price tables, as their files have it."""
+        return self.price_table.version
 
     def get(self, model_id: str) -> Model:
         """Return a model by its canonical id; `known` is false if it is not described.
@@ -190,7 +184,7 @@ class Catalogue:
                 continue
             self._discovered_at[model.id] = at
             row = self._declared_fields(model.id)
-            price = _find_price(model.id, self._prices)
+            price = find_price(model.id, self._prices)
             told_price = f"{model.provider} {at:%Y-%m-%d}" if model.price and not price else ""
             said = {name: row[name] for name in row if name in _CAPABILITIES}
             described = replace(
@@ -284,7 +278,7 @@ def _build_model(name: str, row: Mapping[str, Any], prices: Mapping[str, Price])
             )
         ),
         aliases=merged.aliases,
-        price=_find_price(name, prices),
+        price=find_price(name, prices),
         uses_max_completion_tokens=merged.uses_max_completion_tokens,
         accepts_temperature=merged.accepts_temperature,
         thinking=merged.thinking,
@@ -300,57 +294,15 @@ def _with_capped_output(can: AdapterCapabilities) -> AdapterCapabilities:
     return replace(can, max_output_tokens=min(can.max_output_tokens, can.max_context_tokens))
 
 
-def _find_price(model_id: str, prices: Mapping[str, Price]) -> Price | None:
-    provider = model_id.partition(":")[0]
-    return prices.get(model_id) or prices.get(f"{provider}:*")
-
-
-def _read_prices(users_file: Path) -> tuple[dict[str, Price], str]:
-    prices: dict[str, Price] = {}
-    versions: list[str] = []
-    for file in (shipped_directory("config") / "prices.toml", users_file):
-        tables = _read_tables(file, _PricesFile)
-        for name, row in tables.get("models", {}).items():
-            missing = {"input_per_mtok_usd", "output_per_mtok_usd"} - row.keys()
-            if missing:
-                raise _table_error(file, ("models", name), f"`{min(missing)}` is missing")
-            for key, value in _amounts(row):
-                if not is_plausible_rate(value):
-                    demand = f"a price is zero, or from {MIN_RATE:f} to {MAX_RATE:,}"
-                    raise _table_error(file, ("models", name, key), demand)
-            reached = [tier.above_prompt_tokens for tier in row.get("tiers", ())]
-            if len(set(reached)) < len(reached):
-                raise _table_error(
-                    file, ("models", name, "tiers"), "two of them have one `above_prompt_tokens`"
-                )
-            prices[name] = Price(**row)
-        if tables.get("models"):
-            if not tables.get("pricing_version"):
-                raise _table_error(
-                    file, ("pricing_version",), "a date such as `2026-11-21` is missing"
-                )
-            versions.append(tables["pricing_version"])
-    return prices, "+".join(dict.fromkeys(versions))
-
-
-def _amounts(row: Mapping[str, Any]) -> Iterator[tuple[str, Decimal]]:
-    """Yield the rates of a price with their keys, including those of its tiers."""
-    for key, value in row.items():
-        if isinstance(value, Decimal):
-            yield key, value
-    for tier in row.get("tiers", ()):
-        yield from (("tiers", each) for each in astuple(tier) if isinstance(each, Decimal))
-
-
 def _check_row(file: Path, name: str, row: Mapping[str, Any]) -> None:
     key = ("models", name)
     try:
         ModelId.parse(name)
     except UnknownModelError as error:
-        raise _table_error(file, key, str(error)) from error
+        raise table_error(file, key, str(error)) from error
     for alias in row.get("aliases", ()):
         if not _ALIAS.fullmatch(alias) or alias in _RESERVED:
-            raise _table_error(
+            raise table_error(
                 file,
                 (*key, "aliases"),
                 f"`{alias}` cannot be an alias: it starts with a letter or digit, followed by"
@@ -363,37 +315,8 @@ def _check_sizes(
 ) -> None:
     output, window = row.get("max_output_tokens", 0), whole.get("max_context_tokens")
     if window is not None and output > window:
-        raise _table_error(
+        raise table_error(
             file,
             (*key, "max_output_tokens"),
             f"no reply is longer than the context; `max_context_tokens` is {window}",
         )
-
-
-def _read_tables(file: Path, kind: type[Struct]) -> dict[str, Any]:
-    try:
-        text = file.read_text("utf-8-sig")
-        content = parse_toml(text, Decimal)
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise ConfigError(f"{file}: {error.strerror}") from error
-    except ValueError as error:
-        raise ConfigError(f"{file}: not TOML: {error}") from error
-    values: dict[TableKey, Any] = {}
-    for key, value in iter_leaves(content, kind):
-        if isinstance(value, Fault):
-            hint = f"; did you mean `{value.nearest}`?" if value.nearest else ""
-            raise _table_error(file, key, f"{value.message}{hint}", text)
-        values[key] = value
-    tables = build_tables(values)
-    for group in ("models", "defaults"):
-        # Tables without a single key count as well, and the order is the file's.
-        rows = tables.get(group, {})
-        tables[group] = {name: rows.get(name, {}) for name in content.get(group, {})}
-    return tables
-
-
-def _table_error(file: Path, key: TableKey, message: str, text: str | None = None) -> ConfigError:
-    line = line_of(file.read_text("utf-8-sig") if text is None else text, key)
-    return ConfigError(f"{file}{f':{line}' if line else ''}: `{format_key(key)}`: {message}")
