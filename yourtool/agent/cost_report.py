@@ -3,14 +3,21 @@
 Requests in copies, which a fork or an import made, belong to the session that paid for them.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
+from yourtool.agent.repriced_costs import (
+    Drift,
+    Pricing,
+    ReportedCall,
+    RepricedCost,
+    find_drift,
+)
 from yourtool.errors import UsageError
 from yourtool.events.catalog import AnyFact
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed
@@ -50,6 +57,8 @@ class CostRow(Struct, frozen=True, kw_only=True):
     reported_cost_usd: Decimal = Decimal(0)
     """The sum of what providers reported, for the requests for which they did."""
     reported_requests: int = 0
+    repriced: RepricedCost | UnsetType = UNSET
+    """Only of a report with other prices."""
 
 
 class BucketRow(Struct, frozen=True, kw_only=True):
@@ -68,12 +77,21 @@ class CostReport(Struct, frozen=True, kw_only=True):
     buckets: tuple[BucketRow, ...]
     """Only of a report by bucket."""
     total: CostRow
+    drift: tuple[Drift, ...] = ()
+    """Where the reported costs differ from the computed ones."""
+    pricing_version: str | UnsetType = UNSET
+    """The price table of a report with other prices."""
+    as_model: str | UnsetType = UNSET
+    """The model of a report about another model."""
 
 
 async def read_costs(
-    store: SessionStore, by: CostGroup, since: datetime | None = None
+    store: SessionStore,
+    by: CostGroup,
+    since: datetime | None = None,
+    pricing: Pricing | None = None,
 ) -> CostReport:
-    """Return the costs of all requests since a time.
+    """Return the costs of all requests since a time, and their costs by other prices.
 
     Raises:
         StoreError: the store cannot be read.
@@ -82,8 +100,8 @@ async def read_costs(
     kinds = (LlmCallCompleted, LlmCallFailed, SessionCreated, SessionForked, SessionImported)
     await store.read_kinds(kinds, collector.collect)
     calls = [call for call in collector.calls if since is None or call.end.timestamp >= since]
-    total = _sum("total", calls)
-    rows = () if by == "bucket" else _group(calls, _NAMES[by])
+    total = _sum("total", calls, pricing)
+    rows = () if by == "bucket" else _group(calls, _NAMES[by], pricing)
     if by == "day":
         rows = tuple(sorted(rows, key=lambda row: row.name))
     return CostReport(
@@ -92,6 +110,9 @@ async def read_costs(
         rows=rows,
         buckets=_split(total) if by == "bucket" else (),
         total=total,
+        drift=find_drift(_get_reported(calls)),
+        pricing_version=pricing.name if pricing else UNSET,
+        as_model=pricing.as_model.id if pricing and pricing.as_model else UNSET,
     )
 
 
@@ -163,16 +184,25 @@ _NAMES: Mapping[CostGroup, Callable[[_Call], str]] = {
 }
 
 
-def _group(calls: Iterable[_Call], get_name: Callable[[_Call], str]) -> tuple[CostRow, ...]:
+def _get_reported(calls: Iterable[_Call]) -> Iterator[ReportedCall]:
+    for call in calls:
+        extra = call.end.usage_extra
+        if extra and extra.reported_cost_usd is not None and not extra.unpriced:
+            yield ReportedCall(call.end, call.usage, extra.reported_cost_usd)
+
+
+def _group(
+    calls: Iterable[_Call], get_name: Callable[[_Call], str], pricing: Pricing | None
+) -> tuple[CostRow, ...]:
     groups = dict[str, list[_Call]]()
     for call in calls:
         groups.setdefault(get_name(call), []).append(call)
-    rows = (_sum(name, group) for name, group in groups.items())
+    rows = (_sum(name, group, pricing) for name, group in groups.items())
     return tuple(sorted(rows, key=lambda row: (-row.cost_usd, row.name)))
 
 
-def _sum(name: str, calls: Iterable[_Call]) -> CostRow:
-    row = CostRow(name=name)
+def _sum(name: str, calls: Iterable[_Call], pricing: Pricing | None) -> CostRow:
+    row, repriced = CostRow(name=name), RepricedCost()
     for call in calls:
         usage, extra = call.usage, call.end.usage_extra
         reported = extra.reported_cost_usd if extra else None
@@ -189,4 +219,7 @@ def _sum(name: str, calls: Iterable[_Call]) -> CostRow:
             reported_cost_usd=row.reported_cost_usd + (reported or 0),
             reported_requests=row.reported_requests + (reported is not None),
         )
-    return row
+        if pricing is not None:
+            unpriced = bool(extra and extra.unpriced)
+            repriced = repriced.plus(call.end.model, usage, pricing, unpriced=unpriced)
+    return row if pricing is None else replace(row, repriced=repriced)

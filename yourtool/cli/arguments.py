@@ -40,6 +40,8 @@ _OF_COMMANDS = (
     "fix",
     "at",
     "cost_by",
+    "reprice",
+    "as_model",
     "since",
     "prices_file",
     "models_file",
@@ -102,6 +104,10 @@ class Arguments(Struct, frozen=True, kw_only=True):
     """`sessions check --fix`: store what is sound as a new session."""
     cost_by: Literal["model", "day", "session", "role", "bucket"] = "model"
     """`cost --by`."""
+    reprice: str | None = None
+    """`cost --reprice`: a stored price table or a file; empty: the prices of today."""
+    as_model: str | None = None
+    """`cost --as-model`."""
     since: str = ""
     """Of `cost`, `route replay`, `sessions search`: a date, a time, or `7d`; empty: everything."""
     prices_file: Path | None = None

@@ -207,6 +207,16 @@ def _add_cost_arguments(cost: argparse.ArgumentParser) -> None:
         default="model",
         help="default: model; role: what a request was for; bucket: kinds of tokens",
     )
+    cost.add_argument(
+        "--reprice",
+        nargs="?",
+        const="",
+        metavar="VERSION|FILE",
+        help="compare with today's prices, those of a stored table, or of a `prices.toml`",
+    )
+    cost.add_argument(
+        "--as-model", metavar="MODEL", help="compare with what another model would have cost"
+    )
     _add_since(cost)
     add_command_options(cost)
 
