@@ -268,6 +268,12 @@ def write_settings(home: Path, work: Path, text: str) -> None:
     )
     (home / "trust.toml").chmod(0o600)
     (work / "AGENTS.md").write_text(text)
+    (work / ".claude").mkdir()
+    hooks = {text: [{"hooks": [{"command": text}]}], "Stop": [{"hooks": [{"command": text}]}]}
+    rules = {"deny": [text, f"Bash(echo '{text}')"]}
+    (work / ".claude/settings.json").write_text(
+        json.dumps({text: text, "permissions": rules, "hooks": hooks, "mcpServers": {text: text}})
+    )
 
 
 COMMANDS = (
@@ -308,6 +314,8 @@ COMMANDS = (
     ("mcp", "add", "{text}", "--", "{text}"),
     ("mcp", "remove", "{text}"),
     ("mcp", "login", "{text}"),
+    ("import", "{text}"),
+    ("import", "settings", "--dry-run"),
     ("completion", "{text}"),
     ("completion", "bash"),
     ("{text}",),

@@ -27,6 +27,8 @@ from yourtool.text import printable
 
 _log = logging.getLogger(__name__)
 
+_MODULES = {"import": "settings_import"}
+"""Commands whose modules have another name."""
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _FPS_VARIABLE = "TEXTUAL_FPS"
 """Textual's maximum frame rate: https://textual.textualize.io/api/constants/"""
@@ -93,7 +95,9 @@ def _dispatch(arguments: Arguments, paths: Paths, handover: Handover | None) -> 
     if arguments.no_color:
         os.environ["NO_COLOR"] = "1"
     if arguments.command:
-        command = import_module(f"yourtool.cli.{arguments.command}")
+        command = import_module(
+            f"yourtool.cli.{_MODULES.get(arguments.command, arguments.command)}"
+        )
         _enable_gc()
         return command.run(paths, arguments)
     require_memory()

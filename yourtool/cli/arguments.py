@@ -49,6 +49,7 @@ _OF_COMMANDS = (
     "here_only",
     "workers",
     "shell",
+    "peer",
 )
 """Options of commands that are fields of `Arguments` under the same names."""
 
@@ -129,7 +130,9 @@ class Arguments(Struct, frozen=True, kw_only=True):
     keep: int | None = None
     """`sessions prune --keep`: how many sessions stay in any case."""
     dry_run: bool = False
-    """`sessions prune --dry-run`."""
+    """`sessions prune --dry-run`, `import settings --dry-run`."""
+    peer: Literal["claude", "codex", "gemini", "opencode"] | None = None
+    """`import settings --from`; None: all of them."""
     at: str | None = None
     """Message id of `sessions fork --at`, or the number of an entry of `sessions tree --at`."""
     steps: bool = False

@@ -13,13 +13,11 @@ from yourtool.cli.run_options import add_command_options, add_run_options
 from yourtool.cli.sessions_parser import add_sessions_actions
 from yourtool.errors import UsageError
 
-_UNIMPLEMENTED = {
-    "yourtool import": "; `yourtool sessions import` imports an exported session",
-}
-"""Commands that users may expect, with the closest alternative."""
 _CLOSENESS = 0.7
 """Minimum similarity of a word to a command to be reported as a mistyped command."""
 AUTH_ACTIONS = "list|set|remove|test"
+PEERS = ("claude", "codex", "gemini", "opencode")
+"""Agents whose settings `yourtool import settings` reads."""
 SHELLS = ("bash", "zsh", "tcsh", "fish")
 """Shells that `yourtool completion` has a script for."""
 
@@ -43,9 +41,6 @@ class Parser(argparse.ArgumentParser):
         """
         if wrong := re.match(r"argument (\S+): invalid choice: '(.*)' \(", message, re.DOTALL):
             place, word = wrong.groups()
-            command = f"{self.prog} {word}"
-            if command in _UNIMPLEMENTED:
-                raise UsageError(f"`{command}` is not implemented yet{_UNIMPLEMENTED[command]}")
             if place == "COMMAND":
                 message = f"`{word}` is one word too many; quote a prompt of several words"
         raise UsageError(f"{message}\nTry `{self.prog} --help`.")
@@ -79,8 +74,6 @@ def split_prompt(argv: Sequence[str]) -> tuple[list[str], str | None]:
 
 
 def _reject_mistyped_command(word: str) -> None:
-    if (command := f"yourtool {word}") in _UNIMPLEMENTED:
-        raise UsageError(f"`{command}` is not implemented yet{_UNIMPLEMENTED[command]}")
     near = get_close_matches(word.lower(), COMMANDS, n=1, cutoff=_CLOSENESS)
     if near and not any(map(str.isspace, word)):
         raise UsageError(
@@ -279,6 +272,21 @@ def _add_config_arguments(config: argparse.ArgumentParser) -> None:
     add_command_options(config)
 
 
+def _add_import_arguments(importing: argparse.ArgumentParser) -> None:
+    importing.add_argument(
+        "action",
+        choices=("settings",),
+        metavar="settings",
+        help="instructions, commands, skills, hooks, MCP servers and rules; for stored sessions:"
+        " `yourtool sessions import`",
+    )
+    importing.add_argument(
+        "--from", dest="peer", choices=PEERS, metavar="|".join(PEERS), help="default: all"
+    )
+    importing.add_argument("--dry-run", action="store_true", help="only report, write nothing")
+    add_command_options(importing)
+
+
 def _add_completion_arguments(completion: argparse.ArgumentParser) -> None:
     completion.add_argument(
         "shell",
@@ -302,6 +310,7 @@ COMMANDS: Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = 
     "acp": ("serve the Agent Client Protocol, for editors", add_command_options),
     "config": ("show and check settings and their sources", _add_config_arguments),
     "doctor": ("check settings, keys, terminal and store", add_command_options),
+    "import": ("take over settings of other agents", _add_import_arguments),
     "completion": ("print a script with which a shell completes", _add_completion_arguments),
 }
 """The commands with their summaries and arguments."""

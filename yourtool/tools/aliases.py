@@ -65,6 +65,11 @@ def get_names(tool: str) -> tuple[str, ...]:
     return (tool, *_find_alias(tool).names)
 
 
+def find_own_names(foreign: str) -> tuple[str, ...]:
+    """Return our tools that another agent, or we, call by a name; none if there is no such tool."""
+    return tuple(own for own in ALIASES if foreign in get_names(own))
+
+
 def to_foreign(tool: str, arguments: Mapping[str, Any], root: Path) -> tuple[str, dict[str, Any]]:
     """Return the name and the arguments of a call as hooks get them.
 
