@@ -74,9 +74,7 @@ class Runtime:
         self, paths: Paths, options: RunOptions, config: Config, store: SessionStore
     ) -> None:
         """`store` is closed with the runtime."""
-        self.paths = paths
-        self.options = options
-        self.config = config
+        self.paths, self.options, self.config = paths, options, config
         self.credentials = Credentials(paths).read_keychain()
         self.catalogue = Catalogue.load(paths)
         add_agents(self.catalogue, config.agents)
@@ -360,9 +358,8 @@ class Runtime:
         options, config = self.options, self.config
         enclosing = self._sandboxes and self._sandboxes.build(workspace.root, workspace.readable)
         own = default_toolbox(delegates=config.delegation.enabled)
-        snapshot = ToolSnapshot(
-            tools or await self.tool_servers.join(own, workspace.root, enclosing)
-        )
+        joined = tools or await self.tool_servers.join(own, workspace.root, enclosing)
+        snapshot = ToolSnapshot(joined)
         estimates = self.build_estimates(workspace.root, snapshot)
         kinds = dict(snapshot.toolbox.subject_kinds) | AGENT_KINDS
         is_copy = workspace.root.parent == self.paths.scratch
