@@ -1,7 +1,7 @@
 """The time to decide again about stored turns, as `yourtool route replay` does.
 
 Sessions of fifty turns with five rules, one of which holds for a third of the prompts; each turn
-has a request. Prints JSON; times are seconds.
+has a request, and its prompt, tokens and time differ. Prints JSON; times are seconds.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -125,12 +126,14 @@ def _build_session(policy: Policy) -> Iterator[AnyFact]:
             message=message,
             **stamp,
         )
+        size = 5_000 + 731 * number
+        now = stamp["timestamp"].time()
         situation = Situation(
-            turn=TurnInput(text=text, workspace=_WORKSPACE),
+            turn=TurnInput(text=text, workspace=_WORKSPACE, local_time=now),
             needs=Needs(tools=True, system_prompt=True),
             global_default="a:usual",
         )
-        decided = decide_turn(policy, situation, _find_status, lambda _: 5_000)
+        decided = decide_turn(policy, situation, _find_status, partial(_count_tokens, size))
         route = RouteDecided(
             id=new_id(),
             chosen_model=decided.chosen,
@@ -139,13 +142,17 @@ def _build_session(policy: Policy) -> Iterator[AnyFact]:
             chain=decided.chain,
             **stamp,
         )
-        tokens = {decided.chosen or "": 5_000}
+        tokens = {decided.chosen or "": size}
         record = build_record(route, situation, policy, _find_status, tokens, is_own_prompt=True)
         if record.snapshot.settings not in settings:
             settings.add(record.snapshot.settings)
             yield replace(record.snapshot, id=new_id(), **stamp)
         yield replace(record.route, id=new_id())
         yield _build_call(route, stamp)
+
+
+def _count_tokens(size: int, _model: str) -> int:
+    return size
 
 
 def _build_call(route: RouteDecided, stamp: dict[str, Any]) -> LlmCallCompleted:

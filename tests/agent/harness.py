@@ -15,12 +15,13 @@ from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import repair_session
 from yourtool.agent.history.state import State
+from yourtool.agent.learned_routes import LearnedRoutes
 from yourtool.agent.routes import Routes
 from yourtool.agent.routing_rules import DefaultModels, RoutingRules
 from yourtool.agent.session.project_trust import is_trusted
 from yourtool.agent.session.session import Session
 from yourtool.agent.session_environment import Budget, SessionEnvironment
-from yourtool.agent_config import Limits
+from yourtool.agent_config import Limits, RoutingConfig
 from yourtool.amounts import Spending
 from yourtool.config import Mode
 from yourtool.effects import Confirmation, Decision, ToolDefinition, Verdict
@@ -164,6 +165,8 @@ class Bench:
         self.database = Database(root / "data" / "sessions.db")
         self.store: Any = store or SqliteStore(self.database)
         self.availability = Availability()
+        self.learning: RoutingConfig | None = None
+        """The settings of learned routing; None: it is off."""
         self.catalogue = Catalogue([MODEL, OTHER, BLIND, SMALL, PLAIN, NARROW], "2026-01-01")
 
     def rules(self, defaults: DefaultModels) -> RoutingRules:
@@ -221,11 +224,15 @@ class Bench:
         spill.mkdir(exist_ok=True)
         snapshot = ToolSnapshot(toolset)
         estimates = RequestEstimates(self.catalogue, snapshot, ())
+        routes = Routes(registry, self.availability, estimates, self.rules(defaults))
+        if self.learning is not None:
+            workspace = str(self.workspace.resolve())
+            routes.learned = LearnedRoutes(self.store, workspace, self.learning)
         env = SessionEnvironment(
             workspace=Workspace(self.workspace, (spill,)),
             project=self.workspace,
             registry=registry,
-            routes=Routes(registry, self.availability, estimates, self.rules(defaults)),
+            routes=routes,
             estimates=estimates,
             tools=snapshot,
             gate=Gate(rules, mode, is_trusted=is_trusted(self.workspace)),

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from tests.agent.harness import BLIND, MODEL, OTHER, PRICE, SMALL, Bench, DefaultModels, play
 from tests.providers.histories import image
 from yourtool.agent.stored_routes import ReplaySettings, replay_routes
+from yourtool.agent_config import RoutingConfig
 from yourtool.errors import AuthError, ErrorClass, SwapRefusedError
 from yourtool.events.model_calls import LlmCallCompleted
 from yourtool.events.turns import RouteDecided, RoutingSnapshot
@@ -244,6 +245,41 @@ async def test_retry_is_decided_on_the_prompt_that_it_repeats(bench, session):
     assert [steps(each)[3] for each in (await replay(bench, rules)).changes] == ["tide", "tide"]
 
 
+async def test_learned_choices_and_advice_are_made_again(bench):
+    bench.learning = replace(EAGER, surface_disagreement=True)
+    session = await bench.session(Scripted([says("Yes.")] * 20))
+    await play(session.send("@other read the tide tables"))
+    await play(session.send("@other read the tide tables"))
+    await play(session.send("read the tide tables"))
+    await play(session.select_model("test"))
+    await play(session.send("read the tide tables"))
+    routes = await facts_of(bench, session.id, RouteDecided)
+    await session.close()
+    assert [(each.chosen_model, each.chain[-1].policy) for each in routes] == [
+        (OTHER.id, "per_message_override"),
+        (OTHER.id, "per_message_override"),
+        (OTHER.id, "pattern"),
+        (MODEL.id, "pattern"),
+    ]
+    assert [each.chain[-1].verdict for each in routes[2:]] == ["chose", "deferred"]
+    report = await replay(bench)
+    assert (report.decisions, report.identical, report.changes) == (4, 4, ())
+    [change] = (await replay(bench, ALWAYS.replace('"other"', '"test"'))).changes
+    assert steps(change) == (OTHER.id, "pattern", MODEL.id, "always")
+
+
+async def test_prompts_of_different_sizes_are_decided_by_their_own_size(bench):
+    session = await bench.session(
+        Scripted([says("Yes.")] * 20), defaults=DefaultModels(SMALL.id, OTHER.id)
+    )
+    for text in ("short", "long " * 3_000, "short too", "long " * 3_000):
+        await play(session.send(text))
+    await session.close()
+    chosen = [each.chosen_model for each in await facts_of(bench, session.id, RouteDecided)]
+    assert chosen == [SMALL.id, OTHER.id, OTHER.id, OTHER.id]
+    assert (await replay(bench)).identical == len(chosen)
+
+
 LEAVES = st.sampled_from(
     [
         'message_matches = "(?i)prove"',
@@ -273,6 +309,7 @@ def nest(leaf):
     )
 
 
+EAGER = RoutingConfig(patterns=True, min_samples=1, min_confidence=0, disagreement_confidence=0)
 MODELS = (MODEL, OTHER, BLIND, SMALL)
 NAMES = st.sampled_from([each.id for each in MODELS])
 RULES = st.lists(st.tuples(st.recursive(LEAVES, nest, max_leaves=4), NAMES), max_size=4).map(
@@ -324,12 +361,16 @@ async def act(bench, session, action, argument):
     st.lists(ACTIONS, min_size=3, max_size=8),
     st.sampled_from([DefaultModels(None, MODEL.id), DefaultModels(SMALL.id, OTHER.id)]),
     st.booleans(),
+    st.sampled_from([None, EAGER, replace(EAGER, surface_disagreement=True)]),
 )
 @pytest.mark.req("R-RTE-06")
-async def test_same_rules_on_any_history_give_every_decision_again(actions, defaults, is_failing):
+async def test_same_rules_on_any_history_give_every_decision_again(
+    actions, defaults, is_failing, learning
+):
     broken = fails(AuthError("no"))
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
+        bench.learning = learning
         answers = [broken if is_failing else says("Yes."), says("Yes.")] * 50
         session = await bench.session(Scripted(answers), defaults=defaults)
         for action, argument in (*actions, ("send", "the last one")):

@@ -86,16 +86,7 @@ def restore_situation(inputs: RouteInputs, snapshot: RoutingSnapshot, prompt: st
     """Return what a stored decision was based on; `prompt`: that of its turn."""
     selected = inputs.selected_needs
     return Situation(
-        turn=TurnInput(
-            text=prompt if inputs.prompt is UNSET else inputs.prompt,
-            has_images=inputs.has_images,
-            has_tool_calls=inputs.has_tool_calls,
-            workspace=snapshot.workspace,
-            skills=frozenset(inputs.skills or ()),
-            file_extensions=frozenset(inputs.file_extensions),
-            local_time=inputs.local_time,
-            spent_today=inputs.spent_today or TurnInput().spent_today,
-        ),
+        turn=restore_turn(inputs, snapshot, prompt),
         needs=_restore_needs(inputs.needs),
         selected_needs=None if selected is None else _restore_needs(selected),
         override=inputs.override,
@@ -109,6 +100,20 @@ def restore_situation(inputs: RouteInputs, snapshot: RoutingSnapshot, prompt: st
         },
         pattern=_to_candidate(inputs.pattern),
         no_pattern=inputs.no_pattern or "",
+    )
+
+
+def restore_turn(inputs: RouteInputs, snapshot: RoutingSnapshot, prompt: str) -> TurnInput:
+    """Return what rules tested in a stored decision; `prompt`: that of its turn."""
+    return TurnInput(
+        text=prompt if inputs.prompt is UNSET else inputs.prompt,
+        has_images=inputs.has_images,
+        has_tool_calls=inputs.has_tool_calls,
+        workspace=snapshot.workspace,
+        skills=frozenset(inputs.skills or ()),
+        file_extensions=frozenset(inputs.file_extensions),
+        local_time=inputs.local_time,
+        spent_today=inputs.spent_today or TurnInput().spent_today,
     )
 
 

@@ -5,16 +5,18 @@ exist. Decisions in copies, which a fork or an import made, belong to the sessio
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, NamedTuple
+from functools import cache
 
+import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from yourtool.agent.remade_routes import LoadedRules, RouteMaker, StoredSettings
 from yourtool.agent.route_costs import COPIES, PriceChange, RequestPrices
-from yourtool.agent.route_records import COST, SKILLS, restore_situation, restore_statuses
+from yourtool.agent.route_records import COST, SKILLS, restore_turn
 from yourtool.events.catalog import AnyFact
 from yourtool.events.sessions import (
     SessionCreated,
@@ -25,15 +27,15 @@ from yourtool.events.sessions import (
 from yourtool.events.turns import (
     PolicyEvaluation,
     RouteDecided,
-    RouteInputs,
     RoutingPolicyChanged,
     RoutingSnapshot,
     TurnStarted,
 )
+from yourtool.messages.blocks import canonical_json
 from yourtool.models import Model, Price
 from yourtool.routing.policy import Policy
 from yourtool.routing.predicates import ConditionError
-from yourtool.routing.situation import ModelStatus, decide_turn
+from yourtool.routing.situation import ModelStatus
 from yourtool.store.base import SessionStore
 
 _KINDS = (
@@ -46,6 +48,8 @@ _KINDS = (
 )
 _UNRECORDED = "an older version stored them without what they were based on"
 _NO_RULES = "their rules are not stored"
+_NOTHING = canonical_json({})
+"""The document of no rules."""
 _NO_SKILLS = "the rules test skills, and it is not stored which of them matched"
 
 
@@ -129,12 +133,14 @@ async def replay_routes(
     changed = [turn for turn in made if turn.is_changed]
     if changed:
         await prices.load(store)
-    counted = made if settings.has_other_prices else changed
-    costs = [turn.price(prices) for turn in counted]
+    priced = [(turn, turn.price(prices)) for turn in changed]
+    costs = [price for _, price in priced]
+    if settings.has_other_prices:
+        costs += [turn.price(prices) for turn in made if not turn.is_changed]
     return RouteReplay(
         decisions=len(made),
         identical=sum(turn.is_identical for turn in made),
-        changes=tuple(_build_change(turn, prices) for turn in changed),
+        changes=tuple(_build_change(turn, price) for turn, price in priced),
         old_cost_usd=sum((each.old for each in costs), Decimal(0)),
         new_cost_usd=sum((each.new for each in costs), Decimal(0)),
         unpriced_requests=sum(each.unpriced_requests for each in costs),
@@ -167,12 +173,6 @@ class _Turn(Struct, frozen=True, kw_only=True):
         return prices.compare(self.turn_id, self.old.model, self.new.model)
 
 
-class _Rules(NamedTuple):
-    policy: Policy
-    predicates: frozenset[str]
-    """Those of its conditions."""
-
-
 class _Reader:
     """Decides again while it reads; the facts of a session follow each other."""
 
@@ -182,25 +182,28 @@ class _Reader:
         self.turns: list[_Turn] = []
         self._settings, self._prices, self._since = settings, prices, since
         self._first, self._prompt = 0, ""
-        self._documents: dict[str, dict[str, Any]] = {}  # of the session, by version
-        self._snapshots: dict[str, RoutingSnapshot] = {}
-        self._rules: dict[str, _Rules | None] = {}  # of the session, by version
-        self._statuses: dict[str, Mapping[str, ModelStatus]] = {}
+        self._documents: dict[str, bytes] = {}  # of the session, by version
+        self._loaded: dict[str, StoredSettings] = {}  # of the session, by digest
+        self._built: dict[str, LoadedRules] = {}  # by workspace
+        self._restore_rules = cache(_restore_rules)
+        self._maker = RouteMaker(settings.find_status, settings.find_model)
 
     def read(self, fact: AnyFact) -> None:
         match fact:
             case SessionCreated():
                 self._first, self._prompt = len(self.turns), ""
-                for each in (self._documents, self._snapshots, self._rules, self._statuses):
-                    each.clear()
+                self._documents.clear()
+                self._loaded.clear()
             case SessionForked() | SessionImported() | SessionExtended():
                 del self.turns[self._first :]
             case TurnStarted(message=message):
                 self._prompt = message.text if message is not None else ""
             case RoutingPolicyChanged(version=version, policy=document):
-                self._documents[version] = {} if document is UNSET else document
+                self._documents[version] = (
+                    _NOTHING if document is UNSET else canonical_json(document)
+                )
             case RoutingSnapshot(settings=settings):
-                self._snapshots[settings] = fact
+                self._loaded[settings] = self._maker.load(fact)
             case RouteDecided():
                 if self._since is None or fact.timestamp >= self._since:
                     self.turns.append(self._decide(fact))
@@ -213,57 +216,38 @@ class _Reader:
             session_id=fact.session_id, turn_id=fact.turn_id, at=fact.timestamp, old=old, new=old
         )
         inputs = fact.inputs
-        snapshot = None if inputs is UNSET else self._snapshots.get(inputs.settings)
-        if inputs is UNSET or snapshot is None:
+        stored = None if inputs is UNSET else self._loaded.get(inputs.settings)
+        if inputs is UNSET or stored is None:
             return replace(turn, problem=_UNRECORDED)
-        if snapshot.policy not in self._rules:
-            self._rules[snapshot.policy] = self._load_rules(snapshot)
-        if (rules := self._rules[snapshot.policy]) is None:
+        if (rules := self._find_rules(stored.snapshot)) is None:
             return replace(turn, problem=_NO_RULES)
         if inputs.skills is None and SKILLS in rules.predicates:
             return replace(turn, problem=_NO_SKILLS)
-        situation = restore_situation(inputs, snapshot, self._prompt)
+        tested = restore_turn(inputs, stored.snapshot, self._prompt)
         is_spent_known = inputs.spent_today is not None and not self._settings.has_other_prices
         if COST in rules.predicates and not is_spent_known:
-            spent = self._prices.find_spending(fact.timestamp)
-            situation = replace(situation, turn=replace(situation.turn, spent_today=spent))
-        most = max(inputs.tokens.values(), default=0)
-        decided = decide_turn(
-            rules.policy,
-            situation,
-            self._build_statuses(inputs, snapshot),
-            lambda model: inputs.tokens.get(model, most),
-        )
+            tested = replace(tested, spent_today=self._prices.find_spending(fact.timestamp))
+        decided = self._maker.decide(rules, stored, inputs, tested)
         new = _find_step(decided.chain, decided.winner_index)
         return replace(turn, new=new, is_identical=decided.chain == _without_advice(fact.chain))
 
-    def _load_rules(self, snapshot: RoutingSnapshot) -> _Rules | None:
+    def _find_rules(self, snapshot: RoutingSnapshot) -> LoadedRules | None:
         """Return the rules of a decision; None: they cannot be read."""
-        if self._settings.build_policy is not None:
-            policy = self._settings.build_policy(snapshot.workspace)
-        elif snapshot.policy and snapshot.policy not in self._documents:
+        if (build := self._settings.build_policy) is not None:
+            if (found := self._built.get(snapshot.workspace)) is None:
+                found = LoadedRules(build(snapshot.workspace))
+                self._built[snapshot.workspace] = found
+            return found
+        if snapshot.policy and snapshot.policy not in self._documents:
             return None
-        else:
-            try:
-                policy = Policy.from_document(self._documents.get(snapshot.policy, {}))
-            except (ConditionError, LookupError, TypeError):
-                return None
-        return _Rules(policy, policy.predicates)
+        return self._restore_rules(self._documents.get(snapshot.policy, _NOTHING))
 
-    def _build_statuses(
-        self, inputs: RouteInputs, snapshot: RoutingSnapshot
-    ) -> Callable[[str], ModelStatus]:
-        if snapshot.settings not in self._statuses:
-            self._statuses[snapshot.settings] = restore_statuses(snapshot)
-        stored, settings = self._statuses[snapshot.settings], self._settings
 
-        def find(model: str) -> ModelStatus:
-            found = stored.get(model) or settings.find_status(model)
-            if settings.find_model is not None:
-                found = replace(found, model=settings.find_model(model))
-            return replace(found, outage=inputs.outages.get(model))
-
-        return find
+def _restore_rules(document: bytes) -> LoadedRules | None:
+    try:
+        return LoadedRules(Policy.from_document(msgspec.json.decode(document)))
+    except (ConditionError, LookupError, TypeError):
+        return None
 
 
 def _find_step(chain: Sequence[PolicyEvaluation], winner: int) -> RouteStep:
@@ -280,8 +264,7 @@ def _find_step(chain: Sequence[PolicyEvaluation], winner: int) -> RouteStep:
     )
 
 
-def _build_change(turn: _Turn, prices: RequestPrices) -> ChangedRoute:
-    priced = turn.price(prices)
+def _build_change(turn: _Turn, priced: PriceChange) -> ChangedRoute:
     return ChangedRoute(
         session_id=turn.session_id,
         turn_id=turn.turn_id,

@@ -3,14 +3,14 @@
 A stored decision is made again with the same function.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.models import Model
-from yourtool.routing.policy import Policy
+from yourtool.routing.policy import Policy, Rule
 from yourtool.routing.predicates import TurnInput
 from yourtool.routing.router import (
     Candidate,
@@ -70,6 +70,29 @@ def decide_turn(
     `find_status` and `count_tokens` have to return the same for the same id; `count_tokens`: the
     estimated tokens of the request to a model.
     """
+    is_explicit = situation.override is not None or situation.selected is not None
+    rules = () if is_explicit else find_rules(policy, situation.turn, count_tokens)
+    return decide_by_rules(rules, policy, situation, find_status, count_tokens)
+
+
+def find_rules(
+    policy: Policy, turn: TurnInput, count_tokens: Callable[[str], int]
+) -> tuple[Rule, ...]:
+    """Return the rules that hold; they are not needed if the user chose a model."""
+    return tuple(policy.matching(turn, lambda each: partial(count_tokens, each)))
+
+
+def decide_by_rules(
+    rules: Iterable[Rule],
+    policy: Policy,
+    situation: Situation,
+    find_status: Callable[[str], ModelStatus],
+    count_tokens: Callable[[str], int],
+) -> RouteDecision:
+    """Choose the model of a turn for which `rules` hold.
+
+    Does not depend on `situation.turn`, and on the tokens only if they exceed a context window.
+    """
     explicit = (situation.override, situation.selected)
 
     def check(model: str, needs: Needs, *, despite_outage: bool) -> Rejection | None:
@@ -83,7 +106,7 @@ def decide_turn(
         )
 
     return decide(
-        _build_preferences(policy, situation, count_tokens),
+        _build_preferences(rules, policy, situation),
         situation.needs,
         partial(check, despite_outage=False),
         partial(check, despite_outage=True),
@@ -106,15 +129,7 @@ def find_obstacle(
     )
 
 
-def _build_preferences(
-    policy: Policy, situation: Situation, count_tokens: Callable[[str], int]
-) -> Preferences:
-    is_explicit = situation.override is not None or situation.selected is not None
-    rules = (
-        ()
-        if is_explicit
-        else policy.matching(situation.turn, lambda each: partial(count_tokens, each))
-    )
+def _build_preferences(rules: Iterable[Rule], policy: Policy, situation: Situation) -> Preferences:
     return Preferences(
         override=situation.override,
         sticky=situation.selected,

@@ -15,7 +15,9 @@ from yourtool.store.sqlite.derived_tables import index_message, project
 from yourtool.store.sqlite.queries import find_family
 from yourtool.store.sqlite.removals import record_removal
 from yourtool.store.sqlite.row_codec import (
+    COUNT_EVENTS_OF_TYPES,
     INSERT_EVENT,
+    SCAN_EVENTS_OF_TYPES,
     SELECT_EVENTS,
     SELECT_EVENTS_OF_TYPES,
     SELECT_MESSAGE,
@@ -33,6 +35,8 @@ _LAST_IDS = """
     UNION ALL SELECT max(id) FROM tool_calls WHERE session_id = :session
 """
 
+_SORTED_SHARE = 10
+"""Of all events; fewer than one of so many are sorted rather than found by a pass over all."""
 _AFTER_ALL_IDS = "~"
 _FIRST_OF_END = """
     SELECT id FROM events WHERE session_id = :session AND id < :before
@@ -100,7 +104,10 @@ def read_kinds(
 ) -> None:
     """Call `callback` with the facts of these kinds; see `SessionStore.read_kinds`."""
     names = json.dumps([kind.__struct_config__.tag for kind in kinds])
-    for row in connection.execute(SELECT_EVENTS_OF_TYPES, (names,)):
+    [[found, all_events]] = connection.execute(COUNT_EVENTS_OF_TYPES, (names,))
+    is_sorted = found * _SORTED_SHARE < all_events
+    query = SELECT_EVENTS_OF_TYPES if is_sorted else SCAN_EVENTS_OF_TYPES
+    for row in connection.execute(query, (names,)):
         fact = fact_from_row(row, lambda key, owner=row[2]: _find_message(connection, key, owner))
         if fact is not None:
             callback(fact)

@@ -4,6 +4,7 @@ Reading is tolerant: rows that only a newer version understands are skipped with
 rest of the session is read. Rows of an older version are upgraded in memory.
 """
 
+import functools
 import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from yourtool.events.catalog import AnyFact
 from yourtool.events.codec import STORED_TYPES, from_stored, to_stored
@@ -62,6 +64,15 @@ SELECT_EVENTS_OF_TYPES = """
     SELECT id, timestamp_us, session_id, turn_id, parent_event_id, type, actor, sensitivity,
            payload_json
     FROM events WHERE type IN (SELECT value FROM json_each(?)) ORDER BY session_id, id
+"""
+"""Sorts the events, which is quick if they are few."""
+SCAN_EVENTS_OF_TYPES = SELECT_EVENTS_OF_TYPES.replace(
+    "FROM events", "FROM events INDEXED BY idx_events_session"
+)
+"""Passes over all events in this order, which is quicker than to sort many."""
+COUNT_EVENTS_OF_TYPES = """
+    SELECT (SELECT count(*) FROM events WHERE type IN (SELECT value FROM json_each(?))),
+           (SELECT count(*) FROM events)
 """
 EventRow: TypeAlias = tuple[str, int, str, str | None, str | None, str, str, str, str]
 
@@ -129,18 +140,29 @@ def decode_fact(row: EventRow, find_message: Callable[[str], Message | None]) ->
     if (kind := STORED_TYPES.get(name)) is None:
         raise ValueError("an unknown type of event")
     require_shallow(payload)
-    fields = _OBJECT.decode(payload)
-    message_id = fields.pop("message_id", None)
-    if "message" in kind.__struct_fields__:
-        fields["message"] = find_message(message_id) if isinstance(message_id, str) else None
-    fields |= {
+    envelope: dict[str, Any] = {
         "id": event_id,
         "timestamp": from_microseconds(timestamp_us),
         "session_id": session_id,
         "turn_id": turn_id,
         "parent_event_id": parent_event_id,
     }
-    return from_stored(msgspec.convert(fields, kind))
+    if (decoder := _payload_decoder(kind)) is not None:
+        try:
+            return from_stored(replace(decoder.decode(payload), **envelope))
+        except msgspec.ValidationError:
+            pass  # a payload can have a name of the envelope, which the columns override
+    fields = _OBJECT.decode(payload)
+    message_id = fields.pop("message_id", None)
+    if "message" in kind.__struct_fields__:
+        fields["message"] = find_message(message_id) if isinstance(message_id, str) else None
+    return from_stored(msgspec.convert(fields | envelope, kind))
+
+
+@functools.cache
+def _payload_decoder(kind: type[Fact]) -> msgspec.json.Decoder[Fact] | None:
+    """Return a decoder for a fact whose payload is all of it; None: it has a message too."""
+    return None if "message" in kind.__struct_fields__ else msgspec.json.Decoder(kind)
 
 
 def message_row(message: Message) -> MessageRow:
