@@ -13,7 +13,7 @@ _NAME = r"""(?:"[^"\n]*"|'[^'\n]*'|[\w-]+)"""
 _STATEMENT = re.compile(
     rf"[ \t]*(?:\[\[[ \t]*(?P<list>{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*)[ \t]*\]\]"
     rf"|\[[ \t]*(?P<table>{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*)[ \t]*\]"
-    rf"|(?P<key>{_NAME})[ \t]*=[ \t]*)"
+    rf"|(?P<key>{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*)[ \t]*=[ \t]*)"
 )
 _TOKEN = re.compile(
     r'"""(?:\\.|[^\\])*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*|[\[\]{},\n]',
@@ -50,7 +50,7 @@ def find_places(text: str) -> Mapping[TomlPath, Span]:
             open_tables.append(table)
             found[table] = Span(line, start, len(text))
         else:
-            key = (*table, _unquote(statement["key"]))
+            key = (*table, *map(_unquote, re.findall(_NAME, statement["key"])))
             found[key] = Span(line, start, statement.end())
             for at, element in enumerate(_iter_elements(text, statement.end(), line)):
                 found[*key, at] = element
@@ -65,6 +65,12 @@ def find_line(places: Mapping[TomlPath, Span], path: TomlPath) -> int | None:
             return line
     prefixes = (path[:size] for size in range(len(path), 0, -1))
     return next((places[prefix].line for prefix in prefixes if prefix in places), None)
+
+
+def find_error_line(error: ValueError, text: str) -> int:
+    """Return the line of a mistake that `tables.parse_toml` found; the last one at the end."""
+    found = re.search(r"\(at line (\d+)", str(error))
+    return int(found[1]) if found else max(1, len(text.splitlines()))
 
 
 def _resolve(header: str, counts: dict[TomlPath, int], *, is_list: bool) -> TomlPath:

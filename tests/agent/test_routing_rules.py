@@ -83,6 +83,21 @@ async def test_mistake_is_reported_once_and_the_rules_before_stay_in_use(bench, 
     assert (await send(session))[0] == MODEL.id
 
 
+async def test_malformed_file_that_appears_in_a_session_is_reported_and_changes_nothing(
+    bench, session
+):
+    assert (await send(session))[0] == MODEL.id
+    write(bench, f'{ALWAYS}[tiers]\nfast = "{OTHER}"\n')
+    model, events = await send(session)
+    assert model == MODEL.id
+    [invalid] = of_kind(events, RoutingPolicyInvalid)
+    [error] = invalid.errors
+    assert ":5: `tiers`: must name all tiers; `balanced` and `deep` have no model" in error
+    assert of_kind(events, RoutingPolicyChanged) == []
+    write(bench, ALWAYS)
+    assert (await send(session))[0] == OTHER
+
+
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"# " + b"x" * 2**20], ids=["bytes", "large"])
 async def test_file_that_cannot_be_read_is_a_mistake_and_no_crash(bench, session, content):
     (bench.root / "routing.toml").write_bytes(content)

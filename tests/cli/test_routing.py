@@ -59,6 +59,35 @@ def test_misspelt_predicate_makes_the_check_name_file_line_and_word(line, rules)
     assert "rules" in out
 
 
+@pytest.mark.parametrize(
+    ("use", "message"),
+    [
+        ("both", "may mean `openai:x/a/both`"),
+        ("nobody", "nobody"),
+        ("deep", "`deep` is a tier, and `[tiers]` names no models"),
+    ],
+)
+def test_model_that_is_unknown_or_not_unique_is_a_mistake_of_its_line(line, rules, use, message):
+    (rules.parent / "models.toml").write_text(
+        "".join(f'[models."openai:x/{each}"]\n' for each in ("a/both", "b/both"))
+    )
+    rules.write_text(RULES.replace('"haiku"', f'"{use}"'))
+    code, _, err = line("config", "check")
+    assert code == 2
+    [found] = [each for each in err.splitlines() if f"{rules}:8: `rules.use`: " in each]
+    assert message in found
+
+
+def test_alias_of_two_models_is_a_mistake_that_names_both(line, rules):
+    (rules.parent / "models.toml").write_text(
+        "".join(f'[models."openai:{each}"]\naliases = ["twin"]\n' for each in ("a", "b"))
+    )
+    rules.write_text(RULES.replace('"haiku"', '"twin"'))
+    code, _, err = line("config", "check")
+    assert code == 2
+    assert "openai:a" in err and "openai:b" in err
+
+
 def test_rule_without_effect_is_a_warning_of_the_check(line, rules):
     rules.write_text(RULES + RULES.replace('"proofs"', '"a"').replace('"small"', '"b"'))
     code, _, err = line("config", "check")

@@ -11,7 +11,7 @@ from yourtool.routing.policy import (
     build_policy,
     parse_policy,
 )
-from yourtool.routing.predicates import TurnInput
+from yourtool.routing.predicates import COMBINATORS, PREDICATES, TurnInput
 
 MODELS = {"haiku": "a:haiku", "sonnet": "a:sonnet", "opus": "a:opus"}
 TIERS = '[tiers]\nfast = "haiku"\nbalanced = "sonnet"\ndeep = "opus"\n'
@@ -127,27 +127,97 @@ rules = 3
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("rules = [", "routing.toml: not TOML"),
-        ('[[rules]]\nwhen = {}\nuse = "fast"\n', "`fast` is a tier, and `[tiers]` names no models"),
-        ('[tiers]\nfast = "deep"\nbalanced = "opus"\ndeep = "opus"', "No model is called `deep`"),
-        ("rules = { a = 1 }", "must be a list of tables"),
-        ("rules = [3]", "must be a table, `[[rules]]`"),
-        ("tiers = 3", "must be a table"),
-        ("workspaces = 3", "must be a table"),
-        ("[workspaces]\n'/x' = 3", "must be a table"),
-        ("global_default = 3", "must be the name of a model"),
-        ('[[rules]]\nname = ""\nwhen = {}\nuse = "opus"', "must be a text in one line"),
-        ('[[rules]]\nname = "\\u001b[2J"\nwhen = {}\nuse = "opus"', "must be a text in one line"),
-        (f'[[rules]]\nname = "{"a" * 61}"\nwhen = {{}}\nuse = "opus"', "more than 60 characters"),
-        ('[[rules]]\nname = "a"\nwhen = {}\nuse = "opus"\n' * 2, "another rule is called `a`"),
-        ('[[rules]]\nwhen = {}\nuse = "opus"\n' * (MAX_RULES + 1), "more than 1,000 rules"),
-    ],
-)
-def test_malformed_file_is_a_mistake_with_a_place(text, message):
-    assert message in "\n".join(mistakes(text))
+RULE = "\n[[rules]]\nuse = 'opus'\n"
+WHOLE = "\n[[rules]]\nwhen = {}\nuse = 'opus'\n"
+MISTAKES = [
+    ("x = 1\nrules = [", 2, "", "not TOML: Invalid value"),
+    ("x = 1\nx = 2\n", 2, "", "not TOML: Cannot overwrite a value"),
+    ("\nschema_version = '1'", 2, "schema_version", "is '1'; this version reads 1"),
+    ("\nglobal_default = 3", 2, "global_default", "must be the name of a model"),
+    ("\nglobal_default = 'nobody'", 2, "global_default", "No model is called `nobody`"),
+    ("\nglobal_default = 'deep'", 2, "global_default", "`deep` is a tier, and `[tiers]` names no"),
+    ("\ntiers = 3", 2, "tiers", "must be a table"),
+    ("\n[tiers]\nfast = 'opus'", 2, "tiers", "`balanced` and `deep` have no model"),
+    (f"\n{TIERS}best = 'opus'", 6, "tiers.best", "there is no such key"),
+    (TIERS.replace("haiku", "deep"), 2, "tiers.fast", "No model is called `deep`"),
+    (TIERS.replace('"haiku"', "1"), 2, "tiers.fast", "must be the name of a model"),
+    ("\nworkspaces = 3", 2, "workspaces", "must be a table"),
+    ("\n[workspaces]\n'/x' = 3", 3, 'workspaces."/x"', "must be a table"),
+    ("\n[workspaces.x]\nrules = []", 2, "workspaces.x", "must be an absolute path"),
+    ("[workspaces.'/x']\nname = 1", 2, 'workspaces."/x".name', "there is no such key"),
+    ("[workspaces.'/x']\ndefault = 'x'", 2, 'workspaces."/x".default', "No model is called `x`"),
+    ("[workspaces.'/x'.tiers]\nfast = 'opus'", 1, 'workspaces."/x".tiers', "must name all tiers"),
+    ("\nrules = { a = 1 }", 2, "rules", "must be a list of tables"),
+    ("\nrules = [\n  3]", 3, "rules", "must be a table, `[[rules]]`"),
+    (WHOLE * (MAX_RULES + 1), 2, "rules", "more than 1,000 rules"),
+    (f"{WHOLE}name = ''", 5, "rules.name", "must be a text in one line"),
+    (f'{WHOLE}name = "\\u001b[2J"', 5, "rules.name", "must be a text in one line"),
+    (f"{WHOLE}name = 3", 5, "rules.name", "must be a text in one line"),
+    (f"{WHOLE}name = '{'a' * 61}'", 5, "rules.name", "more than 60 characters"),
+    (f"{WHOLE}name = 'a'{WHOLE}name = 'a'", 9, "rules.name", "another rule is called `a`"),
+    (f"{WHOLE}usee = 'opus'", 5, "rules.usee", "no such key; did you mean `use`?"),
+    ("\n[[rules]]\nwhen = {}", 2, "rules", "has no `use`"),
+    (RULE, 2, "rules", "has no `when`"),
+    ("\n[[rules]]\nwhen = {}\nuse = 3", 4, "rules.use", "must be the name of a model"),
+    ("\n[[rules]]\nwhen = {}\nuse = 'nobody'", 4, "rules.use", "No model is called `nobody`"),
+    ("\n[[rules]]\nwhen = {}\nuse = 'fast'", 4, "rules.use", "`fast` is a tier"),
+    (f"{RULE}when = 3", 4, "rules.when", "must be a table, such as"),
+]
+CONDITIONS = [
+    ("message_matches = '('", "is not a pattern of RE2"),
+    ("message_matches = 1", "expected `str`, got `int`"),
+    ("message_contains_any = []", "must be a list of words that is not empty"),
+    ("message_contains_any = 'x'", "expected `array`, got `str`"),
+    ("estimated_input_tokens_gt = 'x'", "expected `int`, got `str`"),
+    ("estimated_input_tokens_gt = -1", "must not be negative"),
+    ("estimated_input_tokens_lt = 1.5", "expected `int`, got `float`"),
+    ("has_images = 1", "expected `bool`, got `int`"),
+    ("has_tool_calls_in_history = 'y'", "expected `bool`, got `str`"),
+    ("skills_matching_message_includes = ['']", "must be a list of words that is not empty"),
+    ("file_extensions_in_context = []", "must be a list of words that is not empty"),
+    ("workspace_path_matches = '['", "is not a pattern of RE2"),
+    ("time_of_day_between = ['25:00', '06:00']", "must be two times"),
+    ("time_of_day_between = ['06:00', '06:00']", "starts and ends at the same time"),
+    ("cost_today_exceeds_usd = -1.0", "must not be negative"),
+    ("cost_today_exceeds_usd = nan", "must be a number of at most"),
+    ("team_budget_remaining_lt = 'x'", "expected `float`, got `str`"),
+    ("any_of = []", "must be a list of tables that is not empty"),
+    ("all_of = 3", "must be a list of tables that is not empty"),
+    ("not = 3", "must be a table, such as"),
+    ("has_image = true", "no such predicate; did you mean `has_images`?"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "key", "message"), MISTAKES)
+@pytest.mark.req("R-RTE-13")
+def test_each_mistake_has_its_line_and_key(text, line, key, message):
+    [found] = mistakes(text)
+    place = f"routing.toml:{line}: `{key}`: " if key else f"routing.toml:{line}: "
+    assert found.startswith(place)
+    assert message in found
+
+
+@pytest.mark.parametrize(("condition", "message"), CONDITIONS)
+@pytest.mark.req("R-RTE-13")
+def test_each_mistake_of_a_condition_has_its_line_and_predicate(condition, message):
+    name = condition.partition(" ")[0]
+    for text, path in (
+        (f"{RULE}when = {{ {condition} }}", name),
+        (f"{RULE}[rules.when]\n{condition}", name),
+        (f"{RULE}when.{condition}", name),
+        (f"{RULE}when.not = {{ {condition} }}", f"not.{name}"),
+    ):
+        [found] = mistakes(text)
+        line = 5 if "[rules.when]" in text else 4
+        assert found.startswith(f"routing.toml:{line}: `rules.when.{path}`: "), text
+        assert message in found
+    [found] = mistakes(f"{RULE}when.any_of = [\n  {{}},\n  {{ {condition} }},\n]")
+    assert found.startswith(f"routing.toml:6: `rules.when.any_of.{name}`: ")
+
+
+def test_every_predicate_has_a_mistake_in_the_table():
+    tested = {condition.partition(" ")[0] for condition, _ in CONDITIONS}
+    assert tested >= {*PREDICATES, *COMBINATORS}
 
 
 def test_file_of_a_project_has_no_tables_for_directories_and_can_use_tiers_of_the_user():

@@ -38,7 +38,7 @@ from yourtool.permissions.rules import (
     is_possible_tool,
 )
 from yourtool.tables import get_closest, is_table, parse_toml
-from yourtool.toml_places import Span, TomlPath, find_line, find_places
+from yourtool.toml_places import Span, TomlPath, find_error_line, find_line, find_places
 
 SCHEMA_VERSION = 1
 MAX_BYTES = 2**20
@@ -112,8 +112,7 @@ def parse_rule_file(
     try:
         document = parse_toml(text)
     except ValueError as error:
-        found = re.search(r"line (\d+)", str(error))
-        line = int(found[1]) if found else max(1, len(text.splitlines()))
+        line = find_error_line(error, text)
         return _unreadable(file, f"not TOML: {error}", line, text)
     if (version := document.pop("schema_version", SCHEMA_VERSION)) != SCHEMA_VERSION:
         return _unreadable(file, f"its `schema_version` is {version}, not 1", 1, "deny")

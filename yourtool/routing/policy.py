@@ -44,7 +44,7 @@ from yourtool.routing.predicates import (
 )
 from yourtool.tables import format_key, get_closest, is_table, parse_toml
 from yourtool.text import printable
-from yourtool.toml_places import TomlPath, find_line, find_places
+from yourtool.toml_places import TomlPath, find_error_line, find_line, find_places
 
 FILE_NAME = "routing.toml"
 SCHEMA_VERSION = 1
@@ -208,7 +208,9 @@ def parse_policy(
     try:
         document = parse_toml(text)
     except ValueError as error:
-        raise PolicyError((Problem(where=where, message=f"not TOML: {error}"),)) from error
+        line = find_error_line(error, text)
+        problem = Problem(where=where, line=line, message=f"not TOML: {error}")
+        raise PolicyError((problem,)) from error
     reading = _Reading(text, where, resolve)
     found = reading.read(document, outer_tiers)
     if reading.problems:
@@ -233,7 +235,7 @@ class _Reading:
         self._check_keys(document, _PROJECT_KEYS if is_project else _KEYS, ())
         version = document.get("schema_version", SCHEMA_VERSION)
         if version != SCHEMA_VERSION:
-            self._add(("schema_version",), f"is {version}; this version reads {SCHEMA_VERSION}")
+            self._add(("schema_version",), f"is {version!r}; this version reads {SCHEMA_VERSION}")
         default = "default" if is_project else "global_default"
         general = self._read_section(document, (), default, outer_tiers or {})
         workspaces = dict[str, RuleSection]()
@@ -273,7 +275,8 @@ class _Reading:
         named = self._read_table(table, "tiers", at)
         self._check_keys(named, TIERS, here)
         if named and (missing := [f"`{each}`" for each in TIERS if each not in named]):
-            self._add(here, f"must name all tiers; {' and '.join(missing)} have no model")
+            verb = "has" if len(missing) == 1 else "have"
+            self._add(here, f"must name all tiers; {' and '.join(missing)} {verb} no model")
         return {
             tier: model
             for tier, written in named.items()
