@@ -1,14 +1,14 @@
 """What a file is at one moment, and which lines two versions of it differ in."""
 
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from yourtool.line_diff import compare_lines
+
 _MAX_COMPARED_BYTES = 2**20
-_MAX_COMPARED_LINES = 4_000
-"""Lines between the common start and end; beyond, all of them are one hunk."""
+"""Of each version; larger ones are not compared."""
 _MAX_HUNKS = 100
 """Later hunks are joined into one."""
 _CONTEXT_LINES = 3
@@ -121,21 +121,8 @@ def find_hunks(before: bytes, after: bytes) -> tuple[Hunk, ...]:
     """Return the changed lines of a text file; none if it is binary or too large."""
     if max(len(before), len(after)) > _MAX_COMPARED_BYTES or b"\0" in before or b"\0" in after:
         return ()
-    old, new = before.splitlines(), after.splitlines()
-    start = 0
-    while start < min(len(old), len(new)) and old[start] == new[start]:
-        start += 1
-    end = 0
-    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
-        end += 1
-    old, new = old[start : len(old) - end], new[start : len(new) - end]
-    if max(len(old), len(new)) > _MAX_COMPARED_LINES:
-        return (Hunk(start + 1, len(old), start + 1, len(new)),)
-    hunks = [
-        Hunk(start + a + 1, b - a, start + c + 1, d - c)
-        for kind, a, b, c, d in SequenceMatcher(None, old, new).get_opcodes()
-        if kind != "equal"
-    ]
+    opcodes = compare_lines(before.splitlines(), after.splitlines())
+    hunks = [Hunk(a + 1, b - a, c + 1, d - c) for kind, a, b, c, d in opcodes if kind != "equal"]
     if len(hunks) > _MAX_HUNKS:
         hunks[_MAX_HUNKS - 1 :] = [_join(hunks[_MAX_HUNKS - 1], hunks[-1])]
     return tuple(hunks)

@@ -1,6 +1,5 @@
 """The calls of an agent, as its messages describe them; nothing in them is trusted."""
 
-import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -8,6 +7,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from yourtool.effects import Preview
+from yourtool.line_diff import format_unified
 from yourtool.messages.blocks import canonical_json
 from yourtool.permissions.protected_places import is_protected
 from yourtool.tables import is_table
@@ -177,5 +177,4 @@ def _format_diff(diff: ForeignDiff) -> str:
         return f"{diff.path}: {len(diff.new):,} characters, too long for a diff"
     before = "/dev/null" if diff.old is None else f"a/{diff.path}"
     old, new = (diff.old or "").splitlines(), diff.new.splitlines()
-    lines = difflib.unified_diff(old, new, before, f"b/{diff.path}", lineterm="")
-    return "\n".join(lines)[:MAX_TEXT]
+    return "\n".join(format_unified((before, f"b/{diff.path}"), old, new))[:MAX_TEXT]

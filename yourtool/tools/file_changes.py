@@ -4,7 +4,6 @@ A tool computes the complete new content first. The preview shows it as a diff a
 approval to it. The run computes it again under the file's lock and fails if anything differs.
 """
 
-import difflib
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack
@@ -17,6 +16,7 @@ from msgspec.structs import replace
 from yourtool.effects import Editable, Preview
 from yourtool.errors import ToolError
 from yourtool.file_images import ABSENT_FILE, FileState, find_hunks
+from yourtool.line_diff import format_unified
 from yourtool.permissions.protected_places import is_protected
 from yourtool.tools.base import ToolContext
 from yourtool.tools.encoding import Encoding, detect_encoding
@@ -102,7 +102,7 @@ class FileChange(Struct, frozen=True):
     def _diff_body(self, around: int = 3) -> list[str]:
         """Return the hunks of the diff, with some lines around each."""
         old, new = _diff_lines(self._original or b""), _diff_lines(self.after or b"")
-        return list(difflib.unified_diff(old, new, lineterm="", n=around))[2:]
+        return format_unified(("", ""), old, new, around)[2:]
 
     def preview(self, build_input: Callable[[str], dict[str, Any]] | None) -> Preview:
         """Return the diff for an approval; `build_input` is that of `Editable`."""

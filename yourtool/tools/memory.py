@@ -4,7 +4,6 @@
 directory, so no file of a project becomes memory. Sizes are in bytes of UTF-8.
 """
 
-import difflib
 import fcntl
 import hashlib
 import os
@@ -20,6 +19,7 @@ from yourtool.effects import Preview, SideEffects
 from yourtool.errors import ToolError
 from yourtool.events.guidance import MemoryUpdated
 from yourtool.files import replace_file
+from yourtool.line_diff import format_unified
 from yourtool.messages.blocks import TextBlock
 from yourtool.text import storable
 from yourtool.tools.base import Args, StructTool, ToolContext, ToolOutput, tool
@@ -175,8 +175,8 @@ def preview_memory(file: MemoryFile, args: Remember) -> Preview:
     before = file.load()
     after = apply_memory(before, args)
     file.check(after.encode())
-    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    body = "".join(difflib.unified_diff(old, new, args.file, args.file))
+    names = args.file, args.file
+    body = "\n".join(format_unified(names, before.splitlines(), after.splitlines()))
     guard = hashlib.sha256(f"{before}\0{after}".encode()).hexdigest()
     return Preview(kind="diff", body=body, paths=(str(file.path),), protected=True, guard=guard)
 

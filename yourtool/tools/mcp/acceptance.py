@@ -6,7 +6,6 @@ first connection count as accepted. The file has the texts, so that a change is 
 difference. An invalid file accepts nothing.
 """
 
-import difflib
 import fcntl
 import os
 from collections.abc import Generator, Mapping
@@ -19,6 +18,7 @@ from msgspec.structs import replace
 
 from yourtool.errors import ConfigError
 from yourtool.files import replace_file
+from yourtool.line_diff import format_unified
 from yourtool.tools.mcp.settings import ServerSettings
 
 FILE_NAME = "mcp_accepted.json"
@@ -128,10 +128,8 @@ def describe_difference(before: Mapping[str, str], now: Mapping[str, str]) -> st
     for name in sorted({*before, *now}):
         old, new = before.get(name, ""), now.get(name, "")
         if old != new:
-            lines += difflib.unified_diff(
-                old.splitlines(), new.splitlines(), f"{name} (accepted)", f"{name} (now)", "", "",
-                lineterm="",
-            )  # fmt: skip
+            names = f"{name} (accepted)", f"{name} (now)"
+            lines += format_unified(names, old.splitlines(), new.splitlines())
     return "\n".join(lines)
 
 
