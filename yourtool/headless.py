@@ -11,7 +11,7 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from math import ceil
 from pathlib import Path
@@ -197,18 +197,19 @@ async def _run_task(paths: Paths, options: RunOptions, task: Task, printer: Prin
     content = blocks if attached else task.prompt
     runtime = await Runtime.open(paths, options)
     async with _closing(runtime, printer):
-        _print_warnings(runtime, printer)
+        _print_warnings(runtime.take_warnings(), printer)
         session = await _open_session(runtime, task)
         async with _closing(session, printer):
-            _print_warnings(runtime, printer)
+            _print_warnings(runtime.take_warnings(), printer)
             session.processes.show_with(printer.show)
             mask = await asyncio.to_thread(build_mask, paths, os.environ)
             result = await run_turn(session, content, printer, paths.log_file, mask)
-            return check_output_schema(options.output_schema, result)
+        _print_warnings(session.hooks.take_last_warnings(), printer)
+        return check_output_schema(options.output_schema, result)
 
 
-def _print_warnings(runtime: Runtime, printer: Printer) -> None:
-    for warning in runtime.take_warnings():
+def _print_warnings(warnings: Sequence[str], printer: Printer) -> None:
+    for warning in warnings:
         printer.write_stderr(warning)
 
 
@@ -250,9 +251,8 @@ async def _closing(opened: Closable, printer: Printer) -> AsyncGenerator[None, N
             await opened.close()
         except Exception as error:  # noqa: BLE001 - the top level: a reader waits for the result
             _log.exception("closing failed")
-            printer.write_stderr(
-                str(error) if isinstance(error, YourtoolError) else "closing failed"
-            )
+            text = str(error) if isinstance(error, YourtoolError) else "closing failed"
+            printer.write_stderr(text)
 
 
 def read_schema(path: Path) -> dict[str, Any]:

@@ -92,3 +92,36 @@ async def test_end_of_the_input_stops_the_turn_and_stores_its_results(work, scri
         await later.conn.load_session(cwd=str(work), session_id=session_id, mcp_servers=[])
         assert later.of("user_message_chunk")[0]["content"]["text"] == "write"
         assert [call["status"] for call in later.calls] == ["failed"]
+
+
+def limit_cost(home, text: str) -> None:
+    (home / "config.toml").write_text(text)
+
+
+async def test_budget_that_is_reached_is_a_question_and_a_yes_continues(work, script, home):
+    limit_cost(home, "[budget]\nsession = 0.000001\n")
+    script(Reply("The answer."))
+    async with connected(work, "once") as editor:
+        assert await editor.prompt(await editor.open(work), "hi") == "end_turn"
+    [asked] = editor.asked
+    assert "budget" in str(asked)
+    assert "The answer." in editor.text
+
+
+async def test_budget_that_is_declined_stops_the_turn_and_is_shown(work, script, home):
+    limit_cost(home, "[budget]\nsession = 0.000001\n")
+    server = script(Reply("never"))
+    async with connected(work, "deny") as editor:
+        reason = await editor.prompt(await editor.open(work), "hi")
+    assert server.requests == []
+    assert reason == "max_turn_requests"
+    assert "budget" in editor.text
+
+
+async def test_budget_without_an_answer_sends_nothing(work, script, home):
+    limit_cost(home, "[budget]\nsession = 0.000001\n")
+    server = script(Reply("never"))
+    async with connected(work, CANCELLED) as editor:
+        await editor.prompt(await editor.open(work), "hi")
+    assert server.requests == []
+    assert "budget" in editor.text

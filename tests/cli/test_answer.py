@@ -371,3 +371,13 @@ def test_missing_model_error_names_the_configured_server(line):
     code, _, err = line("-p", "hi")
     assert code == 4
     assert "`-m local:NAME`" in err
+
+
+def test_failed_hook_at_the_end_of_the_session_is_reported_on_standard_error(line):
+    line.script([{"say": "hi"}])
+    file = config_file(resolve_paths())
+    hook = '[[hooks]]\nevent = "SessionEnd"\ncommand = "echo no such place >&2; exit 7"\n'
+    file.write_text(file.read_text() + hook)
+    code, out, err = line("-p", "go")
+    assert (code, out) == (0, "hi\n")
+    assert "failed: exit code 7: no such place" in err

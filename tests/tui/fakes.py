@@ -214,6 +214,13 @@ class NoFallbacks:
         return None
 
 
+class FakeHooks:
+    """Hooks that never fail."""
+
+    def take_last_warnings(self) -> tuple[str, ...]:
+        return ()
+
+
 class FakeSession:
     """Plays one script per turn and repeats the last one."""
 
@@ -238,6 +245,7 @@ class FakeSession:
         self.closed = False
         self.confirm: Callable[[Confirmation], Awaitable[Decision]] | None = None
         self.steering: Steering = no_steering
+        self.hooks = FakeHooks()
         self._table = ProcessTable()
         self._models = models
         self.models = FreeSwaps(self)

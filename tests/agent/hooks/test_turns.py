@@ -6,6 +6,7 @@ from tests.agent.harness import DENY, User, play
 from tests.agent.hooks.scripts import decide, ran, results, run, write
 from yourtool.agent.commands.routing import explain_model
 from yourtool.agent.hooks.hooks import Hooks
+from yourtool.agent.session import session_hooks
 from yourtool.config import Mode
 from yourtool.effects import Decision, Verdict
 from yourtool.errors import UsageError
@@ -360,3 +361,57 @@ async def test_worker_has_the_events_of_subagents(bench, scripts):
         "SubagentStart",
         "SubagentStop",
     ]
+
+
+FAILS = "sys.stderr.write('no such place'); sys.exit(7)"
+
+
+def warnings(events):
+    return [each.text for each in events if isinstance(each, Notice) and each.level == "warning"]
+
+
+async def test_failed_notification_hook_is_a_warning_after_the_answer(bench, scripts):
+    hook = scripts.hook("Notification", FAILS)
+    _, events = await run(bench, [hook], write(), mode=Mode.ASK)
+    [warning] = warnings(events)
+    assert "failed" in warning
+    assert "no such place" in warning
+    kinds = [type(each).__name__ for each in events]
+    asked = kinds.index("ToolConfirmationRequested")
+    assert asked < kinds.index("Notice") < kinds.index("ToolConfirmationResolved")
+
+
+async def test_failed_hook_before_a_summary_is_a_warning_and_the_summary_is_written(bench, scripts):
+    hook = scripts.hook("PreCompact", FAILS)
+    model = Scripted([says("one"), says("two"), says("A summary of it.")])
+    session = await bench.session(model, settings={"hooks": Hooks([hook])})
+    for prompt in ("first", "second"):
+        await play(session.send(prompt))
+    events = await play(session.compact())
+    assert [each for each in warnings(events) if "no such place" in each]
+    assert session.state.branch.compacted is not None
+
+
+async def test_failed_hook_before_a_summary_does_not_count_as_one(bench, scripts):
+    hook = scripts.hook("PreCompact", FAILS)
+    session, _ = await run(bench, [hook])
+    with pytest.raises(UsageError, match="nothing to summarise"):
+        await play(session.compact())
+
+
+async def test_failed_hook_at_the_end_of_a_session_is_a_warning_to_print(bench, scripts):
+    session, _ = await run(bench, [scripts.hook("SessionEnd", FAILS)])
+    await session.close()
+    [warning] = session.hooks.take_last_warnings()
+    assert "no such place" in warning
+    assert session.hooks.take_last_warnings() == ()
+
+
+async def test_hook_that_outlasts_the_end_of_a_session_is_stopped_with_a_warning(
+    bench, scripts, monkeypatch
+):
+    monkeypatch.setattr(session_hooks, "END_SECONDS", 0.3)
+    session, _ = await run(bench, [scripts.hook("SessionEnd", "time.sleep(60)")])
+    await session.close()
+    [warning] = session.hooks.take_last_warnings()
+    assert "was stopped after 0.3 seconds" in warning

@@ -105,12 +105,23 @@ class Hooks:
         self._names_files = frozenset(map(id, names_files))
         self._project: tuple[Hook, ...] = ()
         self._is_trusted = False
+        self._late_warnings = list[str]()
         self.get_recorded_objections: Callable[[], Sequence[EntryAdded]] = tuple
         """In a replay, returns what hooks added that continued the turn."""
 
     def renew(self, project: Sequence[Hook], *, is_trusted: bool) -> None:
         """Set the hooks of the project for a turn, and whether its files may be run."""
         self._project, self._is_trusted = tuple(project), is_trusted
+
+    def warn_later(self, call: "HookCall") -> None:
+        """Keep the warnings of an event during which nothing can be shown."""
+        self._late_warnings += [text for level, text in call.notices if level == "warning"]
+
+    def take_late_warnings(self) -> tuple[str, ...]:
+        """Return the warnings that were not shown yet."""
+        found = tuple(dict.fromkeys(self._late_warnings))
+        self._late_warnings.clear()
+        return found
 
     def find(self, event: HookEvent, subjects: Sequence[str] = ()) -> list[Hook]:
         """Return the hooks for an event, in the order in which they run."""

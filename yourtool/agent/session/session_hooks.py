@@ -1,6 +1,7 @@
 """The hooks of a session at its start and end, before a prompt, and after a model was chosen."""
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
@@ -21,6 +22,8 @@ from yourtool.hook_config import HookConfig
 from yourtool.interrupt import Interrupt, Interrupted
 from yourtool.messages.blocks import ContentBlock
 from yourtool.permissions.trust import CHECKS, Trust
+
+_log = logging.getLogger(__name__)
 
 Content: TypeAlias = tuple[ContentBlock, ...]
 
@@ -109,7 +112,16 @@ class SessionHooks:
                 async for _ in self._events.run(call):
                     pass
         except TimeoutError:
-            return
+            name = call.stopped.hook if call.stopped is not None else "SessionEnd"
+            problem = f"was stopped after {END_SECONDS:g} seconds, when the session had to close"
+            call.notices.append(("warning", f"The hook `{name}` failed: it {problem}"))
+        self._events.env.hooks.warn_later(call)
+        for _, text in call.notices:
+            _log.warning("%s", text)
+
+    def take_last_warnings(self) -> tuple[str, ...]:
+        """Return what failed when the session closed, for the front end to print."""
+        return self._events.env.hooks.take_late_warnings()
 
 
 def find_own_hooks(configs: Sequence[HookConfig], workspace: Path) -> Hooks:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from yourtool.agent.turn.approval_facts import build_requested_fact, build_resolved_fact
 from yourtool.agent.turn.call_judging import judge_call, parse_call
+from yourtool.agent.turn.hook_events import take_warnings
 from yourtool.agent.turn.tool_call import (
     AFTER_PLAN,
     KEEP_PLANNING,
@@ -251,6 +252,8 @@ async def _request_approval(
             build_resolved_fact(confirmation, tool_use_id, None), parent=requested.id
         )
         raise
+    for notice in take_warnings(turn.env.hooks):
+        yield notice
     turn.answered_plan = confirmation.kind == "plan" and decision.verdict is not Verdict.EDIT
     if turn.answered_plan and decision.verdict is Verdict.ALLOW:
         leave_plan_mode(call, decision.plan, turn)

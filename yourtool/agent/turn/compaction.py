@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from yourtool.agent.history.compaction import Level, Span, find_span
 from yourtool.agent.history.elision import next_elision
-from yourtool.agent.turn.hook_events import run_before_compaction
+from yourtool.agent.turn.hook_events import run_before_compaction, take_warnings
 from yourtool.agent.turn.summaries import Summary, get_summary_limit, summarise
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import UsageError
@@ -39,7 +39,7 @@ class _Room(NamedTuple):
     """Tokens from which on nothing is summarised in vain: what remains would be too long."""
 
 
-async def make_room_before_request(turn: Turn) -> AsyncGenerator[ContextElided | ContextCompacted]:
+async def make_room_before_request(turn: Turn) -> AsyncGenerator[Event]:
     """Make room if the next request is longer than the user's threshold."""
     if percent := turn.env.context.make_room_at:
         async with aclosing(_make_room(turn, percent)) as facts:
@@ -62,7 +62,7 @@ async def make_room_to_route(turn: Turn) -> AsyncGenerator[Event]:
         yield Notice(level="error", text=await describe_largest_parts(turn))
 
 
-async def _make_room(turn: Turn, percent: int) -> AsyncGenerator[ContextElided | ContextCompacted]:
+async def _make_room(turn: Turn, percent: int) -> AsyncGenerator[Event]:
     """Make room if the next request has more than a share of the window."""
     window = turn.model.capabilities.max_context_tokens
     most = window * percent / 100
@@ -100,7 +100,7 @@ def _find_old_outputs(turn: Turn) -> str | None:
     return None if through is None or not replies or through > replies[-1] else through
 
 
-async def make_room_after_rejection(turn: Turn) -> AsyncGenerator[ContextCompacted]:
+async def make_room_after_rejection(turn: Turn) -> AsyncGenerator[ContextCompacted | Notice]:
     """Summarise after a provider rejected a request for its length, more until one succeeds."""
     window, estimate = turn.model.capabilities.max_context_tokens, turn.estimate()
     # The provider counts more tokens than the estimate, or its window is smaller than stated.
@@ -133,7 +133,7 @@ async def compact(turn: Turn, hint: str) -> AsyncGenerator[Event]:
     room, count = _Room(0, (Level.ALL_TURNS,), inf), 0
     try:
         async for fact in _compact(turn, room, "user", hint):
-            count += 1
+            count += isinstance(fact, ContextCompacted)
             yield fact
     except Interrupted:
         yield Notice(level="info", text="Stopped; nothing was summarised.")
@@ -144,13 +144,15 @@ async def compact(turn: Turn, hint: str) -> AsyncGenerator[Event]:
 
 async def _compact(
     turn: Turn, room: _Room, reason: RoomReason, hint: str = ""
-) -> AsyncGenerator[ContextCompacted]:
+) -> AsyncGenerator[ContextCompacted | Notice]:
     before = turn.estimate()
     span = await asyncio.to_thread(_find_span, turn, room)
     if span is None:
         return
     turn.compacted = max(turn.compacted, span.level)
     hooks = await run_before_compaction(turn, hint, is_manual=reason == "user")
+    for notice in take_warnings(turn.env.hooks):
+        yield notice
     hint = "\n".join(filter(None, (hint, *hooks.contexts)))
     summary = await summarise(turn, span.replaced, hint)
     compacted = turn.state.branch.compacted

@@ -8,7 +8,7 @@ from typing import Literal, cast
 
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
-from yourtool.agent.hooks.hooks import HookCall, HookPlace
+from yourtool.agent.hooks.hooks import HookCall, HookPlace, Hooks
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import UsageError
@@ -118,9 +118,15 @@ async def run_before_compaction(turn: Turn, hint: str, *, is_manual: bool) -> Ho
     call = HookCall(event="PreCompact", subjects=(trigger,), fields=fields)
     async for _ in events_of(turn).run(call, parent=turn.parent):
         pass
+    turn.env.hooks.warn_later(call)
     if call.refusal and is_manual:
         raise UsageError(f"The hook `{call.hook}` blocked the summary: {call.reason}")
     return call
+
+
+def take_warnings(hooks: Hooks) -> list[Notice]:
+    """Return notices about hooks that failed while nothing could be shown."""
+    return [Notice(level="warning", text=each) for each in hooks.take_late_warnings()]
 
 
 def events_of(turn: Turn, *, in_task: bool = False) -> HookEvents:

@@ -45,7 +45,8 @@ class ShorterRequest:
             return
         async with aclosing(make_room_after_rejection(turn)) as facts:
             async for fact in facts:
-                self.is_possible, turn.rejections = True, 0
+                if not isinstance(fact, Notice):
+                    self.is_possible, turn.rejections = True, 0
                 yield fact
         if not self.is_possible:
             yield Notice(level="error", text=await describe_largest_parts(turn))

@@ -189,6 +189,7 @@ async def notifying(confirmation: Confirmation, turn: Turn) -> AsyncGenerator[No
     async def notify() -> None:
         async for _ in events_of(turn, in_task=True).run(call):
             pass
+        turn.env.hooks.warn_later(call)
 
     task = asyncio.create_task(notify())
     try:

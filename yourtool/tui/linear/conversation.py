@@ -98,7 +98,7 @@ class Conversation:
             for task in self._tasks:
                 task.cancel()
             if self.runner.session is not None:
-                await self.runner.session.close()
+                await self._close_session(self.runner.session)
 
     async def _delete_unused_sessions(self) -> None:
         days = self.runtime.config.sessions.keep_days
@@ -305,8 +305,13 @@ class Conversation:
         return self.runner.session
 
     async def _switch(self, session: "Session") -> None:
-        await self._session.close()
+        await self._close_session(self._session)
         await self.show_session(session)
+
+    async def _close_session(self, session: "Session") -> None:
+        await session.close()
+        for warning in session.hooks.take_last_warnings():
+            self.note("warning", warning)
 
     def _show_rows(self, title: str, rows: tuple[tuple[str, str], ...]) -> None:
         self.speaker.write(title)

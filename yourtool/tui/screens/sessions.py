@@ -87,8 +87,10 @@ async def show_session(
         timeline = await pages.complete()
         await settle_trust(chat, session.trust)
         server_prompts.use_servers(runtime.tool_servers.find(session.workspace))
+        failed: tuple[str, ...] = ()
         if chat.session is not None:
             await chat.session.close()
+            failed = chat.session.hooks.take_last_warnings()
     except BaseException:
         await session.close()
         raise
@@ -96,6 +98,8 @@ async def show_session(
         chat.opening = None
     chat.set_session(runtime, session, timeline)
     runtime.space.on_change = partial(_show_full_disk, chat, runtime.paths.database)
+    for warning in failed:
+        chat.warn(warning)
     pages.offer_earlier()
     chat.post_message(TitleChanged(session.state.title))
 
@@ -244,7 +248,8 @@ async def build_last_words(chat: ChatScreen, seconds: float, *, with_transcript:
     session, unsent = chat.session, _describe_unsent(chat)
     if session is None or not session.state.messages:
         return unsent
-    line = f"{unsent}To continue this session: yourtool --resume {session.id}\n"
+    failed = "".join(f"{printable(each)}\n" for each in session.hooks.take_last_warnings())
+    line = f"{failed}{unsent}To continue this session: yourtool --resume {session.id}\n"
     if not with_transcript:
         return line
     text = await render_transcript(chat.transcript, seconds)

@@ -1,0 +1,104 @@
+"""Hooks in the sandbox: what they can reach, and that they decide as they do without it."""
+
+import sys
+
+import pytest
+
+from tests.agent.harness import play
+from tests.tools.sandbox.levels import build_sandbox, find_reason
+from yourtool.agent.hooks.hook import build_hook
+from yourtool.agent.hooks.hooks import Hooks
+from yourtool.config import Mode
+from yourtool.events.deltas import Notice
+from yourtool.events.hooks import HookRan
+from yourtool.hook_config import HookConfig
+from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.tools.sandbox.confinement import SandboxLevel
+
+LEVELS = (SandboxLevel.FULL, SandboxLevel.LANDLOCK)
+CANARY = "sk-ant-canary-0123456789abcdefghij"
+
+
+@pytest.fixture(autouse=True)
+def measured_levels():
+    """Measure the machine before a test, whose event loop must not block."""
+    for level in LEVELS:
+        find_reason(level)
+
+
+async def run(bench, level, event, command, *, seconds=10):
+    """Play a turn with one hook and one edit; return the events and the text for the model."""
+    hook = build_hook(HookConfig(event, command, "", seconds), "user")
+    (bench.workspace / "src").mkdir()  # Landlock cannot add files next to a protected one
+    model = Scripted([calls("write_file", path="a.txt", content="a\n"), says("Done.")])
+    session = await bench.session(model, settings={"hooks": Hooks([hook])}, mode=Mode.AUTO)
+    readable = session._env.workspace.readable
+    session._env.sandbox = build_sandbox(bench.workspace, level, readable=readable)
+    events = await play(session.send("go"))
+    await session.close()
+    return events, "\n".join(each.text for each in session.state.messages)
+
+
+def outcomes(events):
+    return [(each.exit_code, each.verdict) for each in events if isinstance(each, HookRan)]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.req("T9")
+async def test_hook_changes_the_workspace_and_nothing_outside(bench, level, tmp_path):
+    outside = tmp_path / "outside.txt"
+    command = f"echo in > src/inside.txt; echo out > {outside}; exit 0"
+    events, _ = await run(bench, level, "PostToolUse", command)
+    assert outcomes(events) == [(0, "none")]
+    assert (bench.workspace / "src/inside.txt").read_text() == "in\n"
+    assert not outside.exists()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+async def test_hook_in_the_sandbox_denies_a_call(bench, level):
+    command = "grep -q write_file && { echo 'not this file' >&2; exit 2; }"
+    events, _ = await run(bench, level, "PreToolUse", command)
+    assert outcomes(events) == [(2, "deny")]
+    assert not (bench.workspace / "a.txt").exists()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+async def test_hook_reaches_no_host(bench, level, tcp_port):
+    command = (
+        f"bash -c 'echo x > /dev/tcp/127.0.0.1/{tcp_port.number}' 2>/dev/null && exit 0; exit 9"
+    )
+    events, _ = await run(bench, level, "PostToolUse", command)
+    assert outcomes(events) == [(9, "failed")]
+    assert tcp_port.count == 0
+
+
+@pytest.mark.parametrize("level", LEVELS)
+async def test_hook_has_no_keys_in_its_environment(bench, level, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
+    monkeypatch.setenv("MY_TOKEN", CANARY)
+    await run(
+        bench, level, "PostToolUse", "env > src/env.txt; cat /proc/*/environ >> src/env.txt; true"
+    )
+    assert CANARY not in (bench.workspace / "src/env.txt").read_text("utf-8", "replace")
+
+
+@pytest.mark.parametrize("level", LEVELS)
+async def test_hook_that_hangs_is_stopped_with_what_it_started(bench, level):
+    command = "sh -c 'sleep 30; echo late > src/late.txt' & sleep 30"
+    events, _ = await run(bench, level, "PostToolUse", command, seconds=0.4)
+    [(code, verdict)] = outcomes(events)
+    assert (code, verdict) == (None, "failed")
+    assert [each for each in events if isinstance(each, Notice) and each.level == "warning"]
+    assert not (bench.workspace / "src/late.txt").exists()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+async def test_transcript_can_be_read_in_the_sandbox(bench, level):
+    program = (
+        "import json, sys; given = json.load(sys.stdin);"
+        " open('src/seen.txt', 'w').write(open(given['transcript_path']).read())"
+    )
+    command = f'{sys.executable} -S -c "{program}"'
+    events, _ = await run(bench, level, "PreToolUse", command)
+    assert outcomes(events) == [(0, "none")]
+    assert "go" in (bench.workspace / "src/seen.txt").read_text()
