@@ -69,6 +69,26 @@ async def test_change_before_an_allowed_call_is_not_part_of_it(stage, work):
         assert not (work / "b.txt").exists()
 
 
+async def test_file_that_the_question_does_not_name_is_not_part_of_it(stage, work):
+    diff = {"type": "diff", "path": str(work / "a.txt"), "oldText": "one\n", "newText": "good\n"}
+    end = {"tell": END, "as": "tool_call_update"}
+    steps = [
+        {"ask": CALL | {"kind": "edit", "content": [diff]}, "allow_once": [
+            {"write": [str(work / "a.txt"), "good\n"]},
+            {"write": [str(work / "b.txt"), "evil\n"]},
+            end]},
+        {"say": "ok"},
+    ]  # fmt: skip
+    async with stage(steps) as on:
+        events = await on.send("hi")
+        assert sorted(changed_paths(events)) == ["a.txt", "b.txt"]
+        (told,) = notices(events)
+        assert "`b.txt`" in told and "`a.txt`" not in told
+        assert "`b.txt`" in results(on)[0].content[-1].text
+        await play(on.session.files.undo())
+        assert (work / "a.txt").read_text() == "one\ntwo\n" and not (work / "b.txt").exists()
+
+
 async def test_file_that_is_changed_twice_is_restored_to_its_start(stage, work):
     path = str(work / "a.txt")
     steps = [

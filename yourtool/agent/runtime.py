@@ -18,7 +18,7 @@ from yourtool.agent.input.clipboard import read_clipboard_content
 from yourtool.agent.learned_routes import LearnedRoutes
 from yourtool.agent.routes import Routes
 from yourtool.agent.routing_rules import DefaultModels, RoutingRules, find_default_models
-from yourtool.agent.session.agents import AGENT_KINDS, open_agents
+from yourtool.agent.session.agents import open_agents
 from yourtool.agent.session.demo_workspace import find_scratch_copies, make_scratch_copy
 from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.project_checks import find_checks
@@ -361,7 +361,7 @@ class Runtime:
         joined = tools or await self.tool_servers.join(own, workspace.root, enclosing)
         snapshot = ToolSnapshot(joined)
         estimates = self.build_estimates(workspace.root, snapshot)
-        kinds = dict(snapshot.toolbox.subject_kinds) | AGENT_KINDS
+        kinds = snapshot.toolbox.subject_kinds
         is_copy = workspace.root.parent == self.paths.scratch
         env = SessionEnvironment(
             workspace=workspace,

@@ -31,12 +31,13 @@ from yourtool.messages.blocks import TextBlock, ThinkingBlock, canonical_json
 from yourtool.messages.message import Message, Role
 from yourtool.messages.metadata import StopReason
 from yourtool.models import MAX_SAFE_INTEGER
+from yourtool.permissions.rules import AGENT_CALL
 from yourtool.providers.base import Request
 from yourtool.providers.estimate import estimate_text, estimate_tokens
 from yourtool.providers.replies.reply import Reply
 from yourtool.tables import is_table
 
-AGENT_CALL, AGENT_REPORT = "agent_call", "agent_report"
+AGENT_REPORT = "agent_report"
 SILENCE_SECONDS = 600.0
 """Time without a message, and without a running call, after which an agent is given up."""
 _QUIET_SECONDS = 0.2
@@ -46,6 +47,7 @@ _STOP_REASONS = {
     "max_tokens": StopReason.MAX_TOKENS,
     "refusal": StopReason.REFUSAL,
 }
+_SHORT_CHARACTERS = 16_384
 _PLACEHOLDER = TokenUsage(input_tokens=1, output_tokens=1)
 """Replaced at the end of the reply."""
 _NOT_ANSWERED = "The user did not allow it."
@@ -103,21 +105,21 @@ class AgentAdapter:
                     for each in last:
                         yield each
                     break
-                for each in self._translate(event, reply):
+                for each in await _collect(self._translate(event, reply), event):
                     yield each
                 if isinstance(event, AgentRequest):
                     break
             if reply.has_calls:
                 reply.stop_reason = StopReason.TOOL_USE
             reply.update_usage(_PLACEHOLDER)
-            for each in reply.finish():
-                yield self._with_usage(each)
+            for each in await _collect(map(self._with_usage, reply.finish())):
+                yield each
         except Interrupted:
-            for each in reply.cancel():
-                yield self._with_usage(each)
+            for each in await _collect(map(self._with_usage, reply.cancel())):
+                yield each
         except AdapterError as error:
-            for each in reply.fail(error):
-                yield self._with_usage(each)
+            for each in await _collect(map(self._with_usage, reply.fail(error))):
+                yield each
             raise
 
     def estimate_input_tokens(
@@ -223,7 +225,7 @@ class AgentAdapter:
             self.pending[key] = replace(each, is_last=True)
         if not await asyncio.to_thread(agent.find_changes):
             return ()
-        paths = [change.path for found in agent.found for change in found.changes]
+        paths = [path for found in agent.found for path in found.unasked]
         arguments = {"title": "changes without a question", "kind": "edit", "paths": paths}
         return list(self._add_call(reply, AGENT_REPORT, PendingCall(arguments, is_last=True)))
 
@@ -253,6 +255,15 @@ class AgentAdapter:
             input_tokens=self._sent_tokens, output_tokens=round(received), estimated=True
         )
         return replace(event, usage=self._usage or estimated)
+
+
+async def _collect(
+    events: Iterator[StreamEvent], source: AgentEvent | None = None
+) -> Sequence[StreamEvent]:
+    """Return events, in a thread unless they are those of a short text; the agent can send much."""
+    if isinstance(source, Said) and sum(map(len, source.parts)) <= _SHORT_CHARACTERS:
+        return list(events)
+    return await asyncio.to_thread(list, events)
 
 
 def _read_usage(usage: Any) -> TokenUsage | None:

@@ -8,7 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from yourtool import __version__
 from yourtool.agents.calls import ForeignCall, as_table, read_text
@@ -41,6 +41,24 @@ _AUTH_REQUIRED = -32000
 _CANCELLED = {"outcome": {"outcome": "cancelled"}}
 
 
+class FoundChanges(NamedTuple):
+    """Files that changed during a prompt."""
+
+    changes: CommandChanges
+    unasked: tuple[str, ...]
+    """The paths about which the user was not asked."""
+
+
+def never(_path: str) -> bool:
+    """Return that no change was asked."""
+    return False
+
+
+def always(_path: str) -> bool:
+    """Return that every change was asked: the question named no files."""
+    return True
+
+
 class Agent:
     """A program that answers the prompts of one session of ours."""
 
@@ -61,8 +79,8 @@ class Agent:
         self._build_command = build_command
         self._workspace = workspace
         self._watch = watch
-        self.found = list[CommandChanges]()
-        """Changes without a question that are not in the journal yet."""
+        self.found = list[FoundChanges]()
+        """Changes that are not in the journal yet."""
         self._is_watching = False
         self._connection: Connection | None = None
         self._session_id = ""
@@ -192,13 +210,14 @@ class Agent:
             if id(each) not in ahead:
                 self.refuse(each, reason)
 
-    def find_changes(self) -> bool:
-        """Add what the agent changed without a question to `found`; blocks on the file system.
+    def find_changes(self, is_asked: Callable[[str], bool] = never) -> bool:
+        """Add what changed since the last time to `found`; blocks on the file system.
 
-        Return whether there is anything.
+        `is_asked`: whether the user was asked about the change of a path. Return whether there is
+        anything.
         """
         if self._is_watching:
-            self._note_unasked(self._watch.take())
+            self._add_changes(self._watch.take(), is_asked)
         return bool(self.found)
 
     async def settle(self) -> str:
@@ -207,7 +226,7 @@ class Agent:
         self._events.clear()
         if self._is_watching:
             self._is_watching = False
-            self._note_unasked(await asyncio.to_thread(self._watch.end))
+            self._add_changes(await asyncio.to_thread(self._watch.end), never)
         return problem
 
     async def close(self) -> None:
@@ -349,10 +368,11 @@ class Agent:
             reason = reason if isinstance(reason, str) else ""
             self._push(Ended(reason=reason, usage=fields.get("usage")))
 
-    def _note_unasked(self, found: CommandChanges) -> None:
+    def _add_changes(self, found: CommandChanges, is_asked: Callable[[str], bool]) -> None:
         if found:
-            self.found.append(found)
-        self.unasked |= dict.fromkeys(each.path for each in found.changes)
+            paths = tuple(each.path for each in found.changes if not is_asked(each.path))
+            self.found.append(FoundChanges(found, paths))
+            self.unasked |= dict.fromkeys(paths)
 
     def _build_error(self, reason: str) -> AdapterError:
         return OtherAdapterError(f"`{self.name}` {reason}")

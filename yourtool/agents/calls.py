@@ -22,6 +22,7 @@ _KINDS = frozenset(
     ("read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode")
 )
 """The kinds of the protocol besides `other`."""
+_EDITS = ("edit", "delete", "move")
 _OVER = ("completed", "failed")
 
 
@@ -101,19 +102,24 @@ class ForeignCall:
         return arguments
 
     def build_preview(self, agent: str) -> Preview:
-        """Return what the agent claims about the call, for the question to the user."""
-        parts = [f"{agent} asks for: {self.title or 'a call without a title'}"]
+        """Return what the agent claims about the call, for the question to the user.
+
+        A change of files is shown as a diff, unless the arguments have a command.
+        """
+        paths = tuple(dict.fromkeys((*self.paths, *(each.path for each in self.diffs))))
+        title = self.title or "a call without a title"
+        diffs = "\n".join(map(_format_diff, self.diffs))
+        is_edit = bool(diffs) and self.kind in _EDITS and "command" not in as_table(self.raw_input)
+        parts = [f"{agent} asks for: {title}"]
         if self.raw_input is not None:
             parts.append(canonical_json(self.raw_input).decode()[:MAX_INPUT])
-        parts += (text[:MAX_TEXT] for text in self.texts if text.strip())
-        parts += map(_format_diff, self.diffs)
-        paths = tuple(dict.fromkeys((*self.paths, *(each.path for each in self.diffs))))
+        parts += (text[:MAX_TEXT] for text in (*self.texts, diffs) if text.strip())
         return Preview(
-            kind="diff" if self.diffs else "text",
-            body="\n\n".join(parts),
+            kind="diff" if is_edit else "text",
+            body=diffs if is_edit else "\n\n".join(parts),
             paths=paths,
             protected=any(map(is_protected, paths)),
-            surroundings="run by the agent, outside the sandbox, with all your rights",
+            surroundings=f"{agent} ({title}), outside the sandbox, with all your rights",
         )
 
     def format_result(self) -> str:

@@ -24,7 +24,7 @@ class SettledAgent(NamedTuple):
     """What is to be reported when a turn of an agent has ended."""
 
     changes: tuple[CommandChanges, ...] = ()
-    """Changes without a question that are not in the journal yet."""
+    """Changes that are not in the journal yet."""
     unasked: tuple[str, ...] = ()
     """The files that it changed without a question during the turn."""
     problem: str = ""
@@ -72,7 +72,8 @@ class SessionAgents:
         adapter.pending.clear()
         agent = adapter.agent
         problem = await agent.settle()
-        settled = SettledAgent(tuple(agent.found), tuple(agent.unasked), problem)
+        changes = tuple(each.changes for each in agent.found)
+        settled = SettledAgent(changes, tuple(agent.unasked), problem)
         agent.found.clear()
         agent.unasked.clear()
         return settled

@@ -6,17 +6,20 @@ journal; the agent gets the text of the file, or that it was written.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
 
-from yourtool.agents.adapter import AGENT_CALL, AGENT_REPORT, AgentAdapter, PendingCall
+from yourtool.agents.adapter import AGENT_REPORT, AgentAdapter, PendingCall
+from yourtool.agents.agent import FoundChanges, always, never
 from yourtool.agents.calls import ForeignCall
 from yourtool.agents.messages import Asked, FileRequest, find_option
 from yourtool.effects import Preview, SideEffects, Subject, ToolDefinition, ToolHints
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.messages.blocks import TextBlock
+from yourtool.permissions.rules import AGENT_CALL
 from yourtool.tools.adjusted_arguments import AdjustedArguments
 from yourtool.tools.base import ToolContext, ToolOutput, storable_output
 from yourtool.tools.edit import write_file
@@ -25,7 +28,6 @@ from yourtool.tools.file_changes import MAX_EDITABLE_BYTES
 from yourtool.tools.files import read_file
 from yourtool.tools.replacing import digest
 from yourtool.tools.toolset import Tool, Toolbox
-from yourtool.tools.workspace_watch import CommandChanges
 
 _SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -92,13 +94,18 @@ class _AgentTool:
             raise ToolError(_NOT_PENDING, ToolFailure.CANCELLED)
         return pending
 
-    async def add_unasked(self, context: ToolContext) -> str:
-        """Journal what the agent changed without a question, and return a note about it."""
-        agent, added = self.adapter.agent, list[CommandChanges]()
-        await context.run_in_thread(agent.find_changes)
+    async def add_changes(
+        self, context: ToolContext, is_asked: Callable[[str], bool] = never
+    ) -> str:
+        """Journal what the agent changed; return a note about what was not asked.
+
+        `is_asked`: as for `Agent.find_changes`.
+        """
+        agent, added = self.adapter.agent, list[FoundChanges]()
+        await context.run_in_thread(agent.find_changes, is_asked)
         while agent.found:
             added.append(agent.found.pop(0))
-            await asyncio.shield(context.journal.add(added[-1]))
+            await asyncio.shield(context.journal.add(added[-1].changes))
         return _describe_unasked(agent.name, added)
 
     def build_output(self, texts: tuple[str, ...], *, success: bool, is_last: bool) -> ToolOutput:
@@ -122,6 +129,7 @@ class AgentCall(_AgentTool):
                 description="A call that another agent made in this conversation, and ran itself.",
                 input_schema=_SCHEMA,
                 side_effects=SideEffects.EXECUTE,
+                records_changes=True,
                 hints=ToolHints(label=adapter.agent.name, kind="execute"),
             ),
         )
@@ -146,6 +154,7 @@ class AgentCall(_AgentTool):
         pending, agent = self.take(context), self.adapter.agent
         asked = pending.asked
         assert isinstance(asked, Asked), "the preview checked it"
+        call = asked.call
         if args != pending.input:
             raise ToolError("A hook changed this call of an agent, which cannot be changed.")
         if (option := find_option(asked, "allow_once")) is None:
@@ -153,10 +162,14 @@ class AgentCall(_AgentTool):
                 f"`{agent.name}` offers no permission for this one call, so it got none.",
                 ToolFailure.PERMISSION_DENIED,
             )
-        note = await self.add_unasked(context)
+        notes = [await self.add_changes(context)]
+        named = await context.run_in_thread(_find_named, context)
         agent.answer(asked, {"outcome": {"outcome": "selected", "optionId": option}})
-        call = asked.call
-        await agent.wait_for_end(call)
+        try:
+            await agent.wait_for_end(call)
+        finally:
+            is_asked = always if named is None else named.__contains__
+            notes.append(await self.add_changes(context, is_asked))
         if call.is_over:
             text = await asyncio.to_thread(call.format_result)
         elif agent.is_working:
@@ -164,7 +177,7 @@ class AgentCall(_AgentTool):
         else:
             text = "The agent reported no end of this call."
         success = call.status == "completed" or text == _STILL_RUNS
-        output = self.build_output((text, note), success=success, is_last=False)
+        output = self.build_output((text, *notes), success=success, is_last=False)
         return storable_output(output, context.mask)
 
 
@@ -187,7 +200,7 @@ class AgentReport(_AgentTool):
         """Journal what changed, and return what the agent reports."""
         del args
         pending = self.take(context)
-        note = await self.add_unasked(context)
+        note = await self.add_changes(context)
         text, success = "", not note
         if (call := pending.report) is not None:
             text = await asyncio.to_thread(_format_report, call)
@@ -286,12 +299,23 @@ def _format_report(call: ForeignCall) -> str:
     return call.format_result() + unfinished
 
 
-def _describe_unasked(name: str, found: Sequence[CommandChanges]) -> str:
+def _find_named(context: ToolContext) -> set[str] | None:
+    """Return the real paths that the user saw in a diff; None: the question had no diff."""
+    approved, found = context.approved, set[str]()
+    if approved is None or approved.kind != "diff":
+        return None
+    for path in approved.paths:
+        with suppress(ToolError):
+            found.add(context.workspace.locate(path))
+    return found
+
+
+def _describe_unasked(name: str, found: Sequence[FoundChanges]) -> str:
     """Return a note about changes that the agent made without a question; empty without any."""
-    if not found:
+    paths = [f"`{path}`" for each in found for path in each.unasked]
+    if not paths:
         return ""
-    paths = [f"`{change.path}`" for each in found for change in each.changes]
     named = ", ".join(paths[:_MAX_NAMED])
-    more = max(0, len(paths) - _MAX_NAMED) + sum(each.omitted for each in found)
+    more = max(0, len(paths) - _MAX_NAMED) + sum(each.changes.omitted for each in found)
     rest = f" and {more:,} more" if more > 0 else ""
     return f"[`{name}` changed without a question: {named}{rest}.]"

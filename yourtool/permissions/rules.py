@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _COVERING_TOOLS: Mapping[str, tuple[str, ...]] = {"apply_patch": ("edit_file", "write_file")}
 """Tools whose rules cover the calls of another tool on the same paths."""
 SERVER_PREFIX = "mcp__"
+AGENT_CALL = "agent_call"
+"""The tool for what another agent asks for, which only turns of agents have."""
 """Start of the names of tools of MCP servers, `mcp__server__tool`; a rule can name the server."""
 EVERY_TOOL = "*"
 """The tool of a rule that replaces an unreadable rule; a user cannot write it."""
@@ -92,7 +94,8 @@ class Rule(Struct, frozen=True):
                 " `shell(make test*)` or `edit_file(src/**)`"
             )
         tool, spec = match[1], match[2]
-        kind = "opaque" if tool.startswith(SERVER_PREFIX) else (kinds or {}).get(tool)
+        is_foreign = tool == AGENT_CALL or tool.startswith(SERVER_PREFIX)
+        kind = "opaque" if is_foreign else (kinds or {}).get(tool)
         if spec is not None and kind is not None and (needed := _spec_problem(kind, tool, spec)):
             raise UsageError(f"`{text}` can never match: {needed}")
         return cls(tool, spec, source)
@@ -254,7 +257,7 @@ def find_server(tool: str) -> str | None:
 
 def is_possible_tool(name: str, tools: Container[str]) -> bool:
     """Whether there is a tool, or could be one: which tools servers have is found out later."""
-    return name in tools or name.startswith(SERVER_PREFIX)
+    return name in tools or name == AGENT_CALL or name.startswith(SERVER_PREFIX)
 
 
 def _get_specs(rules: Sequence[Rule], tool: str) -> "Sequence[CommandSpec]":

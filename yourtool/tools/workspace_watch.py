@@ -276,6 +276,9 @@ class WorkspaceWatch:
             old, new = before.signatures.get(path), after.signatures.get(path)
             limit = MAX_STORED_BYTES if room > 0 else 0
             state = FileState(ABSENT_FILE) if new is None else self._read(path, new, limit)
+            if state is _UNKNOWN and (new := self._get_signature(path)) not in (None, old):
+                after.signatures[path] = new  # it has changed since the scan
+                state = self._read(path, new, limit)
             content = objects.get(before.clean.get(path, ""))
             earlier = self._earlier_state(path, old, content)
             earlier = _with_equal_content(earlier, state, old, new)

@@ -9,13 +9,9 @@ from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent_config import AgentConfig
 from yourtool.agents.session_agents import SessionAgents
 from yourtool.config import Mode
-from yourtool.effects import SubjectKind
 from yourtool.models import Model
 from yourtool.providers.base import Adapter
 from yourtool.tools.toolset import Toolbox
-
-AGENT_KINDS: dict[str, SubjectKind] = {"agent_call": "opaque"}
-"""The tool of agents that rules can name, also when no agent is configured."""
 
 
 class TurnMeans(NamedTuple):

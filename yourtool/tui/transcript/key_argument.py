@@ -6,7 +6,7 @@ from typing import Any
 
 from yourtool.text import printable
 
-_KEYS = ("command", "pattern", "path", "url", "query", "file", "name")
+_KEYS = ("command", "pattern", "path", "url", "query", "file", "name", "title")
 _INPUT = ("id", "text")
 """The arguments of `process_input`, which are shown together."""
 _PATCH = "patch"
