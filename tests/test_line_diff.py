@@ -1,4 +1,4 @@
-"""Differences of lines: always correct, and in limited time whatever the lines are."""
+"""Differences of lines: always correct, and in limited time for any lines."""
 
 import random
 import subprocess

@@ -1,4 +1,4 @@
-"""The differences between two lists of lines, in limited time whatever they contain.
+"""The differences between two lists of lines, in limited time for any content.
 
 `difflib` takes cubic time for lines that occur many times. So lines that occur once on both sides
 split the texts first (patience diff, https://bramcohen.livejournal.com/73318.html), and a part
