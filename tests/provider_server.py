@@ -84,6 +84,9 @@ class ProviderServer:
         """The models that the server lists."""
         self.get_headers: list[str] = []
         """The headers of every GET request."""
+        self.get_paths: list[str] = []
+        self.answer_get: Callable[[str], tuple[int, Any]] | None = None
+        """Returns status and body for the path of a GET request; None: the list of models."""
         self._asked: list[tuple[str, str]] = []  # model and `anthropic-beta` of each request
         self._lock = threading.Lock()
         outer = self
@@ -96,11 +99,15 @@ class ProviderServer:
 
             def do_GET(self) -> None:
                 outer.get_headers.append(str(self.headers))
+                outer.get_paths.append(self.path)
                 names = outer.model_names
                 found = {"data": [{"id": each} for each in names]}
                 found |= {"models": [{"name": each, "model": each} for each in names]}
-                body = json.dumps(found).encode()
-                self.send_response(200)
+                status, answer = 200, found
+                if outer.answer_get is not None:
+                    status, answer = outer.answer_get(self.path)
+                body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+                self.send_response(status)
                 self.send_header("content-length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)

@@ -44,6 +44,7 @@ CATALOG = {
     "llm.call_started",
     "llm.call_completed",
     "llm.call_failed",
+    "llm.cost_reported",
     "tool.called",
     "tool.completed",
     "tool.failed",

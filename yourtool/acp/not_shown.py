@@ -28,7 +28,7 @@ from yourtool.events.deltas import (
 from yourtool.events.files import FileChangeFailed, FilesChanged, FilesRestoring
 from yourtool.events.guidance import MemoryUpdated, SkillLoaded
 from yourtool.events.hooks import HookRan
-from yourtool.events.model_calls import LlmCallFailed, LlmCallStarted
+from yourtool.events.model_calls import LlmCallCostReported, LlmCallFailed, LlmCallStarted
 from yourtool.events.permissions import PolicySnapshot
 from yourtool.events.sessions import (
     SessionCreated,
@@ -58,6 +58,7 @@ from yourtool.events.turns import (
 )
 
 NOT_SHOWN = (
+    LlmCallCostReported,
     MessageStart,
     TextStart,
     TextEnd,

@@ -20,7 +20,12 @@ from yourtool.agent.repriced_costs import (
 )
 from yourtool.errors import UsageError
 from yourtool.events.catalog import AnyFact
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed
+from yourtool.events.model_calls import (
+    LlmCallCompleted,
+    LlmCallCostReported,
+    LlmCallEnd,
+    LlmCallFailed,
+)
 from yourtool.events.sessions import SessionCreated, SessionForked, SessionImported
 from yourtool.messages.usage import Usage
 from yourtool.store.base import SessionStore
@@ -33,6 +38,10 @@ _UNITS: Mapping[str, timedelta] = {
 }
 _MAX_DIGITS = 4
 """Digits of a number of hours, days or weeks."""
+_KINDS = (
+    *(LlmCallCompleted, LlmCallFailed, LlmCallCostReported),
+    *(SessionCreated, SessionForked, SessionImported),
+)
 _BUCKETS = {
     "input": "input_tokens",
     "output": "output_tokens",
@@ -97,8 +106,7 @@ async def read_costs(
         StoreError: the store cannot be read.
     """
     collector = _Collector()
-    kinds = (LlmCallCompleted, LlmCallFailed, SessionCreated, SessionForked, SessionImported)
-    await store.read_kinds(kinds, collector.collect)
+    await store.read_kinds(_KINDS, collector.collect)
     calls = [call for call in collector.calls if since is None or call.end.timestamp >= since]
     total = _sum("total", calls, pricing)
     rows = () if by == "bucket" else _group(calls, _NAMES[by], pricing)
@@ -141,6 +149,8 @@ class _Call(Struct, frozen=True):
     end: LlmCallEnd
     usage: Usage
     is_worker: bool
+    reported: Decimal | None
+    """The cost that the provider reported, with the reply or later."""
 
 
 class _Collector:
@@ -160,9 +170,18 @@ class _Collector:
                 del self.calls[self._first :]
             case LlmCallCompleted() | LlmCallFailed():
                 if fact.usage is not None:
-                    self.calls.append(_Call(fact, fact.usage, self._is_worker))
+                    reported = fact.usage_extra.reported_cost_usd if fact.usage_extra else None
+                    self.calls.append(_Call(fact, fact.usage, self._is_worker, reported))
+            case LlmCallCostReported():
+                self._add_reported(fact)
             case _:
                 pass
+
+    def _add_reported(self, fact: LlmCallCostReported) -> None:
+        for at in range(len(self.calls) - 1, self._first - 1, -1):
+            if self.calls[at].end.id == fact.parent_event_id:
+                self.calls[at] = replace(self.calls[at], reported=fact.reported_cost_usd)
+                return
 
 
 def _split(total: CostRow) -> tuple[BucketRow, ...]:
@@ -187,8 +206,8 @@ _NAMES: Mapping[CostGroup, Callable[[_Call], str]] = {
 def _get_reported(calls: Iterable[_Call]) -> Iterator[ReportedCall]:
     for call in calls:
         extra = call.end.usage_extra
-        if extra and extra.reported_cost_usd is not None and not extra.unpriced:
-            yield ReportedCall(call.end, call.usage, extra.reported_cost_usd)
+        if call.reported is not None and not (extra and extra.unpriced):
+            yield ReportedCall(call.end, call.usage, call.reported)
 
 
 def _group(
@@ -204,8 +223,7 @@ def _group(
 def _sum(name: str, calls: Iterable[_Call], pricing: Pricing | None) -> CostRow:
     row, repriced = CostRow(name=name), RepricedCost()
     for call in calls:
-        usage, extra = call.usage, call.end.usage_extra
-        reported = extra.reported_cost_usd if extra else None
+        usage, extra, reported = call.usage, call.end.usage_extra, call.reported
         row = replace(
             row,
             requests=row.requests + 1,

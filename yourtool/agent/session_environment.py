@@ -11,6 +11,7 @@ from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.hooks.hooks import Hooks
 from yourtool.agent.hooks.transcript import FILE_NAME, Transcript
+from yourtool.agent.reported_costs import ReportedCosts
 from yourtool.agent.routes import Routes
 from yourtool.agent_config import CheckConfig, ContextConfig, FallbackConfig, Limits
 from yourtool.config import ThinkingOnSwap
@@ -149,6 +150,8 @@ class SessionEnvironment:
     """Starts workers; None: the session cannot delegate."""
     agents: "SessionAgents | None" = None
     """The other agents that the session can use as models; None: it cannot."""
+    reported_costs: ReportedCosts = field(default_factory=ReportedCosts)
+    """Asks for the costs of replies that arrived without one."""
     is_worker: bool = False
     max_tokens: int | None = None
     """Maximum of `tokens`, for a worker."""
@@ -171,6 +174,11 @@ class SessionEnvironment:
     def __post_init__(self) -> None:
         self.watch = WorkspaceWatch(self.workspace)
         self.transcript = Transcript(self.spill / FILE_NAME)
+
+    async def close(self) -> None:
+        """Close the connections to other agents; idempotent."""
+        if self.agents is not None:
+            await self.agents.close()
 
     def has_resource(self, name: str) -> bool:
         """Whether `name` is a resource of a server, as it is mentioned."""

@@ -28,7 +28,12 @@ from yourtool.events.files import (
 )
 from yourtool.events.guidance import MemoryUpdated, SkillLoaded
 from yourtool.events.hooks import HookRan
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
+from yourtool.events.model_calls import (
+    LlmCallCompleted,
+    LlmCallCostReported,
+    LlmCallFailed,
+    LlmCallStarted,
+)
 from yourtool.events.permissions import PolicySnapshot
 from yourtool.events.sessions import (
     SessionCreated,
@@ -88,6 +93,7 @@ AnyFact: TypeAlias = (
     | LlmCallStarted
     | LlmCallCompleted
     | LlmCallFailed
+    | LlmCallCostReported
     | ToolCalled
     | ToolCompleted
     | ToolFailed

@@ -116,6 +116,18 @@ class LlmCallFailed(FailedAttempt, frozen=True, kw_only=True, tag="llm.call_fail
     purpose: Purpose = UNSET
 
 
+class LlmCallCostReported(Fact, frozen=True, kw_only=True, tag="llm.cost_reported"):
+    """A provider reported the cost of a reply later; the parent is the fact that ends the call."""
+
+    actor: ClassVar[Actor] = Actor.AGENT
+
+    model: str
+    provider: str
+    response_id: str
+    """The provider's id of the reply."""
+    reported_cost_usd: Decimal
+
+
 LlmCallEnd: TypeAlias = LlmCallCompleted | LlmCallFailed
 """The facts that end a request or an attempt of one; each has its usage, if it is known."""
 

@@ -73,6 +73,13 @@ class Quirks(Struct, frozen=True, forbid_unknown_fields=True):
         bool,
         Meta(description="Requires `cache_control` breakpoints for the models of some vendors."),
     ] = False
+    generation_costs: Annotated[
+        bool,
+        Meta(
+            description="Reports later the cost of a reply that arrived without one, for example"
+            " because you stopped it; it is asked in the background, with the key."
+        ),
+    ] = False
 
 
 class Host(Struct, frozen=True):
@@ -135,6 +142,7 @@ HOSTS = (
             "reasoning_details": True,
             "cache_breakpoints": True,
             "more_media": True,
+            "generation_costs": True,
         },
     ),
     Host("Perplexity", ("api.perplexity.ai",)),

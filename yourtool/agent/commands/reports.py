@@ -1,14 +1,14 @@
 """`/cost`: the cost of the session by model and by role."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from yourtool.agent.commands.base import CommandResults, Report, Section, SlashCommand
 from yourtool.amounts import Spending, format_money
 from yourtool.events.catalog import AnyFact
-from yourtool.events.model_calls import LlmCallEnd
+from yourtool.events.model_calls import LlmCallCostReported, LlmCallEnd
 from yourtool.events.turns import TurnStarted
 from yourtool.messages.usage import Usage
 
@@ -30,12 +30,15 @@ def cost_report(facts: Iterable[AnyFact], today: Spending) -> tuple[Section, ...
     """
     calls: list[LlmCallEnd] = []
     last_turn: list[LlmCallEnd] = []
+    later = dict[str | None, Decimal]()
     for fact in facts:
         if isinstance(fact, TurnStarted):
             last_turn = []
         elif isinstance(fact, LlmCallEnd) and fact.usage is not None:
             calls.append(fact)
             last_turn.append(fact)
+        elif isinstance(fact, LlmCallCostReported):
+            later[fact.parent_event_id] = fact.reported_cost_usd
     by_model: dict[str, list[LlmCallEnd]] = defaultdict(list)
     by_role: dict[str, list[LlmCallEnd]] = defaultdict(list)
     for call in calls:
@@ -46,7 +49,7 @@ def cost_report(facts: Iterable[AnyFact], today: Spending) -> tuple[Section, ...
     share = 100 * sum(usage.cached_input_tokens for usage in usages) // prompt if prompt else 0
     totals = (
         ("session", _format_calls(calls)),
-        *_reported_row(calls),
+        *_reported_row(calls, later),
         ("last turn", _format_calls(last_turn)),
         ("today, all sessions", _format_total(today)),
         ("read from cache", f"{share}% of {prompt:,} prompt tokens"),
@@ -93,13 +96,18 @@ def _format_total(total: Spending) -> str:
     return f"{format_money(total.cost_usd)} for {total.requests} {words}{note}"
 
 
-def _reported_row(calls: Sequence[LlmCallEnd]) -> tuple[tuple[str, str], ...]:
-    """Return a row with the costs that providers reported, if any did."""
-    amounts = [
-        extra.reported_cost_usd
+def _reported_row(
+    calls: Sequence[LlmCallEnd], later: Mapping[str | None, Decimal]
+) -> tuple[tuple[str, str], ...]:
+    """Return a row with the costs that providers reported, if any did.
+
+    `later`: those that arrived after the reply, by the event id of the call's end.
+    """
+    found = (
+        later.get(call.id, call.usage_extra.reported_cost_usd if call.usage_extra else None)
         for call in calls
-        if (extra := call.usage_extra) and extra.reported_cost_usd is not None
-    ]
+    )
+    amounts = [each for each in found if each is not None]
     if not amounts:
         return ()
     words = f"{format_money(sum(amounts, Decimal(0)))} for {len(amounts)} of {len(calls)} requests"

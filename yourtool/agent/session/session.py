@@ -289,6 +289,7 @@ class Session:
             return
         self._closed = True
         try:
+            await self._env.reported_costs.close()
             await self.hooks.end()
             await self.processes.record_leaving()
             async for _ in self.models.store_pending():
@@ -298,8 +299,7 @@ class Session:
                 await self._record(self.state.build_end(seconds))
         finally:
             self._lease.release()
-            if self._env.agents is not None:
-                await self._env.agents.close()
+            await self._env.close()
             await self.processes.close()
 
     def _require_idle(self) -> None:

@@ -216,6 +216,7 @@ class ModelCall:
             self.end = end = await self._record(end)
             yield end
         add_usage(turn, end)
+        turn.env.reported_costs.ask(turn.env.registry, end, turn.record)
         error_class = end.error_class if isinstance(end, LlmCallFailed) else None
         for change in turn.record_outcome(error_class):
             yield await turn.record(change, parent=end.id)

@@ -60,7 +60,7 @@ class OpenAIUsageParser:
             reasoning_tokens=reasoning,
             image_tokens=_count_modality("image_tokens", counters),
             audio_tokens=_count_modality("audio_tokens", counters),
-            reported_cost_usd=_parse_cost(counters.get("cost")),
+            reported_cost_usd=parse_cost(counters.get("cost")),
         )
 
 
@@ -70,7 +70,7 @@ def _count_modality(kind: str, counters: dict[str, Any]) -> int | None:
     return sum(count(mapping(counters.get(side)).get(kind)) or 0 for side in sides) or None
 
 
-def _parse_cost(reported: Any) -> Decimal | None:
+def parse_cost(reported: Any) -> Decimal | None:
     """Return the US dollars that OpenRouter reports; 0 is valid."""
     if isinstance(reported, bool) or not isinstance(reported, int | float):
         return None

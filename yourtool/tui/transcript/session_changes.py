@@ -24,6 +24,7 @@ from yourtool.events.delegation import DelegateCompleted, DelegateFailed, Delega
 from yourtool.events.files import FileChangeFailed, FilesChanged, FilesRestored, FilesRestoring
 from yourtool.events.guidance import MemoryUpdated, SkillLoaded
 from yourtool.events.hooks import HookRan
+from yourtool.events.model_calls import LlmCallCostReported
 from yourtool.events.permissions import PolicySnapshot
 from yourtool.events.sessions import (
     SessionCreated,
@@ -93,6 +94,7 @@ NOT_SHOWN = (
     DelegateStarted,  # the card of the call shows these three
     DelegateCompleted,
     DelegateFailed,
+    LlmCallCostReported,  # `/cost` shows it
 )
 """The facts that the transcript does not show."""
 
