@@ -62,6 +62,11 @@ RELIABILITY = {
     "histories": Row("histories of 1 to 3 windows", "fits or names what is too large"),
     "processes": Row("8 processes × 400 turns on one store", "integrity ok, 0 lost"),
     "full disk": Row("a disk that is full at each write of a turn", "completes, 0 lost"),
+    "long sessions": Row(
+        "100,000 messages: end shown and key echoed; memory; search; 5,000 messages read",
+        "≤ 3 s; ≤ 150 MiB; < 50 ms; < 300 ms",
+    ),
+    "replay": Row("replay of a session of 50 turns", "same bytes, 0 connections, 0 canary bytes"),
     "imports": Row("damaged files of other programs", "0 crashes, sound or refused"),
 }
 TABLES = {"security": SECURITY, "craft": CRAFT, "reliability": RELIABILITY}

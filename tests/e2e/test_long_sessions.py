@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import long_sessions
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 from tests.store.turns import FactBuilder
@@ -76,6 +77,19 @@ async def test_a_prompt_in_a_session_of_100_000_messages_is_linear_and_small(tmp
         sizes.append(max(size for _, size in runs))
     assert seconds[1] <= GROWTH * seconds[0]
     assert sizes[1] <= 200 * MIB
+
+
+@pytest.mark.reliability
+@pytest.mark.timeout(1_800)
+def test_session_of_100_000_messages_has_its_figures(figures):
+    found = long_sessions.measure()
+    slowest = max(value for name, value in found.items() if name.startswith("search"))
+    value = (
+        f"{found['end_shown_s']} s, {found['key_echoed_s']} s; {found['memory_complete_mib']} MiB;"
+        f" {slowest} ms; {found['open_5000_ms']} ms (CPU: {found['open_5000_cpu_ms']} ms)"
+    )
+    figures("long sessions", value)
+    assert found["memory_complete_mib"] <= 150
 
 
 WARM_UP_ROUNDS, ROUNDS = 30, 120

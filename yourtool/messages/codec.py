@@ -3,7 +3,9 @@
 import functools
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from decimal import Decimal, InvalidOperation
 from typing import Any, cast
 
 import msgspec
@@ -27,6 +29,7 @@ from yourtool.messages.metadata import (
     RequestOptions,
     RoutingDecisionRecord,
 )
+from yourtool.messages.usage import UsageExtra
 from yourtool.text import MAX_JSON_DEPTH
 
 _log = logging.getLogger(__name__)
@@ -35,6 +38,8 @@ _OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 _MAX_DEPTH = MAX_JSON_DEPTH + 10
 """Maximum depth of a stored value: that of external JSON, plus the blocks around it."""
+_SHORT = 32
+"""Characters of an amount of which equal ones share an instance."""
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BRACKET = re.compile(r"[\[\]{}]")
 _NO_METADATA = {role: kind() for role, kind in METADATA_TYPES.items()}
@@ -44,6 +49,7 @@ _INTERNED_FIELDS: Mapping[str, Any] = {
     "provider": str,
     "routing": RoutingDecisionRecord,
     "request": RequestOptions,
+    "usage_extra": UsageExtra,
 }
 """Metadata that is equal in thousands of replies, which share one instance."""
 
@@ -101,6 +107,8 @@ def decode_metadata(data: bytes | str, role: Role, *, where: str) -> MessageMeta
     raw, kind = _OBJECT.decode(data), METADATA_TYPES[role]
     unknown = raw.keys() - metadata_fields(role)
     try:
+        if isinstance(source := raw.get("import"), dict):
+            _intern_texts(cast("dict[str, Any]", source), ("system", "format"))
         interned = raw | _intern_fields(raw) if kind is ReplyMetadata else raw
         metadata = msgspec.convert(interned, kind)
     except msgspec.ValidationError:
@@ -148,13 +156,31 @@ def _content_decoder() -> msgspec.json.Decoder[tuple[ContentBlock, ...]]:
 
 def _intern_fields(raw: Mapping[str, Any]) -> dict[str, Any]:
     usage: dict[str, Any] | None = raw.get("usage")
-    if isinstance(usage, dict) and isinstance(version := usage.get("pricing_version"), str):
-        usage["pricing_version"] = intern_value(version)
+    if isinstance(usage, dict):
+        _intern_texts(usage, ("pricing_version",))
+        if isinstance(cost := usage.get("cost_usd"), str) and len(cost) < _SHORT:
+            with suppress(InvalidOperation):
+                usage["cost_usd"] = _read_amount(cost)
+    extra: dict[str, Any] | None = raw.get("usage_extra")
+    shares_extra = isinstance(extra, dict) and not extra.keys() & {"reported_cost_usd", "receipt"}
     return {
         name: intern_value(msgspec.convert(raw[name], kind))
         for name, kind in _INTERNED_FIELDS.items()
-        if raw.get(name) is not None
+        if raw.get(name) is not None and (name != "usage_extra" or shares_extra)
     }
+
+
+@functools.lru_cache(maxsize=256)
+def _read_amount(text: str) -> Decimal:
+    """Return an amount; equal texts share an instance, and the number of decimals stays."""
+    return Decimal(text)
+
+
+def _intern_texts(raw: dict[str, Any], names: Iterable[str]) -> None:
+    """Let fields of many messages share equal texts."""
+    for name in names:
+        if isinstance(text := raw.get(name), str):
+            raw[name] = intern_value(text)
 
 
 def _is_readable(name: str, value: Any, kind: type[MessageMetadata]) -> bool:

@@ -1,14 +1,21 @@
 """Values that are computed once for each message, for work that every request repeats."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Generic, TypeVar, cast
-from weakref import ReferenceType, ref
+from weakref import ref
 
 from yourtool.messages.blocks import MediaBlock, iter_blocks
 from yourtool.messages.message import Message
 
 T = TypeVar("T")
+
+
+class _Reference(ref[Message]):
+    """A reference with the place of its message, which a callback cannot compute any more."""
+
+    __slots__ = ("place",)
+
+    place: int
 
 
 class MessageMemo(Generic[T]):
@@ -21,7 +28,8 @@ class MessageMemo(Generic[T]):
     def __init__(self, compute: Callable[[Message], T]) -> None:
         self._compute = compute
         self._values: dict[int, T] = {}
-        self._references: dict[int, ReferenceType[Message]] = {}
+        self._references: dict[int, _Reference] = {}
+        self._callback = self._forget  # one for all, because each is as large as a reference
 
     def __len__(self) -> int:
         """Return the number of cached values."""
@@ -32,7 +40,8 @@ class MessageMemo(Generic[T]):
         place = id(message)
         if (value := self._values.get(place)) is None:
             value = self._compute(message)
-            self._references[place] = ref(message, partial(self._forget, place))
+            reference = self._references[place] = _Reference(message, self._callback)
+            reference.place = place
             self._values[place] = value
         return value
 
@@ -46,9 +55,10 @@ class MessageMemo(Generic[T]):
             for message, value in zip(messages, found, strict=True)
         ]
 
-    def _forget(self, place: int, _gone: ReferenceType[Message]) -> None:
-        self._values.pop(place, None)
-        self._references.pop(place, None)
+    def _forget(self, gone: ref[Message]) -> None:
+        if isinstance(gone, _Reference):
+            self._values.pop(gone.place, None)
+            self._references.pop(gone.place, None)
 
 
 def _has_media(message: Message) -> bool:

@@ -272,7 +272,7 @@ def find_title(connection: Connection, session_id: str) -> str:
 
 def _chosen_title(connection: Connection, session_id: str) -> str:
     row = connection.execute(
-        "SELECT id, payload_json FROM events WHERE session_id = ? AND +type = 'session.renamed'"
+        "SELECT id, payload_json FROM events WHERE session_id = ? AND type = 'session.renamed'"
         " ORDER BY id DESC LIMIT 1",
         (session_id,),
     ).fetchone()
@@ -303,6 +303,6 @@ def decode_blocks(message_id: str, content: str) -> tuple[ContentBlock, ...]:
 
 def _turn_count(connection: Connection, session_id: str) -> int:
     [count] = connection.execute(
-        "SELECT count(*) FROM events WHERE session_id = ? AND +type = 'turn.started'", (session_id,)
+        "SELECT count(*) FROM events WHERE session_id = ? AND type = 'turn.started'", (session_id,)
     ).fetchone()
     return count

@@ -126,14 +126,15 @@ def _save_table(
     listed, marks = ", ".join(names), ", ".join("?" * len(names))
     insert = f"INSERT OR IGNORE INTO {table} ({listed}) VALUES ({marks})"  # noqa: S608 - names of the schema
     query = f"SELECT rowid, {listed} FROM {table} NOT INDEXED"  # noqa: S608 - names of the schema
-    saved, lost, seen = 0, list[int](), set[int]()
+    saved, lost, seen = 0, list[int](), set[tuple[int, Any]]()
     for row in _read_rows(source, query, _last_row_id(source, path, table)):
         if isinstance(row, int):
             lost.append(row)
-        elif row[0] not in seen:
-            seen.add(row[0])
+        elif row[:2] not in seen:  # a page of another table has rows with the same row ids
+            seen.add(row[:2])
             saved += _insert(target, insert, row[1:])
-    lost = [each for each in lost if each not in seen]
+    found_ids = {row_id for row_id, _ in seen}
+    lost = [each for each in lost if each not in found_ids]
     return TableRows(table=table, saved=saved, lost=tuple(lost[:_MAX_NAMED]), lost_count=len(lost))
 
 

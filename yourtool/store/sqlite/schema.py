@@ -143,8 +143,19 @@ _REMOVALS = (
         message_count INTEGER NOT NULL
     )
     """,
+    """
+    CREATE INDEX IF NOT EXISTS idx_events_renamed ON events(session_id, id)
+        WHERE type = 'session.renamed'
+    """,
+    """
+    CREATE INDEX IF NOT EXISTS idx_events_turns ON events(session_id)
+        WHERE type = 'turn.started'
+    """,
 )
-"""`subject` is the id of a deleted session or the pseudonym of a forgotten user."""
+"""`subject` is the id of a deleted session or the pseudonym of a forgotten user.
+
+The indexes find titles and count turns in long sessions (https://www.sqlite.org/partialindex.html).
+"""
 
 MIGRATIONS: Migrations = (
     _INITIAL,
