@@ -9,6 +9,7 @@ from yourtool.agent.runtime import Runtime
 from yourtool.config import RunOptions
 from yourtool.paths import resolve_paths
 from yourtool.tui.app import YourtoolApp
+from yourtool.tui.screens import sessions
 
 
 @pytest.fixture(autouse=True)
@@ -141,3 +142,18 @@ async def test_escape_ends_the_wait_for_space(tmp_path):
         answered = len(replies(app))
         await say(pilot, "again")
         await until(pilot, lambda: get_prompts(app)[-1] == "again" and len(replies(app)) > answered)
+
+
+async def test_disk_that_is_nearly_full_is_shown_while_the_user_types(tmp_path, monkeypatch):
+    app = build_app(tmp_path, [[{"say": "Fine."}]])
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await press(pilot, "h", "i")
+        await until(pilot, lambda: app.chat.prompt.text == "hi")
+        assert "nearly full" not in screen_text(app)
+        monkeypatch.setattr(sessions, "LOW_SPACE", 2**80)
+        await press(pilot, "!")
+        await until(pilot, lambda: "The disk is nearly full" in screen_text(app))
+        monkeypatch.setattr(sessions, "LOW_SPACE", 0)
+        await press(pilot, "?")
+        await until(pilot, lambda: "nearly full" not in screen_text(app))

@@ -5,6 +5,8 @@ import signal
 import pytest
 
 from tests.agent.harness import ALLOW, DENY, Checked, names, play
+from yourtool.agent.commands.base import EditPrompt
+from yourtool.agent.commands.processes import show_processes
 from yourtool.config import Mode
 from yourtool.events.tools import ProcessEnded, ProcessesReported
 from yourtool.messages.invariants import validate_session
@@ -135,7 +137,12 @@ async def test_processes_of_a_dead_program_are_named_when_the_session_is_resumed
     ended = [each for each in resumed.state.facts if isinstance(each, ProcessEnded)]
     assert [(each.process_id, each.reason) for each in ended] == [("p1", "program_died")]
     await process.wait_for_end()
+    [listed] = [each async for each in show_processes(resumed, None, "")]
+    assert [(each.value, each.cells[1]) for each in listed.choices] == [("p1", "died")]
+    [prompt] = [each async for each in listed.then("p1")]
+    assert prompt == EditPrompt(f"Start this command again in the background: {SERVER}")
     await play(resumed.send("what runs?"))
+    assert list(resumed.state.processes.interrupted) == ["p1"]
     assert any("ended when the session was left" in m.text for m in adapter.requests[-1].messages)
     assert not resumed.state.processes.left
     await resumed.close()
@@ -149,4 +156,16 @@ async def test_ids_of_a_resumed_session_are_new(bench):
     resumed = await bench.session(build_model(), resume=session.id, mode=Mode.AUTO)
     await play(resumed.send("go"))
     assert [each.id for each in resumed.processes.all] == ["p2"]
+    await resumed.close()
+
+
+@pytest.mark.req("R-TOOL-17")
+async def test_process_that_was_started_again_is_no_longer_listed_as_ended(bench):
+    session = await bench.session(build_model(), mode=Mode.AUTO)
+    await play(session.send("go"))
+    await session.close()
+    resumed = await bench.session(build_model(), resume=session.id, mode=Mode.AUTO)
+    assert list(resumed.state.processes.interrupted) == ["p1"]
+    await play(resumed.send("go"))
+    assert not resumed.state.processes.interrupted
     await resumed.close()

@@ -8,6 +8,7 @@ from yourtool.agent.commands.base import (
     ChoiceAction,
     Choose,
     CommandResults,
+    EditPrompt,
     Report,
     Section,
     SlashCommand,
@@ -15,6 +16,7 @@ from yourtool.agent.commands.base import (
 from yourtool.amounts import format_duration
 from yourtool.errors import ToolError, UsageError
 from yourtool.events.deltas import Notice
+from yourtool.events.tools import ProcessEnded
 from yourtool.tools.pseudo_terminal import remove_sequences
 from yourtool.tools.shell import format_exit_code
 
@@ -29,7 +31,10 @@ _STOP = "stop"
 
 
 async def show_processes(session: "Session", _runtime: "Runtime", argument: str) -> CommandResults:
-    """`/processes`: list the background processes; `stop ID` stops one."""
+    """`/processes`: list the background processes; `stop ID` stops one.
+
+    Those that ended with an earlier run of the session are listed, too, to start them again.
+    """
     verb, _, name = argument.partition(" ")
     if argument and (verb != _STOP or not name):
         raise UsageError("`/processes` lists them, and `/processes stop p1` stops one.")
@@ -37,14 +42,16 @@ async def show_processes(session: "Session", _runtime: "Runtime", argument: str)
         async for result in _stop(session, name):
             yield result
         return
-    if not session.processes.all:
+    interrupted = session.state.processes.interrupted
+    if not session.processes.all and not interrupted:
         yield Notice(level="info", text="No process runs in the background.")
         return
+    ended = tuple(map(_build_interrupted, reversed(interrupted.values())))
     yield Choose(
         "Processes",
-        tuple(map(_build_choice, reversed(session.processes.all))),
+        (*map(_build_choice, reversed(session.processes.all)), *ended),
         then=partial(_show_output, session),
-        hint="Enter shows the output",
+        hint="Enter shows the output" + (" or asks to start it again" if ended else ""),
         columns=("age", "state"),
         actions=(ChoiceAction("ctrl+d", "Ctrl+D stop", partial(_stop, session)),),
     )
@@ -68,6 +75,16 @@ def _build_choice(process: "RunningCommand") -> Choice:
     )
 
 
+def _build_interrupted(ended: ProcessEnded) -> Choice:
+    return Choice(
+        ended.process_id,
+        f"{ended.process_id} {ended.command}",
+        detail="Enter writes a prompt that asks to start it again",
+        cells=("", "died" if ended.reason == "program_died" else "ended"),
+        is_muted=True,
+    )
+
+
 def _format_state(process: "RunningCommand") -> str:
     if process.is_running:
         return "runs"
@@ -76,6 +93,9 @@ def _format_state(process: "RunningCommand") -> str:
 
 
 async def _show_output(session: "Session", name: str) -> CommandResults:
+    if (ended := session.state.processes.interrupted.get(name)) is not None:
+        yield EditPrompt(f"Start this command again in the background: {ended.command}")
+        return
     process = session.processes.get(name)
     lines = remove_sequences(process.output.text()).rstrip("\n").split("\n")[-_MAX_ROWS:]
     about = (("command", process.command), ("state", _format_state(process)))

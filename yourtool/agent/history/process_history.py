@@ -16,6 +16,9 @@ class ProcessHistory:
         self.left = list[ProcessEnded]()
         """Those that ended with the session or the program, until the model learns of it."""
 
+        self.interrupted = dict[str, ProcessEnded]()
+        """The latter, by id, until a process with the same command is started."""
+
     def describe_left(self) -> tuple[str, ...]:
         """Return notes for the model about the processes that ended with the session."""
         return tuple(
@@ -26,16 +29,21 @@ class ProcessHistory:
     def apply(self, fact: AnyFact) -> None:
         """Update the history with a fact."""
         match fact:
-            case ProcessStarted(process_id=process_id):
+            case ProcessStarted(process_id=process_id, command=command):
                 self.running[process_id] = fact
                 self.count += 1
+                again = [each for each in self.interrupted.values() if each.command == command]
+                for each in again:
+                    del self.interrupted[each.process_id]
             case ProcessEnded(process_id=process_id, reason=reason):
                 self.running.pop(process_id, None)
                 if reason in ("session_ended", "program_died"):
                     self.left.append(fact)
+                    self.interrupted[process_id] = fact
             case ProcessesReported():
                 self.left.clear()
             case SessionForked() | SessionImported():
                 self.running.clear()  # they belong to another session
+                self.interrupted.clear()
             case _:
                 pass

@@ -1,6 +1,7 @@
 """Actions on sessions: start, open, show, and what the screen shows about the demo."""
 
 import asyncio
+import shutil
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,8 @@ if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.runtime import Runtime
     from yourtool.agent.session.session import Session
 
+LOW_SPACE = 100 * 2**20
+"""Free bytes below which a notice is shown."""
 NOTICE_SECONDS = 0.2
 """Seconds until a notice that a session is being opened."""
 DEMO_NOTICE = "Demo, no model: /key enters an API key"
@@ -209,6 +212,18 @@ async def prepare_requests(chat: ChatScreen) -> None:
     """Import the modules for requests to the model, if there is a text to send."""
     if chat.runtime is not None and chat.session is not None and chat.prompt.text:
         await asyncio.to_thread(chat.runtime.registry.prepare, chat.session.model)
+        await _warn_of_low_space(chat, chat.runtime.paths.data)
+
+
+async def _warn_of_low_space(chat: ChatScreen, directory: Path) -> None:
+    """Show a notice while the disk of the sessions is nearly full; a full one pauses turns."""
+    try:
+        free = (await asyncio.to_thread(shutil.disk_usage, directory)).free
+    except OSError:
+        return  # the directory is made with the first session
+    place = printable(str(directory))
+    text = f"The disk is nearly full, {free // 2**20} MiB are free: `{place}`."
+    chat.banner.set_notice("low space", text if free < LOW_SPACE else None)
 
 
 async def finish_start(chat: ChatScreen) -> None:

@@ -196,7 +196,7 @@ def _describe_end(ended: ProcessEnded) -> tuple[Literal["info", "warning"], str]
         case "session_ended":
             return "info", f"{process} ended with the session"
         case "program_died":
-            return "warning", f"{process} ended when the program died"
+            return "warning", f"{process} ended when the program died; /processes lists it"
         case "exited" if ended.exit_code == 0:
             return "info", f"{process} has ended"
         case "exited":
