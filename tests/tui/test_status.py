@@ -98,3 +98,10 @@ def test_mode_auto_is_always_shown():
         "m",
         "auto",
     ]
+
+
+def test_little_left_of_a_rate_limit_is_shown_with_any_choice_of_parts():
+    status = StatusFields(model="m", headroom="requests 12% left, resets 14:05", cost="$1")
+    parts = status_parts(status, narrow=False, items=("model",))
+    assert [part.text for part in parts] == ["requests 12% left, resets 14:05", "m"]
+    assert [part.text for part in fit_parts(parts, 20)] == ["m"]

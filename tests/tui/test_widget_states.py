@@ -9,11 +9,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from msgspec.structs import replace
 from pytest_textual_snapshot import SVGImageExtension
 from textual.pilot import Pilot
 
 from tests.tui.events import EventBuilder
-from tests.tui.fakes import Ask, Script, approval_request, default_route, text_deltas, turn_start
+from tests.tui.fakes import (
+    Ask,
+    Script,
+    approval_request,
+    default_route,
+    full_reply,
+    text_deltas,
+    turn,
+    turn_start,
+)
 from tests.tui.pilot_helpers import press, say, settle, until
 from yourtool.config import Mode
 from yourtool.effects import Confirmation, Editable, Preview, SideEffects, Subject
@@ -30,6 +40,8 @@ from yourtool.events.deltas import (
 )
 from yourtool.events.model_calls import LlmCallStarted
 from yourtool.messages.blocks import TextBlock, ToolUseBlock
+from yourtool.messages.message import now
+from yourtool.messages.usage import RateLimits, Receipt, UsageExtra
 from yourtool.tui.highlight import get_highlighter
 from yourtool.tui.screens.sessions import DEMO_NOTICE
 
@@ -453,6 +465,15 @@ async def scrolled_back(pilot):
     await press(pilot, "pageup")
     MORE.set()
     await until(pilot, lambda: pilot.app.chat.transcript.unseen_rows == 40)
+
+
+@state(turn("hello", "Hello to you."))
+async def little_left_of_a_rate_limit(pilot):
+    limits = RateLimits(remaining_requests=12, limit_requests=100)
+    extra = UsageExtra(receipt=Receipt(rate_limits=limits))
+    reply = replace(full_reply("", extra=extra), timestamp=now())
+    pilot.app.session_of_test.state.apply(reply)
+    await say(pilot, "hello")
 
 
 # ── approvals ───────────────────────────────────────────────────────────────────────────────────

@@ -29,8 +29,12 @@ class RateLimits(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     remaining_requests: int | None = None
     remaining_tokens: int | None = None
+    limit_requests: int | None = None
+    limit_tokens: int | None = None
     reset_seconds: float | None = None
-    """Seconds until the limits are reset."""
+    """Seconds until all limits are reset."""
+    reset_requests_seconds: float | None = None
+    reset_tokens_seconds: float | None = None
 
 
 class Receipt(Struct, frozen=True, kw_only=True, omit_defaults=True):

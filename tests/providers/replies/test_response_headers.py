@@ -31,7 +31,17 @@ def test_openai_rate_limits_are_parsed():
         x_ratelimit_remaining_tokens="149984",
         x_ratelimit_reset_requests="1s",
         x_ratelimit_reset_tokens="6m0.5s",
-    ) == RateLimits(remaining_requests=59, remaining_tokens=149_984, reset_seconds=360.5)
+        x_ratelimit_limit_requests="60",
+        x_ratelimit_limit_tokens="150000",
+    ) == RateLimits(
+        remaining_requests=59,
+        remaining_tokens=149_984,
+        limit_requests=60,
+        limit_tokens=150_000,
+        reset_seconds=360.5,
+        reset_requests_seconds=1,
+        reset_tokens_seconds=360.5,
+    )
 
 
 def test_anthropic_rate_limits_are_parsed():
@@ -39,10 +49,15 @@ def test_anthropic_rate_limits_are_parsed():
     limits = limits_of(
         anthropic_ratelimit_requests_remaining="4999",
         anthropic_ratelimit_tokens_remaining="79000",
+        anthropic_ratelimit_requests_limit="5000",
+        anthropic_ratelimit_tokens_limit="80000",
         anthropic_ratelimit_tokens_reset=soon.isoformat().replace("+00:00", "Z"),
     )
     assert limits is not None
     assert (limits.remaining_requests, limits.remaining_tokens) == (4999, 79_000)
+    assert (limits.limit_requests, limits.limit_tokens) == (5000, 80_000)
+    assert limits.reset_tokens_seconds == limits.reset_seconds
+    assert limits.reset_requests_seconds is None
     assert 3_500 < (limits.reset_seconds or 0) <= 3_600
 
 
@@ -53,7 +68,9 @@ def test_reset_in_the_past_is_no_wait():
 
 @pytest.mark.parametrize("reset", ["20ms", "0.02"])
 def test_short_resets_are_seconds(reset):
-    assert limits_of(x_ratelimit_reset_requests=reset) == RateLimits(reset_seconds=0.02)
+    assert limits_of(x_ratelimit_reset_requests=reset) == RateLimits(
+        reset_seconds=0.02, reset_requests_seconds=0.02
+    )
 
 
 @given(

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from yourtool.agent.history.conversation import OF_CONVERSATION, Conversation
 from yourtool.agent.history.file_history import FileHistory
+from yourtool.agent.history.headroom import LatestLimits
 from yourtool.agent.history.overrides import Overrides
 from yourtool.agent.history.process_history import ProcessHistory
 from yourtool.agent.history.stored_prompt import StoredPrompt
@@ -89,6 +90,8 @@ class State:
         self.cost_usd = Decimal(0)
         self.unpriced = False
         """Whether the price of a request is unknown, so that `cost_usd` is too low."""
+        self.rate_limits = dict[str, LatestLimits]()
+        """The rate limits of the last reply of each model that had any, by its id."""
         self.budget_warnings: list[BudgetWarned] = []
         self.turn_count = 0
         self.open_turn: TurnStarted | None = None
@@ -237,8 +240,11 @@ class State:
             branch.apply(fact)
 
     def _apply_call(self, fact: LlmCallEnd) -> None:
-        """Apply the end of a model call; a silent one has nothing but a cost."""
+        """Apply the end of a model call; a silent one has nothing but a cost and limits."""
         self._add_cost(fact)
+        receipt = fact.usage_extra.receipt if fact.usage_extra else None
+        if receipt is not None and receipt.rate_limits is not None:
+            self.rate_limits[fact.model] = LatestLimits(receipt.rate_limits, fact.timestamp)
         if isinstance(fact, LlmCallCompleted) and not fact.purpose:
             self.open_calls |= {block.id: fact for block in fact.message.tool_uses}
 

@@ -22,13 +22,15 @@ _REQUESTS_HEADERS = (
     "x-ratelimit-remaining",
 )
 _TOKENS_HEADERS = ("anthropic-ratelimit-tokens-remaining", "x-ratelimit-remaining-tokens")
-_RESET_HEADERS = (
-    "anthropic-ratelimit-requests-reset",
-    "anthropic-ratelimit-tokens-reset",
-    "x-ratelimit-reset-requests",
-    "x-ratelimit-reset-tokens",
-    "x-ratelimit-reset",
+_LIMIT_REQUESTS_HEADERS = (
+    "anthropic-ratelimit-requests-limit",
+    "x-ratelimit-limit-requests",
+    "x-ratelimit-limit",
 )
+_LIMIT_TOKENS_HEADERS = ("anthropic-ratelimit-tokens-limit", "x-ratelimit-limit-tokens")
+_RESET_REQUESTS_HEADERS = ("anthropic-ratelimit-requests-reset", "x-ratelimit-reset-requests")
+_RESET_TOKENS_HEADERS = ("anthropic-ratelimit-tokens-reset", "x-ratelimit-reset-tokens")
+_RESET_HEADERS = (*_RESET_REQUESTS_HEADERS, *_RESET_TOKENS_HEADERS, "x-ratelimit-reset")
 _UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _TIME_SPAN = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|[dhms])")
 _DURATION = re.compile(rf"(?:{_TIME_SPAN.pattern})+")
@@ -39,13 +41,14 @@ _MIN_TIMESTAMP = 1_000_000_000
 def parse_receipt(headers: Mapping[str, str], response_id: str) -> Receipt | None:
     """Return the ids and rate limits of a response; None if it has none."""
     request_id = next((headers[name] for name in _ID_HEADERS if headers.get(name)), "")
-    resets = [
-        wait for name in _RESET_HEADERS if (wait := parse_wait(headers.get(name, ""))) is not None
-    ]
     limits = RateLimits(
         remaining_requests=_find_number(headers, _REQUESTS_HEADERS),
         remaining_tokens=_find_number(headers, _TOKENS_HEADERS),
-        reset_seconds=max(resets, default=None),
+        limit_requests=_find_number(headers, _LIMIT_REQUESTS_HEADERS),
+        limit_tokens=_find_number(headers, _LIMIT_TOKENS_HEADERS),
+        reset_seconds=_find_wait(headers, _RESET_HEADERS),
+        reset_requests_seconds=_find_wait(headers, _RESET_REQUESTS_HEADERS),
+        reset_tokens_seconds=_find_wait(headers, _RESET_TOKENS_HEADERS),
     )
     receipt = Receipt(
         request_id=storable(request_id)[:_MAX_ID_LENGTH] or None,
@@ -58,6 +61,12 @@ def parse_receipt(headers: Mapping[str, str], response_id: str) -> Receipt | Non
 def _find_number(headers: Mapping[str, str], names: Sequence[str]) -> int | None:
     values = (headers.get(name, "").strip() for name in names)
     return next((int(each[:15]) for each in values if each.isascii() and each.isdecimal()), None)
+
+
+def _find_wait(headers: Mapping[str, str], names: Sequence[str]) -> float | None:
+    """Return the longest wait."""
+    waits = (parse_wait(headers.get(name, "")) for name in names)
+    return max((wait for wait in waits if wait is not None), default=None)
 
 
 def parse_wait(value: str) -> float | None:

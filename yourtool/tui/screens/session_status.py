@@ -1,11 +1,14 @@
 """The status line and the hints of the prompt."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
 
 from textual.message import Message
 from textual.screen import Screen
+from textual.timer import Timer
 
+from yourtool.agent.history.headroom import find_headroom
 from yourtool.amounts import format_spending
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice, TextDelta, ThinkingDelta, ToolUseStart
@@ -24,6 +27,9 @@ from yourtool.tui.widgets.notices import Banner
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import QueueList
 from yourtool.tui.widgets.status import StatusFields, StatusLine, find_branch
+
+if TYPE_CHECKING:
+    from yourtool.agent.history.state import State
 
 PLACEHOLDER = "Say what to do"
 PLACEHOLDER_EXAMPLE = 'Say what to do: "fix the failing test"'
@@ -75,6 +81,7 @@ class SessionStatus:
         self._branch = ""
         self._last_kind: type[Event] | None = None  # of the events that changed the activity
         self._is_outdated = False
+        self._headroom_end: tuple[datetime, Timer] | None = None
         runner.queue.observe(self.refresh)
         self._schedule = UpdateSchedule(
             line, has_changes=lambda: self._is_outdated, lay_out=lambda _: None, paint=self.refresh
@@ -231,6 +238,7 @@ class SessionStatus:
             activity=self._transcript.hidden_activity,
             queued=len(runner.queue),
             processes=session.processes.running_count,
+            headroom=self._describe_headroom(session.state, model.id),
             branch=self._branch,
             sandbox=session.sandbox_level,
             directory=self.directory,
@@ -239,6 +247,20 @@ class SessionStatus:
             offers_tour=runner.offers_tour,
             project_files=self.project_files,
         )
+
+    def _describe_headroom(self, state: "State", model_id: str) -> str:
+        """Return what is left of a rate limit; it is removed when the limit is reset."""
+        now = datetime.now(UTC)
+        found = find_headroom(state.rate_limits.get(model_id), now)
+        if self._headroom_end is not None and (not found or found.until != self._headroom_end[0]):
+            self._headroom_end[1].stop()
+            self._headroom_end = None
+        if found is None:
+            return ""
+        if self._headroom_end is None:
+            wait = (found.until - now).total_seconds()
+            self._headroom_end = found.until, self._line.set_timer(wait, self.refresh)
+        return found.describe(now)
 
     @property
     def _is_new_session(self) -> bool:

@@ -31,6 +31,8 @@ class StatusFields(Struct, frozen=True, kw_only=True):
     queued: int = 0
     processes: int = 0
     """Processes that run in the background."""
+    headroom: str = ""
+    """What is left of a rate limit that is nearly used up."""
     branch: str = ""
     sandbox: str = ""
     """The level that was measured at the first command."""
@@ -88,6 +90,8 @@ def status_parts(
     if count := status.processes:
         words = "1 process" if count == 1 else f"{count} processes"
         found.append(StatusPart(1, words, "$text-accent"))
+    if status.headroom:
+        found.append(StatusPart(3, status.headroom, "$text-warning"))
     if status.mode == "auto" and "mode" not in items:
         items = (*items, "mode")
     parts = _chosen_parts(status, narrow=narrow)
