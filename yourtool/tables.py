@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import lru_cache
@@ -15,6 +16,8 @@ TableKey: TypeAlias = tuple[str, ...]
 """The path of a value: the names of its tables, then its own."""
 
 
+_MAX_QUOTED = 40
+"""Characters of an invalid value in an error."""
 _NO_TABLE = "must be a table"
 
 
@@ -129,7 +132,10 @@ def _convert(value: Any, kind: Any) -> "Any | Fault":
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        choices = _choices(_bare(kind))
+        bare = _bare(kind)
+        choices = _choices(bare)
+        if Decimal in (bare, *get_args(bare)) and isinstance(value, str):
+            return Fault(f"must be a number such as `0.50`, not `{value[:_MAX_QUOTED]}`")
         if not choices:
             return Fault(str(error)[:1].lower() + str(error)[1:])
         return Fault(
