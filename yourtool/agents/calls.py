@@ -67,8 +67,8 @@ class ForeignCall:
         """Take over what a message has about it."""
         if isinstance(title := fields.get("title"), str):
             self.title = clean_line(title)
-        if (kind := fields.get("kind")) in _KINDS:
-            self.kind = str(kind)
+        if isinstance(kind := fields.get("kind"), str) and kind in _KINDS:
+            self.kind = kind
         if isinstance(status := fields.get("status"), str):
             self.status = status
         self.raw_input = fields.get("rawInput") or self.raw_input

@@ -23,6 +23,7 @@ from yourtool.errors import ConfigError, UnknownModelError, UsageError
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.paths import Paths
 from yourtool.providers.catalogue import discovery_cache
+from yourtool.providers.catalogue.agents import add_agents
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.routing.policy import (
     MAX_BYTES,
@@ -80,6 +81,7 @@ def _build_settings(runtime: Runtime, arguments: Arguments) -> ReplaySettings:
     catalogue = Catalogue.load(runtime.paths, arguments.models_file, arguments.prices_file)
     found = runtime.paths.cache / discovery_cache.FILE_NAME
     discovery_cache.restore_discoveries(found, runtime.registry, catalogue)
+    add_agents(catalogue, runtime.config.agents)
 
     @cache
     def find_status(model_id: str) -> ModelStatus:
@@ -88,7 +90,7 @@ def _build_settings(runtime: Runtime, arguments: Arguments) -> ReplaySettings:
         except UnknownModelError as error:
             nothing = Model(id=model_id, wire_name="", capabilities=AdapterCapabilities())
             return ModelStatus(nothing, unconfigured=str(error))
-        return ModelStatus(model, runtime.registry.configuration_problem(model.provider))
+        return ModelStatus(model, runtime.registry.find_problem(model))
 
     return ReplaySettings(
         find_status=find_status,
