@@ -78,7 +78,7 @@ _ENCRYPTION_OVERHEAD, _ENCRYPTED_COST = 800, 0.13
 _MAX_IMAGE_TOKENS = 1_600
 _IMAGE_HEADER_SIZE = 64 * 1024
 _MAX_CORRECTION = 1.3
-_MAX_TEXT_COUNTS = 32_768
+_MAX_TEXT_COUNTS = 8_192
 _text_counts: dict[tuple[int, int, str], float] = {}
 """Cached counts by text hash, so that a request counts only new texts."""
 _message_counts: dict[str, MessageMemo[float]] = {}

@@ -65,7 +65,7 @@ class FileHistory:
     def _clear(self) -> None:
         self.unfinished: FilesRestoring | None = None
         """Files that were being restored when the program died."""
-        self._turns: dict[str, list[str]] = {}
+        self._turns: dict[str, tuple[str, ...]] = {}
         """The turns of each prompt, including retries."""
         self._steps: dict[str, list[_Step]] = {}
         self._changed: dict[str, list[FilesChanged]] = {}
@@ -79,9 +79,9 @@ class FileHistory:
         match fact:
             case TurnStarted(turn_id=str(turn), message=message):
                 if message is not None:
-                    self._turns[message.id] = []
+                    self._turns[message.id] = ()
                 if self._turns:
-                    self._turns[next(reversed(self._turns))].append(turn)
+                    self._turns[next(reversed(self._turns))] += (turn,)
             case FilesChanged():
                 self._add_changes(fact)
             case FileChangeFailed():
