@@ -90,6 +90,19 @@ async def test_message_to_the_running_turn_is_sent_when_the_prompt_ends(stage):
         assert on.messages[-1].text == "doneand be brief"
 
 
+async def test_prompt_of_a_turn_that_was_given_up_is_cancelled_before_the_next(stage):
+    async with stage([{"say": "wait"}, {"cancelled": []}], [{"echo": True}]) as on:
+        async with aclosing(on.session.send("first")) as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    break
+        await on.send("second")
+        methods = [each.get("method") for each in on.received]
+        assert methods[-3:] == ["session/prompt", "session/cancel", "session/prompt"]
+        assert on.prompts[-1].endswith("second")
+        assert on.messages[-1].text.endswith("second")
+
+
 async def test_retry_sends_the_prompt_again(stage):
     async with stage([{"fail": "busy"}], [{"echo": True}]) as on:
         await on.send("first")

@@ -79,6 +79,8 @@ class AgentAdapter:
         self.agent = agent
         self.pending = dict[str, PendingCall]()
         """By the id of the call in our history."""
+        self.is_abandoned = False
+        """Whether the turn of the present prompt has ended."""
         self._render = render
         self._find_problem = find_problem
         self._seen = SeenMessages()
@@ -135,9 +137,12 @@ class AgentAdapter:
     async def _continue_or_begin(self, request: Request) -> None:
         conversation = [each for each in request.messages if each.role is not Role.SYSTEM]
         agent = self.agent
-        if agent.has_prompt and conversation and conversation[-1].role is not Role.ASSISTANT:
+        if agent.has_prompt and not self.is_abandoned:
             agent.refuse_open(_NOT_ANSWERED)
             return
+        if agent.has_prompt:
+            await agent.settle()
+        self.is_abandoned = False
         self.pending.clear()
         if await agent.open(is_new=not self._seen.fits(conversation)):
             self._seen.clear()

@@ -65,6 +65,11 @@ class SessionAgents:
         """Return the tools of turns that an agent answers."""
         return agents.tools.build_toolbox(self.find_adapter(model))
 
+    def abandon(self, model: Model) -> None:
+        """Let the next request to an agent stop its present prompt first."""
+        if (adapter := self._adapters.get(model.id)) is not None:
+            adapter.is_abandoned = True
+
     async def settle(self, model: Model) -> SettledAgent:
         """End what an agent does for a turn."""
         if (adapter := self._adapters.get(model.id)) is None:

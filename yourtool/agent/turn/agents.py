@@ -12,6 +12,12 @@ _MAX_NAMED = 10
 """Files that a notice names."""
 
 
+def abandon_agent(turn: Turn) -> None:
+    """Let the next turn stop what an agent still does, in case that this one cannot settle it."""
+    if turn.env.agents is not None:
+        turn.env.agents.abandon(turn.model)
+
+
 async def settle_agent(turn: Turn) -> AsyncGenerator[Event, None]:
     """Stop what an agent still does for the turn, and report what it changed without a question.
 

@@ -9,7 +9,7 @@ partial reply is stored without its calls, and exactly one terminal fact ends th
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 
-from yourtool.agent.turn.agents import settle_agent
+from yourtool.agent.turn.agents import abandon_agent, settle_agent
 from yourtool.agent.turn.compaction import make_room_before_request
 from yourtool.agent.turn.hand_over import report_hand_over
 from yourtool.agent.turn.hook_events import run_at_stop
@@ -48,6 +48,8 @@ async def run_turn(turn: Turn) -> AsyncGenerator[Event, None]:
         async for fact in _record_last(turn, turn.build_cancelled()):
             yield fact
         return
+    finally:
+        abandon_agent(turn)
     async for event in settle_agent(turn):
         yield event
     async for warning in record_budget_warnings(turn):
