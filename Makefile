@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run test test-remaining test-recorded requirements security craft reliability soak coverage mutation static check fix snapshots pictures docs bench pin
+.PHONY: help run test test-remaining test-recorded requirements security craft reliability ecosystem soak coverage mutation static check fix snapshots pictures docs bench pin
 BIN := .venv/bin/
 PIP := $(BIN)python -m pip install --disable-pip-version-check
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
@@ -36,6 +36,10 @@ craft: .venv/.dev  ## Run the long tests of what models meet; print figures; MOD
 
 reliability: .venv/.dev  ## Run the long tests of sessions; print their figures
 	$(BIN)python -m pytest -q -p no:xdist -m reliability $(ARGS)
+
+ecosystem: .venv/.dev  ## Fetch clients and servers of others, and run the program against each
+	$(BIN)python -m tests.ecosystem.parts
+	$(BIN)python -m pytest -q -p no:xdist -m ecosystem tests/ecosystem $(ARGS)
 
 coverage: .venv/.dev  ## List the branches of gate, paths, sanitiser and journal that no test takes
 	$(BIN)python -m coverage run -m pytest -q -p no:xdist tests/permissions tests/agent/history \

@@ -68,8 +68,28 @@ RELIABILITY = {
     ),
     "replay": Row("replay of a session of 50 turns", "same bytes, 0 connections, 0 canary bytes"),
     "imports": Row("damaged files of other programs", "0 crashes, sound or refused"),
+    "doors": Row(
+        "messages of broken editors and servers: crashes, calls without result, allowed by nobody",
+        "≥ 100,000: 0, 0, 0",
+    ),
 }
-TABLES = {"security": SECURITY, "craft": CRAFT, "reliability": RELIABILITY}
+ECOSYSTEM = {
+    "acpx": Row("acpx 0.19: allow, deny, a second turn in a named session", "all pass"),
+    "typescript": Row("TypeScript SDK 2.4 of ACP as a client", "all pass"),
+    "everything": Row("server-everything: tools offered and called", "all"),
+    "everything http": Row("server-everything over HTTP", "all"),
+    "filesystem": Row("server-filesystem: tools offered and called", "all"),
+    "git": Row("mcp-server-git: tools offered and called", "all"),
+    "fetch": Row("mcp-server-fetch: tools offered and called", "all"),
+    "time": Row("mcp-server-time: tools offered and called", "all"),
+    "conformance": Row("conformance 0.1.16: client scenarios", "all pass"),
+}
+TABLES = {
+    "security": SECURITY,
+    "craft": CRAFT,
+    "reliability": RELIABILITY,
+    "ecosystem": ECOSYSTEM,
+}
 """Rows in the order in which they are printed, by the marker of the tests that measure them."""
 
 _measured: dict[str, dict[str, str]] = {name: {} for table in TABLES.values() for name in table}

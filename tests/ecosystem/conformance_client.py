@@ -1,0 +1,86 @@
+"""The client that `conformance client --command` starts: our connection, as the program makes it.
+
+Its last argument is the address of a server. For scenarios with a login it does what a user does
+with `yourtool mcp login`: it opens the address of the login page, and pastes where that ends.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from yourtool.tools.mcp import connection, oauth
+from yourtool.tools.mcp.calls import CallFailedError
+from yourtool.tools.mcp.logins import Login, Logins
+from yourtool.tools.mcp.offers import Offers
+from yourtool.tools.mcp.projection import ForeignTool
+
+ARGUMENTS = {"add_numbers": {"a": 5, "b": 3}}
+SECONDS = 20.0
+
+
+async def paste_address(address: str) -> str:
+    """Return where a login page sends the browser."""
+    async with httpx.AsyncClient() as client:
+        return (await client.get(address, follow_redirects=False)).headers["location"]
+
+
+async def answer(_title: str, _details: str) -> str | None:
+    """Take the defaults of a form."""
+    return ""
+
+
+async def run(url: str, scenario: str, context: dict[str, Any]) -> None:
+    """Connect, and call every tool that the server offers."""
+    logins = Logins(Path(tempfile.mkdtemp()) / "mcp_logins.json")
+    if "client_id" in context:  # the user has registered the program at the server
+        client = {
+            "client_id": context["client_id"],
+            "client_secret": context.get("client_secret"),
+            "redirect_uris": [oauth.REDIRECT],
+            "token_endpoint_auth_method": "client_secret_basic",
+        }
+        logins.save(Login(url, client=client))
+    requests: asyncio.Queue[connection.CallRequest | None] = asyncio.Queue()
+    listed: asyncio.Future[tuple[ForeignTool, ...]] = asyncio.get_running_loop().create_future()
+
+    async def take_tools(tools: tuple[ForeignTool, ...], _instructions: str) -> None:
+        if not listed.done():
+            listed.set_result(tools)
+
+    def ignore(_offers: Offers) -> None:
+        pass
+
+    owner = connection.Owner(take_tools, ignore, "conformance", requests, SECONDS)
+    auth = oauth.StoredLogin(url, logins, paste_address) if scenario.startswith("auth/") else None
+    serving = asyncio.create_task(connection.serve_http(url, {}, owner, auth))
+    await asyncio.wait({serving, listed}, return_when=asyncio.FIRST_COMPLETED)
+    if not listed.done():
+        await serving
+        return
+
+    for tool in listed.result():
+        arguments = ARGUMENTS.get(tool.name, {})
+        request = connection.CallRequest("tools/call", tool.name, arguments, SECONDS, answer)
+        requests.put_nowait(request)
+        try:
+            await request.result
+        except CallFailedError as error:
+            sys.stderr.write(f"{tool.name}: {error}\n")
+    requests.put_nowait(None)
+    await serving
+
+
+if __name__ == "__main__":
+    asyncio.run(
+        run(
+            sys.argv[-1],
+            os.environ.get("MCP_CONFORMANCE_SCENARIO", ""),
+            json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}"),
+        )
+    )
