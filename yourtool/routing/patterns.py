@@ -160,11 +160,15 @@ def compare_to(wanted: Fingerprint) -> Callable[[Fingerprint], float]:
     extensions = cache(partial(_overlap, wanted.extensions))
     directories = cache(partial(_overlap, wanted.directories))
     words, size, has_images = wanted.words, wanted.size, wanted.has_images
+    count = len(words)
 
     def similarity(other: Fingerprint) -> float:
+        theirs = other.words
+        common = len(words & theirs)  # as in `_overlap`, without the call
+        either = count + len(theirs) - common
         return (
             INTENTS * intents(other.intents)
-            + WORDS * _overlap(words, other.words)
+            + WORDS * (common / either if either else 1)
             + EXTENSIONS * extensions(other.extensions)
             + DIRECTORIES * directories(other.directories)
             + SIZE * (size == other.size)
@@ -182,7 +186,9 @@ def recommend(
     Of equally similar turns, the first ones count.
     """
     similarity = compare_to(wanted)
-    nearest = heapq.nlargest(NEIGHBOURS, outcomes, key=lambda each: similarity(each.fingerprint))
+    past = tuple(outcomes)
+    near = [similarity(each.fingerprint) for each in past]
+    nearest = [past[at] for at in heapq.nlargest(NEIGHBOURS, range(len(past)), near.__getitem__)]
     if not nearest:
         return None
     groups: dict[str, list[Outcome]] = {}

@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeGuard
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yourtool.config import Problem
 from yourtool.errors import UnknownModelError
@@ -69,16 +70,13 @@ class Rule(Struct, frozen=True, kw_only=True):
     when: Condition
     model: str
     """The id of its model."""
+    condition: str
+    """`when` in one line."""
     written: str
     """`use`, as written."""
     where: str
     """The file."""
     line: int
-
-    @property
-    def condition(self) -> str:
-        """The condition in one line."""
-        return describe(self.when)
 
 
 class RuleSection(Struct, frozen=True, kw_only=True):
@@ -131,17 +129,7 @@ class Policy(Struct, frozen=True, kw_only=True):
             ConditionError: another version stored a condition that this one does not have.
         """
         return cls(
-            rules=tuple(
-                Rule(
-                    name=each["name"],
-                    when=restore_condition(each["when"]),
-                    model=each["use"],
-                    written=each["use"],
-                    where="",
-                    line=0,
-                )
-                for each in document.get("rules", ())
-            ),
+            rules=tuple(map(_restore_rule, document.get("rules", ()))),
             workspace_default=document.get("workspace_default"),
             global_default=document.get("global_default"),
         )
@@ -161,6 +149,19 @@ class Policy(Struct, frozen=True, kw_only=True):
         return (each for each in self.rules if holds(each.when, turn, count_tokens(each.model)))
 
 
+def _restore_rule(stored: Mapping[str, Any]) -> Rule:
+    condition, model = restore_condition(stored["when"]), stored["use"]
+    return Rule(
+        name=stored["name"],
+        when=condition,
+        model=model,
+        condition=describe(condition),
+        written=model,
+        where="",
+        line=0,
+    )
+
+
 class PolicyError(Exception):
     """A file has mistakes."""
 
@@ -175,17 +176,7 @@ def build_policy(user: PolicyFile, project: PolicyFile, workspace: str) -> Polic
     tiers = here.tiers or project.general.tiers or user.general.tiers
     rules = (*here.rules, *project.general.rules, *user.general.rules)
     return Policy(
-        rules=tuple(
-            Rule(
-                name=each.name,
-                when=each.when,
-                model=tiers.get(each.written, each.model),
-                written=each.written,
-                where=each.where,
-                line=each.line,
-            )
-            for each in rules
-        ),
+        rules=tuple(replace(each, model=tiers.get(each.written, each.model)) for each in rules),
         workspace_default=here.default or project.general.default,
         global_default=user.general.default,
     )
@@ -331,10 +322,14 @@ class _Reading:
         written = table["use"]
         if (model := self._read_model(written, (*here, "use"), tiers)) is None:
             return None
-        line = find_line(self._places, here) or 1
-        where = self._where
         return Rule(
-            name=name.strip(), when=condition, model=model, written=written, where=where, line=line
+            name=name.strip(),
+            when=condition,
+            model=model,
+            condition=describe(condition),
+            written=written,
+            where=self._where,
+            line=find_line(self._places, here) or 1,
         )
 
     def _read_model(self, written: Any, at: TomlPath, tiers: Mapping[str, str]) -> str | None:
