@@ -187,6 +187,22 @@ class RoutingConfig(Struct, frozen=True):
         float,
         Meta(ge=0, le=1, description="How far that model has to be ahead."),
     ] = 0.85
+    judge: Annotated[
+        str,
+        Meta(
+            description="A model that judges turns after their end, which sends their messages to"
+            " it; empty: no model.",
+        ),
+    ] = ""
+    judge_max_call_usd: Annotated[
+        Decimal, Meta(description="US dollars that one judgement may cost by the estimate.")
+    ] = Decimal("0.02")
+    judge_max_day_usd: Annotated[
+        Decimal, Meta(description="US dollars that all judgements of a day (UTC) may cost.")
+    ] = Decimal("0.25")
+    judge_max_day_calls: Annotated[
+        int, Meta(ge=0, description="How many requests all judgements of a day (UTC) may take.")
+    ] = 50
 
 
 class DelegationConfig(Struct, frozen=True):

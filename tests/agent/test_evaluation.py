@@ -328,3 +328,26 @@ async def test_picker_shows_the_figures_of_models_with_enough_turns(place):
         assert "here 6 turns, 100 % of 6 edits" in details[GOOD]
         assert "here " not in details[BAD]
     await session.close()
+
+
+@pytest.mark.req("R-RTE-15")
+async def test_configured_model_judges_turns_and_its_verdict_changes_what_is_learned(place, home):
+    file = home / "config.toml"
+    file.write_text(file.read_text().replace("[routing]\n", f'[routing]\njudge = "{BAD}"\n'))
+    options = RunOptions(workspace=place.workspace, mode=Mode.AUTO, interactive=True)
+    runtime = await Runtime.open(resolve_paths(), options)
+    session = await runtime.new_session(User(), GOOD)
+    verdict = '{"score": 0.0, "confidence": 1.0, "reason": "It is not done."}'
+    place.server.script = [Reply("Done."), Reply(verdict)]
+    await play(session.send("fix the parser"))
+    await session.judge.wait()
+    assert session.judge.describe() == [f"Judged by {BAD}: 0.00, confidence 1.00: It is not done."]
+    await session.close()
+    [turn] = await read_past_turns(runtime.store, str(place.workspace))
+    outcome = turn.to_outcome()
+    await runtime.close()
+    assert turn.judged is not None
+    assert (turn.judged.score, turn.judged.confidence) == (0, 1)
+    assert outcome is not None
+    assert outcome.score < 0.5
+    assert len(place.server.requests) == 2

@@ -23,6 +23,7 @@ CATALOG = {
     "turn.steered",
     "turn.completed",
     "turn.cancelled",
+    "turn.evaluated",
     "files.changed",
     "files.change_failed",
     "files.restoring",

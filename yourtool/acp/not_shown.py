@@ -53,6 +53,7 @@ from yourtool.events.turns import (
     RoutingSnapshot,
     TurnCancelled,
     TurnCompleted,
+    TurnEvaluated,
     TurnStarted,
     TurnSteered,
 )
@@ -77,6 +78,7 @@ NOT_SHOWN = (
     TurnSteered,
     TurnCompleted,
     TurnCancelled,
+    TurnEvaluated,
     RouteDecided,
     RoutingSnapshot,
     RouteOverridden,

@@ -11,9 +11,12 @@ from decimal import Decimal
 
 from msgspec import Struct
 
-from yourtool.agent_config import BudgetConfig
+from yourtool.agent_config import BudgetConfig, RoutingConfig
 from yourtool.amounts import Spending, format_money
 from yourtool.events.budgets import BudgetName, BudgetReached, BudgetWarned, get_key
+from yourtool.events.catalog import AnyFact
+from yourtool.events.turns import TurnEvaluated
+from yourtool.store.base import SessionStore
 
 _WARNED_AT = (95, 80)
 """Percentages of a budget, the highest first."""
@@ -132,6 +135,59 @@ class Budgets:
         """Whether an earlier warning has made another one unnecessary."""
         is_same_day = used.name != "day" or last.timestamp.date() == self.get_date()
         return is_same_day and last.limit_usd == used.limit and last.percent >= percent
+
+
+@dataclass(kw_only=True)
+class JudgeBudget:
+    """What the model that judges turns may cost, and what it has cost today (UTC)."""
+
+    config: RoutingConfig = field(default_factory=RoutingConfig)
+    store: SessionStore | None = None
+    get_date: Callable[[], date] = lambda: datetime.now(UTC).date()
+    _failed: tuple[date | None, int, Decimal] = (None, 0, Decimal(0))
+    """The day, number and cost of requests of this process without an evaluation."""
+
+    def add_failed(self, cost: Decimal) -> None:
+        """Add a request that led to no evaluation."""
+        day, calls, spent = self._failed
+        same = day == self.get_date()
+        self._failed = (
+            self.get_date(),
+            1 + calls * same,
+            cost + spent * same,
+        )
+
+    async def find_problem(self, estimate: Decimal) -> str:
+        """Return why another request that costs this much is not sent; empty: it may be sent.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        config, today = self.config, self.get_date()
+        if estimate > config.judge_max_call_usd:
+            limit = format_money(config.judge_max_call_usd)
+            return f"it could cost {format_money(estimate)}, and `judge_max_call_usd` is {limit}"
+        day, calls, spent = self._failed
+        found = [fact for fact in await self._read() if fact.timestamp.date() == today]
+        calls = calls * (day == today) + sum(fact.requests for fact in found)
+        if calls >= config.judge_max_day_calls:
+            return f"`judge_max_day_calls`, {config.judge_max_day_calls}, is reached"
+        spent = spent * (day == today) + sum((fact.cost_usd for fact in found), Decimal(0))
+        if spent + estimate > config.judge_max_day_usd:
+            limit = format_money(config.judge_max_day_usd)
+            return f"today's have cost {format_money(spent)}, and `judge_max_day_usd` is {limit}"
+        return ""
+
+    async def _read(self) -> Sequence[TurnEvaluated]:
+        found = list[TurnEvaluated]()
+
+        def add(fact: AnyFact) -> None:
+            if isinstance(fact, TurnEvaluated):
+                found.append(fact)
+
+        if self.store is not None:
+            await self.store.read_kinds((TurnEvaluated,), add)
+        return found
 
 
 def build_reached(used: UsedBudget, estimate: Decimal, *, allowed: bool) -> BudgetReached:

@@ -18,6 +18,8 @@ MIN_TURNS = 5
 """Turns of a model below which its figures are not shown."""
 MIN_CONFIDENCE = 0.5
 """Verdicts with a lower confidence are not used."""
+CERTAIN = 0.8
+"""Confidence from which on no model is asked."""
 _MANY_CALLS = 20
 
 
@@ -69,10 +71,12 @@ class PastTurn(Struct, frozen=True, kw_only=True):
     seconds: float
     cost_usd: Decimal | None
     """None: the price of a request is unknown."""
+    judged: Verdict | None = None
+    """The verdict of a model."""
 
     def to_outcome(self) -> Outcome | None:
         """Return the turn as learned routing sees it; None: its verdict is too uncertain."""
-        verdict = evaluate(self.signals)
+        verdict = combine(evaluate(self.signals), self.judged)
         if verdict.confidence < MIN_CONFIDENCE:
             return None
         return Outcome(
@@ -130,6 +134,18 @@ def evaluate(signals: Signals) -> Verdict:
     score *= 0.5 if signals.is_refusal else 1
     score *= 0.4 if signals.is_empty and not signals.is_interrupted else 1
     return Verdict(round(score, 4), _confidence(signals))
+
+
+def combine(observed: Verdict, judged: Verdict | None) -> Verdict:
+    """Return the verdict on a turn that a model judged too.
+
+    What the user did, and how the turn ended, counts more than what a model thinks of it.
+    """
+    if judged is None or observed.confidence >= CERTAIN or judged.confidence < MIN_CONFIDENCE:
+        return observed
+    weight = observed.confidence + judged.confidence
+    score = observed.score * observed.confidence + judged.score * judged.confidence
+    return Verdict(round(score / weight, 4), max(observed.confidence, judged.confidence))
 
 
 def measure(turns: Iterable[PastTurn]) -> dict[str, ModelFigures]:

@@ -9,7 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from yourtool.agent.evaluation import PastTurn, Signals
+from yourtool.agent.evaluation import PastTurn, Signals, Verdict
 from yourtool.agent.routing_rules import iter_named_files
 from yourtool.errors import ToolFailure
 from yourtool.events.catalog import AnyFact
@@ -22,7 +22,13 @@ from yourtool.events.sessions import (
     SessionModelSelected,
 )
 from yourtool.events.tools import ToolCompleted, ToolFailed
-from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted, TurnStarted
+from yourtool.events.turns import (
+    RouteDecided,
+    TurnCancelled,
+    TurnCompleted,
+    TurnEvaluated,
+    TurnStarted,
+)
 from yourtool.messages.message import Message
 from yourtool.messages.metadata import StopReason
 from yourtool.messages.usage import Usage, UsageExtra
@@ -85,6 +91,7 @@ class _OpenTurn:
         self.paths = list[str]()
         self.seconds = 0.0
         self.cost: Decimal | None = Decimal(0)
+        self.judged: Verdict | None = None
 
     def add_usage(self, usage: Usage | None, extra: UsageExtra | None) -> None:
         if usage is not None and self.cost is not None:
@@ -123,6 +130,7 @@ class _OpenTurn:
             signals=Signals(**self.counts, **self.marks),
             seconds=self.seconds,
             cost_usd=self.cost,
+            judged=self.judged,
         )
 
 
@@ -146,6 +154,9 @@ class _Fold:
                 for turn_id in ids:
                     if turn_id in self.turns:
                         self.turns[turn_id].marks["is_undone"] = kind != "redo"
+            case TurnEvaluated(evaluated_turn=turn_id):
+                if turn_id in self.turns:
+                    self.turns[turn_id].judged = Verdict(fact.score, fact.confidence)
             case SessionEnded():
                 self._mark_last("is_followed")
             case SessionModelSelected(model=str(model)):

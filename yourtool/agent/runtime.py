@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from yourtool.agent.budgets import Budgets
+from yourtool.agent.budgets import Budgets, JudgeBudget
 from yourtool.agent.delegation import Delegation, WorkerPlan
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
@@ -392,6 +392,7 @@ class Runtime:
             fallback=config.fallback,
             tasks=Delegation(config.delegation, self.open_worker),
             budgets=Budgets(config=config.budget, read_today=self.spent_today),
+            judge_budget=JudgeBudget(config=config.routing, store=self.store),
             budget=Budget(max_requests=options.max_turns, max_cost=options.max_cost),
             tool_ids=tool_ids,
         )

@@ -6,7 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from yourtool.agent.budgets import Budgets
+from yourtool.agent.budgets import Budgets, JudgeBudget
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.hooks.hooks import Hooks
@@ -144,6 +144,8 @@ class SessionEnvironment:
     budget: Budget = field(default_factory=Budget)
     """Shared with the workers of the session, as `budgets`, those of the user."""
     budgets: Budgets = field(default_factory=Budgets)
+    judge_budget: JudgeBudget = field(default_factory=JudgeBudget)
+    """Which model judges turns after their end, and within which limits."""
     turn_spending: TurnSpending = field(default_factory=TurnSpending)
     """That of the present turn, which its workers share."""
     tasks: TaskStarter | None = None

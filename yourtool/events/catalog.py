@@ -70,6 +70,7 @@ from yourtool.events.turns import (
     RoutingSnapshot,
     TurnCancelled,
     TurnCompleted,
+    TurnEvaluated,
     TurnStarted,
     TurnSteered,
 )
@@ -90,6 +91,7 @@ AnyFact: TypeAlias = (
     | TurnSteered
     | TurnCompleted
     | TurnCancelled
+    | TurnEvaluated
     | LlmCallStarted
     | LlmCallCompleted
     | LlmCallFailed

@@ -62,6 +62,31 @@ class TurnCancelled(Fact, frozen=True, kw_only=True, tag="turn.cancelled"):
     total_cost_usd: Decimal = Decimal(0)
 
 
+class TurnEvaluated(Fact, frozen=True, kw_only=True, tag="turn.evaluated"):
+    """A model judged a turn after its end; a later evaluation of the same turn replaces it."""
+
+    actor: ClassVar[Actor] = Actor.AGENT
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    evaluated_turn: str
+    """The `turn_id` of the turn."""
+    source: Literal["judge"]
+    """A model that the user configured; other evaluations follow from the other facts."""
+    score: float
+    """From 0 to 1."""
+    confidence: float
+    """From 0 to 1."""
+    reason: str
+    model: str
+    """Canonical id of the model that judged."""
+    requests: int
+    """Those that it took."""
+    cost_usd: Decimal
+    """Of these requests, as their `llm.call_completed` have it."""
+    rubric: int
+    """The version of the instructions to the model."""
+
+
 class PatternAlternative(Struct, frozen=True, kw_only=True):
     """A model in the most similar past turns."""
 

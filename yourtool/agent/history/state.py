@@ -37,6 +37,7 @@ from yourtool.events.turns import (
     RoutingSnapshot,
     TurnCancelled,
     TurnCompleted,
+    TurnEvaluated,
     TurnStarted,
 )
 from yourtool.messages.message import Message
@@ -71,6 +72,8 @@ class State:
         # `routing_policy` the version of the last `routing.policy_changed`.
         self.workspace_path = self.title = self.policy = self.routing_policy = ""
         self.routing_settings = set[str]()
+        self.evaluation: TurnEvaluated | None = None
+        """The last one of a turn."""
         """The `settings` of every `routing.snapshot`."""
         self.model: str | None = None
         """Id of the selected model (`/model NAME`)."""
@@ -215,6 +218,8 @@ class State:
                 self._overrides.apply(fact)
                 if self._branch is not None:
                     self._branch.use_overrides()
+            case TurnEvaluated():
+                self.evaluation = fact
             case BudgetWarned():
                 self.budget_warnings.append(fact)
             case _:

@@ -1,8 +1,4 @@
-"""A session: its log, the state derived from the log, and the operations that change both.
-
-Every operation that changes the session yields the events of the change, so that a front end only
-needs to iterate over them.
-"""
+"""A session: its log, its state, and the operations on both, which yield the events of a change."""
 
 import asyncio
 import time
@@ -23,6 +19,7 @@ from yourtool.agent.session.context import SessionContext
 from yourtool.agent.session.fallback import Fallbacks
 from yourtool.agent.session.file_restoring import FileRestoring
 from yourtool.agent.session.guidance import Guidance
+from yourtool.agent.session.judging import TurnJudge
 from yourtool.agent.session.model_selection import ModelSelection
 from yourtool.agent.session.processes import SessionProcesses
 from yourtool.agent.session.project_trust import ProjectTrust
@@ -31,7 +28,7 @@ from yourtool.agent.session.stored_facts import StoredFacts
 from yourtool.agent.session.system_prompt import SystemPrompt
 from yourtool.agent.session.tree import SessionTree
 from yourtool.agent.session_environment import SessionEnvironment
-from yourtool.agent.turn import compaction, loop
+from yourtool.agent.turn import compaction
 from yourtool.agent.turn.hook_events import HookEvents
 from yourtool.agent.turn.turn import Turn
 from yourtool.agent.turn.user_messages import build_prompt
@@ -72,6 +69,7 @@ class Session:
         self.context = SessionContext(state, record, lambda: self.busy, self._build_aside)
         self.processes = SessionProcesses(session_id, state, record, env.processes)
         self.hooks = SessionHooks(HookEvents(session_id, state, record, env))
+        self.judge = TurnJudge(state, record, env.judge_budget)
         self._prompt = SystemPrompt(session_id, state, env)
         self.guidance = Guidance(self.trust, state, env)
         self._reads, self._opened, self._closed = FileReads(), time.monotonic(), False
@@ -124,7 +122,7 @@ class Session:
     def explain(self) -> list[str]:
         """Return at most twelve lines about the active model and the last routing decision."""
         active, *more = self._routes.explain(self.state)
-        return [active, self.effort_summary(), *more]
+        return [active, self.effort_summary(), *more, *self.judge.describe()][:12]
 
     def effort_summary(self) -> str:
         """Return a line about the reasoning effort of the next turn."""
@@ -174,6 +172,7 @@ class Session:
         self._routes.check_media_limits(blocks, addressed.override, self.state)
         if has_bytes(blocks):
             blocks = await asyncio.to_thread(store_media, self._env.blobs, blocks)
+        await self.judge.stop()
         async with aclosing(self._run_turn(blocks, addressed)) as events:
             async for event in events:
                 yield event
@@ -205,6 +204,7 @@ class Session:
             raise UsageError("There is no turn to retry yet.")
         model_id = self.state.addressed_model
         override = self._routes.catalogue.get(model_id) if model_id else None
+        await self.judge.stop()
         async with aclosing(self._run_turn(None, AddressedPrompt((), override))) as events:
             async for event in events:
                 yield event
@@ -289,14 +289,14 @@ class Session:
             return
         self._closed = True
         try:
+            await self.judge.stop()
             await self._env.reported_costs.close()
             await self.hooks.end()
             await self.processes.record_leaving()
             async for _ in self.models.store_pending():
                 pass
             if self.state.messages:
-                seconds = round(time.monotonic() - self._opened, 3)
-                await self._record(self.state.build_end(seconds))
+                await self._record(self.state.build_end(round(time.monotonic() - self._opened, 3)))
         finally:
             self._lease.release()
             await self._env.close()
@@ -357,7 +357,7 @@ class Session:
                 turn = await self._build_turn(interrupt, started.id, route, chosen)
                 for notice in turn_opening.find_notices(turn):
                     yield notice
-                async with aclosing(loop.run_turn(turn)) as events:
+                async with aclosing(self.judge.follow(turn)) as events:
                     async for event in events:
                         if isinstance(event, TurnCompleted | TurnCancelled):
                             self._release_turn(interrupt)

@@ -47,6 +47,7 @@ from yourtool.events.turns import (
     RoutingPolicyChanged,
     RoutingPolicyInvalid,
     RoutingSnapshot,
+    TurnEvaluated,
 )
 from yourtool.text import printable
 from yourtool.tui.transcript import turn_results
@@ -82,6 +83,7 @@ NOT_SHOWN = (
     PolicySnapshot,
     HookRan,  # a refusal is in the result of the call, `/why` lists them
     RoutingSnapshot,
+    TurnEvaluated,  # `/model show` shows it
     ContextHandedOver,  # `/model show` shows it, and the sheet of `/model` before the swap
     ProcessStarted,
     ProcessesReported,
