@@ -374,6 +374,16 @@ def test_doctor_finds_a_local_model_server(run, monkeypatch):
 
 
 @pytest.mark.req("R-CLI-04")
+def test_doctor_looks_for_the_programs_of_agents(run, home):
+    agents = '[agents.shell]\ncommand = ["sh"]\n[agents.gone]\ncommand = ["./no-agent"]\n'
+    (home / "config.toml").write_text(agents)
+    checks = json.loads(run("doctor", "--json")[1])["checks"]
+    found = {each["name"]: each for each in checks if each["area"] == "agent"}
+    assert found["shell"]["status"] == "ok" and found["shell"]["detail"].endswith("/sh")
+    assert "There is no program `./no-agent`" in found["gone"]["detail"]
+
+
+@pytest.mark.req("R-CLI-04")
 def test_doctor_reports_a_local_server_that_is_not_running(run, monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
     checks = json.loads(run("doctor", "--json")[1])["checks"]

@@ -90,23 +90,27 @@ class SessionAgents:
             await adapter.close()
 
     def _build_command(self, name: str) -> ShellCommand:
-        """Return the command of an agent; blocks on the file system.
-
-        Raises:
-            InvalidRequestError: there is no such agent or program.
-        """
         if (config := self._config.get(name)) is None or not config.command:
             raise InvalidRequestError(describe_missing(name))
-        environment = command_environment(os.environ, self._workspace)
-        given = {each: os.environ[each] for each in config.environment if each in os.environ}
-        program, *arguments = config.command
-        found = shutil.which(str(Path(program).expanduser()), path=environment["PATH"])
-        if found is None or not Path(found).is_absolute():
-            raise InvalidRequestError(
-                f"There is no program `{program}` for `acp:{name}`: install it, or correct"
-                f" `command` of `[agents.{name}]` in `config.toml`"
-            )
-        return ShellCommand((found, *arguments), self._workspace, {**environment, **given})
+        return build_command(name, config, self._workspace)
+
+
+def build_command(name: str, config: AgentConfig, workspace: Path) -> ShellCommand:
+    """Return the command of an agent; blocks on the file system.
+
+    Raises:
+        InvalidRequestError: there is no such program.
+    """
+    environment = command_environment(os.environ, workspace)
+    given = {each: os.environ[each] for each in config.environment if each in os.environ}
+    program, *arguments = config.command or ("",)
+    found = shutil.which(str(Path(program).expanduser()), path=environment["PATH"])
+    if found is None or not Path(found).is_absolute():
+        raise InvalidRequestError(
+            f"There is no program `{program}` for `acp:{name}`: install it, or correct"
+            f" `command` of `[agents.{name}]` in `config.toml`"
+        )
+    return ShellCommand((found, *arguments), workspace, {**environment, **given})
 
 
 def describe_missing(name: str) -> str:

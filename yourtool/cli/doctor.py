@@ -17,12 +17,13 @@ from msgspec.structs import replace
 
 from yourtool import __version__
 from yourtool.agent.session.project_trust import ProjectTrust
+from yourtool.agents.session_agents import build_command
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.config import find_key_problems
 from yourtool.cli.output import print_json, print_table
 from yourtool.config import Config, load_report
 from yourtool.credentials import Credentials
-from yourtool.errors import ConfigError, StoreError
+from yourtool.errors import AdapterError, ConfigError, StoreError
 from yourtool.paths import Paths, own_directories
 from yourtool.permissions.trust import Trust
 from yourtool.providers.catalogue.local_servers import LocalServer, discover_servers
@@ -70,6 +71,7 @@ def _run_checks(paths: Paths, workspace: Path) -> Iterator[Check]:
         yield Check("config", "config.toml", "ok", str(paths.home / "config.toml"))
     yield from _check_models(paths)
     yield from _check_providers(paths, examined.config)
+    yield from _check_agents(examined.config, workspace)
     yield _check_sandbox(paths, examined.config)
     yield _check_trust(paths, workspace)
     yield from _check_terminal()
@@ -135,6 +137,17 @@ def _check_providers(paths: Paths, config: Config) -> Iterator[Check]:
         else:
             yield Check("provider", row.name, "ok", "no key required")
     yield from _check_local_servers(found.values())
+
+
+def _check_agents(config: Config, workspace: Path) -> Iterator[Check]:
+    """Yield whether the program of each agent is found; none is started."""
+    for name, agent in config.agents.items():
+        try:
+            command = build_command(name, agent, workspace)
+        except AdapterError as error:
+            yield Check("agent", name, "problem", error.message)
+        else:
+            yield Check("agent", name, "ok", command.arguments[0])
 
 
 def _check_local_servers(found: Collection[LocalServer]) -> Iterator[Check]:
