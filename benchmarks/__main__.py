@@ -29,6 +29,7 @@ from benchmarks import (
     routing_latency,
     sandbox_overhead,
     search_growth,
+    server_start,
     store_latency,
 )
 from benchmarks.programs import ROOT, Program
@@ -41,6 +42,7 @@ BEFORE = ("start", "request", "print", "ahead")
 RUNNING = ("idle", "keys", "stream", "paced", "tools", "output")
 SCREEN = (*BEFORE, *RUNNING)
 ALONE: dict[str, Callable[[bool], dict[str, Any]]] = {
+    "servers": lambda quick: server_start.measure(3 if quick else 15),
     "imports": lambda quick: imports.measure(3 if quick else 5),
     "decisions": lambda quick: decision_replay.measure(10_000 if quick else 100_000),
     "routes": lambda quick: route_replay.measure(10_000 if quick else 100_000),

@@ -45,6 +45,9 @@ def answer_call(number, name):
             sys.exit(3)
         case "silent-call":
             return
+        case "refuses":
+            send({"id": number, "error": {"code": -32000, "message": "the disk is full"}})
+            return
         case "huge":
             content[0]["text"] = "x" * 50 * 2**20
         case "wrong-result":

@@ -84,6 +84,7 @@ async def test_program_that_does_not_exist_is_named_with_its_place(root):
         ("huge", "sent a message of over 8 MiB during the call"),
         ("wrong-result", "sent a result that is not valid"),
         ("silent-call", "has no result within 0.3 s"),
+        ("refuses", "refused the call: the disk is full"),
     ],
 )
 async def test_call_of_a_server_that_fails_has_one_result(root, context, kind, reason):

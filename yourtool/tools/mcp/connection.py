@@ -47,6 +47,8 @@ _LIST_CHANGES = (
 _MAX_REASON = 300
 """Characters of the message of an error."""
 _REFUSED = (401, 403)
+_END_SECONDS = 0.2
+"""How long after an error of the kind "connection closed" the connection has ended."""
 _HTTP_SECONDS = 30.0
 """For a connection and for sending; replies can take as long as their call."""
 
@@ -206,9 +208,10 @@ async def _send_call(client: Client, request: CallRequest, calls: list[CallReque
             if not request.result.done():
                 request.result.set_result(found)
         except MCPError as error:
-            if error.error.code == mcp_types.CONNECTION_CLOSED:
-                return  # the end of the connection ends all calls, with its reason
-            request.fail(f"refused the call: {_shorten(error)}", may_have_run=False)
+            is_end = error.error.code == mcp_types.CONNECTION_CLOSED  # or a server's own use of it
+            if is_end:
+                await anyio.sleep(_END_SECONDS)  # the end of the connection has the reason
+            request.fail(f"refused the call: {_shorten(error)}", may_have_run=is_end)
         except Exception as error:  # noqa: BLE001 - a result of any form
             request.fail(f"sent a result that is not valid: {_shorten(error)}")
     if request.scope.cancelled_caught:
