@@ -17,7 +17,10 @@ MAX_TEXT_BYTES = 32_768
 """Of instructions and commands; more is not read from our own files either."""
 _MAX_ENTRIES = 200
 _MAX_DEPTH = 4
-_COMMENT_OR_TEXT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/', re.DOTALL)
+_COMMENT_OR_TEXT = re.compile(
+    r'"(?:\\.|[^"\\\n])*"?|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/)?', re.DOTALL
+)
+"""Also those without an end, so that no part of a text is read twice."""
 _LAST_COMMA = re.compile(r'"(?:\\.|[^"\\\n])*"|,(?=\s*[}\]])')
 
 

@@ -11,7 +11,7 @@ from yourtool.settings_import.findings import Findings, Server, as_list
 from yourtool.tables import is_table
 from yourtool.tools.mcp.settings import SettingsFile, load_settings
 
-_VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*(?::-[^}]*)?\}")
+_VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*(?::-[^}]{0,200})?\}")
 _NO_NAME = re.compile(r"\W+")
 
 
