@@ -80,6 +80,7 @@ async def test_a_prompt_in_a_session_of_100_000_messages_is_linear_and_small(tmp
 
 
 @pytest.mark.reliability
+@pytest.mark.blocks_loop("the benchmark builds a session, and waits for the program")
 @pytest.mark.timeout(1_800)
 def test_session_of_100_000_messages_has_its_figures(figures):
     found = long_sessions.measure()
