@@ -38,6 +38,10 @@ def disturb(number):
     kind = CHANCE.random()
     if kind < 0.02:
         sys.stdout.write(CHANCE.choice(LINES) + "\n")
+    elif kind < 0.04:
+        form = {"type": "object", "properties": {"name": {"type": "string"}}}
+        send({"id": f"e{CHANCE.randrange(2**31)}", "method": "elicitation/create",
+              "params": {"message": "What?", "requestedSchema": form}})  # fmt: skip
     elif kind < 0.3:
         send({"id": CHANCE.randrange(2**40, 2**41), "result": invent()})
     elif kind < 0.4:
