@@ -48,6 +48,7 @@ async def test_broken_editor_changes_nothing_and_gets_one_answer_for_each_reques
     assert fuzzer.questions
 
 
+@pytest.mark.blocks_loop("the provider checks all requests at its end")
 @pytest.mark.reliability
 @pytest.mark.timeout(1800)
 async def test_many_messages_of_a_broken_editor(work, monkeypatch, own_logging, figures):
