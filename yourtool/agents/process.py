@@ -8,19 +8,18 @@ can send. A line that is no message is counted, and too many of them end the pro
 
 import asyncio
 import logging
-import os
 import secrets
 import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from yourtool.environment import CALL
 from yourtool.tables import is_table
-from yourtool.text import printable, storable_json
+from yourtool.text import storable_json
+from yourtool.tools.peer_process import CHUNK_BYTES, LineLog, has_ended, send_signal
 from yourtool.tools.process import ShellCommand, end_processes_of
 
 _log = logging.getLogger(__name__)
@@ -34,13 +33,8 @@ EXIT_SECONDS = 2.0
 """Time for an exit after the end of standard input, and then after SIGTERM."""
 SEND_SECONDS = 10.0
 """Time that an agent has to read a message."""
-_POLL_SECONDS = 0.02
-_CHUNK_BYTES = 65_536
 _THREAD_BYTES = 262_144
 """Longer messages are parsed in a thread."""
-_MAX_LOGGED = 500
-"""Characters of a line in the log."""
-_MAX_LOGGED_LINES = 1_000
 
 
 class AgentProcess:
@@ -60,11 +54,10 @@ class AgentProcess:
         """In the environment of all processes of the agent, which are found by it."""
         self._process: Process | None = None
         self._tasks = list[asyncio.Task[None]]()
-        self._received = self._garbage = self._logged = 0
+        self._received = self._garbage = 0
         self.problem = ""
         """How the agent broke the protocol, if it did."""
-        self.last_line = ""
-        """The last line on standard error."""
+        self._lines = LineLog(_log, f"agent {name}")
 
     @property
     def is_running(self) -> bool:
@@ -86,11 +79,13 @@ class AgentProcess:
             cwd=command.directory,
             env={**command.environment, CALL: f"{self._owner}.0"},
             start_new_session=True,
-            limit=_CHUNK_BYTES,
+            limit=CHUNK_BYTES,
         )
         self._tasks = [
             asyncio.create_task(self._read(process), name=f"agent {self._name}, output"),
-            asyncio.create_task(self._read_errors(process), name=f"agent {self._name}, errors"),
+            asyncio.create_task(
+                self._lines.read_errors(process), name=f"agent {self._name}, errors"
+            ),
         ]
 
     def begin_prompt(self) -> None:
@@ -118,7 +113,7 @@ class AgentProcess:
         """Return why no more messages can arrive, as the end of a sentence about the agent."""
         code = None if self._process is None else self._process.returncode
         how = self.problem or ("ended" if code is None else f"ended with exit code {code}")
-        return f"{how}; its last line: {self.last_line}" if self.last_line else how
+        return f"{how}; its last line: {last}" if (last := self._lines.last_line) else how
 
     async def close(self) -> None:
         """End the process and all that it started; idempotent."""
@@ -130,11 +125,11 @@ class AgentProcess:
                 process.stdin.close()
             for number in (None, signal.SIGTERM, signal.SIGKILL):
                 if number is not None:
-                    _send_signal(process, number)
-                if await _has_ended(process, EXIT_SECONDS):
+                    send_signal(process, number)
+                if await has_ended(process, EXIT_SECONDS):
                     break
         finally:
-            _send_signal(process, signal.SIGKILL)  # what it left in its group
+            send_signal(process, signal.SIGKILL)  # what it left in its group
             for task in self._tasks:
                 task.cancel()
             await asyncio.to_thread(end_processes_of, self._owner)
@@ -143,14 +138,14 @@ class AgentProcess:
         """End a process that broke the protocol, or does not react."""
         self.problem = self.problem or problem
         if self._process is not None:
-            _send_signal(self._process, signal.SIGKILL)
+            send_signal(self._process, signal.SIGKILL)
 
     async def _read(self, process: Process) -> None:
         """Pass on the messages of the agent until it ends or breaks the protocol."""
         assert process.stdout is not None, "it is a pipe"
         buffer = bytearray()
         try:
-            while not self.problem and (data := await process.stdout.read(_CHUNK_BYTES)):
+            while not self.problem and (data := await process.stdout.read(CHUNK_BYTES)):
                 self._received += len(data)
                 *lines, rest = data.split(b"\n")
                 for line in lines:
@@ -159,7 +154,7 @@ class AgentProcess:
                     buffer.clear()
                 buffer += rest
                 self._check_limits(len(buffer))
-            await _has_ended(process, EXIT_SECONDS)  # then the exit code is found out
+            await has_ended(process, EXIT_SECONDS)  # then the exit code is found out
         except OSError:
             pass  # the pipe is closed
         finally:
@@ -180,45 +175,13 @@ class AgentProcess:
         message = await asyncio.to_thread(_parse, line) if is_long else _parse(line)
         if message is None:
             self._garbage += 1
-            self._log_line("no message", line)
+            self._lines.add("no message", line)
             return
         self._garbage = 0
         try:
             self._receive(message)
         except Exception:  # noqa: BLE001 - what the agent sends is not trusted
             _log.exception("agent %s: a message could not be used", self._name)
-
-    async def _read_errors(self, process: Process) -> None:
-        """Write the standard error of the agent to the log."""
-        assert process.stderr is not None, "it is a pipe"
-        rest = b""
-        while data := await process.stderr.read(_CHUNK_BYTES):
-            *lines, rest = (rest + data).split(b"\n")
-            rest = rest[-_CHUNK_BYTES:]
-            for line in filter(bytes.strip, lines):
-                self.last_line = printable(line[:_MAX_LOGGED].decode("utf-8", "replace")).strip()
-                self._log_line("stderr", line)
-
-    def _log_line(self, kind: str, line: bytes) -> None:
-        self._logged += 1
-        if self._logged <= _MAX_LOGGED_LINES:
-            text = printable(line[:_MAX_LOGGED].decode("utf-8", "replace"))
-            _log.info("agent %s, %s: %s", self._name, kind, text)
-
-
-async def _has_ended(process: Process, seconds: float) -> bool:
-    """Wait for the end of a process, not for that of its output, which others can hold open."""
-    for _ in range(round(seconds / _POLL_SECONDS)):
-        if process.returncode is not None:
-            return True
-        await asyncio.sleep(_POLL_SECONDS)
-    return process.returncode is not None
-
-
-def _send_signal(process: Process, number: signal.Signals) -> None:
-    """Send a signal to the group of a process, which may have ended before the others."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:

@@ -6,7 +6,6 @@ process in a sandbox and in a session of processes, and ends all of them.
 
 import asyncio
 import logging
-import os
 import secrets
 import signal
 from asyncio.subprocess import PIPE, Process
@@ -20,7 +19,7 @@ from mcp.client._transport import TransportStreams  # pyright: ignore[reportPriv
 from mcp.shared.message import SessionMessage
 
 from yourtool.environment import CALL
-from yourtool.text import printable
+from yourtool.tools.peer_process import CHUNK_BYTES, LineLog, has_ended, send_signal
 from yourtool.tools.process import ShellCommand, end_processes_of
 
 _log = logging.getLogger(__name__)
@@ -29,12 +28,6 @@ MAX_MESSAGE_BYTES = 8 * 2**20
 """Maximum size of a message; the event loop parses it, so it takes a fraction of a second."""
 MAX_GARBAGE_LINES = 200
 """Lines in a row without a message after which a server is ended."""
-_CHUNK_BYTES = 65_536
-_MAX_LOGGED = 500
-"""Characters of a line in the log."""
-_MAX_LOGGED_LINES = 1_000
-"""Lines of one process in the log."""
-_POLL_SECONDS = 0.01
 _EXIT_SECONDS, _TERM_SECONDS = 1.0, 1.0
 """Time for an exit after the end of standard input, and then after SIGTERM."""
 
@@ -49,11 +42,9 @@ class StdioTransport:
         """In the environment of all processes of the server, which are found by it."""
         self.problem = ""
         """How the server broke the protocol, if it did."""
-        self.last_line = ""
-        """The last line on standard error."""
+        self._lines = LineLog(_log, f"MCP server {name}")
         self.ended = anyio.Event()
         """Set when no further message can arrive."""
-        self._logged = 0
 
     @asynccontextmanager
     async def connect(self) -> AsyncGenerator[TransportStreams, None]:
@@ -72,7 +63,7 @@ class StdioTransport:
             env={**command.environment, CALL: f"{self._owner}.0"},
             start_new_session=True,
             pass_fds=command.descriptors,
-            limit=_CHUNK_BYTES,
+            limit=CHUNK_BYTES,
         )
         to_us, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)
         outgoing, to_server = anyio.create_memory_object_stream[SessionMessage](16)
@@ -80,7 +71,7 @@ class StdioTransport:
             async with anyio.create_task_group() as group, to_us, to_server:
                 group.start_soon(self._read, process, to_us)
                 group.start_soon(self._write, process, to_server)
-                group.start_soon(self._log_errors, process)
+                group.start_soon(self._lines.read_errors, process)
                 try:
                     yield incoming, outgoing
                 finally:
@@ -101,14 +92,14 @@ class StdioTransport:
         assert process.stdout is not None, "it is a pipe"
         buffer, garbage = bytearray(), 0
         try:
-            while data := await process.stdout.read(_CHUNK_BYTES):
+            while data := await process.stdout.read(CHUNK_BYTES):
                 *lines, rest = data.split(b"\n")
                 for line in lines:
                     buffer += line
                     message = _parse(bytes(buffer))
                     if message is None:
                         garbage += bool(buffer.strip())
-                        self._log_line("no JSON-RPC", bytes(buffer))
+                        self._lines.add("no JSON-RPC", bytes(buffer))
                     else:
                         garbage = 0
                         await to_us.send(message)
@@ -138,52 +129,25 @@ class StdioTransport:
                 process.stdin.write(text.encode("utf-8", "replace") + b"\n")
                 await process.stdin.drain()
 
-    async def _log_errors(self, process: Process) -> None:
-        """Write the standard error of the server to the log."""
-        assert process.stderr is not None, "it is a pipe"
-        rest = b""
-        while data := await process.stderr.read(_CHUNK_BYTES):
-            *lines, rest = (rest + data).split(b"\n")
-            rest = rest[-_CHUNK_BYTES:]
-            for line in filter(bytes.strip, lines):
-                self.last_line = printable(line.decode("utf-8", "replace"))[:_MAX_LOGGED]
-                self._log_line("stderr", line)
-
-    def _log_line(self, kind: str, line: bytes) -> None:
-        self._logged += 1
-        if self._logged <= _MAX_LOGGED_LINES and line.strip():
-            text = line[:_MAX_LOGGED].decode("utf-8", "replace")
-            _log.info("MCP server %s, %s: %s", self._name, kind, text)
+    @property
+    def last_line(self) -> str:
+        """The last line on standard error."""
+        return self._lines.last_line
 
     def _stop(self, process: Process, problem: str) -> None:
         self.problem = problem
-        _send(process, signal.SIGKILL)
+        send_signal(process, signal.SIGKILL)
 
     async def _end(self, process: Process) -> None:
         """End the process and all that it started."""
         assert process.stdin is not None, "it is a pipe"
         process.stdin.close()
-        if not await _has_ended(process, _EXIT_SECONDS) and not self._command.is_contained:
-            _send(process, signal.SIGTERM)
-            await _has_ended(process, _TERM_SECONDS)
-        _send(process, signal.SIGKILL)
-        if not await _has_ended(process, _TERM_SECONDS):
+        if not await has_ended(process, _EXIT_SECONDS) and not self._command.is_contained:
+            send_signal(process, signal.SIGTERM)
+            await has_ended(process, _TERM_SECONDS)
+        send_signal(process, signal.SIGKILL)
+        if not await has_ended(process, _TERM_SECONDS):
             _log.warning("MCP server %s, process %d, cannot be ended", self._name, process.pid)
-
-
-async def _has_ended(process: Process, seconds: float) -> bool:
-    """Wait for the end of a process, not for that of its output, which others can hold open."""
-    for _ in range(round(seconds / _POLL_SECONDS)):
-        if process.returncode is not None:
-            return True
-        await anyio.sleep(_POLL_SECONDS)
-    return process.returncode is not None
-
-
-def _send(process: Process, number: signal.Signals) -> None:
-    """Send a signal to the group of a process, which may have ended before the others."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, number)
 
 
 def _parse(line: bytes) -> SessionMessage | None:

@@ -1,0 +1,65 @@
+"""A child process with a protocol on its pipes: the log of its lines, and its end."""
+
+import asyncio
+import logging
+import os
+import signal
+from asyncio.subprocess import Process
+from contextlib import suppress
+
+from yourtool.text import printable
+
+CHUNK_BYTES = 65_536
+_MAX_LOGGED = 500
+"""Characters of a line in the log."""
+_MAX_LOGGED_LINES = 1_000
+"""Lines of one process in the log."""
+_POLL_SECONDS = 0.02
+
+
+class LineLog:
+    """Writes lines of one process to the log; what they contain is not trusted."""
+
+    def __init__(self, log: logging.Logger, name: str) -> None:
+        """`name`: the process, as the log has it."""
+        self._log = log
+        self._name = name
+        self._logged = 0
+        self.last_line = ""
+        """The last line on standard error."""
+
+    def add(self, kind: str, line: bytes) -> None:
+        """Log the start of a line."""
+        self._logged += bool(line.strip())
+        if line.strip() and self._logged <= _MAX_LOGGED_LINES:
+            self._log.info("%s, %s: %s", self._name, kind, _decode(line))
+
+    async def read_errors(self, process: Process) -> None:
+        """Log the standard error of the process until its end."""
+        assert process.stderr is not None, "it is a pipe"
+        rest = b""
+        while data := await process.stderr.read(CHUNK_BYTES):
+            *lines, rest = (rest + data).split(b"\n")
+            rest = rest[-CHUNK_BYTES:]
+            for line in filter(bytes.strip, lines):
+                self.last_line = _decode(line).strip()
+                self.add("stderr", line)
+
+
+async def has_ended(process: Process, seconds: float) -> bool:
+    """Wait for the end of a process, not for that of its output, which others can hold open."""
+    for _ in range(round(seconds / _POLL_SECONDS)):
+        if process.returncode is not None:
+            return True
+        await asyncio.sleep(_POLL_SECONDS)
+    return process.returncode is not None
+
+
+def send_signal(process: Process, number: signal.Signals) -> None:
+    """Send a signal to the group of a process, which may have ended before the others."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+def _decode(line: bytes) -> str:
+    return printable(line[:_MAX_LOGGED].decode("utf-8", "replace"))
