@@ -44,6 +44,7 @@ def test_model_of_a_provider_list_is_requested_and_billed(line, monkeypatch):
         result = line.result("-m", "openrouter:acme/new", "-p", "Well?")
     version = rows["openrouter:acme/new"]["pricing_version"]
     assert re.fullmatch(r"openrouter \d{4}-\d\d-\d\d", version)
-    assert (result["result"], result["pricing_version"]) == ("Yes.", version)
+    assert result["result"] == "Yes."
+    assert re.fullmatch(rf"{version}@[0-9a-f]{{16}}", result["pricing_version"])
     assert Decimal(result["cost_usd"]) == Decimal("0.00102")
     assert asked[0]["max_tokens"] == 5_000

@@ -1,6 +1,7 @@
 import asyncio
 import os
 import pty
+import signal
 import stat
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from yourtool.effects import Preview
 from yourtool.errors import ToolError
 from yourtool.masking import Mask
 from yourtool.tools import output as outputs
+from yourtool.tools import process
 from yourtool.tools.files import read_file
 from yourtool.tools.output import (
     FAILED_HEAD_BYTES,
@@ -409,3 +411,11 @@ def test_command_leaves_the_terminal_unchanged(root):
     finally:
         os.close(controller)
         os.close(terminal)
+
+
+def test_a_shell_is_ended_before_its_command(monkeypatch):
+    """Otherwise it would start the next command in between."""
+    ended = []
+    monkeypatch.setattr(process.os, "kill", lambda pid, _number: ended.append(pid))
+    process._send_signal({4_096, 7, 65, 33}, signal.SIGTERM)
+    assert ended == [7, 33, 65, 4_096]

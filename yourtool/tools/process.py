@@ -276,7 +276,7 @@ def _find_marked(start: bytes) -> set[int]:
 
 
 def _send_signal(pids: set[int], number: signal.Signals) -> None:
-    for pid in pids:
+    for pid in sorted(pids):  # a shell before its command, or it would start the next one
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
 

@@ -55,6 +55,7 @@ async def test_tables_have_the_columns_and_indexes_of_the_schema(database, store
         ("messages", ("session_id", "created_at")),
         ("tool_calls", ("session_id", "status")),
         ("events", ("session_id", "id")),
+        ("events", ("session_id",)),
         ("events", ("type", "timestamp_us")),
         ("events", ("turn_id",)),
         ("events", ("parent_event_id",)),
