@@ -23,7 +23,9 @@ from yourtool.messages.blocks import DocumentBlock, ImageSource, TextBlock
 from yourtool.messages.invariants import validate_session
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.store.checks import check_session, find_problems, hash_text
-from yourtool.store.forks import fork
+from yourtool.store.exports import from_jsonl, to_jsonl
+from yourtool.store.forks import fork, import_session
+from yourtool.store.redaction import redact
 from yourtool.store.repaired_copies import write_repaired_copy
 
 
@@ -218,6 +220,17 @@ def test_an_imported_session_may_have_masked_texts_and_no_file_contents(stored):
     assert stored.kinds() == ["hash", "file content"]
     stored.facts.append(changed(imported, parent_event_id=None))
     assert stored.problems() == []
+
+
+async def test_an_imported_session_without_private_texts_has_no_problems(tmp_path):
+    bench = Bench(tmp_path)
+    session = await bench.session(Scripted([says("done")]))
+    await play(session.send("one"))
+    await session.close()
+    facts = redact(await bench.store.read(session.id), "redact_private")
+    read = from_jsonl(list(to_jsonl(facts, str, None)), None)
+    imported = await import_session(bench.store, read, tmp_path)
+    assert await check_session(bench.store, imported, tmp_path / "blobs") == []
 
 
 def test_stored_attachments_and_contents_are_no_problem(stored):
