@@ -75,6 +75,13 @@ def test_failed_call_names_the_server_and_its_place(capsys, work):
     assert code == 2 and "there is no MCP server `bda`; did you mean `bad`?" in err
 
 
+@pytest.mark.parametrize("words", [("list",), ("show", "bad"), ("accept", "bad")], ids=" ".join)
+def test_servers_of_a_folder_without_trust_are_named_with_the_way_out(capsys, work, words):
+    (work / ".mcp.json").write_text(json.dumps({"mcpServers": {"bad": hostile("twice")}}))
+    err = run(capsys, *words)[2]
+    assert "`.mcp.json` not used: the folder is not trusted; `yourtool trust` trusts it." in err
+
+
 def test_missing_library_is_named_with_the_way_to_install_it(capsys, work, monkeypatch):
     monkeypatch.setitem(sys.modules, "mcp", None)  # as if it were not installed
     assert run(capsys, "list") == (0, run(capsys, "list")[1], ""), "no server needs it"

@@ -5,10 +5,14 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from yourtool.agent.commands.mcp import describe_server
 from yourtool.agent.session.known_secrets import build_mask
+from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.agent.tool_servers import build_surroundings, load_servers
 from yourtool.cli import mcp_login
 from yourtool.cli.arguments import Arguments
@@ -17,8 +21,10 @@ from yourtool.config import load_config
 from yourtool.errors import ConfigError, ToolError, UsageError
 from yourtool.files import replace_file
 from yourtool.paths import Paths, own_directories, resolve_paths
+from yourtool.permissions.trust import MCP_SERVERS
 from yourtool.run_result import ExitCode
 from yourtool.tables import is_table
+from yourtool.text import printable
 from yourtool.tools.mcp.server import ServerState, ToolServer
 from yourtool.tools.mcp.servers import ToolServers, estimate_tokens
 from yourtool.tools.mcp.settings import FILE_NAME, SettingsFile, load_settings
@@ -60,6 +66,8 @@ async def _with_servers(
     boxes = sandbox.Sandboxes(config, own_directories(paths)) if config.is_used else None
     around = build_surroundings(workspace, paths, boxes and boxes.build(workspace))
     servers = ToolServers(loaded, around)
+    if notice := _find_untrusted_servers(workspace, paths):
+        sys.stderr.write(f"yourtool: {printable(notice)}\n")
     for name in names:
         servers.find(name)
     try:
@@ -68,6 +76,14 @@ async def _with_servers(
         return await action(servers, arguments)
     finally:
         await servers.close()
+
+
+def _find_untrusted_servers(workspace: Path, paths: Paths) -> str | None:
+    """Return which files of the project with servers are not used, and how to use them."""
+    trust = ProjectTrust(workspace, paths)
+    found = trust.examine()
+    files = tuple(each for each in found.files if each.kind is MCP_SERVERS)
+    return trust.find_notice(replace(found, files=files), is_interactive=False)
 
 
 async def _print_list(servers: ToolServers, arguments: Arguments) -> int:
