@@ -141,7 +141,7 @@ class Printer:
             advice = (
                 f"`{options}` allows it"
                 if options
-                else "`--allow RULE` or `--mode` allows it unless a rule denies it"
+                else "`--allow RULE` or `--mode` allows it unless a rule or hook denies it"
             )
             self.write_stderr(f"denied `{denial.tool_name}` {denial.input_summary}; {advice}")
         if result.error is None:

@@ -116,6 +116,14 @@ def test_denial_is_reported_on_standard_error(line):
     assert "--allow" in err
 
 
+def test_call_that_a_hook_denies_is_reported_without_a_rule_that_allows_it(line):
+    line.script([TOUCH], [{"say": "I could not."}])
+    hook = '[[hooks]]\nevent = "PreToolUse"\ncommand = "echo no >&2; exit 2"\n'
+    file = config_file(resolve_paths())
+    file.write_text(file.read_text() + hook)
+    assert "allows it unless a rule or hook denies it" in line("-p", "touch", "--mode", "auto")[2]
+
+
 @pytest.mark.parametrize("options", [["--allow", "shell(touch made)"], ["--mode", "auto"]])
 @pytest.mark.req("R-CLI-03")
 def test_rule_or_mode_allows_the_call(line, options):
