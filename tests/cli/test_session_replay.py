@@ -87,6 +87,8 @@ async def check_replay(file, transcript):
 def test_a_stored_session_is_played_by_its_id(line: CommandLine):
     line.script([{"call": "list_dir", "input": {"path": "."}}], [{"say": "empty"}])
     session_id = line.result("-p", "look")["session_id"]
+    same = "The replay is the same: 1 turn, 2 requests, 1 tool call.\n"
+    assert line("sessions", "replay", session_id)[2] == same
     code, out, err = line("sessions", "replay", session_id, "--json")
     assert (code, err) == (0, "")
     assert json.loads(out) == {

@@ -82,8 +82,13 @@ def _to_object(played: "player.Replay") -> dict[str, object]:
 def _print_verdict(played: "player.Replay") -> None:
     """Print whether the replay is the same, to standard error."""
     if played.difference is None:
-        count = f"{played.turns} turns, {played.requests} requests, {played.tool_calls} tool calls"
-        lines = (f"The replay is the same: {count}.",)
+        counts = (
+            ("turn", played.turns),
+            ("request", played.requests),
+            ("tool call", played.tool_calls),
+        )
+        listed = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in counts)
+        lines = (f"The replay is the same: {listed}.",)
     else:
         line, recorded, replayed = played.difference
         lines = (
