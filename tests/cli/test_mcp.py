@@ -70,7 +70,7 @@ def test_failed_call_names_the_server_and_its_place(capsys, work):
     add(capsys, "exits")
     code, out, err = run(capsys, "call", "bad", "act")
     assert (code, out) == (1, "")
-    assert "mcp.json:3) ended; its last message is: no database" in err
+    assert "mcp.json:3) ended; its last message is: no database. It is tried again" in err
     code, out, err = run(capsys, "show", "bda")
     assert code == 2 and "there is no MCP server `bda`; did you mean `bad`?" in err
 

@@ -88,7 +88,7 @@ if KIND == "garbage":
 if KIND == "silent":
     time.sleep(600)
 if KIND == "exits":
-    sys.stderr.write("no database\n")
+    sys.stderr.write("no database.\n")
     sys.exit(1)
 for line in sys.stdin:
     answer(json.loads(line))

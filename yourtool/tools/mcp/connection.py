@@ -113,7 +113,8 @@ async def serve_stdio(transport: StdioTransport, owner: Owner) -> None:
     try:
         await _serve(_Wire(transport.connect(), transport.ended, lambda: transport.problem), owner)
     except ServerConnectionError as error:
-        last = f"; its last message is: {transport.last_line}" if transport.last_line else ""
+        line = transport.last_line.removesuffix(".")
+        last = f"; its last message is: {line}" if line else ""
         raise ServerConnectionError(f"{transport.problem or error}{last}") from error
 
 
