@@ -82,8 +82,9 @@ def _read_rules(files: ForeignFiles, text: str, place: str) -> Iterator[ForeignR
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         files.findings.omit("rule", Path(place).name, place, "it is not a file of rules")
         return
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for each in calls:
-        line = ast.get_source_segment(text, each) or ""
+        line = lines[each.lineno - 1]
         rules = _read_rule(each)
         if rules is None:
             files.findings.omit("rule", line[:80], place, "it is no `prefix_rule` of plain texts")

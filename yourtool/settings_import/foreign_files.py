@@ -21,7 +21,7 @@ _COMMENT_OR_TEXT = re.compile(
     r'"(?:\\.|[^"\\\n])*"?|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/)?', re.DOTALL
 )
 """Also those without an end, so that no part of a text is read twice."""
-_LAST_COMMA = re.compile(r'"(?:\\.|[^"\\\n])*"|,(?=\s*[}\]])')
+_LAST_COMMA = re.compile(r'"(?:\\.|[^"\\\n])*"?|,(?=\s*[}\]])')
 
 
 class ForeignFiles:
@@ -100,7 +100,7 @@ class ForeignFiles:
         """Add the directories with a `SKILL.md` in a folder, with all their files."""
         for name in self._list(folder):
             directory = folder / name
-            if not (directory / "SKILL.md").is_file():
+            if not os.path.isfile(directory / "SKILL.md"):  # noqa: PTH113 - of a closed one: False
                 continue
             for inner, path in self.iter_files(directory):
                 data = self.read_bytes(path, "skill")
@@ -113,11 +113,12 @@ class ForeignFiles:
     def _walk(self, folder: Path, prefix: str, depth: int) -> Iterator[tuple[str, Path]]:
         for name in self._list(folder):
             path = folder / name
-            if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+            is_link = os.path.islink(path)  # noqa: PTH114 - in a closed folder: False
+            if is_link and not _is_within(path, folder):
                 self.findings.omit("file", name, self.show(path), "it is a link to elsewhere")
-            elif path.is_dir() and not path.is_symlink() and depth:
+            elif not is_link and depth and os.path.isdir(path):  # noqa: PTH112
                 yield from self._walk(path, f"{prefix}{name}/", depth - 1)
-            elif path.is_file():
+            elif os.path.isfile(path):  # noqa: PTH113
                 yield prefix + name, path
 
     def _list(self, folder: Path) -> list[str]:
@@ -147,6 +148,13 @@ class ForeignFiles:
             self.findings.omit("file", path.name, self.show(path), f"it is no object of {form}")
             return {}
         return found
+
+
+def _is_within(path: Path, folder: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # links in a circle
+        return False
 
 
 def _parse_json(text: str) -> Any:

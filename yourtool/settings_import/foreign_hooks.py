@@ -65,7 +65,7 @@ def _add_hook(
         return
     seconds = entry.get("timeout", 60)
     if isinstance(seconds, int | float) and in_milliseconds and "timeout" in entry:
-        seconds /= _MILLISECONDS
+        seconds = min(seconds, MAX_SECONDS * _MILLISECONDS) / _MILLISECONDS
     fields = {
         "event": event,
         "command": entry["command"],

@@ -12,6 +12,7 @@ from yourtool.tables import is_table
 from yourtool.tools.mcp.settings import SettingsFile, load_settings
 
 _VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*(?::-[^}]{0,200})?\}")
+_MAX_SERVERS = 100
 _NO_NAME = re.compile(r"\W+")
 
 
@@ -21,6 +22,9 @@ class UnusableServerError(Exception):
 
 def add_server(findings: Findings, name: str, entry: Mapping[str, Any], place: str) -> None:
     """Add a server, if it is a valid one of ours; in a project without literal keys."""
+    if len(findings.servers) >= _MAX_SERVERS:
+        findings.omit("server", name, place, f"there are over {_MAX_SERVERS} servers")
+        return
     try:
         used, variables = dict(entry), list[str]()
         if findings.is_project:
@@ -29,8 +33,8 @@ def add_server(findings: Findings, name: str, entry: Mapping[str, Any], place: s
         findings.omit("server", name, place, str(error))
         return
     try:
-        text = json.dumps({"mcpServers": {name: used}})
-    except (TypeError, ValueError):  # a date of TOML
+        text = json.dumps({"mcpServers": {name: used}}, allow_nan=False)
+    except (TypeError, ValueError):  # a date of TOML, a number without end
         findings.omit("server", name, place, "a field has no form in JSON")
         return
     loaded = load_settings(

@@ -16,6 +16,7 @@ _TAKEN = frozenset({"mcpServers", "hooks", "tools", "allowedTools", "excludeTool
 _DECISIONS: Mapping[str, RuleEffect] = {"allow": "allow", "ask_user": "ask", "deny": "deny"}
 _SHELL = frozenset({"run_shell_command", "ShellTool"})
 _MILLISECONDS = 1000
+_MAX_TIMEOUT = 86_400 * _MILLISECONDS
 
 
 def read_user(files: ForeignFiles) -> None:
@@ -77,7 +78,7 @@ def _to_server(entry: Mapping[str, Any]) -> dict[str, Any]:
         found |= {"type": "sse" if entry.get("type") != "http" else "http", "url": entry["url"]}
     timeout = entry.get("timeout")
     if isinstance(timeout, int | float) and timeout > 0:
-        found["timeoutSeconds"] = timeout / _MILLISECONDS
+        found["timeoutSeconds"] = min(timeout, _MAX_TIMEOUT) / _MILLISECONDS
     return found
 
 

@@ -65,7 +65,7 @@ def _read_settings(files: ForeignFiles, path: Path, prefix: str) -> None:
     for name, entry in (commands if is_table(commands) else {}).items():
         template = entry.get("template") if is_table(entry) else None
         if isinstance(template, str) and template.strip() and re.fullmatch(r"[\w-]+", name):
-            content = f"{template.strip()}\n".encode()
+            content = f"{template.strip()}\n".encode("utf-8", "replace")
             target = f"{prefix}commands/{name}.md"
             findings.texts.append(TextFile("command", name, target, content, place))
         else:

@@ -30,6 +30,8 @@ from yourtool.permissions.rules import Rule, RuleSource
 from yourtool.settings_import.findings import Hook, Server, TextFile
 from yourtool.tables import is_table, parse_toml
 
+_MAX_NEW_RULES = 200
+"""The whole file is checked with each new rule."""
 _LIST = r"^[ \t]*{}[ \t]*=[ \t]*\["
 
 
@@ -51,6 +53,9 @@ class Targets(Struct):
     """What will be written."""
     instructions: set[Path] = msgspec.field(default_factory=set[Path])
     """Files of instructions that this import makes."""
+    _rules: tuple[str, set[tuple[str, str]]] | None = None
+    """The text of our file of rules, and its rules."""
+    _added_rules: int = 0
 
     def add_text(self, file: TextFile) -> bool:
         """Add a file, and return whether it is new.
@@ -137,12 +142,13 @@ class Targets(Struct):
         path = self._locate(self.rules)
         text = self._read_text(path)
         source = RuleSource.PROJECT if self.is_project else RuleSource.USER
-        before = parse_rule_file(path, text, self.kinds, source)
-        if before.problems:
-            raise RefusedChangeError(f"`{path.name}` has mistakes: {_shorten(before.problems[0])}")
-        present = {(each.effect, str(each.rule)) for each in before.entries if not each.workspace}
+        present = self._find_rules(path, text, source)
         if (effect, str(rule)) in present:
             return False
+        if self._added_rules >= _MAX_NEW_RULES:
+            raise RefusedChangeError(
+                f"over {_MAX_NEW_RULES} rules are new; run the command again, which adds others"
+            )
         head = re.compile(_LIST.format(effect), re.MULTILINE).search(text)
         if head is not None:
             quoted = json.dumps(str(rule), ensure_ascii=False)
@@ -155,7 +161,19 @@ class Targets(Struct):
         if after.problems or added != present | {(effect, str(rule))}:
             raise RefusedChangeError(f"`{path.name}` has an unusual form; add it yourself")
         self._change(path, extended.encode())
+        self._rules, self._added_rules = (extended, added), self._added_rules + 1
         return True
+
+    def _find_rules(self, path: Path, text: str, source: RuleSource) -> set[tuple[str, str]]:
+        """Return the rules of our file, which is parsed again only if it changed."""
+        if self._rules is not None and self._rules[0] == text:
+            return self._rules[1]
+        before = parse_rule_file(path, text, self.kinds, source)
+        if before.problems:
+            raise RefusedChangeError(f"`{path.name}` has mistakes: {_shorten(before.problems[0])}")
+        found = {(each.effect, str(each.rule)) for each in before.entries if not each.workspace}
+        self._rules = (text, {*found})
+        return self._rules[1]
 
     def write(self) -> tuple[Path, ...]:
         """Write all changed files, and return them.
