@@ -1,32 +1,35 @@
 """Files of other agents that are large, damaged or hard to read."""
 
 import json
-import time
 
 import pytest
 
-
-def within(world, seconds: float):
-    started = time.monotonic()
-    report = world.run()
-    assert time.monotonic() - started < seconds
-    return report
+from tests.doubling import LINEAR, growth
 
 
 def test_a_text_without_an_end_is_read_in_linear_time(world):
-    world.write(world.project, ".gemini/settings.json", '{"a": "' + '\\"' * 20_000)
-    assert "it is not JSON" in within(world, 2).left_out[0].reason
+    def write(size):
+        world.write(world.project, ".gemini/settings.json", '{"a": "' + '\\"' * size)
+
+    assert growth(lambda _: world.run("gemini", dry_run=True), write, start=2_000) < LINEAR
+    assert "it is not JSON" in world.run().left_out[0].reason
 
 
 def test_a_file_of_rules_with_many_lines_is_read_in_linear_time(world):
-    world.write(world.home, ".codex/rules/a.rules", "a\n" * 4_000)
-    within(world, 2)
+    def write(size):
+        world.write(world.home, ".codex/rules/a.rules", "a\n" * size)
+
+    assert growth(lambda _: world.run("codex", dry_run=True), write, start=500) < LINEAR
 
 
-def test_only_some_new_rules_are_added_at_a_time(world):
-    rules = [f"Bash(make t{number})" for number in range(250)]
-    world.write(world.home, ".claude/settings.json", {"permissions": {"deny": rules}})
-    first = within(world, 4)
+def test_only_some_new_rules_are_added_at_a_time_and_denials_first(world):
+    rules = {
+        "allow": [f"Bash(make a{number})" for number in range(150)],
+        "deny": [f"Bash(make t{number})" for number in range(100)],
+    }
+    world.write(world.home, ".claude/settings.json", {"permissions": rules})
+    first = world.run()
+    assert len([each for each in first.taken if each.name.startswith("deny")]) == 100
     assert len(first.taken) == 200
     assert "run the command again" in first.left_out[0].reason
     assert len(world.run().taken) == 50
@@ -35,7 +38,7 @@ def test_only_some_new_rules_are_added_at_a_time(world):
 def test_servers_over_a_limit_are_omissions(world):
     servers = {f"s{number}": {"command": "x"} for number in range(120)}
     world.write(world.home, ".claude.json", {"mcpServers": servers})
-    report = within(world, 4)
+    report = world.run()
     assert (len(report.taken), len(report.left_out)) == (100, 20)
 
 

@@ -116,9 +116,9 @@ class ForeignFiles:
             is_link = os.path.islink(path)  # noqa: PTH114 - in a closed folder: False
             if is_link and not _is_within(path, folder):
                 self.findings.omit("file", name, self.show(path), "it is a link to elsewhere")
-            elif not is_link and depth and os.path.isdir(path):  # noqa: PTH112
+            elif not is_link and depth and os.path.isdir(path):  # noqa: PTH112 - the same
                 yield from self._walk(path, f"{prefix}{name}/", depth - 1)
-            elif os.path.isfile(path):  # noqa: PTH113
+            elif os.path.isfile(path):  # noqa: PTH113 - the same
                 yield prefix + name, path
 
     def _list(self, folder: Path) -> list[str]:

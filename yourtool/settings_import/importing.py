@@ -142,8 +142,8 @@ class Importer:
             item = build("hook", f"{name}: {_hide_keys(hook.hook.command)}", hook.place)
             self._store(item, partial(targets.add_hook, hook))
         translator = RuleTranslator(self._kinds, self._project, is_project=found.is_project)
-        for rule in found.rules:
-            self._add_rule(rule, translator, targets, build)
+        for rule in sorted(found.rules, key=lambda each: each.effect != "deny"):
+            self._add_rule(rule, translator, targets, build)  # denials first: there is a limit
 
     def _add_rule(
         self,
