@@ -85,7 +85,7 @@ def salvage_store(paths: Paths, arguments: Arguments) -> ExitCode:
     for session_id in done.restored_sessions:
         print_lines(f"The title and the model of {session_id} are lost.")
     print_lines(
-        f"The damaged file is now {done.damaged}. `yourtool sessions check` shows which sessions"
+        f"The file as it was is now {done.damaged}. `yourtool sessions check` shows which sessions"
         " have lost something."
     )
     return ExitCode.ANSWERED
