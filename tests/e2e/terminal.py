@@ -65,8 +65,11 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """The screen as lines of text."""
-        return "\n".join(line.rstrip() for line in self.screen.display)
+        """The screen as lines of text; pyte fails to while half of a wide character is replaced."""
+        lines, columns = map(range, (self.screen.lines, self.screen.columns))
+        cells = self.screen.buffer
+        rows = ("".join(cells[y][x].data for x in columns) for y in lines)
+        return "\n".join(row.rstrip() for row in rows)
 
     def read(self, seconds: float) -> None:
         """Read the program's output for some time."""
