@@ -218,7 +218,7 @@ def _kill_group(process_id: int) -> None:
 
 
 def _decode(data: bytes, form: Literal["bytes", "base64", "applescript"]) -> bytes:
-    """Return the content in the output of a program; empty if there is none."""
+    """Return the content in the output of a program; empty without one."""
     if form == "bytes":
         return data
     if form == "base64":

@@ -16,13 +16,13 @@ SCRIPT = [Reply("The vendor knows of it.")]
 @pytest.mark.remaining
 def test_agent_is_asked_swapped_and_undone(work, home, tmp_path):
     call = {"toolCallId": "c1", "title": "Edit\x1b[31m it", "kind": "edit"}
-    content = [{"type": "diff", "path": "README.md", "oldText": "# work\n", "newText": "# evil\n"}]
+    content = [{"type": "diff", "path": "README.md", "oldText": "# work\n", "newText": "# mine\n"}]
     end = {"toolCallId": "c1", "status": "completed"}
     steps = [
         {"think": "hm"},
         {"say": "I edit."},
         {"ask": {**call, "content": content}, "allow_once": [
-            {"write": [str(work / "README.md"), "# evil\n"]}, {"tell": end}]},
+            {"write": [str(work / "README.md"), "# mine\n"]}, {"tell": end}]},
         {"write": [str(work / "b.txt"), "x"]},
         {"say": "All is done."},
     ]  # fmt: skip
@@ -40,7 +40,7 @@ def test_agent_is_asked_swapped_and_undone(work, home, tmp_path):
             terminal.say("/model acp:other")
             terminal.wait("acp:other")
             terminal.say("go")
-            terminal.wait("# evil", "acp:other .*outside the sandbox")
+            terminal.wait("# mine", "acp:other .*outside the sandbox")
             assert "\x1b[31m it" not in terminal.text
             terminal.answer("a")
             terminal.wait("All is done.", r"changed without a question: `b\.txt`")

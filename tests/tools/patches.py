@@ -75,7 +75,7 @@ def to_patch(chance: random.Random, edit: SpoiltEdit) -> str:
 
 
 def _find_anchor(edit: SpoiltEdit) -> str:
-    """Return the head of the function around an edit; empty if there is none."""
+    """Return the head of the function around an edit; empty without one."""
     lines = edit.before.replace("\r\n", "\n").split("\n")
     place = lines[edit.line - 1]
     width = len(place) - len(place.lstrip())

@@ -18,7 +18,7 @@ class SessionCreated(Fact, frozen=True, kw_only=True, tag="session.created"):
     workspace_hash: str
     initial_active_model: str | None = None
     routing_policy_version: str = ""
-    """Of the rules at this time, as in `routing.policy_changed`; empty: there are none."""
+    """Of the rules at this time, as in `routing.policy_changed`; empty: no rules."""
     parent_session_id: str | UnsetType = UNSET
     """The session that delegated the task of this one; unset: it is not a worker."""
     parent_tool_use_id: str | UnsetType = UNSET

@@ -50,7 +50,7 @@ class ForeignFiles:
         return self._read_object(path, "TOML", parse_toml)
 
     def read_text(self, path: Path, kind: Kind = "file", limit: int = MAX_BYTES) -> str | None:
-        """Return the text of a file; None if there is none, or it cannot be used."""
+        """Return the text of a file; None if it is missing or cannot be used."""
         data = self.read_bytes(path, kind, limit)
         if data is None:
             return None
@@ -61,7 +61,7 @@ class ForeignFiles:
             return None
 
     def read_bytes(self, path: Path, kind: Kind = "file", limit: int = MAX_BYTES) -> bytes | None:
-        """Return the content of a file; None if there is none, or it cannot be used."""
+        """Return the content of a file; None if it is missing or cannot be used."""
         try:
             if self.findings.is_project and not path.resolve().is_relative_to(self.root):
                 raise OSError(0, "it leads out of the project")

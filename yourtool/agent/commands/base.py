@@ -86,7 +86,7 @@ class FileChange(Struct, frozen=True):
 
     path: str
     diff: str = ""
-    """A unified diff; empty if there is none."""
+    """A unified diff; empty without one."""
     note: str = ""
     """What the diff does not show."""
 

@@ -122,7 +122,7 @@ def _suggest_command(word: str) -> str | None:
 
 
 def find_continuation(event: Event) -> str:
-    """Return the command that continues an approved plan after its turn; empty if there is none."""
+    """Return the command that continues an approved plan after its turn; empty without one."""
     if isinstance(event, ToolConfirmationResolved) and isinstance(event.plan, PlanAnswer):
         return f"/plan {event.plan.value}" if event.plan.ends_turn else ""
     return ""

@@ -97,7 +97,7 @@ def find_message(tree: FactTree, message_id: str) -> Message | None:
 
 
 def find_last_fact(tree: FactTree, entry_id: str) -> str:
-    """Return the id of the last fact of the path up to an entry; empty if there is none."""
+    """Return the id of the last fact of the path up to an entry; empty without one."""
     return max((fact.id for fact in tree.iterate_path(entry_id)), default="")
 
 

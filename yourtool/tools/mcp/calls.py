@@ -1,4 +1,4 @@
-"""The results of calls to MCP servers, and why there is none."""
+"""The results of calls to MCP servers, and why there is no result."""
 
 from typing import Any
 

@@ -64,7 +64,7 @@ class CallRequest:
         seconds: float,
         ask: AskText | None = None,
     ) -> None:
-        """`name`: of the tool or prompt, or the URI. `ask`: asks the user; None: there is none."""
+        """`name`: of the tool or prompt, or the URI. `ask`: asks the user, if one is there."""
         self.method: RequestMethod = method
         self.name = name
         self.arguments = arguments
