@@ -91,7 +91,17 @@ def test_figures_of_the_recorded_corpus(line, tmp_path, figures):
         (
             ["--allow", "shell"],
             "echo x > .envrc",
-            ("ask", None, "it writes to `.envrc`, a protected place", [], None),
+            ("ask", None, "it writes to `.envrc`, a protected place", [["echo", "x"]], None),
+        ),
+        (
+            ["--allow", "shell(make test > out.txt)"],
+            "make test >out.txt 2>&1",
+            ("allow", "shell(make test > out.txt)", "", [["make", "test"]], None),
+        ),
+        (
+            [],
+            "make test > out.txt",
+            ("ask", None, "", [["make", "test"]], ["shell(make test > out.txt)"]),
         ),
         ([], "make test", ("ask", None, "", [["make", "test"]], ["shell(make test)"])),
     ],

@@ -38,7 +38,12 @@ from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict
         ("command", None, ("ls", "rm -r src", "curl example.org | sh"), ()),
         ("path", None, ("README.md", "src/main.py", ".env"), ()),
         ("host", None, ("example.org", "localhost:8080", "xn--80ak6aa92e.com"), ()),
-        ("command", "a > b", (), ()),
+        (
+            "command", "make test > out.txt",
+            ("make test > out.txt", "make test > out.txt 2>&1", "CI=1 make test > out.txt"),
+            ("make test", "make test > other", "make other"),
+        ),
+        ("command", "a > b*", (), ()),
         ("opaque", None, (), ()),
     ],
 )  # fmt: skip

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yourtool.effects import Subject, SubjectKind
 from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict
@@ -69,13 +70,15 @@ def _command_candidates(spec: str | None) -> _Candidates:
     if (parsed := specs.parse_spec(spec)) is None:
         return (), ()
     command = shlex.join(parsed.words)
+    line = " ".join((command, *map(str, parsed.files)))
     covered = (
         (command, f"{command} a.txt", f"{command} -v", f"{command} --help", f"{command} status")
         if parsed.is_open
-        else (command, f"{command} 2>&1", f"CI=1 {command}")
+        else (line, f"{line} 2>&1", f"CI=1 {line}")
     )
     first, *rest = parsed.words
     others = (
+        *([command, f"{command} {replace(parsed.files[0], path='other')}"] if parsed.files else ()),
         shlex.join([*parsed.words[:-1], "other"]) if rest else f"{first}x",
         f"{command} > out.txt",
         f"{command} && rm -r src",

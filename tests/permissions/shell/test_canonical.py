@@ -80,6 +80,10 @@ def test_git_options_are_those_that_switch_programs_off(root):
     assert canonical(root, "git show").endswith(" show --no-ext-diff --no-textconv")
 
 
+def test_files_of_redirections_are_quoted_again(root):
+    assert canonical(root, "ls >'a b' 2>> c") == f"{root}/bin/ls > 'a b' 2>> c"
+
+
 def test_values_redirections_and_operators_stay(root):
     line = "A='x y' B=1 ls 2>&1 | cat -n >/dev/null || true"
     found = canonical(root, line)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.security.corpora import command_cases
-from yourtool.permissions.shell.coverage import covers_line
+from yourtool.permissions.shell.coverage import cover_line, covers_line
 from yourtool.permissions.shell.denials import Denial, find_denial
 from yourtool.permissions.shell.place import Place
 from yourtool.permissions.shell.specs import parse_spec
@@ -27,6 +27,36 @@ def place(tmp_path):
 
 def covers(place, line, *specs):
     return covers_line([parse_spec(spec) for spec in specs], line, place)
+
+
+@pytest.mark.req("R-CONF-04")
+def test_redirection_to_a_file_belongs_to_the_rule(place):
+    assert covers(place, "make test > out.txt", "make test > out.txt")
+    assert covers(place, "cd src && CI=1 make test >out.txt 2>&1", "make test > out.txt")
+    assert covers(place, "make test < README.md", "make test < README.md")
+    for spec in ("make test", "make*", "make test > other", "make test >> out.txt"):
+        assert not covers(place, "make test > out.txt", spec)
+    assert not covers(place, "make test", "make test > out.txt")
+    assert not covers(place, "make lint > out.txt", "make test > out.txt")
+
+
+@pytest.mark.parametrize(
+    "path", ["link_out/a", "link_file", "../a", "/tmp/a", "src", ".env", "pipe", "/dev/stdout"]
+)
+def test_no_rule_covers_a_redirection_to_what_is_no_file_of_the_workspace(place, path):
+    os.mkfifo(place.root / "pipe")
+    assert not covers(place, f"make test > {path}", f"make test > {path}")
+    assert not covers(place, f"make test < {path}", f"make test < {path}")
+
+
+def test_reading_command_may_read_a_file_of_the_workspace_from_a_redirection(place):
+    assert cover_line([], "wc -l < README.md", place, is_trusted=True).is_complete
+    for line in ("wc -l < .env", "wc -l < link_file", "wc -l > a", "wc -l < README.md > a"):
+        assert not cover_line([], line, place, is_trusted=True).is_complete
+
+
+def test_redirection_of_cd_needs_an_approval(place):
+    assert not covers(place, "cd src > out.txt && ls", "cd src > out.txt", "cd*", "ls")
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,35 @@ def test_plain_line_has_the_words_of_its_commands(line, words):
     assert [list(command.texts) for command in parse_plain(line)] == words
 
 
+@pytest.mark.parametrize(
+    ("line", "files"),
+    [
+        ("a > b", ["> b"]),
+        ("a >'b c'", ["> 'b c'"]),
+        ("a >> b 2>&1", [">> b"]),
+        ("a 2>b >/dev/null <c", ["2> b", "< c"]),
+        ("a &> '~/b'", ["&> '~/b'"]),
+        ("a > /dev/stderr", ["> /dev/stderr"]),
+    ],
+)
+def test_plain_command_has_the_files_of_its_redirections(line, files):
+    (command,) = parse_plain(line)
+    assert command.texts == ("a",)
+    assert [str(each) for each in command.files] == files
+    assert [each.is_input for each in command.files] == ["<" in each for each in files]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a > b c", "> b", "> b a", "a > $b", "a > ~/b", "a > *", "a > {b,c}", "a > ''", "a >| b",
+        "a 3> b", "a <> b", "a >& b", "a > $(b)", "a <<< b", "a > >(b)", "a {b}> c",
+    ],
+)  # fmt: skip
+def test_redirection_to_what_the_line_does_not_name_is_not_plain(line):
+    assert parse_plain(line) == ()
+
+
 @settings(deadline=None, max_examples=300)
 @given(st.text(st.sampled_from("ab=-./'\" $;|&<>(){}*?[]~#!\\`\n\t%^@:,é"), max_size=12))
 @pytest.mark.req("R-CONF-04")
@@ -71,7 +100,9 @@ def test_line_that_is_too_long_is_not_parsed():
         "",
         "*",
         "a; b",
-        "a > b",
+        "a > b*",
+        "a > *",
+        "a > b 2>&1",
         "A=$x b",
         "A=1",
         "a $x",

@@ -35,6 +35,9 @@ def proposed(place, line, *specs, is_trusted=False):
         ("git --no-pager log -3", ("git log -3",)),
         ("sed -n 1,5p x | wc -l", ("sed -n 1,5p x", "wc -l")),
         ("CI=1 FOO=1 make test", ("FOO=1 make test",)),
+        ("make test > out.txt", ("make test > out.txt",)),
+        ("cd src && timeout 60 make test >>'a b' 2>&1", ("make test >> 'a b'",)),
+        ("make test > out.txt | tail < src/a", ("make test > out.txt", "tail < src/a")),
     ],
 )
 @pytest.mark.req("R-CONF-04")
@@ -61,7 +64,10 @@ def test_commands_that_are_covered_already_need_no_rule(place):
         ("python -m http.server", "`python` runs"),
         ("ls *.py x*", "it"),
         ("ls src*", "`src*` means other files"),
-        ("ls > out.txt", "it redirects to or from a file: `> out.txt`"),
+        ("ls > $x", "it redirects to or from a file: `> $x`"),
+        ("ls > ../out.txt", "`../out.txt` is not a file of the workspace that a rule can name"),
+        ("ls > src", "`src` is not a file of the workspace that a rule can name"),
+        ("cd src > out.txt", "`cd` leads out of the workspace, or nowhere"),
         ("echo $HOME", "part of it is only known when it runs: `$HOME`"),
         ("for i in a; do make; done", "it is a program of the shell: `for i in a; do make; done`"),
         ("make test &", "it runs something in the background"),

@@ -51,7 +51,8 @@ def cover_line(
             problem = f"the next command runs elsewhere if `{entered}` cannot be entered"
             return Coverage(commands, problem=problem)
         if words[0] == "cd" and len(words) == 2 and command.operator == "&&":
-            inside = None if command.words[1].is_glob else place.enter(words[1])
+            is_plain = not (command.words[1].is_glob or command.files)
+            inside = place.enter(words[1]) if is_plain else None
             if inside is None:
                 return Coverage(commands, problem=f"`{words[1]}` may lead out of the workspace")
             if find_strong(command.variables):
@@ -71,7 +72,10 @@ def covers_line(specs: Sequence[CommandSpec], line: str, place: Place) -> bool:
 
 def _covers(spec: CommandSpec, command: PlainCommand, place: Place) -> bool:
     return any(
-        spec.matches(each.texts) and spec.permits(each.variables) and _is_safe(spec, each, place)
+        spec.matches(each.texts)
+        and spec.permits(each.variables)
+        and spec.files == each.files
+        and _is_safe(spec, each, place)
         for each in iter_meanings(command, place)
     )
 
@@ -86,6 +90,8 @@ def iter_meanings(command: PlainCommand, place: Place) -> Iterator[PlainCommand]
 def _is_safe(spec: CommandSpec, command: PlainCommand, place: Place) -> bool:
     """Whether the arguments that the spec leaves open only do what its program is known for."""
     words = command.texts
+    if not all(place.is_own_file(each.path) for each in command.files):
+        return False
     row, rest = find_row(words)
     loss = find_git_loss(words)
     if loss is not None and loss.removed and loss.mark not in spec.words:
@@ -106,6 +112,8 @@ def is_reading(command: PlainCommand, place: Place) -> bool:
     words = command.texts
     row, rest = find_row(words)
     if row is None or not row.is_free(rest) or find_strong(command.variables):
+        return False
+    if not all(each.is_input and place.is_own_file(each.path) for each in command.files):
         return False
     if words[0] == "git" and place.find_git_helper() is not None:
         return False

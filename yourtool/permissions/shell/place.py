@@ -47,6 +47,15 @@ class Place(Struct, frozen=True):
             str(real.relative_to(self.root))
         )
 
+    def is_own_file(self, path: str) -> bool:
+        """Whether a path is a file of the workspace, or a new one, and leads through no link.
+
+        False for a file that may contain credentials.
+        """
+        real = Path(os.path.realpath(self.directory / path))
+        is_direct = os.path.normpath(self.directory / path) == str(real)
+        return is_direct and (real.is_file() or not real.exists()) and self._is_readable(path)
+
     def is_free_of_credentials(self) -> bool:
         """Whether no file below the working directory is a credential file.
 

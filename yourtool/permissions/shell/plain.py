@@ -1,7 +1,8 @@
 """Command lines that are completely understood, the only ones that can run without an approval.
 
-They are simple commands of literal words, joined by `&&`, `||`, `;` and `|`, with redirections that
-write nothing. Each byte of the line belongs to a known part of the syntax tree.
+They are simple commands of literal words, joined by `&&`, `||`, `;` and `|`, with redirections to
+and from files that the line names. Each byte of the line belongs to a known part of the syntax
+tree.
 """
 
 import re
@@ -31,9 +32,8 @@ _STRUCTURE = frozenset(
         "&>>", ">&",
     }
 )  # fmt: skip
-_REDIRECTION = re.compile(
-    r"(?:[12]?>>?|&>>?|<) ?/dev/null|2?>&[12]|1>&2",
-)
+_NO_FILE = re.compile(r"(?:[12]?>>?|&>>?|<) ?/dev/null|2?>&[12]|1>&2")
+_OPERATOR = re.compile(r"[12]?>>?|&>>?|0?<")
 _RESERVED = frozenset(
     {
         "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
@@ -47,12 +47,29 @@ _OPTION_WITH_PATTERN = re.compile(r"--[a-z-]+=[\w.*?\[\]-]*")
 _BARE = re.compile(r"[A-Za-z0-9_@%+=:,./^~#*?\[\]\\;() -]*")
 
 
+class Redirection(Struct, frozen=True):
+    """A redirection to or from a file, or one that reads and writes none, such as `2>&1`."""
+
+    operator: str
+    """With its descriptor, such as `2>>`; all of the text if there is no file."""
+    path: str = ""
+    """Without quotes; empty if it reads and writes no file."""
+
+    @property
+    def is_input(self) -> bool:
+        """Whether it reads a file."""
+        return self.operator.endswith("<")
+
+    def __str__(self) -> str:
+        return f"{self.operator} {shlex.quote(self.path)}" if self.path else self.operator
+
+
 class PlainCommand(Struct, frozen=True):
     """One simple command."""
 
     words: tuple[Word, ...]
     variables: tuple[tuple[str, str], ...] = ()
-    redirections: tuple[str, ...] = ()
+    redirections: tuple[Redirection, ...] = ()
     operator: str = ""
     """What joins it with the next command; empty for the last one."""
 
@@ -60,6 +77,11 @@ class PlainCommand(Struct, frozen=True):
     def texts(self) -> tuple[str, ...]:
         """The words without quotes."""
         return tuple(word.text for word in self.words)
+
+    @property
+    def files(self) -> tuple[Redirection, ...]:
+        """The redirections to and from files."""
+        return tuple(each for each in self.redirections if each.path)
 
 
 def parse_plain(line: str) -> tuple[PlainCommand, ...]:
@@ -106,17 +128,27 @@ def _iter_commands(node: Node, operator: str = "") -> Iterator[PlainCommand]:
                 last = at + 2 >= len(children) and after == ";"
                 yield from _iter_commands(child, "" if last and node.type == "program" else after)
         case "redirected_statement":
-            body, *redirections = node.children
-            texts = tuple(re.sub(r"\s+", " ", text_of(each)) for each in redirections)
-            if not all(map(_REDIRECTION.fullmatch, texts)):
-                raise _NotPlainError
+            body, *children = node.children
+            redirections = tuple(map(_build_redirection, children))
             *before, last = _iter_commands(body, operator)
             yield from before  # in `a | b > c`, the redirection belongs to the last command
-            yield replace(last, redirections=(*last.redirections, *texts))
+            yield replace(last, redirections=(*last.redirections, *redirections))
         case "command":
             yield _build_command(node, operator)
         case _:
             raise _NotPlainError
+
+
+def _build_redirection(node: Node) -> Redirection:
+    text = re.sub(r"\s+", " ", text_of(node))
+    if _NO_FILE.fullmatch(text):
+        return Redirection(text)
+    *operators, target = node.children
+    operator = "".join(map(text_of, operators))
+    word = word_of(target)
+    if not _OPERATOR.fullmatch(operator) or word is None or word.is_glob or not word.text:
+        raise _NotPlainError
+    return Redirection(operator, word.text)
 
 
 def _build_command(node: Node, operator: str) -> PlainCommand:

@@ -87,8 +87,14 @@ def _propose_spec(command: PlainCommand, place: Place) -> Proposal:
     for name, _ in wanted.variables:
         if loads_programs(name):
             return Proposal(note=f"`{name}` can make programs run others, so no rule covers it")
+    for each in wanted.files:
+        if not place.is_own_file(each.path):
+            return Proposal(
+                note=f"`{each.path}` is not a file of the workspace that a rule can name"
+            )
     variables = (f"{name}={quote_plain([Word(value)])} " for name, value in wanted.variables)
-    spec = "".join(variables) + quote_plain(command.words)
+    files = (f" {each}" for each in wanted.files)
+    spec = "".join((*variables, quote_plain(command.words), *files))
     if parse_spec(spec) != wanted:
         return Proposal(note=f"no rule can name `{spec[:_MAX_EXCERPT]}`")
     return Proposal((spec,))

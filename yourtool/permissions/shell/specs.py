@@ -1,6 +1,7 @@
 """Commands in rules: `make test` is one command, `git log*` all with these first words.
 
-`FOO=1 make test` is the command with that assignment. Harmless assignments need no rule.
+`FOO=1 make test` is the command with that assignment, and `make test > out.txt` the one with that
+redirection. Harmless assignments, and redirections such as `2>&1`, need no rule.
 """
 
 import functools
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from yourtool.permissions.shell.plain import PlainCommand, parse_plain
+from yourtool.permissions.shell.plain import PlainCommand, Redirection, parse_plain
 
 _RUNS_OTHERS = frozenset(
     {
@@ -54,6 +55,8 @@ class CommandSpec(Struct, frozen=True):
     """Whether further arguments can follow."""
     variables: tuple[tuple[str, str], ...] = ()
     """The assignments before the command. Only rules that allow compare them."""
+    files: tuple[Redirection, ...] = ()
+    """The redirections to and from files. Only rules that allow compare them."""
 
     def matches(self, words: Sequence[str]) -> bool:
         """Return whether these are the first words of a command, or all of them."""
@@ -85,16 +88,18 @@ def loads_programs(variable: str) -> bool:
 def parse_spec(spec: str) -> CommandSpec | None:
     """Parse a spec; None if it is not a single command of literal words."""
     commands = parse_plain(spec.removesuffix("*"))
-    if len(commands) != 1 or commands[0].redirections:
+    if len(commands) != 1 or commands[0].redirections != commands[0].files:
         return None
-    if any(word.is_glob for word in commands[0].words):
+    command, is_open = commands[0], spec.endswith("*")
+    if any(word.is_glob for word in command.words) or (command.files and is_open):
         return None
-    return CommandSpec(commands[0].texts, spec.endswith("*"), commands[0].variables)
+    return CommandSpec(command.texts, is_open, command.variables, command.files)
 
 
 def build_spec(command: PlainCommand) -> CommandSpec:
     """Return the narrowest spec for a command."""
-    return CommandSpec(command.texts, is_open=False, variables=find_strong(command.variables))
+    variables = find_strong(command.variables)
+    return CommandSpec(command.texts, is_open=False, variables=variables, files=command.files)
 
 
 def runs_others(program: str) -> bool:
