@@ -249,3 +249,17 @@ def test_summary_is_one_line_until_it_is_opened(session):
     assert [row.text.rstrip() for row in item.rows][1:] == ["• Foxes.", "• More."]
     failed = session._fact(ContextCompacted, **facts, **sizes, problem="no answer")
     assert "without a model: no answer" in shown(failed, width=100)[0]
+
+
+@pytest.mark.parametrize(
+    ("details", "rows"),
+    [
+        ({}, ["read the file again", "with read_file"]),
+        ({"exit_code": 1}, ["read the file again w", "ith read_file"]),
+    ],
+)
+def test_message_of_a_failed_call_breaks_between_words_and_output_at_the_last_cell(details, rows):
+    card = ToolCard("edit_file")
+    card.finish("failed", "read the file again with read_file", None, details)
+    for card.expanded in (False, True):
+        assert [line.text for line in card.build(23)][1:] == [f"│ {row}" for row in rows]

@@ -5,7 +5,13 @@ import json
 
 from yourtool.tui.active_keys import get_label
 from yourtool.tui.ansi import AnsiParser
-from yourtool.tui.styled_lines import Source, StyledLine, cell_width, truncate, wrap
+from yourtool.tui.styled_lines import (
+    Source,
+    StyledLine,
+    cell_width,
+    truncate,
+    wrap_with_separators,
+)
 
 MAX_ROWS = 5000
 """Rows of an expanded item."""
@@ -13,14 +19,17 @@ MAX_CHARACTERS = 50_000
 """Characters of the arguments, a diff or the output that are laid out."""
 
 
-def output_rows(text: str, width: int) -> list[StyledLine]:
-    """Return the rows of an output with the styles of its escape sequences."""
+def output_rows(text: str, width: int, *, words: bool = False) -> list[StyledLine]:
+    """Return the rows of an output with the styles of its escape sequences.
+
+    `words`: break long lines between words, as in a message, and not at the last cell.
+    """
     lines: list[StyledLine] = []
     for spans in AnsiParser().parse(text.rstrip("\r\n")) if text.strip() else []:
         source = Source("".join(part for part, _ in spans))
         shown = [(part, f"muted {style}".strip()) for part, style in spans]
-        for at, row in enumerate(wrap(shown, width, words=False)):
-            lines.append(StyledLine(row, source, separator="" if at else "\n"))
+        for row, separator in wrap_with_separators(shown, width, words=words):
+            lines.append(StyledLine(row, source, separator=separator))
     return lines
 
 

@@ -233,6 +233,11 @@ class ToolCard(Item):
         return find_other_arguments(self._input, shown)
 
     @property
+    def _is_message(self) -> bool:
+        """Whether the output is a message of the program, and not the output of a command."""
+        return self.status in ("failed", "denied") and "exit_code" not in self._details
+
+    @property
     def _hides_lines(self) -> bool:
         """Whether output or lines of the key argument are folded without a note in the body."""
         if self.expanded:
@@ -319,7 +324,7 @@ class ToolCard(Item):
 
     def _last_output_rows(self, rows: int, width: int) -> list[StyledLine]:
         part, omitted = excerpt(self._output, end=True, line_breaks=self._line_breaks)
-        lines = output_rows(part, width)
+        lines = output_rows(part, width, words=self._is_message)
         return limit_rows(lines, rows, width, keep_end=True, omitted=omitted)
 
     def _expanded_body(self, width: int) -> list[StyledLine]:
@@ -335,7 +340,8 @@ class ToolCard(Item):
             text, more = excerpt(self._problem or "".join(self._live_output))
         omitted += more
         if text:
-            body = [*body, *([BLANK] if body else []), *output_rows(text, width)]
+            output = output_rows(text, width, words=self._is_message)
+            body = [*body, *([BLANK] if body else []), *output]
         if lines and body:
             lines.append(StyledLine((("─" * min(width, 20), "muted"),)))
         return limit_rows([*lines, *body], MAX_ROWS, width, omitted=omitted, hint=_COPY_HINT)
