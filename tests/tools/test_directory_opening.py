@@ -121,6 +121,20 @@ def test_path_that_never_settles_is_opened_by_components_after_a_bounded_number_
     assert call.count == 16
 
 
+def test_lowest_descriptor_is_a_result(at):
+    assert KernelOpener(lambda *_: 0)("a/b", at) == 0
+
+
+@needs_openat2
+def test_system_call_opens_a_directory_or_reports_why_not(at, root):
+    opener = system_opener.__wrapped__()
+    opened = opener("a/b", at)
+    assert opened > 2
+    assert os.path.samestat(os.fstat(opened), (root / "a/b").stat())
+    os.close(opened)
+    assert get_errors(lambda: opener("gone", at)) == errno.ENOENT
+
+
 def test_error_of_the_system_call_is_that_of_the_path(at):
     with pytest.raises(FileNotFoundError, match="No such file") as caught:
         KernelOpener(Calls(-errno.ENOENT))("a/b", at)

@@ -51,6 +51,15 @@ def test_rules_of_the_directories_above_apply(workspace, root):
     assert find(workspace, "a") == ["a/.gitignore", "a/other"]
 
 
+def test_pattern_for_directories_ignores_no_file_and_no_link(workspace, root):
+    (root / ".gitignore").write_text("file/\nlink/\na/\n")
+    (root / "c/link").symlink_to("..")
+    assert find(workspace) == [".gitignore", "c/file"]
+    with open_tree(workspace, "c", threading.Event()) as tree:
+        [folder] = tree.folders
+    assert folder.links == ["link"]
+
+
 def test_ignore_file_that_is_no_regular_file_has_no_rules(workspace, root):
     os.mkfifo(root / "a/.gitignore")
     (root / "c/.gitignore").symlink_to("../rules")

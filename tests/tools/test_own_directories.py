@@ -203,6 +203,16 @@ def test_spill_directory_inside_the_workspace_can_be_read(project):
     assert_closed(workspace, str(spill.parent / "s2" / "out.txt"))
 
 
+def test_files_at_any_depth_of_a_protected_directory_are_protected(project):
+    deep = project / "a/b/c/d"
+    deep.mkdir(parents=True)
+    (deep / "file").write_bytes(b"x")
+    for own in (project / "a", project / "a/b", project / "a/b/c", deep):
+        workspace = Workspace(project, own_directories=(own,))
+        assert_closed(workspace, "a/b/c/d/file")
+        assert_closed(workspace, "a/b/../b/c/d/file")
+
+
 def test_search_skips_protected_directories(project):
     own = make_home(project / ".home")
     found = list(

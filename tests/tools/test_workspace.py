@@ -69,9 +69,23 @@ def test_link_within_the_workspace_is_followed(workspace, root):
     (root / "link").symlink_to("a/b")
     (root / "absolute").symlink_to(root / "a")
     (root / "a" / "back").symlink_to("../a/b")
-    for path in ("link/file", "absolute/b/file", "a/back/../b/file", f"{root}/link/./file"):
+    (root / "a" / "same").symlink_to("b/file")
+    paths = ("link/file", "absolute/b/file", "a/back/../b/file", f"{root}/link/./file", "a/same")
+    for path in paths:
         assert workspace.read(path, limit=9) == b"x"
         assert workspace.locate(path) == "a/b/file"
+
+
+@pytest.mark.parametrize(("links", "is_allowed"), [(40, True), (41, False)])
+@pytest.mark.req("R-TOOL-06")
+def test_chain_of_forty_links_is_the_longest_that_is_followed(workspace, root, links, is_allowed):
+    (root / "0").write_bytes(b"x")
+    for number in range(links):
+        (root / str(number + 1)).symlink_to(str(number))
+    if is_allowed:
+        assert workspace.read(str(links), limit=9) == b"x"
+    else:
+        get_refusal(workspace, str(links), "loop of symbolic links")
 
 
 @pytest.mark.req("R-TOOL-06")
@@ -113,6 +127,7 @@ def test_additional_directories_are_opened_read_only(root, tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_bytes(b"x")
     workspace = Workspace(root, (tmp_path / "other",))
+    assert workspace.readable == (tmp_path.resolve() / "other",)
     assert workspace.read(f"{tmp_path}/other/file", limit=9) == b"x"
     assert workspace.locate(f"{tmp_path}/other/file") == f"{tmp_path}/other/file"
     assert get_refusal(workspace, f"{tmp_path}/other/file", "not changed", writing=True) is (
@@ -378,6 +393,103 @@ def test_own_file_that_takes_the_place_of_another_one_is_not_read(root, tmp_path
 
     with pytest.raises(ToolError, match="of `yourtool` itself"):
         Racing(root, (), (own,)).read("file", limit=99)
+
+
+class Swapping(Workspace):
+    """A workspace in which another process acts after a path was resolved."""
+
+    def __init__(self, root, swap):
+        super().__init__(root)
+        self._swap = swap
+
+    def own_files(self):
+        self._swap()
+        return super().own_files()
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda workspace: workspace.read("a/b", limit=9),
+        lambda workspace: workspace.entries("a/b"),
+        lambda workspace: workspace.is_link("a/b/file"),
+        lambda workspace: workspace.open_parent("a/b/file").__enter__(),
+    ],
+    ids=["read", "entries", "is_link", "open_parent"],
+)
+@pytest.mark.req("R-TOOL-06")
+def test_name_that_becomes_a_link_during_a_call_is_not_followed(root, tmp_path, request, work):
+    secret, at = tmp_path / "secret", root / "a/b"
+    at.parent.mkdir()
+    if "[read]" in request.node.name:
+        at.touch()
+        secret.write_bytes(b"secret")
+    else:
+        at.mkdir()
+        secret.mkdir()
+
+    def swap():
+        if not at.is_symlink():
+            at.rename(tmp_path / "moved")
+            at.symlink_to(secret)
+
+    with pytest.raises(ToolError, match="`a/b.* could not be"):
+        work(Swapping(root, swap))
+
+
+@pytest.mark.req("R-TOOL-06")
+def test_file_that_becomes_a_pipe_during_a_call_is_not_waited_for(root):
+    (root / "file").touch()
+
+    def swap():
+        if (root / "file").is_file():
+            (root / "file").unlink()
+            os.mkfifo(root / "file")
+
+    with pytest.raises(ToolError, match="is a named pipe"):
+        Swapping(root, swap).read("file", limit=9)
+
+
+@pytest.mark.req("R-TOOL-06")
+def test_hard_link_of_a_credential_file_is_one_too(workspace, root):
+    (root / "a").mkdir()
+    for name in (".env", "single", "file"):
+        (root / name).write_bytes(b"x")
+    (root / "a/notes").hardlink_to(root / ".env")
+    (root / "same").hardlink_to(root / "file")
+    (root / "link").symlink_to("a/notes")
+    paths = (".env", "a/notes", "link", "single", "file", "same", "a", ".", "missing", "a/.env")
+    found = [path for path in paths if workspace.is_credential_file(path)]
+    assert found == [".env", "a/notes", "link", "a/.env"]
+
+
+@pytest.mark.req("R-TOOL-06")
+def test_parent_is_created_only_on_request(workspace, root):
+    with workspace.open_parent("a/b/file") as parent:
+        assert parent is None
+    assert not (root / "a").exists()
+    with workspace.open_parent("a/b/file", create=True) as parent:
+        assert parent is not None
+        assert parent.name == "file"
+    assert (root / "a/b").is_dir()
+
+
+def test_missing_path_leaves_no_directory_open(workspace, root):
+    (root / "a").mkdir()
+    before = len(os.listdir("/dev/fd"))
+    for path in ("a/b/c", "a/b", "b"):
+        with pytest.raises(ToolError, match="does not exist"):
+            workspace.read(path, limit=9)
+    assert len(os.listdir("/dev/fd")) == before
+
+
+def test_every_path_has_a_kind(root):
+    workspace = Workspace(root, (Path("/dev"),))
+    (root / "file").touch()
+    os.mkfifo(root / "pipe")
+    kinds = {"file": "file", ".": "directory", "pipe": "named pipe", "missing": None}
+    assert {path: workspace.kind(path) for path in kinds} == kinds
+    assert workspace.kind("/dev/null") == "device"
 
 
 @pytest.mark.req("R-TOOL-06")

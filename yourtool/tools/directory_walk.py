@@ -34,7 +34,7 @@ _MAX_WORK = 20_000
 """Limit of the total `Wildcard.work` in a directory, which is spent for every name."""
 _MAX_LEVELS = 200
 """Maximum nesting of directories, each of which stays open during the walk."""
-_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class Folder(Struct, frozen=True):

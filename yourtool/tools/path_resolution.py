@@ -73,10 +73,8 @@ class ResolvedPath(Struct, frozen=True):
     """Real names from the root to the end."""
     missing: tuple[str, ...] = ()
     """The names at the end of `parts` that do not exist; the first one belongs in `parent`."""
-    mode: int | None = None
-    """File type and permissions; None if it does not exist."""
-    link_count: int = 0
-    """Number of hard links of an existing file."""
+    status: os.stat_result | None = None
+    """None if it does not exist."""
     trail: tuple[Identity, ...] = ()
     """All existing directories and files from the file system root to the end of the path."""
 
@@ -84,6 +82,11 @@ class ResolvedPath(Struct, frozen=True):
     def name(self) -> str:
         """The last name of the path; `.` for the root."""
         return self.parts[-1] if self.parts else "."
+
+    @property
+    def mode(self) -> int | None:
+        """File type and permissions; None if it does not exist."""
+        return None if self.status is None else self.status.st_mode
 
 
 @contextmanager
@@ -204,9 +207,7 @@ def _open_direct(
         return ResolvedPath(root, parent, names, missing=names[-1:], trail=trail)
     if stat.S_ISLNK(status.st_mode):
         return None
-    links = 1 if stat.S_ISDIR(status.st_mode) else status.st_nlink
-    trail = (*trail, identity(status))
-    return ResolvedPath(root, parent, names, mode=status.st_mode, link_count=links, trail=trail)
+    return ResolvedPath(root, parent, names, status=status, trail=(*trail, identity(status)))
 
 
 def _identities_below(root: Root, descriptor: int, depth: int) -> Iterator[Identity]:
@@ -256,10 +257,7 @@ class _Walk:
         place = ResolvedPath(self._root, parent, names)
         status = os.stat(place.name, dir_fd=parent, follow_symlinks=False)
         trail = trail if at_directory else (*trail, identity(status))
-        links = 1 if stat.S_ISDIR(status.st_mode) else status.st_nlink
-        return ResolvedPath(
-            self._root, parent, names, mode=status.st_mode, link_count=links, trail=trail
-        )
+        return ResolvedPath(self._root, parent, names, status=status, trail=trail)
 
     def _go_up(self) -> None:
         self._require_directory()

@@ -36,8 +36,8 @@ from yourtool.tools.replacing import (
     replace_file_at,
 )
 
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 class FileReads:
@@ -139,11 +139,10 @@ class Workspace:
         """
         with self._resolve(path) as place:
             real = "/".join((str(place.root.path), *place.parts))
-            has_links = place.link_count > 1
         return (
             is_credential_file(path)
             or is_credential_file(real)
-            or (has_links and place.trail[-1] in self.linked_credential_files())
+            or (_has_other_links(place) and place.trail[-1] in self.linked_credential_files())
         )
 
     def linked_credential_files(self) -> frozenset[Identity]:
@@ -359,6 +358,12 @@ def _own_place_error(path: str) -> ToolError:
         " or ask the user.",
         ToolFailure.PERMISSION_DENIED,
     )
+
+
+def _has_other_links(place: ResolvedPath) -> bool:
+    """Whether it is a file with other hard links."""
+    status = place.status
+    return status is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1
 
 
 def _require_regular_file(path: str, mode: int) -> None:
