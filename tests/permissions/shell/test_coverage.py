@@ -148,6 +148,20 @@ def test_command_that_may_do_more_than_its_rule_says_is_not_covered(place, spec,
     assert not covers(place, line, spec)
 
 
+@pytest.mark.parametrize("line", ["diff src docs", "diff -r src docs", "diff -rq docs src"])
+@pytest.mark.req("R-CONF-04")
+def test_comparison_of_directories_is_not_covered_if_a_link_in_them_leads_out(place, line):
+    (place.root / "src/inside").symlink_to("../README.md")
+    assert covers(place, line, "diff*")
+    (place.root / "src/deep").mkdir()
+    for target in ("../../../outside/secret.txt", "/etc/passwd", "../../.env", "../../docs"):
+        (place.root / "src/deep/link").symlink_to(target)
+        assert not covers(place, line, "diff*")
+        assert covers(place, "diff src/main.py docs/a.md", "diff*")
+        (place.root / "src/deep/link").unlink()
+    assert not covers(place, "diff s* docs", "diff*")
+
+
 @pytest.mark.parametrize(
     "config",
     [

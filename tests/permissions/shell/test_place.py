@@ -49,6 +49,18 @@ def test_tree_is_free_of_credentials_if_no_file_at_any_depth_is_one(place, monke
     assert Place(place.root, place.root / "src").is_free_of_credentials() is False
 
 
+def test_link_leads_out_at_any_depth_or_where_there_are_too_many_files(place, monkeypatch):
+    assert place.has_link_out(".")
+    assert not place.has_link_out("src")
+    assert not place.has_link_out("a.py")
+    monkeypatch.setattr(places, "_MAX_FILES", 2)
+    assert place.has_link_out("src")
+    monkeypatch.setattr(places, "_MAX_FILES", 3)
+    assert not place.has_link_out("src")
+    (place.root / "src/deep/up").symlink_to("../../..")
+    assert place.has_link_out("src")
+
+
 @pytest.mark.parametrize("name", ["..", "/", "-", "-P", "a.py", "missing", "link", "link/deep"])
 def test_directory_outside_the_workspace_or_behind_a_link_is_not_entered(place, name):
     (place.root / "link").symlink_to("src")

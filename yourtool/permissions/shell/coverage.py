@@ -10,12 +10,14 @@ from msgspec import Struct
 from yourtool.permissions.shell.git_losses import find_git_loss
 from yourtool.permissions.shell.place import Place
 from yourtool.permissions.shell.plain import PlainCommand, parse_plain
-from yourtool.permissions.shell.programs import find_row, only_reads
+from yourtool.permissions.shell.programs import ProgramRow, find_row, only_reads
 from yourtool.permissions.shell.specs import CommandSpec, find_strong
 from yourtool.permissions.shell.wrapped import unwrap
 
 _READ_TREES = frozenset({"grep", "egrep", "fgrep", "rg", "diff"})
 """Programs that can print the contents of all files below a directory."""
+_FOLLOW_LINKS = frozenset({"diff"})
+"""Those that follow the links that they find there."""
 
 
 class Coverage(Struct, frozen=True):
@@ -104,7 +106,7 @@ def _is_safe(spec: CommandSpec, command: PlainCommand, place: Place) -> bool:
             return False
     if not spec.is_open or row is None or row.needs:
         return True
-    return only_reads(row, rest, _globs(command), place.is_readable)
+    return _only_reads_inside(row, rest, command, place)
 
 
 def is_reading(command: PlainCommand, place: Place) -> bool:
@@ -120,8 +122,14 @@ def is_reading(command: PlainCommand, place: Place) -> bool:
     reads_tree = words[0] in _READ_TREES or words[:2] == ("git", "grep")
     if reads_tree and not place.is_free_of_credentials():
         return False
-    return only_reads(row, rest, _globs(command), place.is_readable)
+    return _only_reads_inside(row, rest, command, place)
 
 
-def _globs(command: PlainCommand) -> frozenset[str]:
-    return frozenset(word.text for word in command.words if word.is_glob)
+def _only_reads_inside(
+    row: ProgramRow, arguments: Sequence[str], command: PlainCommand, place: Place
+) -> bool:
+    """Whether a command only reads what may be read, also behind the links that it follows."""
+    globs = frozenset(word.text for word in command.words if word.is_glob)
+    if command.texts[0] in _FOLLOW_LINKS and (globs or any(map(place.has_link_out, arguments))):
+        return False
+    return only_reads(row, arguments, globs, place.is_readable)

@@ -69,6 +69,22 @@ class Place(Struct, frozen=True):
                 return False
         return True
 
+    def has_link_out(self, path: str) -> bool:
+        """Whether a program that follows links below a path may read what `is_readable` refuses.
+
+        True as well for links to directories, and if there are too many files.
+        """
+        count = 0
+        for folder, folders, names in os.walk(self.directory / path):
+            count += len(names) + 1
+            paths = (Path(folder, each) for each in (*folders, *names))
+            links = [each for each in paths if each.is_symlink()]
+            if count > _MAX_FILES or any(
+                each.is_dir() or not self._is_readable(str(each)) for each in links
+            ):
+                return True
+        return False
+
     def enter(self, name: str) -> "Place | None":
         """Return the place after `cd`; None if it leads elsewhere or through a link."""
         real = Path(os.path.realpath(self.directory / name))
