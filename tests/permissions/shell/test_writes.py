@@ -39,7 +39,16 @@ def root(tmp_path):
         "curl -o .git/hooks/a example.org", "wget -O .envrc example.org",
         "for f in a; do cp a .envrc; done",
         "$(touch .envrc)", "echo `touch .envrc`", "true && /bin/cp a .git/config",
-        "git mv a .gitmodules",
+        "git mv a .gitmodules", "git restore .envrc", "git checkout HEAD~1 -- .github/workflows/a",
+        "git clone a .git/hooks", "git init .git/hooks/a", "git archive -o .git/hooks/a HEAD",
+        "git format-patch -o.git/hooks HEAD~1", "git diff --output=.git/hooks/a",
+        "curl -sSLo .git/hooks/a example.org", "curl -o.git/hooks/a example.org",
+        "curl -OLo .envrc example.org", "wget -O.envrc example.org", "wget -qO .envrc example.org",
+        "sort -uo.envrc a", "sort --o=.envrc a", "sort --outp .envrc a", "cc -o.git/hooks/a a.c",
+        "wget --output-d .envrc example.org", "jar --outdir .git/hooks",
+        "tar -xf a -C .git/hooks", "tar xzf a --directory .git/hooks", "tar -xC.git/hooks -f a",
+        "unzip -qd .git/hooks a", "wget -P .git/hooks b", "wget --directory-pre=.git/hooks b",
+        "gawk -i inplace 1 .envrc",
     ],
 )  # fmt: skip
 @pytest.mark.req("R-TOOL-07")
@@ -56,7 +65,10 @@ def test_visible_write_to_a_protected_place_is_found(root, line):
         "echo .git/hooks/a", "sed -n p .git/config", "cd src && touch a", "echo x 2>&1", "rm *.py",
         "mkdir build", "python x.py .git/config", "diff .git/config a > out", "", "cp", "echo >",
         "cat < .git/config", "tee", "bash -c 'cat .git/config'", "gcc -o main main.c",
-        "touch .gitkeep",
+        "touch .gitkeep", "git checkout HEAD", "git restore --source HEAD a",
+        "git log -Sfoo .envrc",
+        "grep -efoo .envrc", "grep -o x .envrc", "ls -lo .git", "git clone a", "make -C .ci test",
+        "make --directory=.ci test", "gcc -c -- .envrc", "x o .envrc", "x --o.envrc a",
     ],
 )  # fmt: skip
 def test_reading_and_other_writes_are_no_protected_writes(root, line):

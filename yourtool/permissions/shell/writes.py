@@ -12,6 +12,7 @@ from pathlib import Path
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.protected_places import is_protected
 from yourtool.permissions.shell.denials import SHELLS, WRAPPERS
+from yourtool.permissions.shell.programs import find_row, only_reads
 from yourtool.permissions.shell.syntax import Node, iter_nodes, parse, text_of, word_of
 from yourtool.permissions.shell.wrapped import find_inner_start
 
@@ -24,8 +25,13 @@ _WRITERS = frozenset(
     }
 )  # fmt: skip
 """Programs that write, create, replace or remove the files in their arguments."""
-_EDITORS_IN_PLACE = frozenset({"gsed", "perl", "ruby", "sed"})
-_OUTPUT_OPTIONS = ("-o", "-O", "--output", "--output-document", "--outfile", "--target-directory")
+_EDITORS_IN_PLACE = frozenset({"awk", "gawk", "gsed", "perl", "ruby", "sed"})
+_OUTPUT_OPTIONS = (
+    "--output-document", "--output-directory", "--outfile", "--outdir", "--target-directory",
+)  # fmt: skip
+"""Of any program, also abbreviated; the short ones are `-o` and `-O`."""
+_DIRECTORY_LETTERS = {"cpio": "D", "tar": "C", "unzip": "d", "wget": "P"}
+"""Short options for the directory of the written files; the long ones start with `--directory`."""
 _WRITING_OPERATORS = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 _MAX_DEPTH = 8
 _MAX_RESOLVED = 2_000
@@ -45,6 +51,7 @@ _READING_GIT_CONFIG = frozenset(
 )
 _EDIT = ("-e", "--edit", "edit")
 _GIT_OPTIONS_WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
+_GIT_WRITERS = frozenset({"checkout", "clone", "init", "mv", "restore", "rm"})
 
 
 def find_protected_write(line: str, root: Path) -> str | None:
@@ -112,12 +119,29 @@ def _iter_written_by(name: str, arguments: Sequence[str]) -> Iterator[str]:
             yield word if word[:1] != "-" else re.sub(r"^--?[\w-]*=?", "", word)
             if "=" in word:
                 yield word.partition("=")[2]
-    else:
-        for option, value in zip(arguments, [*arguments[1:], ""], strict=False):
-            if option in _OUTPUT_OPTIONS:
-                yield value
-            elif option.startswith("--") and option.partition("=")[0] in _OUTPUT_OPTIONS:
-                yield option.partition("=")[2]
+    elif not _is_known_to_read(name, arguments):
+        yield from _iter_outputs(arguments, _DIRECTORY_LETTERS.get(name, ""))
+
+
+def _is_known_to_read(name: str, arguments: Sequence[str]) -> bool:
+    row, rest = find_row((name, *arguments))
+    return row is not None and only_reads(row, rest, frozenset(), lambda _: True)
+
+
+def _iter_outputs(arguments: Sequence[str], letter: str) -> Iterator[str]:
+    """Yield the values of options that may name a written file, in this or in the next word."""
+    for option, following in zip(arguments, [*arguments[1:], ""], strict=False):
+        name, equals, value = option.partition("=")
+        if not option.startswith("--"):
+            letters = option[1:] if option.startswith("-") else ""
+            for at, each in enumerate(letters, 2):
+                if each in f"oO{letter}":
+                    yield option[at:] or following
+        elif name != "--" and (
+            any(each.startswith(name) for each in _OUTPUT_OPTIONS)
+            or (letter and name.startswith("--dir"))
+        ):
+            yield value if equals else following
 
 
 def _iter_written_by_git(arguments: Sequence[str]) -> Iterator[str]:
@@ -130,8 +154,10 @@ def _iter_written_by_git(arguments: Sequence[str]) -> Iterator[str]:
         places = ("--global", "--local", "--system", "--worktree")
         if len([word for word in rest[1:] if word not in places]) != 1 or rest[-1] in _EDIT:
             yield ".git/config"
-    elif rest[0] in ("mv", "rm"):
-        yield from rest[1:]
+    elif rest[0] in _GIT_WRITERS:
+        yield from (word for word in rest[1:] if word != "HEAD")
+    else:  # other letters can have a value in the same word, such as the text of `-S`
+        yield from _iter_outputs([word for word in rest if not re.match("-[^-oO]", word)], "")
 
 
 def _edits(option: str) -> bool:
