@@ -39,6 +39,11 @@ def test_unknown_and_incomplete_codes_change_nothing(codes):
     assert spans(codes) == [""]
 
 
+@pytest.mark.parametrize("code", ["5", "8", "10", "29", "98", "99", "108", "109", "110", "130"])
+def test_colours_stay_at_unknown_codes(code):
+    assert spans("31;44", code)[1] == "sgr:red,on,blue"
+
+
 @pytest.mark.parametrize("off", ["38", "39", "48", "49", "1;22;31;39", "0", ""])
 def test_colour_ends_with_its_own_code_or_the_general_one(off):
     kept = {"48": "sgr:red", "49": "sgr:red", "38": "sgr:on,blue", "39": "sgr:on,blue"}

@@ -69,10 +69,9 @@ class AnsiParser:
                 self._attributes, self._color, self._background = (), "", ""
             elif code in (39, 49):
                 self._set_color(code - 1, "")
-            elif 30 <= code % 60 < 50 and code < 108:
+            elif code // 10 in (3, 4, 9, 10) and code % 10 < len(_NAMES):
                 bright = "bright_" if code >= 90 else ""
-                name = bright + _NAMES[code % 10] if code % 10 < 8 else ""
-                self._set_color(38 if (code // 10) % 2 else 48, name)
+                self._set_color(38 if code // 10 in (3, 9) else 48, bright + _NAMES[code % 10])
 
     def _set_color(self, code: int, color: str) -> None:
         if code == 38:
@@ -83,12 +82,13 @@ class AnsiParser:
 
 def _parse_extended_color(codes: list[int]) -> str:
     """Consume and return the rest of a 256-colour or true-colour code."""
-    kind = codes.pop(0) if codes else 0
-    if kind == 5 and codes:
-        number = codes.pop(0)
-        return f"color({number})" if number < 256 else ""
-    if kind == 2 and len(codes) >= 3:
-        red, green, blue = codes[:3]
-        del codes[:3]
-        return f"#{red:02x}{green:02x}{blue:02x}" if max(red, green, blue) < 256 else ""
-    return ""
+    match codes:
+        case [5, number, *_]:
+            del codes[:2]
+            return f"color({number})" if number < 256 else ""
+        case [2, red, green, blue, *_]:
+            del codes[:4]
+            return f"#{red:02x}{green:02x}{blue:02x}" if max(red, green, blue) < 256 else ""
+        case _:
+            del codes[:1]
+            return ""
