@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 import threading
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -11,11 +12,12 @@ from tests.agent.harness import Bench, play
 from yourtool.agent.turn import change_journal
 from yourtool.agent.turn.change_journal import CallJournal
 from yourtool.config import Mode
-from yourtool.events.files import FilesChanged
+from yourtool.events.files import FileChangeFailed, FilesChanged
 from yourtool.events.tools import ToolFailed
 from yourtool.file_images import FileImage, FileState
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.tools.file_states import MAX_STORED_BYTES, file_state
+from yourtool.tools.workspace import Workspace
 from yourtool.tools.workspace_watch import CommandChange, CommandChanges
 
 pytestmark = pytest.mark.req("R-UNDO-01")
@@ -107,6 +109,9 @@ class SlowWatch:
         self.running -= 1
         return self.changes
 
+    def writing(self, path):
+        return nullcontext()
+
 
 @pytest.fixture
 def journal(tmp_path):
@@ -119,7 +124,9 @@ def journal(tmp_path):
 
     async def build():
         watch = SlowWatch()
-        turn = SimpleNamespace(env=SimpleNamespace(watch=watch, blobs=tmp_path), record=record)
+        workspace = Workspace(tmp_path)
+        env = SimpleNamespace(watch=watch, blobs=tmp_path, workspace=workspace)
+        turn = SimpleNamespace(env=env, record=record)
         shown = []
         return CallJournal(turn, "tu_1", "parent", shown.append), watch, recorded, shown
 
@@ -163,6 +170,25 @@ async def test_changes_of_a_failed_command_are_recorded(journal):
     assert stored.before.stored and stored.after.stored
     assert (stored.path, stored.directories) == ("a", ("d",))
     assert (stored.added, stored.removed) == (1, 0)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_files_that_were_written_are_known_to_checks(journal, fails):
+    changes, _, recorded, _ = await journal()
+    absent, written = FileState(FileImage("absent")), file_state(b"x", 0o600)
+
+    def change(path, before, after):
+        with changes.changing(path, before, after):
+            if fails:
+                raise ZeroDivisionError
+
+    for path, before, after in (("a", absent, written), ("b", written, absent)):
+        working = asyncio.to_thread(change, path, before, after)
+        [result] = await asyncio.gather(working, return_exceptions=True)
+        assert isinstance(result, ZeroDivisionError) is fails
+    assert changes.edited == ([] if fails else ["a"])
+    kinds = [FilesChanged, FileChangeFailed] if fails else [FilesChanged]
+    assert [type(fact) for fact, _ in recorded] == kinds * 2
 
 
 @pytest.mark.parametrize(("changed", "omitted", "count"), [(0, 0, 0), (0, 1, 1), (1, 0, 1)])

@@ -65,7 +65,8 @@ class CallJournal:
             fact = self._record_in_thread(
                 FilesChanged(tool_use_id=self._tool_use_id, changes=(change,))
             )
-            self._store_again(change, before, after)
+            self._store_again(change.before, before)
+            self._store_again(change.after, after)
         except (BlobError, StoreError) as error:
             raise ToolError(
                 f"`{path}` was not changed, because its present content cannot be stored for undo:"
@@ -130,14 +131,13 @@ class CallJournal:
             hunks=_find_hunks(before, after),
         )
 
-    def _store_again(self, change: RecordedChange, *states: FileState) -> None:
+    def _store_again(self, image: FileImage, state: FileState) -> None:
         """Store content that another process deleted before the fact that names it was stored."""
-        for image, state in zip((change.before, change.after), states, strict=True):
-            if image.stored and state.content is not None:
-                try:
-                    get_blob_size(self._blobs, f"sha256:{image.digest}")
-                except OSError:
-                    store_blob(self._blobs, state.content)
+        if image.stored and state.content is not None:
+            try:
+                get_blob_size(self._blobs, f"sha256:{image.digest}")
+            except OSError:
+                store_blob(self._blobs, state.content)
 
     def _record_in_thread(self, fact: AnyFact) -> AnyFact:
         recording = asyncio.run_coroutine_threadsafe(self._record(fact), self._loop)
