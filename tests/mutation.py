@@ -47,9 +47,10 @@ class Part(Struct, frozen=True):
 
 PARTS = {
     "gate": Part(
-        ("permissions/**/*.py", "agent/turn/admission.py", "agent/turn/judgements.py"),
-        ("permissions", "agent/turn", "agent/test_credential_approval.py"),
+        ("permissions/**/*.py",),
+        ("permissions", "tools/test_own_directories.py", "agent/test_credential_approval.py"),
     ),
+    "admission": Part(("agent/turn/admission.py", "agent/turn/judgements.py"), ("agent/turn",)),
     "paths": Part(
         ("tools/directory_*.py", "tools/path_resolution.py", "tools/workspace.py"),
         (
@@ -192,25 +193,26 @@ class MutantTests:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         start = time.monotonic()
-        if failure := compute(lambda: find_failure(session.items)):
+        files = [each.file for each in self._modules]
+        failure, numbers = compute(lambda: find_used(session.items, files))
+        if failure:
             self.problem = f"`{failure}` fails without a change"
             return True
         self.limit = 3 * (time.monotonic() - start) + 20
-        used = compute(lambda: find_used(session.items, [each.file for each in self._modules]))
+        used = {name: [session.items[at] for at in found] for name, found in numbers.items()}
         for module in self._modules:
-            numbers = {at for (file, _), each in used.items() if file == module.file for at in each}
-            using = [session.items[at].nodeid for at in sorted(numbers)]
-            self.tests[module.name] = [*module.own_tests, *using]
+            using = (each for (file, _), each in used.items() if file == module.file)
+            names = dict.fromkeys(item.nodeid for items in using for item in items)
+            self.tests[module.name] = [*module.own_tests, *names]
             loaded = find_loaded(sys.modules[module.name], module.file)
             functions = {each.__code__.co_qualname: each for each in loaded}
             for mutant in module.mutants:
                 name, code = module.find_change(mutant)
                 function = functions.get(name)
-                is_used = bool(used[module.file, name])  # else it may run during an import
-                if not (function and is_used) or function.__code__.co_freevars != code.co_freevars:
+                items = used.get((module.file, name))  # without tests, it may run in an import
+                if not (function and items) or function.__code__.co_freevars != code.co_freevars:
                     self.unimported.append((module.name, mutant))
                     continue
-                items = [session.items[at] for at in sorted(used[module.file, name])]
                 if passes(partial(run_changed, function, code, items), self.limit):
                     self.survivors.append((module.name, mutant))
                     write(module.describe(mutant))
@@ -219,9 +221,13 @@ class MutantTests:
 
 def find_used(
     items: Sequence[pytest.Item], files: Sequence[str]
-) -> defaultdict[tuple[str, str], set[int]]:
-    """Return the numbers of the tests that call each function of the files."""
+) -> tuple[str, dict[tuple[str, str], list[int]]]:
+    """Return the numbers of the tests that call each function of the files, fast tests first.
+
+    The first result is the name of a test that fails, or "".
+    """
     used = defaultdict[tuple[str, str], set[int]](set)
+    seconds = list[float]()
     for number, item in enumerate(items):
 
         def trace(frame: FrameType, event: str, _: object, number: int = number) -> None:
@@ -229,11 +235,15 @@ def find_used(
             if code.co_filename in files:
                 used[code.co_filename, code.co_qualname.partition(".<")[0]].add(number)
 
+        start = time.monotonic()
         threading.settrace(trace)
         sys.settrace(trace)
-        find_failure([item])
+        failure = find_failure([item])
         sys.settrace(None)
-    return used
+        if failure:
+            return failure, {}
+        seconds.append(time.monotonic() - start)
+    return "", {name: sorted(numbers, key=seconds.__getitem__) for name, numbers in used.items()}
 
 
 def run_changed(function: FunctionType, code: CodeType, items: Sequence[pytest.Item]) -> int:
