@@ -49,7 +49,7 @@ def change(history, turn, path, before, after, **fields):
         hunks=(Hunk(1, 1, 1, 2),),
         directories=fields.pop("directories", ()),
     )
-    name = f"event{next(numbers)}"
+    name = f"event{next(numbers):06}"
     history.apply(
         FilesChanged(id=name, turn_id=turn, tool_use_id="call", changes=(changed,), **fields)
     )
@@ -58,9 +58,11 @@ def change(history, turn, path, before, after, **fields):
 
 def restore(history, plan, *, paths=None):
     """Record that a plan was carried out."""
-    history.apply(FilesRestoring(kind=plan.kind, turns=plan.turns, files=plan.files))
+    history.apply(
+        FilesRestoring(kind=plan.kind, turns=plan.turns, files=plan.files, through=plan.through)
+    )
     restored = tuple(each.path for each in plan.files) if paths is None else paths
-    history.apply(FilesRestored(id=f"event{next(numbers)}", kind=plan.kind, paths=restored))
+    history.apply(FilesRestored(id=f"event{next(numbers):06}", kind=plan.kind, paths=restored))
 
 
 def digests(plan):
@@ -123,6 +125,45 @@ def test_rewind_takes_back_all_turns_since_a_prompt_with_its_retries(history):
     restore(history, history.plan_rewind("p2"))
     assert history.plan_rewind("p2") is None
     assert digests(history.plan_rewind("p1")) == {"a": ("1", "0")}
+
+
+def test_return_restores_the_files_as_they_were_after_any_fact():
+    history = FileHistory()
+    start(history, "t1", "p1")
+    first = change(history, "t1", "a", "0", "1")
+    start(history, "t2", "p2")
+    second = change(history, "t2", "a", "1", "2")
+    third = change(history, "t2", "b", None, "x")
+    own = change(history, None, "c", "u", "v")
+    for through, turns, files in (
+        ("", ("t1", "t2"), {"a": ("2", "0"), "b": ("x", "")}),
+        (first, ("t2",), {"a": ("2", "1"), "b": ("x", "")}),
+        (second, ("t2",), {"b": ("x", "")}),
+    ):
+        plan = history.plan_return(through)
+        assert (plan.kind, plan.turns, digests(plan)) == ("rewind", turns, files)
+        assert (plan.left, plan.through) == ((), through)
+    assert history.plan_return(third) is history.plan_return(own) is None
+
+
+def test_turns_are_undone_between_two_returns(history):
+    last = change(history, "t2", "b", "x", "y")
+    restore(history, history.plan_return(""))
+    assert history.plan_return("") is None
+    assert history.plan_undo() is None
+    again = history.plan_return(last)
+    assert (again.turns, digests(again)) == ((), {"a": ("0", "2"), "b": ("", "y")})
+    restore(history, again)
+    assert history.plan_undo().turns == ("t2",)
+    assert history.plan_return(last) is None
+
+
+def test_return_names_a_file_that_it_cannot_restore(history):
+    changed = RecordedChange(path="c", before=image("0"), after=FileImage("file", digest="1"))
+    history.apply(FilesChanged(id="f", turn_id="t3", tool_use_id="call", changes=(changed,)))
+    start(history, "t3", "p3")
+    plan = history.plan_return("event9")
+    assert (plan.turns, plan.files, [each.path for each in plan.left]) == (("t3",), (), ["c"])
 
 
 def test_changes_of_a_prompt_are_counted_with_those_that_are_not_listed(history):

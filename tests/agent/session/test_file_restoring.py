@@ -132,6 +132,7 @@ async def test_nothing_to_undo_when_every_file_was_changed_by_somebody_else(benc
     await play(session.send("one"))
     (bench.workspace / "a").write_text("user\n")
     [notice] = await play(session.files.undo())
+    assert notice.level == "warning"
     assert "a (was changed since)" in notice.text
     assert session.state.files.plan_redo() is None
 
@@ -354,7 +355,7 @@ async def test_an_undo_that_is_stopped_is_finished_by_the_next_one(bench, monkey
     assert allowed.is_set(), "the call waits for the file that is being restored"
     assert tree(bench.workspace) == {}, "no file is restored after the call has ended"
     notice, restored = await play(session.files.undo())
-    assert "Finishing" in notice.text
+    assert (notice.level, notice.text) == ("info", "Finishing what was interrupted.")
     assert restored.paths == ("a",)
 
 
