@@ -2,7 +2,30 @@ import os
 
 import pytest
 
-from yourtool.permissions.credential_files import find_linked_files, is_credential_file
+from yourtool.permissions import credential_files
+from yourtool.permissions.credential_files import (
+    credential_names,
+    find_linked_files,
+    is_credential_file,
+)
+
+DIRECTORIES = ".ssh .gnupg .aws .azure .oci .password-store .yourtool"
+NAMES = """
+.netrc _netrc .authinfo .npmrc .yarnrc .yarnrc.yml .pypirc .git-credentials .pgpass .my.cnf
+.htpasswd .dockercfg .s3cfg .boto .vault-token .terraformrc .credentials credentials kubeconfig
+secrets.toml secrets.yaml secrets.yml secrets.json .env .env.local id_rsa id_dsa id_ecdsa id_ed25519
+id_rsa.old id_dsa-1 id_ecdsa_x id_ed25519.a a.pem a.key a.p12 a.pfx a.jks a.keystore a.kdbx a.ppk
+credentials.json credentials-a.toml credentials.yaml credentials.yml client_secret.json
+client_secret_1.toml client_secret.yaml client_secret.yml service-account.json service_account.toml
+service-account-1.yaml service_account.yml
+"""
+PAIRS = """
+.config/gcloud .config/gh .config/op .config/rclone .kube/config .docker/config.json
+.cargo/credentials .cargo/credentials.toml .gem/credentials .m2/settings.xml
+.gradle/gradle.properties .terraform.d/credentials.tfrc.json .codex/auth.json
+.gemini/oauth_creds.json
+"""
+EXAMPLES = "example sample template tmpl dist pub"
 
 
 @pytest.mark.parametrize(
@@ -37,6 +60,42 @@ def test_ordinary_file_is_not_a_credential_file(path):
     assert not is_credential_file(path)
 
 
+@pytest.mark.parametrize("name", NAMES.split())
+def test_name_of_a_credential_file_is_recognized_in_every_directory(name):
+    for path in (name, f"a/b/{name}", name.upper(), f"/home/me/{name}"):
+        assert is_credential_file(path)
+    assert not is_credential_file(f"{name}/a")
+    assert credential_names("a", ["b", name, "c"]) == {name}
+
+
+@pytest.mark.parametrize("name", DIRECTORIES.split())
+def test_everything_in_a_directory_of_credentials_is_recognized(name):
+    for path in (name, f"{name}/a", f"a/{name}/b/c.py", f"{name.upper()}/a"):
+        assert is_credential_file(path)
+    assert not is_credential_file(f"{name}x/a")
+    assert credential_names("a", ["b", name]) == {name}
+    assert credential_names(f"a/{name}/b", ["c", "d"]) == {"c", "d"}
+
+
+@pytest.mark.parametrize("pair", PAIRS.split())
+def test_file_or_directory_with_credentials_of_a_program_is_recognized(pair):
+    folder, name = pair.split("/")
+    for path in (pair, f"a/{pair}", f"{pair}/b", pair.upper()):
+        assert is_credential_file(path)
+    assert not is_credential_file(folder)
+    assert not is_credential_file(f"{folder}/a")
+    assert name in credential_names(f"a/{folder}", ["b", name])
+    assert name in credential_names(f"a/{folder}/", ["b", name])
+
+
+@pytest.mark.parametrize("word", EXAMPLES.split())
+def test_example_of_a_credential_file_is_none(word):
+    for path in (f".env.{word}", f"a/.env.local.{word}", f"{word}.pem", f".ENV.{word.upper()}"):
+        assert not is_credential_file(path)
+    assert is_credential_file(f".env.{word}s")
+    assert is_credential_file(f".netrc/../.ssh/{word}")
+
+
 @pytest.mark.parametrize("path", [".ssh/config.example", ".kube/config/sample", ".aws/x.dist"])
 def test_example_name_is_no_exception_in_a_credential_directory(path):
     assert is_credential_file(path)
@@ -64,3 +123,12 @@ def test_hard_linked_ordinary_file_is_no_credential_file(tmp_path):
     os.mkfifo(tmp_path / ".netrc")
     os.link(tmp_path / ".netrc", tmp_path / "fifo")
     assert not find_linked_files([tmp_path])
+
+
+def test_hard_links_are_searched_in_a_limited_number_of_files(tmp_path, monkeypatch):
+    for name in (".env.a", ".env.b", ".env.c"):
+        (tmp_path / name).write_text("x")
+        os.link(tmp_path / name, tmp_path / f"link to {name}")
+    assert len(find_linked_files([tmp_path])) == 3
+    monkeypatch.setattr(credential_files, "_MAX_FILES", 2)
+    assert len(find_linked_files([tmp_path])) == 2

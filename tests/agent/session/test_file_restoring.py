@@ -76,6 +76,7 @@ async def test_undo_takes_back_one_turn_after_the_other(bench):
         await play(session.files.undo())
         assert tree(bench.workspace) == expected
     [notice] = await play(session.files.undo())
+    assert notice.level == "info"
     assert "no change of a file" in notice.text
     for expected in states[1:]:
         await play(session.files.redo())
