@@ -2,6 +2,69 @@ import pytest
 
 from yourtool.permissions.protected_places import is_protected
 
+NAMES = """
+.git .gitmodules .gitattributes .gitconfig .hg .svn .jj .husky .githooks .pre-commit-config.yaml
+lefthook.yml .lefthook.yml .circleci .ci .gitlab-ci.yml .travis.yml .drone.yml Jenkinsfile
+azure-pipelines.yml bitbucket-pipelines.yml .buildkite .vscode .idea .zed .fleet .devcontainer
+.devcontainer.json .exrc .vimrc .nvimrc .nvim.lua .vim .nvim .emacs .emacs.d .dir-locals.el
+.sublime-project .yourtool .agents .claude .codex .cursor .gemini .opencode .continue
+.aider.conf.yml .windsurf .roo .cline .crush .goose .vibe .kiro .mcp.json mcp.json .cursorrules
+.windsurfrules .clinerules .goosehints AGENTS.md AGENTS.override.md CLAUDE.md CLAUDE.local.md
+GEMINI.md .envrc .direnv .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile
+.zshrc .zshenv .zprofile .zlogin .zlogout .inputrc .kshrc .cshrc .tcshrc .login .xprofile .xinitrc
+.mise.toml mise.toml .tmux.conf .screenrc config.fish profile.ps1
+Microsoft.PowerShell_profile.ps1 .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pypirc pip.conf .condarc
+.ssh .gnupg .netrc .git-credentials .aws .kube .docker .ripgreprc .curlrc .wgetrc .gdbinit
+.lldbinit .pythonrc
+"""
+PAIRS = """
+.github/workflows .github/actions .github/hooks .github/copilot-instructions.md
+.github/instructions .cargo/config .cargo/config.toml .config/fish .config/autostart
+.config/systemd .config/git
+"""
+
+
+@pytest.mark.parametrize("name", NAMES.split())
+@pytest.mark.req("R-TOOL-07")
+def test_protected_name_is_one_in_every_directory(name):
+    for path in (name, name.upper(), f"a/{name}", f"{name}/a/b", f"/home/me/{name}"):
+        assert is_protected(path)
+    assert not is_protected(f"a/{name}x")
+    assert not is_protected(f"a/x{name}")
+
+
+@pytest.mark.parametrize("pair", PAIRS.split())
+@pytest.mark.req("R-TOOL-07")
+def test_protected_name_of_a_directory_is_one_only_there(pair):
+    folder, name = pair.split("/")
+    for path in (pair, pair.upper(), f"a/{pair}/b", f"./{folder}//{name}"):
+        assert is_protected(path)
+    for path in (folder, f"a/{name}", f"{folder}/a/{name}", f"{name}/{folder}"):
+        assert not is_protected(path)
+
+
+@pytest.mark.parametrize("name", ["HEAD", "config", "packed-refs", "config.worktree", "hooks/a"])
+@pytest.mark.req("R-TOOL-07")
+def test_files_of_a_bare_repository_are_protected_in_the_workspace_itself(name):
+    assert is_protected(name)
+    assert not is_protected(f"a/{name}")
+    assert not is_protected(f"{name}/b")
+
+
+@pytest.mark.parametrize(
+    "char",
+    "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u180b\u180f\ufe00\ufe0f\U000e0000\U000e0fff\u200b",
+)
+@pytest.mark.req("R-TOOL-07")
+def test_character_that_nobody_sees_hides_no_protected_name(char):
+    for path in (f".g{char}it/a", f"{char}.git", f".git{char}"):
+        assert is_protected(path)
+
+
+@pytest.mark.parametrize("char", "\u180a\u1810\ufdff\ufe10\U000dffff\U000e1000x")
+def test_visible_character_makes_another_name(char):
+    assert not is_protected(f".g{char}it/a")
+
 
 @pytest.mark.parametrize(
     "path",
