@@ -14,14 +14,22 @@ from yourtool.permissions.shell.plain import PlainCommand, Redirection, parse_pl
 
 _RUNS_OTHERS = frozenset(
     {
-        "ash", "awk", "bash", "builtin", "bun", "bunx", "chroot", "command", "dash", "deno", "doas",
-        "env", "eval", "exec", "find", "fish", "flock", "function", "gawk", "git", "ionice", "ksh",
-        "lua", "mawk", "nice", "node", "nohup", "npx", "parallel", "perl", "php", "pipx", "pnpx",
-        "python", "python3", "ruby", "sed", "setsid", "sh", "source", "ssh", "stdbuf", "strace",
-        "sudo", "tclsh", "time", "timeout", "trap", "uvx", "watch", "xargs", "zsh",
+        "Rscript", "ash", "awk", "bash", "builtin", "bun", "bunx", "busybox", "choom", "chroot",
+        "chrt", "command", "coproc", "dash", "deno", "doas", "ed", "emacs", "env", "eval", "ex",
+        "exec", "expect", "fakeroot", "find", "firejail", "fish", "flock", "function", "gawk",
+        "gdb", "git", "ionice", "julia", "ksh", "ltrace", "lua", "luajit", "mawk", "mksh", "nice",
+        "node", "nodejs", "nohup", "npx", "nsenter", "osascript", "parallel", "perl", "php", "pipx",
+        "pkexec", "pnpx", "prlimit", "pwsh", "pypy", "python", "rbash", "rlwrap", "ruby", "runuser",
+        "script", "sed", "setarch", "setpriv", "setsid", "sg", "sh", "source", "ssh", "stdbuf",
+        "strace", "su", "sudo", "systemd-run", "taskset", "tclsh", "time", "timeout", "toybox",
+        "trap", "ts-node", "tsx", "unbuffer", "unshare", "uvx", "vi", "vim", "watch", "xargs",
+        "xvfb-run", "zsh",
     }
 )  # fmt: skip
-"""Interpreters, wrappers, package runners, and git, which a repository can make run programs."""
+"""Interpreters, wrappers, package runners, and git, which a repository can make run programs.
+
+Without a version, as in `python3.11`.
+"""
 
 
 _HARMLESS_VARIABLES = frozenset(
@@ -104,4 +112,5 @@ def build_spec(command: PlainCommand) -> CommandSpec:
 
 def runs_others(program: str) -> bool:
     """Whether a program runs others or code that its arguments name, so that no rule is offered."""
-    return program.rpartition("/")[2] in _RUNS_OTHERS
+    name = program.rpartition("/")[2]
+    return name in _RUNS_OTHERS or name.rstrip("0123456789.-") in _RUNS_OTHERS
