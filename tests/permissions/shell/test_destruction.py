@@ -19,6 +19,13 @@ def patterns(line):
     [
         ("rm -rf a 'b c' *.o", [("rm", "deletes", "", [("a",), ("b\\ c",), ("*.o",)])]),
         ("rm -f -- -x", [("rm", "deletes", "", [("-x",)])]),
+        ("rm -- a -r -- b", [("rm", "deletes", "", [("a",), ("-r",), ("--",), ("b",)])]),
+        ("/bin/rm x", [("rm", "deletes", "", [("x",)])]),
+        ("find -delete", [("find", "deletes", "", [(".",)])]),
+        ("echo 'rm x'", []),
+        ("eval 'rm x'", [("rm", "deletes", "", [("x",)])]),
+        ("/bin/bash -c 'rm x'", [("rm", "deletes", "", [("x",)])]),
+        ("make 'rm x'", []),
         ("rm -r ~/x{1,2}", [("rm", "deletes", "", [("/home/ada/x1", "/home/ada/x2")])]),
         ('rm -rf "$TARGET"/*', [("rm", "deletes", "", [("build/*",)])]),
         ('rm -rf "$NOT_SET"/*', [("rm", "deletes", "", [("/*",)])]),
@@ -46,6 +53,7 @@ def patterns(line):
         ("find -L . -delete", [("find", "deletes", "", [(".",)])]),
         ("find . -exec echo {} \\; -delete", [("find", "deletes", "", [(".",)])]),
         ("find . -exec echo {} \\;", []),
+        ("mv --target-directory c a b", [("mv", "moves", "", [("a",), ("b",)])]),
         ("mv -t c a b", [("mv", "moves", "", [("a",), ("b",)])]),
         ("shred -n 3 -u key", [("shred", "overwrites", "", [("key",)])]),
         ("truncate -s 0 *.log", [("truncate", "overwrites", "", [("*.log",)])]),
@@ -55,6 +63,10 @@ def patterns(line):
         ("find src -name '*.o' -delete", [("find", "deletes", "", [("src",)])]),
         ("find . -exec rm -rf {} +", [("find", "deletes", "", [(".",)])]),
         ("find . -name x", []),
+        ("chmod -w *.c", [("chmod", "changes", "", [("*.c",)])]),
+        ("chmod -R -- -x a", [("chmod", "changes", "", [("a",)])]),
+        ("chmod --reference=a *.c", [("chmod", "changes", "", [("*.c",)])]),
+        ("chgrp -v me *.c", [("chgrp", "changes", "", [("*.c",)])]),
         ("chmod +x run.sh", []),
         ("echo rm -rf /", []),
         ("git status", []),
@@ -62,6 +74,103 @@ def patterns(line):
 )
 def test_operands_are_expanded_as_the_shell_does(line, expected):
     assert patterns(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("d=x && rm $d*", ("x*",)), ("d=x; rm $d*", ("x*",)), ("export d=x; rm $d*", ("x*",)),
+        ("d=x && true; rm ${d}*", ("x*",)), ("d=$TARGET; rm $d*", None),
+        ("for f in $TARGET; do rm $TARGET*; done", ("build*",)),
+        ("echo ${TARGET:-x}; rm $TARGET*", ("build*",)), ("rm $d*; d=x", None),
+        ("false && d=x; rm $d*", None), ("a || d=x; rm $d*", None), ("d=x & rm $d*", None),
+        ("d=x && true & rm $d*", None), ("export d=x & rm $d*", None),
+        ("if a; then export d=x; fi; rm $d*", None), ("(d=x); rm $d*", None),
+        ("d=x | a; rm $d*", None), ("d=x a; rm $d*", None), ("f() { d=x; }; rm $d*", None),
+        ("d=x; f() { d=y; }; f; rm $d*", None), ("d=x; d=y; rm $d*", None),
+        ("d=x; d+=y; rm $d*", None), ("d=x; unset d; rm $d*", None),
+        ("unset -v 'd'; rm $TARGET*", None), (": ${TARGET:=x}; rm $TARGET*", None),
+        (": ${d=/}; rm $d*", None), ("((d=1)); rm $d*", None), ("a $((d=1)); rm $d*", None),
+        ("declare -l d=X; rm $d*", None), ("declare 'd=X'; rm $d*", None),
+        ("d[1]=x; rm $d*", None), ("for d in x; do a; done; rm $d*", None),
+        ("d=x; eval 'd=y'; rm $d*", None), ("command eval 'd=y'; rm $TARGET*", None),
+        ("let d=1; rm $d*", None), ("builtin read d; rm $d*", None), ("trap a EXIT; rm $d*", None),
+        ("exec {d}>f; rm $d*", None), ("RANDOM=x; rm $RANDOM*", None),
+        ("PWD=x; rm $PWD*", None),
+        ("bash -c 'rm $TARGET*'", ("build*",)), ("eval 'rm $TARGET*'", None),
+        ("bash -c 'd=x; rm $d*'", ("x*",)), ("d=/; eval 'rm $d*'", None),
+        ("export d=/; bash -c 'rm $d*'", None), ("d=/ bash -c 'rm $d*'", None),
+        ("sudo bash -c 'rm $HOME/x'", None), ("env TARGET=/ sh -c 'rm $TARGET*'", None),
+        ("sudo bash -c 'rm x*'", ("x*",)), (". ./a; bash -c 'rm $TARGET*'", None),
+        ("sudo bash -c \"bash -c 'rm \\$TARGET*'\"", None),
+    ],
+)  # fmt: skip
+@pytest.mark.req("R-CONF-07")
+def test_variable_has_a_value_only_if_nothing_in_the_line_can_change_it(line, expected):
+    assert [o.patterns for each in find_destructions(line, HOME) for o in each.operands] == [
+        expected
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "directory"),
+    [
+        ("cd a; rm *", "a/"), ("cd a && b; rm *", "a/"), ("a && cd b && rm *", "b/"),
+        ("cd a && cd b && rm *", "a/b/"), ("cd a || exit; rm *", "a/"), ("cd a & rm *", ""),
+        ("cd a && b & rm *", ""), ("echo $(cd a); rm *", ""), ("cd a | b; rm *", ""),
+        ("a <(cd b); rm *", ""), ("a && cd b; rm *", None), ("a || cd b; rm *", None),
+        ("a && cd b || rm *", None), ("a || cd b && rm *", None),
+        ("if a; then cd b; fi; rm *", None), ("while a; do cd b; done; rm *", None),
+        ("for f in a; do cd b; done; rm *", None), ("case a in a) cd b;; esac; rm *", None),
+        ("for ((;;)); do cd b; done; rm *", None), ("f() { cd a; }; rm *", None),
+        ("if a; then pushd b; fi; rm *", None), ("a && popd; rm *", None),
+        ("if a; then b; fi; rm *", ""), ("a && b || c; rm *", ""), ("if a; then rm *; fi", ""),
+        ("cd a; if b; then rm *; fi", "a/"),
+    ],
+)  # fmt: skip
+@pytest.mark.req("R-CONF-07")
+def test_directory_is_known_only_if_the_shell_certainly_enters_it(line, directory):
+    assert [each.directory for each in find_destructions(line, HOME)] == [directory]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_recursive"),
+    [
+        ("rm -r a", True), ("rm -fr a", True), ("rm -R a", True), ("rm --recursive a", True),
+        ("grm -r a", True), ("rm -f a", False), ("rm a", False), ("chmod -R 7 a", True),
+        ("chmod -r *", False), ("mv a b", True), ("find . -exec rm -r {} +", True),
+        ("find . -exec rm {} +", False), ("find . -delete", False),
+    ],
+)  # fmt: skip
+def test_contents_of_directories_count_if_the_command_is_recursive(line, is_recursive):
+    assert [each.is_recursive for each in find_destructions(line, HOME)] == [is_recursive]
+
+
+@pytest.mark.parametrize("line", ["mv -t c a b", "mv --target-directory=c a b", "mv a b c"])
+def test_destination_of_moved_files_is_known(line):
+    (found,) = find_destructions(line, HOME)
+    assert found.destination.patterns == ("c",)
+
+
+def test_more_words_than_the_limit_are_not_listed():
+    for count in (199, 200, 201):
+        names = tuple(f"n{number}" for number in range(count))
+        (found,) = find_destructions(f"rm {{{','.join(names)}}}", HOME)
+        assert found.operands[0].patterns == (names if count <= 200 else None)
+
+
+@pytest.mark.parametrize(
+    ("word", "pattern"),
+    [
+        ('" $TARGET "', "\\ build\\ "),
+        ('"a $TARGET  b $TARGET c"', "a\\ build\\ \\ b\\ build\\ c"),
+        ('"a\nb"', "a\\\nb"), ('"  "', "\\ \\ "), ('"\\$x\\a"', "\\$x\\\\a"),
+    ],
+)  # fmt: skip
+def test_blanks_in_double_quotes_are_part_of_the_name(word, pattern):
+    for line in (f"rm {word}", f"ls; rm -f {word}"):
+        (found,) = find_destructions(line, HOME)
+        assert found.operands[0].patterns == (pattern,)
 
 
 def test_conditions_of_find_are_known_or_marked_as_not_checked():
@@ -73,6 +182,11 @@ def test_conditions_of_find_are_known_or_marked_as_not_checked():
     (found,) = find_destructions("find . -name a{b,c} -delete", HOME)
     assert not found.search.is_exact
     (found,) = find_destructions("find . -mtime +3 -delete", HOME)
+    assert not found.search.is_exact
+    (found,) = find_destructions("find . -exec rm {} \\; -name a -mindepth 2 -maxdepth 9999", HOME)
+    assert (found.search.names, found.search.is_exact) == (("a",), True)
+    assert (found.search.min_depth, found.search.max_depth) == (2, 1_000)
+    (found,) = find_destructions("find . -delete -name", HOME)
     assert not found.search.is_exact
 
 

@@ -36,6 +36,8 @@ _VALUE_OPTIONS: Mapping[str, frozenset[str]] = {
     "gmv": frozenset({"-t", "-S", "--target-directory", "--suffix"}),
 }
 """Options with a value in the next word."""
+_MODE_OPTION = re.compile(r"--reference|-[rwxXstugo]")
+"""Options in place of the mode or the owner, such as `-w`."""
 _FIND_GLOBAL = frozenset({"-H", "-L", "-P", "-depth", "-mount", "-xdev"})
 _FIND_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
@@ -111,8 +113,9 @@ def _build(name: str, arguments: Sequence[Operand]) -> Destruction:
     if name == "dd":
         written = [each for each in operands if each.text.startswith("of=")]
         operands = [_without_prefix(each) for each in written]
-    elif name in ("chmod", "chown", "chgrp") and not any("--reference" in o for o in options):
-        operands = operands[1:]  # the first one is the mode or the owner
+    elif name in ("chmod", "chown", "chgrp"):
+        if not any(map(_MODE_OPTION.match, options)):
+            operands = operands[1:]  # the first one is the mode or the owner
         if not is_recursive and all(each.plain is not None for each in operands):
             operands = []
     elif name in ("mv", "gmv") and target is None and len(operands) > 1:

@@ -6,14 +6,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from yourtool.permissions.shell.denials import SHELLS
-from yourtool.permissions.shell.expansion import Variables, expand_word, has_wildcard, unquote
-from yourtool.permissions.shell.syntax import MAX_LENGTH, Node, parse, text_of
+from yourtool.permissions.shell.expansion import (
+    Variables,
+    expand_word,
+    has_wildcard,
+    is_in_background,
+    unquote,
+)
+from yourtool.permissions.shell.syntax import MAX_LENGTH, Node, iter_nodes, parse, text_of
 
 _MAX_DEPTH = 4
 """Lines in arguments of lines, as in `bash -c "bash -c …"`."""
 _MAX_LINES = 500
 _SCOPES = ("subshell", "command_substitution", "process_substitution", "pipeline")
 """Parts of a line in which `cd` has no effect on the rest."""
+_CONDITIONAL = (
+    "if_statement", "while_statement", "for_statement", "c_style_for_statement", "case_statement",
+    "function_definition",
+)  # fmt: skip
+_MOVES = ("cd", "pushd", "popd")
+_RUN_CODE = SHELLS | {"eval"}
 _NO_WORDS = ("variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect")
 
 
@@ -54,7 +66,10 @@ def iter_expanded(line: str, environment: Mapping[str, str]) -> Iterator[Expande
 
 
 def _iter_line(
-    line: str, environment: Mapping[str, str], directory: str | None, depth: int
+    line: str,
+    environment: Mapping[str, str | None] | None,
+    directory: str | None,
+    depth: int,
 ) -> Iterator[ExpandedCommand]:
     if depth > _MAX_DEPTH or (root := parse(line)) is None:
         return
@@ -65,8 +80,12 @@ def _iter_line(
         if node is None or isinstance(node, str):
             directory = node  # the end of a scope
             continue
-        if node.type in _SCOPES:
+        if node.type in _SCOPES or is_in_background(node):
             waiting.append(directory)
+        elif _may_move(node):
+            waiting.append(None)
+            if node.type == "list" and "||" in text_of(node):
+                directory = None  # nor is it certain for the rest of the list
         waiting += reversed(node.children)
         words = tuple(
             Operand(text_of(each), expand_word(each, variables))
@@ -75,11 +94,27 @@ def _iter_line(
         )
         if not words:
             continue
-        if words[0].plain in ("cd", "pushd", "popd"):
+        if words[0].plain in _MOVES:
             directory = _enter(directory, words)
         yield ExpandedCommand(words, directory)
+        is_direct = get_name(words[0]) in _RUN_CODE  # others can change the environment
+        inner = variables.get_inner() if is_direct else None
         for code in _iter_code(words):
-            yield from _iter_line(code, environment, directory, depth + 1)
+            yield from _iter_line(code, inner, directory, depth + 1)
+
+
+def _may_move(node: Node) -> bool:
+    """Whether a part of a line enters a directory under a condition."""
+    start = node.start_byte
+    if node.type == "list" and (node.parent is None or node.parent.type != "list"):
+        first = node
+        while first.type == "list":
+            first = first.children[0]
+        start = first.end_byte
+    elif node.type not in _CONDITIONAL:
+        return False
+    names = (each for each in iter_nodes(node) if each.type == "command_name")
+    return any(text_of(each) in _MOVES for each in names if each.start_byte >= start)
 
 
 def _enter(directory: str | None, words: Sequence[Operand]) -> str | None:
@@ -94,8 +129,7 @@ def _enter(directory: str | None, words: Sequence[Operand]) -> str | None:
 
 def _iter_code(words: Sequence[Operand]) -> Iterator[str]:
     """Yield the arguments that are command lines for a shell."""
-    names = [get_name(word) for word in words]
-    if names[0] == "eval" or not SHELLS.isdisjoint(names):
+    if get_name(words[0]) == "eval" or not SHELLS.isdisjoint(map(get_name, words)):
         yield from (word.plain for word in words[1:] if word.plain and re.search(r"\s", word.plain))
 
 

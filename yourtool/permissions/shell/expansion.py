@@ -18,8 +18,13 @@ _SET_BY_SHELL = re.compile(
     r"|MACHTYPE|MAPFILE|OLDPWD|OPT\w+|OSTYPE|PIPESTATUS|PPID|PS\d|PWD|RANDOM|REPLY|SECONDS|SHELL"
     r"|SHELLOPTS|SHLVL|SRANDOM|UID|_"
 )
-_SETTERS = frozenset({".", "eval", "getopts", "mapfile", "printf", "read", "readarray", "source"})
-"""Commands that set variables to what only running them shows."""
+_SETTERS = frozenset(
+    {
+        ".", "builtin", "command", "coproc", "eval", "exec", "getopts", "let", "mapfile", "printf",
+        "read", "readarray", "source", "trap", "wait",
+    }
+)  # fmt: skip
+"""Commands that can set variables to what only running them shows."""
 _MAX_WORDS = 200
 """Words that braces become; more are not listed."""
 
@@ -27,46 +32,80 @@ _MAX_WORDS = 200
 class Variables:
     """The variables that a line can use, as far as they are known before it runs."""
 
-    def __init__(self, environment: Mapping[str, str], root: Node) -> None:
-        """`environment`: all variables with which the shell starts."""
+    def __init__(self, environment: Mapping[str, str | None] | None, root: Node) -> None:
+        """`environment`: the variables with which the shell starts; None: unknown."""
         self._environment = environment
         self._own: dict[str, str | None] = {}
+        self._used = set[str]()
         self._are_known = True
         for node in iter_nodes(root):
             self._learn(node)
 
     def get(self, name: str) -> str | None:
         """Return the value of a variable, empty if it is unset; None if it is unknown."""
-        if name in self._own:
-            return self._own[name]
         if not self._are_known or _SET_BY_SHELL.fullmatch(name):
             return None
-        return self._environment.get(name, "")
+        if name in self._own:
+            return self._own[name]
+        return None if self._environment is None else self._environment.get(name, "")
+
+    def get_inner(self) -> Mapping[str, str | None] | None:
+        """Return the variables of code that the line runs, without values that the line sets."""
+        if self._environment is None or not self._are_known:
+            return None
+        return {**self._environment, **dict.fromkeys(self._own)}
 
     def _learn(self, node: Node) -> None:
         match node.type:
             case "variable_assignment":
                 name = text_of(node.children[0])
-                is_new = name not in self._own and _is_unconditional(node)
-                word = word_of(node.children[-1]) if is_new and len(node.children) == 3 else None
-                is_plain = word is not None and text_of(node.children[1]) == "="
-                self._own[name] = word.text if word is not None and is_plain else None
-            case "for_statement" | "c_style_for_statement":
-                for each in iter_nodes(node):
-                    if each.type == "variable_name":
-                        self._own[text_of(each)] = None
+                is_first = name not in self._own and name not in self._used
+                is_plain = len(node.children) == 3 and text_of(node.children[1]) == "="
+                is_certain = is_first and is_plain and _is_unconditional(node)
+                word = word_of(node.children[2]) if is_certain else None
+                self._own[name] = None if word is None else word.text
+            case "variable_name" if node.parent is not None:
+                self._learn_name(text_of(node), node.parent)
             case "command_name" if text_of(node) in _SETTERS:
                 self._are_known = False
+            case "unset_command":
+                self._are_known = False
+            case "declaration_command":
+                kinds = {each.type for each in node.children if each.is_named}
+                self._are_known &= kinds <= {"variable_assignment", "variable_name"}
             case _:
                 pass
 
+    def _learn_name(self, name: str, parent: Node) -> None:
+        match parent.type:
+            case "variable_assignment":
+                pass
+            case "simple_expansion":
+                self._used.add(name)
+            case "expansion" if "=" not in text_of(parent):
+                self._used.add(name)
+            case _:  # such as a loop, or an expression that can assign
+                self._own[name] = None
+
 
 def _is_unconditional(assignment: Node) -> bool:
-    """Whether an assignment happens before all that follows it in the line."""
-    parent = assignment.parent
-    while parent is not None and parent.type == "list":
-        parent = parent.parent
-    return parent is None or parent.type in ("program", "declaration_command")
+    """Whether an assignment happens in this shell, before all that follows it in the line."""
+    node = assignment
+    while (parent := node.parent) is not None:
+        is_first = node.prev_sibling is None
+        if parent.type not in ("program", "declaration_command") and not (
+            parent.type == "list" and is_first
+        ):
+            return False
+        if is_in_background(node):
+            return False
+        node = parent
+    return True
+
+
+def is_in_background(node: Node) -> bool:
+    """Whether a subshell runs this part of a line, because `&` follows it."""
+    return node.next_sibling is not None and node.next_sibling.type == "&"
 
 
 def expand_word(node: Node, variables: Variables) -> tuple[str, ...] | None:

@@ -41,6 +41,8 @@ class Node(Protocol):
     text: bytes | None
     children: "Sequence[Node]"
     parent: "Node | None"
+    prev_sibling: "Node | None"
+    next_sibling: "Node | None"
     start_byte: int
     end_byte: int
     child_count: int
