@@ -110,6 +110,15 @@ def test_every_call_asks_where_a_mistake_in_a_file_may_hide_a_denial(root):
         assert asked.reason == "a file of permission rules has a mistake that may hide a deny rule"
 
 
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.AUTO])
+@pytest.mark.req("R-TOOL-07")
+def test_write_of_a_command_to_a_protected_place_asks_in_every_mode(root, mode):
+    asked = decide(root, "echo x > .envrc", "shell", mode=mode)
+    assert (asked.verdict, asked.proposed_rules) == ("ask", ())
+    assert asked.reason == "it writes to `.envrc`, a protected place"
+    assert decide(root, "echo x > a", "shell", mode=mode).verdict == "allow"
+
+
 def test_asking_rule_is_named_with_its_owner(root):
     subject = Subject("command", "ls", str(root / "work"))
     for source, owner in ((RuleSource.PROJECT, "of the project"), (RuleSource.USER, "of yours")):

@@ -2,7 +2,7 @@ import re
 from functools import partial
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.doubling import steps
@@ -21,6 +21,8 @@ def reference(glob, path):
     st.text(st.sampled_from("ab/.*?\n[é"), max_size=8),
     st.text(st.sampled_from("ab/.\n[é*?"), max_size=8),
 )
+@example("**?*", "ba/ab")
+@example("****/**/", "/aab")
 def test_path_glob_matches_like_its_regular_expression(glob, path):
     assert matches_glob(glob, path) == reference(glob, path)
 

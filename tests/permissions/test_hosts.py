@@ -45,6 +45,10 @@ def test_host_is_normalized(host, port, subject):
         ("*.example.org", "www.example.org:8443", False),
         ("[::1]:8080", "[::1]:8080", True),
         ("[::1]", "[::1]:8080", False),
+        ("[::1]", "[::1]", True),
+        ("[::1]", "[::2]", False),
+        ("[::1]", "[::3]", False),
+        ("[::1]:443", "[::1]", True),
     ],
 )
 def test_allow_rule_matches_only_its_host(spec, subject, covered):

@@ -148,6 +148,46 @@ def test_command_that_may_do_more_than_its_rule_says_is_not_covered(place, spec,
     assert not covers(place, line, spec)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "jq . README.md", "jq -r '.env.a' README.md", "printf '%s%%' a", "printf -- a", "date +%F",
+        "awk -F: '{print}' README.md", "sed -n 1p README.md", "find src -name '*.py'", "whoami",
+        "git stash list", "git worktree list", "git remote get-url origin", "git tag -l",
+        "git branch --list", "git reflog show", "git log -3", "git status", "git tag", "echo a b",
+        "test -f README.md", "ls -la src", "grep -- x README.md", "grep -e x README.md",
+        "head -20 README.md", "head -n 2 README.md", "git log --grep x", "git log --grep=x",
+        "python3 --version", "python -V", "node -v", "gcc --version", "go version", "cat -",
+        "pytest --collect-only -q src", "basename a/b", "sort -k2 README.md", "git diff -U5 src",
+        "cat src/*.py", "grep x src/*.py", "timeout 5 ls", "CI=1 ls",
+    ],
+)  # fmt: skip
+@pytest.mark.req("R-CONF-04")
+def test_reading_command_needs_no_rule_in_a_trusted_workspace(place, line):
+    (place.root / ".env").unlink()
+    assert cover_line((), line, place, is_trusted=True).is_complete
+    assert not cover_line((), line, place).is_complete
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "jq env README.md", "jq", "printf '%n' a", "printf", "printf -v a", "date 1", "make",
+        "awk 'BEGIN{getline}'", "sed -n w README.md", "sed", "find / -name a", "find . -delete",
+        "git stash", "git remote add a b", "git tag v1", "git branch new", "test a -eq b",
+        "ls --unknown", "ls -e", "cat /etc/passwd", "head -n", "head -x20", "git log --grep",
+        "python3", "python -c 1", "python -V x", "node a.js", "go build", "pytest", "pytest src",
+        "whoami a", "uniq a", "grep", "grep x*", "sort -o a", "sort -k", "cat s*/*", "FOO=1 ls",
+        "timeout 5 make", "npm test", "unknown", "grep --context README.md x", "date s*",
+        "strings @a", "sed -n '1,5p' s*",
+    ],
+)  # fmt: skip
+@pytest.mark.req("R-CONF-04")
+def test_other_command_needs_a_rule_in_a_trusted_workspace(place, line):
+    (place.root / ".env").unlink()
+    assert not cover_line((), line, place, is_trusted=True).is_complete
+
+
 @pytest.mark.parametrize("line", ["diff src docs", "diff -r src docs", "diff -rq docs src"])
 @pytest.mark.req("R-CONF-04")
 def test_comparison_of_directories_is_not_covered_if_a_link_in_them_leads_out(place, line):

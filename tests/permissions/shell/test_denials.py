@@ -83,6 +83,7 @@ def test_denied_command_of_a_program_is_found_behind_its_options(line):
         'echo "${a:-`rm f`}"', "echo `echo \\`rm f\\``", "[0]##$(rm f)", 'x=$ rm f "}"',
         "echo 'rm f' | bash /dev/stdin", ". /dev/stdin <<< 'rm f'", "source <(echo rm f)",
         "BASH_ENV=<(echo rm f) bash -c :", "env -Srm f", "env '-Srm\\_f'",
+        "echo $ x", "echo a$ b",
         "echo rm f | xargs env", "echo 'rm f' | xargs -I% sh -c %", "$'rm\\0x' f", "$'r\\0'm f",
         "$'rm\\c@z' f", "$'\\x{72}m' f", "x='rm f '; $x/ls", "test -v 'a[$(rm f)]'",
         "printf -v 'a[$(rm f)]' x", "x='a[$(rm f)]'; ((x))", "x='a[$(rm f)]'; echo ${!x}",
@@ -112,6 +113,7 @@ def test_expanded_word_in_the_place_of_a_denied_one_is_unclear(line):
         'python -c "print(1)"', "for f in *.py; do cat $f; done", "echo $HOME", "cd $x && ls",
         "# rm x", "ls # rm x", "[ -n \"$x\" ] && export A=$B", "git commit -m 'use `x`'",
         "git commit -m \"fix \\`x\\`\"", "printf '%s' \"$x\"", "npm run build",
+        "echo `ls`", "echo \"`ls`\"", "echo $(ls)",
     ],
 )  # fmt: skip
 def test_line_without_a_denied_command_is_not_denied(line):

@@ -27,6 +27,7 @@ def found(root, directory="."):
         ("[core]\n\tfsmonitor = ./x\n", "core.fsmonitor"),
         ("[CORE]FSMonitor=x", "core.fsmonitor"),
         ("[core][core]\r\nhooksPath=x\r\n", "core.hookspath"),
+        ("[alias]\n\tX = !x\n", "alias.x"),
         ('[filter "a.b"]\n\tclean = x\n', "filter.a.b.clean"),
         ('[diff "a"]\n\ttextconv = x\n', "diff.a.textconv"),
         ("[diff.a]\n\ttextconv = x\n", "diff.a.textconv"),
@@ -137,6 +138,17 @@ def test_setting_of_the_user_counts_if_its_program_may_be_in_the_workspace(root,
 
 def test_files_that_include_each_other_end(root):
     (root.parent / "home/.gitconfig").write_text("[include]\n\tpath = .gitconfig\n")
+    assert found(root)[0] == "include.path"
+
+
+def test_a_limited_number_of_included_files_is_read(root, monkeypatch):
+    home = root.parent / "home"
+    (home / ".gitconfig").write_text("[include]\n\tpath = a\n")
+    (home / "a").write_text("[user]\n\tname = a\n")
+    count = len(git_config._SYSTEM_FILES) + 3
+    monkeypatch.setattr(git_config, "_MAX_INCLUDES", count)
+    assert found(root) is None
+    monkeypatch.setattr(git_config, "_MAX_INCLUDES", count - 1)
     assert found(root)[0] == "include.path"
 
 

@@ -38,6 +38,19 @@ def loss(line):
         ("git rm -rf a", ("a",), True),
         ("git read-tree -u --reset HEAD", (), True),
         ("git checkout-index -fa", (), False),
+        ("git checkout-index --force a", ("a",), False),
+        ("git am --abort", (), True),
+        ("git am --skip", (), True),
+        ("git rebase --skip", (), True),
+        ("git revert --abort", (), True),
+        ("git switch --force main", (), True),
+        ("git restore -s HEAD a", ("a",), True),
+        ("git restore --staged --worktree a", ("a",), True),
+        ("git restore -W a -- b", ("a", "b"), False),
+        ("git checkout main a", ("main", "a"), True),
+        ("git rm --force a -- b", ("a", "b"), True),
+        ("git --exec-path x reset --hard", (), True),
+        ("git --config-env a=b --namespace x reset --hard", (), True),
     ],
 )
 def test_commands_that_replace_files_are_found(line, paths, staged):
@@ -53,6 +66,7 @@ def test_commands_that_replace_files_are_found(line, paths, staged):
         ("git clean -fX -e keep", ("-X", "-f", "--exclude=keep")),
         ("git clean --force -d", ("-d",)),
         ("git clean -ffd", ("-d", "-f", "-f")),
+        ("git clean -f --exclude=a -eb --exclude c", ("-f", "--exclude=c", "--exclude=a", "-eb")),
     ],
 )
 def test_clean_deletes_untracked_files(line, options):
@@ -73,6 +87,21 @@ def test_clean_deletes_untracked_files(line, options):
         ("git push --force-with-lease=main", "remote", "--force-with-lease=main", ()),
         ("git push origin +main", "remote", "+main", ()),
         ("git push origin :old", "remote", ":old", ()),
+        ("git push -f", "remote", "-f", ()),
+        ("git push --mirror", "remote", "--mirror", ()),
+        ("git push --prune", "remote", "--prune", ()),
+        ("git push -d origin a", "remote", "-d", ()),
+        ("git push --delete origin a", "remote", "--delete", ()),
+        ("git push origin -- +a", "remote", "+a", ()),
+        ("git branch --delete --force a -- b", "branches", "--force", ("a", "b")),
+        ("git branch -df a", "branches", "-df", ("a",)),
+        ("git reflog delete x", "history", "delete", ()),
+        ("git filter-repo x", "history", "filter-repo", ()),
+        ("git prune", "history", "prune", ()),
+        ("git tag -d v1", "history", "-d", ()),
+        ("git tag --delete v1", "history", "--delete", ()),
+        ("git update-ref -d x", "history", "-d", ()),
+        ("git worktree remove -f x", "worktree", "-f", ()),
         ("git reflog expire --expire=now --all", "history", "expire", ()),
         ("git gc --prune=now", "history", "--prune=now", ()),
         ("git filter-branch x", "history", "filter-branch", ()),
@@ -92,6 +121,16 @@ def test_commands_that_remove_commits_are_found(line, removed, mark, names):
         "git branch -d merged", "git push", "git push -n --force", "git rebase main", "git add .",
         "git rm --cached -f a", "git rm a", "git gc", "git", "git -C", "ls", "git merge main",
         "git reset --soft HEAD~1", "git commit --amend", "git tag v1", "git restore -p .",
+        "git checkout -B new", "git checkout --orphan new", "git checkout -p a",
+        "git checkout --patch a", "git checkout -b new main", "git restore --patch a",
+        "git restore -S a", "git restore -s HEAD", "git restore --source HEAD", "git clean -i",
+        "git clean --dry-run", "git clean --interactive", "git push --dry-run -f",
+        "git push -o +x origin", "git push --push-option +x", "git push --repo :x",
+        "git push --receive-pack +x", "git rm -n -f a", "git rm --dry-run -f a",
+        "git rm --cached -f a",
+        "git read-tree --reset a", "git read-tree -u a", "git worktree add -f a", "git reflog show",
+        "git reflog", "git tag", "git stash list", "git stash show -p", "git checkout-index a",
+        "git reset --h", "git unknown --hard", "git log -f", "gitk", "git am a",
     ],
 )  # fmt: skip
 def test_commands_that_discard_nothing_are_not_found(line):
@@ -116,3 +155,28 @@ def test_rule_covers_the_removal_of_commits_only_if_it_names_it(rule, line, cove
     rules = RuleSet(allow=(Rule.parse(rule),))
     verdict = rules.verdict("shell", Subject("command", line, str(tmp_path)))
     assert (verdict is RuleVerdict.ALLOW) == covered
+
+
+@pytest.mark.parametrize(
+    ("line", "directory"),
+    [
+        ("git reset --hard", ""), ("git -C a reset --hard", "a/"),
+        ("git -C a -c x=y -C b reset --hard", "a/b/"), ("git --git-dir x reset --hard", None),
+        ("git --git-dir=x reset --hard", None), ("git --work-tree x reset --hard", None),
+        ("git --git-dir=x -C a reset --hard", None), ("git -C a --work-tree=x reset --hard", None),
+        ("git -p reset --hard", ""),
+    ],
+)  # fmt: skip
+def test_directory_of_a_git_command_is_known_unless_it_names_another_repository(line, directory):
+    found = loss(line)
+    assert (found.command, found.directory) == ("git reset", directory)
+    assert found.discards_files
+
+
+@pytest.mark.parametrize(
+    ("line", "discards"),
+    [("git clean -f", True), ("git checkout-index -f a", True), ("git push -f", False),
+     ("git stash drop", False)],
+)  # fmt: skip
+def test_only_some_losses_are_those_of_files(line, discards):
+    assert loss(line).discards_files is discards

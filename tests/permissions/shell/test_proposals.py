@@ -70,6 +70,7 @@ def test_commands_that_are_covered_already_need_no_rule(place):
         ("cd src > out.txt", "`cd` leads out of the workspace, or nowhere"),
         ("echo $HOME", "part of it is only known when it runs: `$HOME`"),
         ("for i in a; do make; done", "it is a program of the shell: `for i in a; do make; done`"),
+        ("for i in a\ndo make\ndone", "it is a program of the shell: `for i in a`"),
         ("make test &", "it runs something in the background"),
         ("cd src; make test", "the next command runs elsewhere if `src` cannot be entered"),
         ("cd .. && make test", "`..` may lead out of the workspace"),

@@ -97,3 +97,7 @@ def test_letters_after_a_backslash_are_those_of_bash():
 )
 def test_blanks_in_quotes_are_text_and_leave_no_gap(line):
     assert is_gapless(parse(line), line)
+
+
+def test_text_with_a_lone_surrogate_is_a_word():
+    assert words("echo 'a\ud800'") == [Word("echo"), Word("a\ud800")]

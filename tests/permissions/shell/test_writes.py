@@ -75,6 +75,14 @@ def test_reading_and_other_writes_are_no_protected_writes(root, line):
     assert find_protected_write(line, root) is None
 
 
+def test_number_of_a_descriptor_is_no_file(root):
+    (root / "2").symlink_to(".git/config")
+    assert find_protected_write("make 2> out", root) is None
+    assert find_protected_write("make >&2", root) is None
+    for line in ("make > 2", "make &>> 2", "make 1<> 2"):
+        assert find_protected_write(line, root) == "2"
+
+
 def test_places_beyond_the_limit_of_lookups_are_still_compared_by_name(root, monkeypatch):
     monkeypatch.setattr(writes, "_MAX_RESOLVED", 2)
     assert find_protected_write("touch a b link/x", root) is None

@@ -92,9 +92,10 @@ def _iter_redirected(node: Node) -> Iterator[str]:
     operators = {each.type for each in node.children}
     if not operators & _WRITING_OPERATORS:
         return
-    for each in node.children:
-        if each.type not in (*_WRITING_OPERATORS, "file_descriptor", "number"):
-            yield _read(each)
+    no_files = {*_WRITING_OPERATORS, "file_descriptor"}
+    if ">&" in operators:
+        no_files.add("number")  # a descriptor, too
+    yield from (_read(each) for each in node.children if each.type not in no_files)
 
 
 def _iter_written(words: Sequence[str], directories: list[Path]) -> Iterator[str]:
