@@ -54,7 +54,7 @@ def denial(line, *specs):
         ">a >b rm x", "exec <<X\n`rm` xargs", "! exec >> out rm x", "<<< a 2>&1 rm x",
         "! a=1 >b bash -c 'rm x'", "alias foo=rm", "env --split-string=rm f",
         "/lib64/ld-linux-x86-64.so.2 /bin/rm f", "ssh-agent rm f", "choom -n 1 -- rm f",
-        "; ".join(["ls"] * 70 + ["rm x"]),
+        "; ".join(["ls"] * 70 + ["rm x"]), "RM x", "/bin/Rm x", "Bash -c 'RM x'", "Env rm x",
     ],
 )  # fmt: skip
 @pytest.mark.req("R-CONF-04")
@@ -189,6 +189,12 @@ def test_line_in_too_many_lines_is_unclear():
 @pytest.mark.parametrize("line", ["git log push", "git commit -m push", "git stash push"])
 def test_denied_word_in_another_command_of_the_program_is_not_denied(line):
     assert denial(line, "git push*") is Denial.NONE
+
+
+def test_case_of_a_program_makes_no_difference_to_a_denial():
+    assert denial("make x", "MAKE*") is Denial.DENIED
+    assert denial("perl -e 'system(\"RM x\")'") is Denial.UNCLEAR
+    assert denial("git PUSH", "git push*") is Denial.NONE
 
 
 def test_rule_without_a_star_denies_that_command_only():

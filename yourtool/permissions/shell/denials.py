@@ -20,9 +20,9 @@ _MAX_DEPTH = 8
 SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "zsh"})
 _INTERPRETERS = frozenset(
     {
-        "Rscript", "awk", "bun", "deno", "ed", "emacs", "ex", "expect", "gawk", "gdb", "julia",
+        "awk", "bun", "deno", "ed", "emacs", "ex", "expect", "gawk", "gdb", "julia",
         "lua", "luajit", "make", "mawk", "nawk", "node", "nodejs", "osascript", "perl", "php",
-        "pwsh", "pypy", "python", "ruby", "sed", "tclsh", "vi", "vim",
+        "pwsh", "pypy", "python", "rscript", "ruby", "sed", "tclsh", "vi", "vim",
     }
 )  # fmt: skip
 """Programs that can contain code in their arguments; without a version, as in `python3.11`."""
@@ -148,7 +148,7 @@ class _Check:
     def _mention(self, words: Words) -> Denial:
         """Return whether code in another language names a denied program."""
         for word in words:
-            if word is None or not self._forbidden.keys().isdisjoint(_NAME.findall(word)):
+            if word is None or not self._forbidden.keys().isdisjoint(_NAME.findall(word.lower())):
                 return Denial.UNCLEAR
         return Denial.NONE
 
@@ -183,4 +183,5 @@ def _match(spec: CommandSpec, arguments: Iterable[str | None]) -> Denial:
 
 
 def _program_name(word: str) -> str:
-    return word.rpartition("/")[2]
+    """Return the name in lower case, because file systems of macOS ignore case."""
+    return word.rpartition("/")[2].lower()

@@ -216,4 +216,5 @@ def _read(node: Node) -> str:
 
 
 def _name(word: str) -> str:
-    return word.rpartition("/")[2]
+    """Return the name in lower case, because file systems of macOS ignore case."""
+    return word.rpartition("/")[2].lower()
