@@ -195,6 +195,16 @@ async def test_question_about_a_destructive_command_shows_what_it_would_delete(b
     await session.close()
 
 
+async def test_targets_are_looked_up_for_a_person_only(bench):
+    (bench.workspace / "a.log").write_text("text\n")
+    line = calls("shell", command="rm *.log")
+    session, user, _ = await run(bench, line, DENY, interactive=False)
+    (question,) = user.asked
+    assert question.consequences.lines == ()
+    assert question.expires_at is not None
+    await session.close()
+
+
 @pytest.mark.req("T29")
 async def test_changed_command_is_looked_up_again(bench):
     (bench.workspace / "a.log").write_text("text\n")

@@ -50,6 +50,8 @@ async def test_blocked_command_runs_outside_only_after_a_new_question(bench, pro
     retry = user.asked[-1]
     assert len(user.asked) == (2 if mode is Mode.ASK else 1)
     assert retry.preview.surroundings == "outside the sandbox, with all your rights"
+    assert not retry.preview.protected
+    assert retry.preview.editable is None
     assert retry.reason.startswith("it failed in the sandbox: the sandbox protects files")
     assert retry.rules == ()
     assert not protected.exists()

@@ -24,7 +24,7 @@ async def ask(bench, *answers, commands=("ls",), **options):
     session = await bench.session(Scripted([*script, says("done")]), confirm=user, **options)
     events = await play(session.send("go"))
     await session.close()
-    return user, [event.text for event in events if isinstance(event, Notice)]
+    return user, [f"{each.level}: {each.text}" for each in events if isinstance(each, Notice)]
 
 
 def status(bench):
@@ -35,7 +35,7 @@ async def test_reading_is_free_once_the_offer_is_accepted(bench):
     user, notices = await ask(bench, TRUST, commands=("ls", "ls -l", "cat a | head"))
     [asked] = user.asked
     assert (asked.trust.folder, asked.trust.files) == (str(bench.workspace), ())
-    assert f"Trusted {bench.workspace}." in notices
+    assert f"info: Trusted {bench.workspace}." in notices
     assert status(bench) is Trust.TRUSTED
 
 
@@ -68,7 +68,7 @@ async def test_trust_is_in_the_contents_that_were_shown(bench):
 
     user, notices = await ask(bench, change_and_trust, DENY, commands=("ls", "ls"))
     assert len(user.asked) == 2, "the folder is not trusted"
-    assert "Allowed once; the files of the folder have changed." in notices
+    assert "warning: Allowed once; the files of the folder have changed." in notices
     assert status(bench) is Trust.CHANGED
 
 
@@ -90,7 +90,8 @@ async def test_answer_that_cannot_be_stored_allows_once_and_trusts_nothing(bench
         return TRUST
 
     user, notices = await ask(bench, break_store, DENY, commands=("ls", "ls -l"))
-    assert any(each.startswith("Allowed once; the trust is not stored: ") for each in notices)
+    start = "warning: Allowed once; the trust is not stored: "
+    assert any(each.startswith(start) for each in notices)
     assert len(user.asked) == 2
 
 
