@@ -191,6 +191,15 @@ def test_denied_word_in_another_command_of_the_program_is_not_denied(line):
     assert denial(line, "git push*") is Denial.NONE
 
 
+@pytest.mark.parametrize(
+    "word",
+    ["$'a'", "$(a)", "`a`", "a$b", "${a}", "$a", "1", "<(a)", "'a'", '"a"', '$"a"', "a", "a'b'"],
+)
+def test_first_word_after_a_redirection_is_the_program(word):
+    for line in (f"> y {word} rm x", f"<<< y {word} rm x", f"2> y {word} rm"):
+        assert denial(line) is not Denial.DENIED
+
+
 def test_case_of_a_program_makes_no_difference_to_a_denial():
     assert denial("make x", "MAKE*") is Denial.DENIED
     assert denial("perl -e 'system(\"RM x\")'") is Denial.UNCLEAR

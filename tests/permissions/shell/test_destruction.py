@@ -1,5 +1,7 @@
 """The files that destructive commands name, as the shell would expand them."""
 
+import shlex
+
 import pytest
 
 from yourtool.permissions.shell.destruction import find_destructions
@@ -115,6 +117,7 @@ def test_variable_has_a_value_only_if_nothing_in_the_line_can_change_it(line, ex
 @pytest.mark.parametrize(
     ("line", "directory"),
     [
+        ("pushd a; rm *", "a/"),
         ("cd a; rm *", "a/"), ("cd a && b; rm *", "a/"), ("a && cd b && rm *", "b/"),
         ("cd a && cd b && rm *", "a/b/"), ("cd a || exit; rm *", "a/"), ("cd a & rm *", ""),
         ("cd a && b & rm *", ""), ("echo $(cd a); rm *", ""), ("cd a | b; rm *", ""),
@@ -200,3 +203,11 @@ def test_lines_that_are_made_to_be_slow_are_read_quickly(line):
 def test_lines_of_a_long_script_are_read_one_by_one():
     script = f"cat > x <<'E'\n{'text ' * 1_000}\nE\nrm -rf build/*\n"
     assert patterns(script) == [("rm", "deletes", "", [("build/*",)])]
+
+
+def test_code_in_too_many_lines_is_not_read():
+    line = "rm x"
+    for depth in range(6):
+        expected = [("rm", "deletes", "", [("x",)])] if depth <= 4 else []
+        assert patterns(line) == expected
+        line = f"bash -c {shlex.quote(line)}"
