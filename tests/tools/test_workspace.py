@@ -21,6 +21,10 @@ def workspace(request, root):
     return Workspace(root, opener=request.param)
 
 
+def count_descriptors():
+    return len(list(Path("/dev/fd").iterdir()))
+
+
 def get_refusal(workspace, path, *said, writing=False):
     with pytest.raises(ToolError) as caught:
         workspace.check(path, writing=writing)
@@ -433,7 +437,7 @@ def test_name_that_becomes_a_link_during_a_call_is_not_followed(root, tmp_path, 
             at.rename(tmp_path / "moved")
             at.symlink_to(secret)
 
-    with pytest.raises(ToolError, match="`a/b.* could not be"):
+    with pytest.raises(ToolError, match=r"`a/b.* could not be"):
         work(Swapping(root, swap))
 
 
@@ -476,11 +480,24 @@ def test_parent_is_created_only_on_request(workspace, root):
 
 def test_missing_path_leaves_no_directory_open(workspace, root):
     (root / "a").mkdir()
-    before = len(os.listdir("/dev/fd"))
+    before = count_descriptors()
     for path in ("a/b/c", "a/b", "b"):
         with pytest.raises(ToolError, match="does not exist"):
             workspace.read(path, limit=9)
-    assert len(os.listdir("/dev/fd")) == before
+    assert count_descriptors() == before
+
+
+@pytest.mark.req("R-TOOL-06")
+def test_path_back_from_a_missing_directory_is_below_that_directory(workspace, root):
+    (root / "a").mkdir()
+    for name in ("file", "a/file"):
+        (root / name).write_bytes(b"x")
+    for path in ("missing/b/../file", "a/missing/b/../file", "a/missing/b/c/../../file"):
+        assert workspace.kind(path) is None
+        with pytest.raises(ToolError, match="does not exist"):
+            workspace.read(path, limit=9)
+    assert workspace.kind("missing/../file") == "file"
+    assert workspace.kind("a/missing/b/../../file") == "file"
 
 
 def test_every_path_has_a_kind(root):
