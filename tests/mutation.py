@@ -203,7 +203,7 @@ class MutantTests:
         for module in self._modules:
             using = (each for (file, _), each in used.items() if file == module.file)
             names = dict.fromkeys(item.nodeid for items in using for item in items)
-            self.tests[module.name] = [*module.own_tests, *names]
+            self.tests[module.name] = list(names)
             loaded = find_loaded(sys.modules[module.name], module.file)
             functions = {each.__code__.co_qualname: each for each in loaded}
             for mutant in module.mutants:
@@ -252,9 +252,11 @@ def run_changed(function: FunctionType, code: CodeType, items: Sequence[pytest.I
 
 
 def run_imported(module: Module, mutant: Mutant, tests: Sequence[str]) -> int:
+    """Run the file of a module's tests, and then the tests that use it."""
     code = module.compile(mutant.build(module.tree))
     sys.meta_path.insert(0, ChangedModule(module.name, module.file, code))
-    return run_pytest(tests)
+    failed = any(each and run_pytest(each) for each in (module.own_tests, tests))
+    return int(failed)
 
 
 def find_failure(items: Sequence[pytest.Item]) -> str:
