@@ -44,6 +44,7 @@ ecosystem: .venv/.dev  ## Fetch clients and servers of others, and run the progr
 coverage: .venv/.dev  ## List the branches of gate, paths, sanitiser and journal that no test takes
 	$(BIN)python -m coverage run -m pytest -q -p no:xdist tests/permissions tests/agent/history \
 	    tests/agent/turn tests/agent/session tests/agent/test_credential_approval.py \
+	    tests/agent/hooks/test_turns.py \
 	    tests/store/test_journal.py tests/cli/test_permissions.py tests/cli/test_rules.py \
 	    tests/test_text.py tests/test_text_safety.py tests/tools/test_directory_opening.py \
 	    tests/tools/test_directory_walk.py tests/tools/test_files.py \

@@ -50,7 +50,10 @@ PARTS = {
         ("permissions/**/*.py",),
         ("permissions", "tools/test_own_directories.py", "agent/test_credential_approval.py"),
     ),
-    "admission": Part(("agent/turn/admission.py", "agent/turn/judgements.py"), ("agent/turn",)),
+    "admission": Part(
+        ("agent/turn/admission.py", "agent/turn/judgements.py"),
+        ("agent/turn", "agent/hooks/test_turns.py"),
+    ),
     "paths": Part(
         ("tools/directory_*.py", "tools/path_resolution.py", "tools/workspace.py"),
         (

@@ -3,7 +3,7 @@ import os
 import pytest
 
 from yourtool.config import Mode, RunOptions
-from yourtool.effects import SideEffects, Subject
+from yourtool.effects import HookAdvice, SideEffects, Subject
 from yourtool.errors import UsageError
 from yourtool.permissions.gate import (
     CallSubjects,
@@ -117,6 +117,35 @@ def test_write_of_a_command_to_a_protected_place_asks_in_every_mode(root, mode):
     assert (asked.verdict, asked.proposed_rules) == ("ask", ())
     assert asked.reason == "it writes to `.envrc`, a protected place"
     assert decide(root, "echo x > a", "shell", mode=mode).verdict == "allow"
+
+
+def advise(verdict, *, mode=Mode.ASK, credential_files=(), **rules):
+    """Decide on a command that changes files, about which a hook decided."""
+    given = {name: tuple(map(Rule.parse, each)) for name, each in rules.items()}
+    subject = Subject("command", "make", "/w")
+    call = JudgedCall(
+        "shell",
+        SideEffects.EXECUTE,
+        CallSubjects((subject,), credential_files),
+        hook=HookAdvice(verdict=verdict, hook="./check", reason="why"),
+    )
+    return judge(Policy(mode, RuleSet(**given)), call)
+
+
+@pytest.mark.req("R-CONF-04")
+def test_hook_decides_after_rules_and_modes():
+    for mode in (Mode.ASK, Mode.ACCEPT_EDITS, Mode.AUTO):
+        denied = advise("deny", mode=mode, allow=["shell"])
+        assert denied.verdict == "deny"
+        assert denied.reason == "`shell` was not run: the hook `./check` refuses it: why."
+        asked = advise("ask", mode=mode, allow=["shell"])
+        assert (asked.verdict, asked.proposed_rules) == ("ask", ())
+        assert asked.reason == "the hook `./check` wants you to decide: why"
+        assert advise("allow", mode=mode).verdict == "allow"
+        assert advise("allow", mode=mode, ask=["shell"]).verdict == "ask"
+        assert advise("allow", mode=mode, deny=["shell"]).verdict == "deny"
+    assert advise("allow", mode=Mode.PLAN).verdict == "deny"
+    assert advise("allow", credential_files=(".env",)).verdict == "ask"
 
 
 def test_asking_rule_is_named_with_its_owner(root):

@@ -383,3 +383,12 @@ def test_rule_that_can_never_match_is_refused_with_the_reason(kind, text, proble
     assert str(caught.value).startswith(f"`{text}` can never match: {problem}")
     assert Rule.parse(text) == Rule("t", text[2:-1])
     assert Rule.parse("t", {"t": kind}) == Rule("t")
+
+
+@pytest.mark.parametrize("tool", ["edit_file", "write_file"])
+@pytest.mark.req("R-CONF-04")
+def test_rules_for_tools_that_write_files_cover_patches(tool):
+    rule, subject = Rule(tool, "src/*"), Subject("path", "src/a.py")
+    assert RuleSet(deny=(rule,)).verdict("apply_patch", subject) is RuleVerdict.DENY
+    assert RuleSet(allow=(rule,)).verdict("apply_patch", subject) is RuleVerdict.ALLOW
+    assert RuleSet(deny=(rule,)).verdict("read_file", subject) is RuleVerdict.NONE

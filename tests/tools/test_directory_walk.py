@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from yourtool.tools import directory_walk
-from yourtool.tools.directory_walk import iter_files, open_tree
+from yourtool.tools.directory_walk import Folder, iter_files, open_tree, sort_newest_first
 from yourtool.tools.workspace import Workspace
 
 
@@ -119,3 +119,15 @@ def test_directories_are_walked_to_a_greatest_depth_and_none_stays_open(
     assert "c/1/2/file" in found
     assert "c/1/2/3/file" not in found
     assert count_descriptors() == before
+
+
+def test_files_are_sorted_by_their_last_change_and_those_that_are_gone_come_last(root):
+    for path, seconds in (("a", 1), ("d/b", 3), ("d/c", 2), ("e", 3)):
+        (root / path).parent.mkdir(exist_ok=True)
+        (root / path).touch()
+        os.utime(root / path, ns=(0, seconds * 10**9))
+    descriptor = os.open(root, os.O_RDONLY)
+    folders = [Folder("", ["a", "e", "gone"]), Folder("d/", ["b", "c"])]
+    found = [(each.path, each.names) for each in sort_newest_first(descriptor, folders)]
+    os.close(descriptor)
+    assert found == [("", ["e"]), ("d/", ["b", "c"]), ("", ["a", "gone"])]

@@ -11,7 +11,7 @@ import pytest
 
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions import own_directories
-from yourtool.permissions.own_directories import OwnDirectories
+from yourtool.permissions.own_directories import OwnDirectories, OwnFiles
 from yourtool.tools import directory_walk
 from yourtool.tools.replacing import ABSENT
 from yourtool.tools.workspace import Workspace
@@ -245,3 +245,40 @@ def test_repeated_checks_open_each_directory_once(tmp_path):
     for _ in range(20):
         own.snapshot()
     assert len(list(Path("/proc/self/fd").iterdir())) <= before
+
+
+@pytest.mark.parametrize("name", ["blobs", "locks", "log", "themes"])
+def test_directory_that_the_program_creates_is_protected_wherever_it_is_opened(tmp_path, name):
+    for each in (name, "mine"):
+        (tmp_path / "own" / each).mkdir(parents=True)
+    own = (tmp_path / "own",)
+    assert_closed(Workspace(tmp_path / "own" / name, own_directories=own), "x")
+    inside = Workspace(tmp_path / "own/mine", own_directories=own)
+    inside.write("x", b"x", expected=ABSENT)
+
+
+def test_everything_is_protected_if_the_file_system_root_is():
+    own = OwnFiles(frozenset({(1, 1)}))
+    assert own.covers([(1, 1)], [])
+    assert own.covers([(1, 1), (1, 2)], [])
+    assert own.covers([(1, 1), (1, 2)], [(1, 1)])
+    assert not own.covers([(1, 1), (1, 2)], [(1, 2)])
+    assert not own.covers([(1, 3)], [])
+
+
+def test_file_in_the_place_of_a_directory_is_none(tmp_path):
+    (tmp_path / "own").touch()
+    assert OwnDirectories([tmp_path / "own"]).snapshot().directories == frozenset()
+
+
+def test_new_target_of_a_link_is_protected_without_a_change_of_its_directory(tmp_path):
+    own, target = tmp_path / "own", tmp_path / "target"
+    own.mkdir()
+    target.touch()
+    (own / "link").symlink_to(target)
+    os.utime(own, ns=(0, 0))
+    directories = OwnDirectories([own])
+    assert directories.snapshot().contains(target.stat())
+    (tmp_path / "new").touch()
+    (tmp_path / "new").rename(target)
+    assert directories.snapshot().contains(target.stat())

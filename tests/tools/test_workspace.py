@@ -586,3 +586,12 @@ def test_file_is_read_up_to_the_limit_and_refused_beyond_it(root):
     assert Workspace(root).read("five", limit=5) == b"12345"
     with pytest.raises(ToolError, match="`five` is larger than 4 bytes"):
         Workspace(root).read("five", limit=4)
+
+
+async def test_sessions_in_one_directory_share_their_locks(root):
+    one, other = Workspace(root), Workspace(root)
+    lock = one.lock("a")
+    assert other.lock("a") is not lock
+    other.share_locks(one)
+    assert other.lock("a") is lock is one.lock("a")
+    assert other.lock("b") is not lock

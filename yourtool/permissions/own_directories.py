@@ -24,7 +24,7 @@ from yourtool.permissions.protected_places import folded_name
 Identity: TypeAlias = tuple[int, int]
 """Device and inode."""
 
-_OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_OPEN = os.O_RDONLY | os.O_DIRECTORY
 _MAX_ENTRIES = 20_000
 """Maximum entries of one directory; reading their identities takes about 0.1 seconds."""
 _SETTLED_NS = 100_000_000

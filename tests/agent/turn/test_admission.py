@@ -195,6 +195,17 @@ async def test_question_about_a_destructive_command_shows_what_it_would_delete(b
     await session.close()
 
 
+async def test_request_that_nobody_answers_is_no_denial_of_the_user(bench):
+    cancelled = Decision(verdict=Verdict.CANCELLED)
+    session, _, events = await run(bench, calls("shell", command="touch x"), cancelled)
+    (failed,) = [each for each in events if isinstance(each, ToolFailed)]
+    assert failed.error_message == (
+        "The approval request for `shell` got no answer, so it did not run."
+    )
+    assert not (bench.workspace / "x").exists()
+    await session.close()
+
+
 async def test_targets_are_looked_up_for_a_person_only(bench):
     (bench.workspace / "a.log").write_text("text\n")
     line = calls("shell", command="rm *.log")

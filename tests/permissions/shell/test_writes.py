@@ -48,7 +48,7 @@ def root(tmp_path):
         "wget --output-d .envrc example.org", "jar --outdir .git/hooks",
         "tar -xf a -C .git/hooks", "tar xzf a --directory .git/hooks", "tar -xC.git/hooks -f a",
         "unzip -qd .git/hooks a", "wget -P .git/hooks b", "wget --directory-pre=.git/hooks b",
-        "gawk -i inplace 1 .envrc", "CP a .envrc", "/bin/Sudo tee .envrc",
+        "gawk -i inplace 1 .envrc", "cp -t.git/hooks a", "CP a .envrc", "/bin/Sudo tee .envrc",
     ],
 )  # fmt: skip
 @pytest.mark.req("R-TOOL-07")

@@ -117,7 +117,7 @@ def _iter_written_by(name: str, arguments: Sequence[str]) -> Iterator[str]:
         yield from _iter_written_by_git(arguments)
     elif name in _WRITERS or (name in _EDITORS_IN_PLACE and any(map(_edits, arguments))):
         for word in arguments:
-            yield word if word[:1] != "-" else re.sub(r"^--?[\w-]*=?", "", word)
+            yield re.sub(r"^--?[\w-]*=?", "", word)
             if "=" in word:
                 yield word.partition("=")[2]
     elif not _is_known_to_read(name, arguments):
