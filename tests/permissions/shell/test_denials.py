@@ -1,4 +1,5 @@
 import asyncio
+import re
 import shlex
 
 import pytest
@@ -234,3 +235,16 @@ def test_rule_without_a_star_denies_that_command_only():
 async def test_hostile_line_does_not_block_the_loop(start, unit):
     line = start + unit * ((MAX_LENGTH - len(start)) // len(unit))
     await asyncio.to_thread(denial, line, "rm x*", "git push*")
+
+
+@pytest.mark.parametrize("program", ["export", "declare", "readonly", "typeset", "unset"])
+def test_declaration_that_names_a_denied_command_is_unclear(program):
+    assert denial(f"ls; {program} 'rm'") is Denial.UNCLEAR
+    assert denial(f"ls; {program} 'cp'") is Denial.NONE
+
+
+def test_code_is_read_to_a_greatest_depth():
+    line = "rm x"
+    for depth in range(10):
+        assert denial(line) is (Denial.DENIED if depth <= 8 else Denial.UNCLEAR)
+        line = "eval " + re.sub(r"(\W)", r"\\\1", line)
