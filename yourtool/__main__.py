@@ -3,12 +3,9 @@
 import gc
 import os
 import sys
-import threading
-from contextlib import suppress
-from functools import partial
-from importlib import import_module
 
 from yourtool import environment, prctl
+from yourtool.early_imports import suppress
 from yourtool.early_prompt.handover import Handover
 from yourtool.early_prompt.prompt import find_early_prompt
 from yourtool.memory import SHORTAGE, is_shortage
@@ -24,7 +21,7 @@ def main() -> None:
     prctl.forbid_inspection()
     early_prompt = find_early_prompt(sys.argv[1:])
     handover = early_prompt.handover if early_prompt is not None else None
-    code = run_supervised(partial(run, handover), early_prompt)
+    code = run_supervised(lambda: run(handover), early_prompt)
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # closed, or without a reader
             stream.flush()
@@ -39,7 +36,8 @@ def run(handover: Handover | None) -> int:
     gc.disable()
     _reserve_stderr()
     try:
-        return import_module("yourtool.cli").main(sys.argv[1:], handover)
+        __import__("threading").excepthook = _discard  # its import would delay the first paint
+        return __import__("yourtool.cli", fromlist=["main"]).main(sys.argv[1:], handover)
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001 - the program could not be loaded
@@ -65,7 +63,7 @@ def _reserve_stderr() -> None:
     Reports of the interpreter, threads or C libraries, such as a traceback when memory is short,
     would be written over the screen; they are discarded.
     """
-    sys.unraisablehook = threading.excepthook = _discard
+    sys.unraisablehook = _discard
     sys.excepthook = _report
     with suppress(OSError):
         own_stderr, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)

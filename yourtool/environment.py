@@ -8,8 +8,9 @@ start imports this module before it paints.
 
 import ctypes
 import os
-from collections.abc import Iterator, Mapping
 from itertools import count
+
+from yourtool.early_imports import Iterator, Mapping
 
 PUBLIC = frozenset(
     {

@@ -8,15 +8,12 @@ library here.
 
 import os
 import select
-import signal
 import sys
-import threading
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from types import FrameType
+from _thread import start_new_thread
 
 from yourtool import prctl
+from yourtool.early_imports import Callable, Iterable, signal, suppress
 
 GRACE_SECONDS = 1.0
 """Seconds between SIGTERM and SIGKILL for leftover processes."""
@@ -35,8 +32,8 @@ class Signals:
     A signal that was ignored at the start of the program, as by `nohup`, stays ignored.
     """
 
-    def __init__(self, numbers: Iterable[signal.Signals]) -> None:
-        active = {each for each in numbers if signal.getsignal(each) is not signal.SIG_IGN}
+    def __init__(self, numbers: Iterable[int]) -> None:
+        active = {each for each in numbers if signal.getsignal(each) != signal.SIG_IGN}
         self._watched = active | {signal.SIGCHLD}
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._watched)
         self._old_handler = signal.signal(signal.SIGCHLD, _ignore)
@@ -46,7 +43,7 @@ class Signals:
         signal.signal(signal.SIGCHLD, self._old_handler or signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
-    def next(self) -> signal.Signals | None:
+    def next(self) -> int | None:
         """Wait for a signal; return None for SIGCHLD and for a signal that the child received too.
 
         Signals of the terminal (Ctrl+C, hangup) reach the entire process group, so the child has
@@ -59,10 +56,10 @@ class Signals:
             number, sent_by_kernel = info.si_signo, info.si_code > 0
         if number == signal.SIGCHLD or (sent_by_kernel and number != signal.SIGALRM):
             return None
-        return signal.Signals(number)
+        return number
 
 
-def _ignore(_number: int, _frame: FrameType | None) -> None:
+def _ignore(_number: int, _frame: object) -> None:
     """Do nothing: without a handler, SIGCHLD is ignored and `sigwait` may miss it."""
 
 
@@ -161,10 +158,16 @@ def wait(
                 send(child, signal.SIGCONT)
 
 
-def send(process: int, number: signal.Signals) -> None:
+def send(process: int, number: int) -> None:
     """Send a signal to a process, if it still exists."""
     with suppress(ProcessLookupError, PermissionError):
         os.kill(process, number)
+
+
+def signal_name(number: int) -> str:
+    """Return the name of a signal."""
+    names = (name for name in dir(signal) if name.startswith("SIG") and name[3] != "_")
+    return next((name for name in names if getattr(signal, name) == number), f"signal {number}")
 
 
 def end_descendants() -> None:
@@ -249,9 +252,7 @@ def close_standard_streams() -> None:
 def _watch(*lifelines: int) -> None:
     on_terminal = os.isatty(0) and os.isatty(1)  # asked here: of a closed one, it is False
     with suppress(RuntimeError):  # no memory for a thread; the guardian still ends us
-        threading.Thread(
-            target=_end_when_orphaned, args=(on_terminal, *lifelines), daemon=True
-        ).start()
+        start_new_thread(_end_when_orphaned, (on_terminal, *lifelines))
 
 
 def _end_when_orphaned(on_terminal: bool, *lifelines: int) -> None:
@@ -267,5 +268,5 @@ def _end_when_orphaned(on_terminal: bool, *lifelines: int) -> None:
         gone.register(0, 0)
     while (0, select.POLLNVAL) in gone.poll():
         gone.unregister(0)  # this system cannot poll terminals
-    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     os.kill(os.getpid(), signal.SIGTERM if ignored else signal.SIGHUP)

@@ -2,7 +2,8 @@
 
 import errno
 import resource
-from collections.abc import Iterator
+
+from yourtool.early_imports import Iterator
 
 _PHRASES = (
     "failed to map segment",  # the dynamic loader, as an ImportError

@@ -9,13 +9,10 @@ module.
 """
 
 import os
-import signal
 import termios
-from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
 
 from yourtool import prctl
+from yourtool.early_imports import Callable, signal, suppress
 from yourtool.early_prompt.prompt import EarlyPrompt
 from yourtool.guardian import (
     FORWARDED,
@@ -25,6 +22,7 @@ from yourtool.guardian import (
     end_descendants,
     fork_guardian,
     run_guarded,
+    signal_name,
     stop,
     wait,
 )
@@ -53,7 +51,7 @@ def run_supervised(run: Callable[[], int], early_prompt: EarlyPrompt | None = No
     report_read, report_write = os.pipe()
     parent_alive, parent_end = os.pipe()
     signals = Signals(FORWARDED)
-    as_guardian = partial(_restore_as_guardian, saved, os.getpgrp()) if saved is not None else None
+    group = os.getpgrp()
     child = fork_guardian()
     if child is None:
         signals.restore()
@@ -65,7 +63,11 @@ def run_supervised(run: Callable[[], int], early_prompt: EarlyPrompt | None = No
         if early_prompt is not None:
             early_prompt.handover.open()
         try:
-            return run_guarded(run, parent_alive, as_guardian)
+            return run_guarded(
+                run,
+                parent_alive,
+                None if saved is None else lambda code: _restore_as_guardian(saved, group, code),
+            )
         finally:
             with suppress(BrokenPipeError):  # the parent may be gone
                 os.write(report_write, _CLEAN_EXIT)
@@ -80,7 +82,7 @@ def run_supervised(run: Callable[[], int], early_prompt: EarlyPrompt | None = No
         end_descendants()  # some remain if the guardian was killed
         return end_as(code)
     signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # restoring from the background must not stop us
-    code = wait(child, signals, stopped=partial(_stop_with_program, saved, early_prompt))
+    code = wait(child, signals, stopped=lambda: _stop_with_program(saved, early_prompt))
     end_descendants()
     is_clean = os.read(report_read, 1) == _CLEAN_EXIT
     if early_prompt is not None:
@@ -130,7 +132,7 @@ def _restore_as_guardian(saved: Settings, group: int, code: int) -> None:
 
 
 def _explain(code: int) -> None:
-    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    how = signal_name(-code) if code < 0 else f"exit code {code}"
     if limit := memory_limit():
         how += f"; its memory is limited to {limit} by `ulimit -v`"
     message = f"yourtool ended unexpectedly ({how}). Resume the session with `yourtool -c`.\n"

@@ -2,7 +2,8 @@
 
 import os
 import termios
-from contextlib import suppress
+
+from yourtool.early_imports import suppress
 
 Settings = list[int | list[bytes | int]]
 """What `tcgetattr` of termios(3) returns."""

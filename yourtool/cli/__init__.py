@@ -16,9 +16,9 @@ from typing import Any
 from yourtool import prctl
 from yourtool.cli.arguments import Arguments, build_run_options, parse_arguments
 from yourtool.cli.logfile import log_to_file
+from yourtool.cli.typed_keys import keys_for_interface
 from yourtool.config import install_defaults, load_report
 from yourtool.early_prompt.handover import Handover
-from yourtool.early_prompt.typing_ahead import keys_for_interface
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage, require_memory
 from yourtool.paths import Paths, require_data_directory, resolve_paths

@@ -6,12 +6,10 @@ stored and handed over, so the echo is only a preview: the interface decides wha
 
 import os
 import select
-import signal
 import termios
-import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from _thread import allocate_lock, start_new_thread
 
+from yourtool.early_imports import Sequence, signal, suppress
 from yourtool.early_prompt.first_screen import FirstScreen, load_first_screen
 from yourtool.early_prompt.handover import Handover, Pipes
 from yourtool.early_prompt.line_editor import LineEditor
@@ -68,8 +66,9 @@ class EarlyPrompt:
         self._typed = bytearray()
         self._painted: tuple[str, ...] = ()
         self._is_shown = False
-        self._lock = threading.Lock()  # the main thread hides it while this job is stopped
-        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._lock = allocate_lock()  # the main thread hides it while this job is stopped
+        self._serving = allocate_lock()
+        """Locked while the thread is running."""
         self._program = 0
 
     def show(self, program: int) -> None:
@@ -83,9 +82,11 @@ class EarlyPrompt:
             typed = b""
         self._keep(typed)
         self.show_again()
+        self._serving.acquire()
         try:
-            self._thread.start()
+            start_new_thread(self._serve, ())
         except RuntimeError:  # no memory for a thread: the terminal buffers what is typed
+            self._serving.release()
             self._pipes.give(bytes(self._typed))
 
     def show_again(self) -> None:
@@ -109,8 +110,8 @@ class EarlyPrompt:
 
     def end(self) -> None:
         """Wait until nothing is painted any more; the program has ended."""
-        if self._thread.is_alive():
-            self._thread.join()
+        with self._serving:
+            return
 
     # ── the thread ──────────────────────────────────────────────────────────────────────────────
 
@@ -125,6 +126,7 @@ class EarlyPrompt:
                 restore(self._saved)
         finally:
             self._pipes.give(bytes(self._typed))
+            self._serving.release()
 
     def _echo_until_asked(self) -> None:
         watched = [self._pipes.asked, 0]

@@ -9,53 +9,14 @@ import fcntl
 import os
 import struct
 import termios
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
 
-from yourtool.early_prompt.handover import Handover
-from yourtool.terminal_modes import Settings, has_job_control, set_settings
+from yourtool.terminal_modes import has_job_control
 
 PASTES_ON = b"\x1b[?2004h"
-_PASTES_OFF = b"\x1b[?2004l"
+PASTES_OFF = b"\x1b[?2004l"
 _KEYS = bytes.maketrans(b"\n\0", b"\r\x04")
 """Enter, and Ctrl+D, which Linux buffers as NUL."""
 _INTERRUPTS = (termios.VINTR, termios.VQUIT)
-
-
-@contextmanager
-def keys_for_interface(
-    handover: Handover | None,
-) -> Generator[tuple[Callable[[], bytes], Settings], None, None]:
-    """Yield a function that returns what was typed before the interface reads the terminal.
-
-    With it come the settings of the terminal that the shell uses; they are restored at the end.
-    """
-    if handover is None or not handover.is_open:
-        saved = termios.tcgetattr(0)
-        with collect_typeahead() as typed:
-            yield lambda: typed, saved
-        return
-    try:
-        yield handover.take_keys, handover.saved
-    finally:
-        handover.restore()
-
-
-@contextmanager
-def collect_typeahead() -> Generator[bytes, None, None]:
-    """Set up the terminal for typing ahead; yield the bytes that were typed before.
-
-    Ctrl+C and Ctrl+Z still send their signals. The terminal is restored at the end.
-    """
-    before = termios.tcgetattr(0)
-    try:
-        typed, erase = set_up(interrupts=True)
-        os.write(1, PASTES_ON + erase)
-        yield typed
-    finally:
-        with suppress(OSError):  # the terminal may be closed
-            os.write(1, _PASTES_OFF)
-        set_settings(before)
 
 
 def set_up(*, interrupts: bool) -> tuple[bytes, bytes]:
