@@ -21,6 +21,7 @@ from yourtool.config import install_defaults, load_report
 from yourtool.early_prompt.handover import Handover
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage, require_memory
+from yourtool.optional_modules import without_optional_modules
 from yourtool.paths import Paths, require_data_directory, resolve_paths
 from yourtool.run_result import ExitCode, exit_code_for
 from yourtool.text import printable
@@ -205,13 +206,15 @@ def _import_interface() -> Any:
     Keys pressed while a reply streams wait for the next frame; frames without changes cost
     nothing. Textual reads the variable on import, and child processes must not inherit it.
     """
-    if _FPS_VARIABLE in os.environ:
-        return import_module("yourtool.tui.app")
-    os.environ[_FPS_VARIABLE] = "120"
+    is_set = _FPS_VARIABLE in os.environ
+    if not is_set:
+        os.environ[_FPS_VARIABLE] = "120"
     try:
-        return import_module("yourtool.tui.app")
+        with without_optional_modules():
+            return import_module("yourtool.tui.app")
     finally:
-        del os.environ[_FPS_VARIABLE]
+        if not is_set:
+            del os.environ[_FPS_VARIABLE]
 
 
 def _runtime_opener(arguments: Arguments, paths: Paths) -> Callable[[], Awaitable[Any]]:

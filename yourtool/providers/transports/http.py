@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from yourtool.decompression import ACCEPTED, CompressionError, decompress
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError, ServerError
+from yourtool.optional_modules import use_openssl
 from yourtool.providers.base import WireResponse
 from yourtool.providers.json_access import decode
 from yourtool.providers.urls import host_of, is_loopback
@@ -215,6 +216,7 @@ def ssl_context(base_url: str) -> ssl.SSLContext:
 
     Plain HTTP to a loopback address needs none and gets an empty context.
     """
+    use_openssl()
     if base_url.startswith("http:") and is_loopback(base_url):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return _default_ssl_context()

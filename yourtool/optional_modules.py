@@ -1,0 +1,44 @@
+"""Modules that libraries import if they are there, and that an idle session does not need.
+
+`asyncio` and `hashlib` work without OpenSSL, as in an interpreter that was built without it, and
+`TextArea` without tree-sitter. OpenSSL alone takes 4 MiB, half of them its own tables, and a
+fortieth of the time of a start. It is imported with the HTTP client, and the modules of the
+standard library get it then.
+"""
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib import import_module, reload
+from importlib.util import find_spec
+from types import ModuleType
+
+_OWN_SHA256 = ("_sha2", "_sha256")
+"""The interpreter's own SHA-256, of Python 3.12 and before; a distribution can omit it."""
+
+
+@contextmanager
+def without_optional_modules() -> Generator[None, None, None]:
+    """Import modules as if these were not there; only one thread may import meanwhile."""
+    optional = ["ssl", "tree_sitter"]
+    if any(map(find_spec, _OWN_SHA256)):
+        optional.append("_hashlib")
+    hidden = [name for name in optional if name not in sys.modules]
+    modules: dict[str, ModuleType | None] = sys.modules  # pyright: ignore[reportAssignmentType] - https://docs.python.org/3/reference/import.html#the-module-cache
+    modules.update(dict.fromkeys(hidden))
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del modules[name]
+
+
+def use_openssl() -> None:
+    """Give OpenSSL to the modules of the standard library that were imported without it."""
+    users = [import_module(f"asyncio.{name}") for name in ("base_events", "selector_events")]
+    if all(user.ssl is not None for user in users):
+        return
+    reload(import_module("hashlib"))  # its own functions are several times as slow
+    reload(import_module("asyncio.sslproto"))
+    for user in users:
+        setattr(user, "ssl", import_module("ssl"))  # noqa: B010 - a name of the module
