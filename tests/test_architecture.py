@@ -33,7 +33,6 @@ SHORT = {
     "yourtool/files.py": "the only way to replace a file",
     "yourtool/late_modules.py": "how some modules are imported",
     "yourtool/patterns.py": "the patterns of others",
-    "yourtool/prctl.py": "one system call",
     "yourtool/tools/builtin.py": "the list of the tools",
     "yourtool/tools/plan.py": "a tool",
     "yourtool/tui/key_bindings.py": "the vocabulary of the table of keys",
@@ -194,7 +193,7 @@ def test_the_interface_paints_before_it_loads_what_a_turn_needs():
 def test_no_start_imports_a_late_module_or_what_only_late_modules_use(start):
     late = {each for path in SOURCES if path.name == "__init__.py" for each in late_names(path)}
     assert len(late) > 20
-    assert not {*late, "httpx", "html_to_markdown", "pygments"} & loaded_by(start)
+    assert not {*late, "argparse", "httpx", "html_to_markdown", "pygments"} & loaded_by(start)
 
 
 def late_names(path: Path) -> Iterator[str]:

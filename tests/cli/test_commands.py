@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from tests.providers.local_server import LocalServer, head
 from yourtool.cli import main
-from yourtool.cli.arguments import parse_arguments
+from yourtool.cli.arguments import Arguments
 from yourtool.cli.config import get_key_warnings
 from yourtool.cli.logfile import MAX_LOG_BYTES, PrivateLogHandler, log_to_file
+from yourtool.cli.parsed_arguments import parse_arguments
 from yourtool.cli.parser import COMMANDS
 from yourtool.cli.sessions import parse_session_prefix
 from yourtool.config import Mode, config_file, load_config, load_report
@@ -123,6 +124,10 @@ def test_options_around_the_first_prompt_are_parsed():
 def test_headless_prompt_may_stand_after_other_options():
     arguments = parse_arguments(["-p", "--model", "sonnet", "fix it"])
     assert (arguments.prompt, arguments.first_prompt) == ("fix it", "")
+
+
+def test_an_empty_command_line_has_the_defaults():
+    assert parse_arguments([]) == Arguments(workspace=Path.cwd().resolve())
 
 
 @pytest.mark.parametrize("argv", [["sessions", "list"], ["-m", "x", "models"], ["route", "fix it"]])

@@ -7,7 +7,7 @@ import pytest
 
 from yourtool import cli, prctl
 from yourtool.agent.runtime import Runtime
-from yourtool.cli.arguments import parse_arguments
+from yourtool.cli.parsed_arguments import parse_arguments
 from yourtool.paths import resolve_paths
 
 PROGRAM = """

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from yourtool.cli.arguments import parse_arguments
+from yourtool.cli.parsed_arguments import parse_arguments
 from yourtool.early_prompt.handover import Handover, Pipes
 from yourtool.early_prompt.prompt import OPTIONS, opens_interface
 

@@ -11,10 +11,11 @@ import sys
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from yourtool import prctl
-from yourtool.cli.arguments import Arguments, build_run_options, parse_arguments
+from yourtool.cli.arguments import Arguments, build_run_options
 from yourtool.cli.logfile import log_to_file
 from yourtool.cli.typed_keys import keys_for_interface
 from yourtool.config import install_defaults, load_report
@@ -58,7 +59,7 @@ def _main(argv: Sequence[str], handover: Handover | None) -> int:
         with _released_on_error(handover):
             paths = resolve_paths()
             log_to_file(paths)
-            arguments = parse_arguments(argv)
+            arguments = _parse(argv)
             return _dispatch(arguments, resolve_paths(arguments.session_dir), handover)
     except YourtoolError as error:
         _print_error(str(error))
@@ -74,6 +75,14 @@ def _main(argv: Sequence[str], handover: Handover | None) -> int:
         details = f"; see `{paths.log_file}`" if paths else ""
         _print_error(SHORTAGE if is_shortage(error) else f"internal error{details}")
         return ExitCode.FAILED
+
+
+def _parse(argv: Sequence[str]) -> Arguments:
+    """Parse a command line; an empty one needs no parser, whose import takes a while."""
+    if not argv:
+        with suppress(OSError):  # the directory was removed, which the parser reports
+            return Arguments(workspace=Path.cwd().resolve(strict=True))
+    return import_module("yourtool.cli.parsed_arguments").parse_arguments(argv)
 
 
 @contextmanager
