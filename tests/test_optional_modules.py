@@ -60,3 +60,21 @@ def test_hashes_are_those_of_openssl_when_it_is_used():
 
 def test_encrypted_connections_work_when_openssl_is_used():
     assert run(WITHOUT + ENCRYPTED) == ["", "hello True"]
+
+
+PALETTE = """
+from yourtool.optional_modules import without_optional_modules
+
+with without_optional_modules():
+    from yourtool.tui.app import YourtoolApp
+import sys
+unused = ("_directory_tree", "_option_list", "_select", "_tree")
+print(*(each for each in unused if f"textual.widgets.{each}" in sys.modules))
+print(YourtoolApp.ENABLE_COMMAND_PALETTE)
+from textual.command import CommandPalette
+print(CommandPalette.__mro__[-2].__name__)
+"""
+
+
+def test_the_palette_that_is_off_is_not_imported_until_someone_needs_it():
+    assert run(PALETTE) == ["", "False", "MessagePump"]

@@ -3,11 +3,11 @@
 `asyncio` and `hashlib` work without OpenSSL, as in an interpreter that was built without it, and
 `TextArea` without tree-sitter. OpenSSL alone takes 4 MiB, half of them its own tables, and a
 fortieth of the time of a start. It is imported with the HTTP client, and the modules of the
-standard library get it then.
+standard library get it then. Textual's command palette, which is off, takes another twentieth.
 """
 
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from importlib import import_module, reload
 from importlib.util import find_spec
@@ -15,6 +15,13 @@ from types import ModuleType
 
 _OWN_SHA256 = ("_sha2", "_sha256")
 """The interpreter's own SHA-256, of Python 3.12 and before; a distribution can omit it."""
+
+_PALETTE = "textual.command"
+_PALETTE_CLASSES = (
+    *("CommandListItem", "CommandPalette", "DiscoveryHit", "Hit", "Hits", "Provider"),
+    "SimpleProvider",
+)
+"""What Textual imports from there at its start."""
 
 
 @contextmanager
@@ -26,11 +33,22 @@ def without_optional_modules() -> Generator[None, None, None]:
     hidden = [name for name in optional if name not in sys.modules]
     modules: dict[str, ModuleType | None] = sys.modules  # pyright: ignore[reportAssignmentType] - https://docs.python.org/3/reference/import.html#the-module-cache
     modules.update(dict.fromkeys(hidden))
+    if _PALETTE not in modules:
+        hidden.append(_PALETTE)
+        modules[_PALETTE] = _build_stand_in(_PALETTE, _PALETTE_CLASSES)
     try:
         yield
     finally:
         for name in hidden:
             del modules[name]
+
+
+def _build_stand_in(name: str, classes: Iterable[str]) -> ModuleType:
+    """Return a module with empty classes."""
+    module = ModuleType(name)
+    for each in classes:
+        setattr(module, each, type(each, (), {}))
+    return module
 
 
 def use_openssl() -> None:
