@@ -20,6 +20,7 @@ def test_prompts_persist_per_workspace(tmp_path):
     history = PromptHistory(tmp_path / "state", here)
     history.add(Draft("first"))
     history.add(Draft("second [Pasted text #1: 2 lines]", ("x\ny",)))
+    history.wait_until_written()
     again = PromptHistory(tmp_path / "state", here)
     assert [entry.full_text for entry in again.entries] == ["first", "second x\ny"]
     assert PromptHistory(tmp_path / "state", there).entries == []
@@ -63,7 +64,8 @@ def test_draft_survives_a_killed_process(tmp_path):
         "from yourtool.tui.drafts import Draft;"
         "from yourtool.tui.prompt_history import PromptHistory;"
         "history = PromptHistory(Path(sys.argv[1]), Path(sys.argv[1])); history.claim_draft();"
-        "history.save_draft(Draft('half a thought')); os.kill(os.getpid(), signal.SIGKILL)"
+        "history.save_draft(Draft('half a thought')); history.wait_until_written();"
+        "os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
     history = PromptHistory(tmp_path, tmp_path)
@@ -86,6 +88,7 @@ def test_two_programs_have_separate_drafts(tmp_path):
 def test_unreadable_line_is_skipped_and_old_lines_are_dropped(tmp_path):
     history = PromptHistory(tmp_path, tmp_path)
     history.add(Draft("kept"))
+    history.wait_until_written()
     [file] = (tmp_path / "prompts").glob("*.jsonl")
     file.write_bytes(b"{broken\n" + file.read_bytes() * (2 * MAX_ENTRIES + 1) + b"also broken\n")
     again = PromptHistory(tmp_path, tmp_path)
@@ -124,6 +127,7 @@ def test_only_the_end_of_a_large_history_is_read(tmp_path):
     history = PromptHistory(tmp_path, tmp_path)
     for number in range(25):
         history.add(Draft(f"{number}: " + "x" * 900_000))
+    history.wait_until_written()
     again = PromptHistory(tmp_path, tmp_path)
     assert [entry.full_text.partition(":")[0] for entry in again.entries] == [
         str(number) for number in range(17, 25)
@@ -163,7 +167,7 @@ def test_stashed_drafts_survive_a_crash(tmp_path):
         "from yourtool.tui.drafts import Draft; from yourtool.tui.prompt_history import *\n"
         "history = PromptHistory(Path(sys.argv[1]), Path(sys.argv[1])); history.claim_draft();"
         "history.save_draft(Draft(), (Draft('a', ('b',)), Draft('c'))); "
-        "os.kill(os.getpid(), signal.SIGKILL)"
+        "history.wait_until_written(); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", code, tmp_path], check=False)
     history = PromptHistory(tmp_path, tmp_path)

@@ -1,13 +1,16 @@
 """Ctrl+S puts the draft aside and brings it back."""
 
 import asyncio
+import os
 import shutil
+import threading
 
 import pytest
 
 from tests.tui.fakes import FakeRuntime, FakeSession, turn, turn_start
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
 from yourtool.tui.app import YourtoolApp
+from yourtool.tui.drafts import Draft
 
 HINT = "1 stashed (Ctrl+S)"
 
@@ -151,6 +154,7 @@ async def test_messages_that_wait_when_the_program_dies_are_stashed_for_the_next
         for text in ("/steer first", "second", "removed", "third"):
             await say(pilot, text)
         app.chat.runner.queue.remove(app.chat.runner.queue.waiting[1])
+        await settle(pilot)
         shutil.copytree(tmp_path / "home", tmp_path / "died")
         await app.shut_down()
     app = open_app(home="died")
@@ -177,3 +181,63 @@ async def test_message_that_was_sent_is_not_stashed(open_app, tmp_path):
         await until(pilot, lambda: app.chat.session is not None)
         await settle(pilot)
         assert "stashed" not in screen_text(app)
+
+
+class SlowFile:
+    """A file that takes no byte before `read`; who waits for it on the loop blocks the loop."""
+
+    def __init__(self, path) -> None:
+        os.mkfifo(path, 0o600)
+        self._path = path
+        self._is_read = threading.Event()
+        self._content = asyncio.create_task(asyncio.to_thread(self._read))
+
+    async def read(self) -> bytes:
+        self._is_read.set()
+        return await self._content
+
+    def _read(self) -> bytes:
+        self._is_read.wait(1.0)
+        return self._path.read_bytes()
+
+
+async def test_keys_work_while_the_disk_is_busy_and_the_newest_draft_is_stored(open_app):
+    app = open_app()
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        [lock] = (app.runtime.paths.state / "prompts").glob("*.lock")
+        slow = SlowFile(lock.with_suffix(".new"))
+        for text in ("first", " second", " third"):
+            await press(pilot, *text)
+            app.chat.save_draft()
+        assert "first second third" in screen_text(app)
+        assert b'"first"' in await slow.read()
+        await settle(pilot)
+        assert b'"first second third"' in lock.with_suffix(".draft").read_bytes()
+
+
+async def test_prompt_is_sent_while_its_history_cannot_be_written(open_app):
+    app = open_app()
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        [lock] = (app.runtime.paths.state / "prompts").glob("*.lock")
+        slow = SlowFile(lock.with_name(lock.name.replace(".0.lock", ".jsonl")))
+        await press(pilot, *"hello", "enter")
+        await until(pilot, lambda: "Hello to you." in screen_text(app))
+        assert await slow.read() == b'{"text":"hello"}\n'
+
+
+async def test_message_that_waits_is_stored_before_the_program_ends_on_a_slow_disk(open_app):
+    app = open_app()
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        [lock] = (app.runtime.paths.state / "prompts").glob("*.lock")
+        slow = SlowFile(lock.with_suffix(".new"))
+        await press(pilot, *"first")
+        app.chat.save_draft()
+        app.chat.input.put_aside(Draft("aside"))
+        await app.action_quit()
+        reading = asyncio.create_task(slow.read())
+    assert b'"first"' in await reading
+    stored = lock.with_suffix(".draft").read_bytes()
+    assert b'"first"' in stored and b'"aside"' in stored

@@ -268,14 +268,14 @@ class YourtoolApp(FirstScreenApp):
             raise SkipAction
         self.run_worker(self.action_quit())
 
-    def action_suspend(self) -> None:
-        """Ctrl+Z: suspend to the shell that started the program."""
+    async def action_suspend(self) -> None:
+        """Ctrl+Z: store the draft and suspend to the shell that started the program."""
         self.chat.save_draft()
+        await asyncio.to_thread(self.chat.input.wait_until_written)
         if has_job_control():
             self.action_suspend_process()
         else:
-            text = "Cannot suspend: no shell with job control could resume the program."
-            self.chat.note("info", text)
+            self.chat.note("info", "Cannot suspend: no shell with job control can resume it.")
 
     def action_edit_draft(self) -> None:
         """Ctrl+G: edit the prompt in the user's editor, which gets all keys from now on."""

@@ -2,6 +2,8 @@
 
 Both are in a private directory of the user's state. Each running program locks its own draft file;
 an unlocked draft is left over from a crash, and the next program restores it.
+
+A thread writes them, in order, because a busy disk can stop a write for seconds.
 """
 
 import fcntl
@@ -9,6 +11,7 @@ import hashlib
 import logging
 import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
@@ -38,6 +41,9 @@ class PromptHistory:
         self._draft_file: Path | None = None
         self._position: int | None = None
         self._current_draft = Draft()
+        self._writer = ThreadPoolExecutor(1, "prompts")
+        self._unwritten: StoredDraft | None = None
+        """The newest draft; the thread sets it to None when it starts to write it."""
         self.entries: list[Draft] = self._read()
 
     def add(self, draft: Draft) -> None:
@@ -46,9 +52,7 @@ class PromptHistory:
         if not draft.text.strip() or (self.entries and self.entries[-1] == draft):
             return
         self.entries.append(draft)
-        line = msgspec.json.encode(draft)
-        if len(line) <= MAX_ENTRY_BYTES:
-            self._append(line)
+        self._writer.submit(self._append, draft)
 
     def older(self, current: Draft) -> Draft | None:
         """Return the previous prompt, None at the oldest; save `current` for `newer`."""
@@ -85,23 +89,18 @@ class PromptHistory:
         return StoredDraft()
 
     def save_draft(self, draft: Draft, stash: tuple[Draft, ...] = ()) -> None:
-        """Write the draft and the stashed ones to their file."""
-        if self._draft_file is None:
-            return
-        try:
-            if draft.text or stash:
-                fresh = self._draft_file.with_suffix(".new")
-                with _open_private(fresh, os.O_TRUNC) as file:
-                    stored = StoredDraft(draft.text, draft.pastes, draft.attachments, stash)
-                    file.write(msgspec.json.encode(stored))
-                fresh.replace(self._draft_file)
-            else:
-                self._draft_file.unlink(missing_ok=True)
-        except OSError as error:
-            _log.warning("the draft was not saved: %s", error)
+        """Write the draft and the stashed ones to their file, unless newer ones replace them."""
+        if self._draft_file is not None:
+            self._unwritten = StoredDraft(draft.text, draft.pastes, draft.attachments, stash)
+            self._writer.submit(self._write_draft, self._draft_file)
+
+    def wait_until_written(self) -> None:
+        """Wait until everything is written that was added and saved before."""
+        self._writer.submit(int).result()
 
     def close(self) -> None:
-        """Release the draft file without deleting its content."""
+        """Write what is not written yet; release the draft file without deleting its content."""
+        self.wait_until_written()
         if self._lock is not None:
             self._lock.close()
             self._lock = self._draft_file = None
@@ -130,13 +129,31 @@ class PromptHistory:
             self._rewrite(entries)
         return entries
 
-    def _append(self, line: bytes) -> None:
+    def _append(self, draft: Draft) -> None:
+        line = msgspec.json.encode(draft)
+        if len(line) > MAX_ENTRY_BYTES:
+            return
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             with _open_private(self._history_file, os.O_APPEND) as file:
                 file.write(line + b"\n")
         except OSError as error:
             _log.warning("the prompt was not saved: %s", error)
+
+    def _write_draft(self, path: Path) -> None:
+        stored, self._unwritten = self._unwritten, None
+        if stored is None:
+            return
+        try:
+            if stored.text or stored.stash:
+                fresh = path.with_suffix(".new")
+                with _open_private(fresh, os.O_TRUNC) as file:
+                    file.write(msgspec.json.encode(stored))
+                fresh.replace(path)
+            else:
+                path.unlink(missing_ok=True)
+        except OSError as error:
+            _log.warning("the draft was not saved: %s", error)
 
     def _rewrite(self, entries: list[Draft]) -> None:
         try:

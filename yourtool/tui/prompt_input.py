@@ -48,8 +48,13 @@ class PromptInput:
         self.stash = (*left.stash, *self.stash)
         return left.draft
 
+    def wait_until_written(self) -> None:
+        """Wait until the draft and the prompts are in their files."""
+        if self._history is not None:
+            self._history.wait_until_written()
+
     def close(self) -> None:
-        """Release the draft file."""
+        """Write what is not written yet and release the draft file."""
         if self._history is not None:
             self._history.close()
 

@@ -127,9 +127,9 @@ class ChatScreen(UrgentScreen):
         self.status.update_hint()
         self.status.refresh()
 
-    def on_unmount(self) -> None:
-        """Release the draft file."""
-        self.input.close()
+    async def on_unmount(self) -> None:
+        """Write and release the draft file."""
+        await asyncio.to_thread(self.input.close)
 
     # ── the session ─────────────────────────────────────────────────────────────────────────────
 
