@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from textual.widgets import Input
 
 from tests.tui.events import EventBuilder
 from tests.tui.fakes import FakeSession, turn
@@ -224,6 +225,24 @@ async def test_each_of_many_fast_keys_moves_one_match(tmp_path):
         start = int(search.summary.split()[0])
         await burst(pilot, *"nnnn")
         await until(pilot, lambda: search.summary == f"{(start + 3) % 9 + 1} of 9")
+
+
+async def test_keys_that_are_faster_than_the_search_move_from_its_first_match(tmp_path):
+    (tmp_path / "work").mkdir()
+    session = FakeSession(turn("hello", "hello " * 8), workspace=tmp_path / "work")
+    app, _ = app_of(tmp_path / "home", session)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await press(pilot, *"hello", "enter")
+        await until(pilot, lambda: not app.chat.runner.is_running)
+        await press(pilot, "tab", "slash", *"hello")
+        bar = app.screen.query_one(SearchBar)
+        start = int(bar.search.summary.split()[0])
+        bar.on_input_changed(Input.Changed(bar.entry, "hello"))
+        for _ in range(4):
+            app.chat.transcript.action_step_match(1)
+        await until(pilot, lambda: bar.search is not None)
+        await until(pilot, lambda: bar.search.summary == f"{(start + 3) % 9 + 1} of 9")
 
 
 async def test_escape_ends_the_search_and_not_the_turn(tmp_path):

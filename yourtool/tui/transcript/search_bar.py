@@ -50,7 +50,8 @@ class SearchBar(Horizontal):
         self.search: Search | None = None
         """The matches, as soon as they are found."""
         self._latest = Search("")  # perhaps without its matches yet
-        self._steps: list[int] = []  # the first one is being taken
+        self._steps: list[int] = []
+        self._is_moving = False  # a worker finds matches, or takes the steps
         self._layout = layout
         self._first_row = first_row
         self._show_match = show_match
@@ -70,6 +71,11 @@ class SearchBar(Horizontal):
         self._show("")
         self.entry.focus()
 
+    @property
+    def has_query(self) -> bool:
+        """Whether there is a text to search, perhaps without its matches yet."""
+        return self._is_moving or self.search is not None
+
     def close(self) -> None:
         """End the search and remove this line."""
         self.search = None
@@ -88,6 +94,9 @@ class SearchBar(Horizontal):
     def on_input_changed(self, changed: Input.Changed) -> None:
         """Search as the query is typed."""
         changed.stop()
+        self.search = None
+        self._steps.clear()
+        self._is_moving = bool(changed.value.strip())
         self._find(changed.value)
 
     def on_input_submitted(self, submitted: Input.Submitted) -> None:
@@ -97,8 +106,6 @@ class SearchBar(Horizontal):
 
     @work(group="search", exclusive=True)
     async def _find(self, query: str) -> None:
-        self.search = None
-        self._steps.clear()
         self._show("")
         self._latest.fold(self._layout)
         self._show_match(None)
@@ -107,19 +114,25 @@ class SearchBar(Horizontal):
             await search.find(self._layout, self._first_row())
             self.search = search
             await self._go(search, 0)
+            await self._take_steps(search)
 
     def step(self, step: int) -> None:
         """Go to the next (1) or previous (-1) match; steps that come faster follow one by one."""
-        if self.search is not None:
+        if self._is_moving:
             self._steps.append(step)
-            if len(self._steps) == 1:
-                self._take_steps()
+        elif self.search is not None:
+            self._steps.append(step)
+            self._move(self.search)
 
     @work(group="search", exclusive=True)
-    async def _take_steps(self) -> None:
-        while self._steps and (search := self.search) is not None:
-            await self._go(search, self._steps[0])
-            del self._steps[0]
+    async def _move(self, search: Search) -> None:
+        await self._take_steps(search)
+
+    async def _take_steps(self, search: Search) -> None:
+        self._is_moving = True
+        while self._steps:
+            await self._go(search, self._steps.pop(0))
+        self._is_moving = False
 
     async def _go(self, search: Search, step: int) -> None:
         await search.step(self._layout, step)

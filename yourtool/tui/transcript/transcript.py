@@ -268,7 +268,7 @@ class Transcript(ScrollView, can_focus=True):
 
     def action_step_match(self, step: int) -> None:
         """Go to the next or previous match; without a search, the key goes to the prompt."""
-        if self._search_bar is None or self._search_bar.search is None:
+        if self._search_bar is None or not self._search_bar.has_query:
             raise SkipAction
         self._search_bar.step(step)
 
