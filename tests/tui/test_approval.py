@@ -510,6 +510,24 @@ async def test_text_typed_above_an_approval_prompt_closes_the_keys_and_never_ans
         assert app.chat.prompt.text == "a"
 
 
+@pytest.mark.parametrize("key", ["escape", "enter", "q"])
+async def test_question_takes_answers_again_a_second_after_a_report_was_closed(home, clock, key):
+    asked = Ask(approval_request())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        await ask(pilot, clock)
+        await press(pilot, *"/cost", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ReportScreen))
+        await wait(pilot, clock, 5)
+        await press(pilot, key)
+        await until(pilot, lambda: app.screen is app.chat)
+        await wait(pilot, clock, 1)
+        await press(pilot, "a", "enter")
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.verdict is Verdict.ALLOW
+        assert not app.chat.runner.queue.entries
+
+
 async def test_enter_allows_only_after_tab_and_arrows_selected_it(home, clock):
     asked = Ask(approval_request())
     app = asking(home, clock, asked)
@@ -1169,6 +1187,18 @@ async def test_plan_is_answered_by_a_key(home, clock, size, key, verdict, plan):
 
 
 @pytest.mark.req("R-LOOP-13")
+async def test_list_of_models_for_a_plan_that_is_closed_names_the_way_back(home, clock):
+    app = asking(home, clock)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "go")
+        await until(pilot, lambda: not app.chat.runner.is_running)
+        await say(pilot, "/plan model")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        await press(pilot, "escape")
+        await until(pilot, lambda: "The plan was not sent. `/plan model`" in screen_text(app))
+
+
 async def test_plan_is_changed_in_the_editor(home, clock, tmp_path, monkeypatch):
     editor = tmp_path / "editor"
     editor.write_text('#!/bin/sh\nsed -i s/one/two/ "$1"\n')

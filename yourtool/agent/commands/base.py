@@ -208,6 +208,8 @@ class Choose(Struct, frozen=True):
     """Describes the highlighted row; called again only when the last call has returned."""
     update: Future[tuple[Choice, ...]] | None = None
     """Returns better rows later; the handler cancels it."""
+    without_choice: str = ""
+    """A notice for a user who chooses nothing; what it describes was to follow the choice."""
 
 
 class ShowTree(Choose, frozen=True):

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 CARRY_OUT = "Carry out the plan."
 _CARRY_OUT_TEXT = "Carry out this plan:\n\n{}"
+_NO_MODEL = (
+    "The plan was not sent. `/plan model` offers the models again, `/plan ask` carries it out."
+)
 _EDIT, _KEEP = "edit", "keep"
 _ANSWERS = (
     (PlanAnswer.ASK.value, "Carry it out, and ask about each change"),
@@ -115,7 +118,8 @@ async def _send_after_choice(results: CommandResults) -> CommandResults:
     async for result in results:
         if isinstance(result, Choose):
             chosen = False
-            yield replace(result, then=partial(_choose_and_send, result.then))
+            then = partial(_choose_and_send, result.then)
+            yield replace(result, then=then, without_choice=_NO_MODEL)
         else:
             yield result
     if chosen:

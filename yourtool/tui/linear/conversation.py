@@ -281,12 +281,14 @@ class Conversation:
                 await self._switch(session)
             case ShowMessage() | SettingChanged():
                 pass
-            case Choose(title=title, choices=choices, then=then):
+            case Choose(title=title, choices=choices, then=then, without_choice=otherwise):
                 if isinstance(result, ShowSwap):
                     rows = tuple((row.name, row.text) for row in result.rows)
                     self._show_rows("What the swap changes:", rows)
                 if (value := await self.questions.choose(title, choices)) is not None:
                     await self._show_results(then(value))
+                elif otherwise:
+                    self.note("info", otherwise)
             case EnterText(title=title, explanation=explanation, hidden=False, then=then):
                 await self._show_results(then(await self.questions.enter(title, explanation)))
             case EnterText():

@@ -156,6 +156,8 @@ async def _show_choices(chat: ChatScreen, wanted: Choose) -> None:
     sheet.is_unexpected = chat.runner.is_command_late
     if (answer := await chat.app.push_screen_wait(sheet)) is not None:
         await show_results(chat, wanted.then(answer))
+    elif wanted.without_choice:
+        chat.note("info", wanted.without_choice)
 
 
 async def _show_picker(chat: ChatScreen, wanted: Choose) -> None:
@@ -170,6 +172,8 @@ async def _show_picker(chat: ChatScreen, wanted: Choose) -> None:
     if picked is not None:
         action = shown.chosen_action
         await show_results(chat, (wanted.then if action is None else action.then)(picked))
+    elif wanted.without_choice:
+        chat.note("info", wanted.without_choice)
 
 
 def _update_picker(chat: ChatScreen, shown: "picker.Picker", wanted: Choose) -> None:
