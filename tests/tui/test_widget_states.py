@@ -42,6 +42,7 @@ from yourtool.events.model_calls import LlmCallStarted
 from yourtool.messages.blocks import TextBlock, ToolUseBlock
 from yourtool.messages.message import now
 from yourtool.messages.usage import RateLimits, Receipt, UsageExtra
+from yourtool.tui.app import YourtoolApp
 from yourtool.tui.highlight import get_highlighter
 from yourtool.tui.screens.sessions import DEMO_NOTICE
 
@@ -91,14 +92,20 @@ class State(NamedTuple):
 STATES: dict[str, State] = {}
 
 
-def state(*scripts: Script, sizes: tuple[tuple[int, int], ...] = SIZES):
-    """Add a state to the table: the decorated function does what the user does."""
+def adder_to(states: dict[str, State]):
+    """Return a decorator that adds a state to a table: its function does what the user does."""
 
-    def add(play: Callable[[Pilot[Any]], Awaitable[None]]):
-        STATES[play.__name__] = State(scripts, play, sizes)
-        return play
+    def state(*scripts: Script, sizes: tuple[tuple[int, int], ...] = SIZES):
+        def add(play: Callable[[Pilot[Any]], Awaitable[None]]):
+            states[play.__name__] = State(scripts, play, sizes)
+            return play
 
-    return add
+        return add
+
+    return state
+
+
+state = adder_to(STATES)
 
 
 def waiting(*events: Event | Ask) -> Script:
@@ -541,19 +548,14 @@ async def approval_with_text_in_the_prompt(pilot):
 # ── the test ────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.blocks_loop("the test draws many screenshots")
-@pytest.mark.parametrize("name", STATES)
-@pytest.mark.req("R-TUI-24")
-@pytest.mark.sample(6)
-async def test_widget_state(app_of, snapshot, name):
-    scripts, play, sizes = STATES[name]
-    app = app_of(*scripts)
+async def draw(app: YourtoolApp, shown: State, name: str, snapshot: Any) -> list[str]:
+    """Draw a state at all sizes and in all themes; return those that differ from their snapshot."""
     different = []
-    async with app.run_test(size=sizes[0]) as pilot:
+    async with app.run_test(size=shown.sizes[0]) as pilot:
         await until(pilot, lambda: pilot.app.chat.session is not None)
         await settle(pilot)
-        await play(pilot)
-        for size in sizes:
+        await shown.play(pilot)
+        for size in shown.sizes:
             await pilot.resize_terminal(*size)
             for theme in THEMES:
                 app.theme_choice.choose(theme)
@@ -562,4 +564,14 @@ async def test_widget_state(app_of, snapshot, name):
                 image = app.export_screenshot(title=name.replace("_", " "), simplify=True)
                 if image != snapshot(name=shot, extension_class=SVGImageExtension):
                     different.append(shot)
+    return different
+
+
+@pytest.mark.blocks_loop("the test draws many screenshots")
+@pytest.mark.parametrize("name", STATES)
+@pytest.mark.req("R-TUI-24")
+@pytest.mark.sample(6)
+async def test_widget_state(app_of, snapshot, name):
+    shown = STATES[name]
+    different = await draw(app_of(*shown.scripts), shown, name, snapshot)
     assert not different, "look at the screens, then run `make snapshots`"
