@@ -120,7 +120,9 @@ async def approval_for_a_worker_with_more_calls(pilot):
     await asked(pilot)
 
 
-TRUST = TrustOffer(folder="/home/me/work", files=("AGENTS.md (2.1 KiB, instructions)",), accept=lambda: True)
+TRUST = TrustOffer(
+    folder="/home/me/work", files=("AGENTS.md (2.1 KiB, instructions)",), accept=lambda: True
+)
 
 
 @state(waiting(Ask(replace(approval_request("git status"), trust=TRUST))))

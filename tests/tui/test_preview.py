@@ -7,7 +7,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from yourtool.effects import Confirmation, Consequences, Preview, SideEffects, Subject
+from yourtool.effects import (
+    Confirmation,
+    Consequences,
+    Preview,
+    SideEffects,
+    Subject,
+    TrustOffer,
+)
 from yourtool.tui.approval_text import (
     approval_details,
     approval_line,
@@ -184,6 +191,16 @@ def test_reason_of_a_question_is_broken_between_words():
     assert rows == ["The next request would exceed", "    `budget.session`, which is $0.0010."]
     spaces = replace(asked, reason=reason.replace("would", "would  "))
     assert "would   exceed" in preview_rows(spaces, 44).__next__().text
+
+
+def test_offer_of_trust_is_broken_between_words():
+    trust = TrustOffer(folder="/home/me/work", files=("AGENTS.md (2 KiB)",), accept=lambda: True)
+    asked = replace(call(), trust=trust)
+    rows = [row.text for row in preview_rows(asked, 60)]
+    assert [row.strip() for row in rows[-2:]] == [
+        "needs no approval in a trusted folder; f trusts",
+        "/home/me/work and uses AGENTS.md (2 KiB)",
+    ]
 
 
 def test_question_of_a_worker_starts_with_its_name():

@@ -18,6 +18,7 @@ EDIT = Decision(verdict=Verdict.EDIT)
 _MAX_DESCRIBED = 20
 """Rules of one question that can be changed."""
 _GAP = " · "
+_CHANGES, _RUNS_IN, _ALLOWS = "changes: ", "runs in: ", "s, w allow: "
 
 
 class Entry(Struct, frozen=True):
@@ -219,6 +220,11 @@ def approval_cautions(confirmation: Confirmation) -> list[str]:
     return [f"warning: {each}" for each in confirmation.consequences.cautions]
 
 
+def is_sentence(detail: str) -> bool:
+    """Whether a detail is prose, and not a path or a rule, of which each character counts."""
+    return not detail.startswith((_CHANGES, _RUNS_IN, _ALLOWS))
+
+
 def approval_details(confirmation: Confirmation, *, by_key: bool = True) -> list[str]:
     """Return unescaped lines with the tool, the paths, their protection, the reason and the rules.
 
@@ -236,16 +242,16 @@ def approval_details(confirmation: Confirmation, *, by_key: bool = True) -> list
         lines.append(f"changed by the hook `{confirmation.changed_by_hook}`; this is what runs")
     preview = confirmation.preview
     if preview is not None and (preview.kind != "diff" or len(preview.paths) != 1):
-        lines += [f"changes: {path}" for path in preview.paths]
+        lines += [f"{_CHANGES}{path}" for path in preview.paths]
     if preview is not None and preview.surroundings:
-        lines.append(f"runs in: {preview.surroundings}")
+        lines.append(f"{_RUNS_IN}{preview.surroundings}")
     if preview is not None and preview.protected:
         is_command = preview.kind == "command"
         what = "`[sandbox] require` is not met" if is_command else "protected place"
         lines.append(f"{what}: always requires an approval")
     if confirmation.reason:
         lines.append(confirmation.reason)
-    lines += [f"s, w allow: {rule}" for rule in confirmation.rules]
+    lines += [f"{_ALLOWS}{rule}" for rule in confirmation.rules]
     if (offer := confirmation.trust) is not None:
         use = f" and uses {', '.join(offer.files)}" if offer.files else ""
         way = f"{get_answer_label('f')} trusts" if by_key else f"“{_TRUST.label}” trusts"

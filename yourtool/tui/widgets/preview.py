@@ -16,6 +16,7 @@ from yourtool.tui.approval_text import (
     approval_details,
     approval_pieces,
     argument_lines,
+    is_sentence,
 )
 from yourtool.tui.diff import rows
 from yourtool.tui.styled_lines import (
@@ -141,7 +142,7 @@ def preview_rows(
     for line in question.consequences.lines:
         yield from (StyledLine(((row, ""),)) for row in _wrap_indented(line, width))
     for line in approval_details(question):
-        wrapped = _wrap_sentence if line is question.reason else _wrap_indented
+        wrapped = _wrap_sentence if is_sentence(line) else _wrap_indented
         yield from (StyledLine(((row, "muted"),)) for row in wrapped(line, width))
 
 
