@@ -48,7 +48,7 @@ def test_sessions_of_this_workspace_come_first_then_the_newest(tmp_path):
     )
     assert [row.value for row in rows][:3] == ["c", "b", "a"]
     assert "· unpriced ·" in rows[3].detail
-    assert rows[0].detail == "2 h ago · 2 turns · $0.5000 · default model · here"
+    assert rows[0].detail == "2 h ago · 2 turns · $0.5000 · here"
 
 
 @pytest.mark.parametrize(

@@ -247,10 +247,11 @@ def session_choices(
             format_age(now - each.updated_at),
             turns,
             format_spending(each.cost_usd, unpriced=each.unpriced),
-            each.active_model or "default model",
+            each.active_model or "",  # of the default model nothing is stored
             "here" if each.workspace_path == here else each.workspace_path,
         )
-        rows.append(Choice(each.id, each.title or "(empty)", " · ".join(details)))
+        detail = " · ".join(filter(None, details))
+        rows.append(Choice(each.id, each.title or "(empty)", detail))
     return tuple(rows)
 
 

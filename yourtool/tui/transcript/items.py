@@ -161,7 +161,7 @@ class ErrorItem(Item):
         self.invalidate()
 
     def resolve(self) -> None:
-        """Shrink to one line, because the turn continued after the failure."""
+        """Shrink to the head, because the turn continued after the failure."""
         self.is_resolved = True
         self.mark = ("·", "muted")
         self.invalidate()
@@ -172,10 +172,9 @@ class ErrorItem(Item):
         return "\n".join((self._head, self._cause, self._next_step))
 
     def build(self, width: int) -> list[StyledLine]:
-        """Build head, cause and advice; a resolved failure is one line."""
+        """Build head, cause and advice; a resolved failure is its head."""
         if self.is_resolved and not self.expanded:
-            text = f"{self._head}: {self._cause}".partition("\n")[0]
-            *rows, last = _message_rows(text, "muted", width)
+            *rows, last = _message_rows(f"{self._head} · retried", "muted", width)
             return [*rows, add_fold_hint(last, width)]
         return [
             *_message_rows(self._head, "warning" if self.is_waiting else "error", width),
