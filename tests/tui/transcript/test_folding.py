@@ -99,7 +99,7 @@ def test_reasoning_and_a_failure_before_a_retry_name_the_key(session):
     assert shown(ThinkingDelta(text="so", **ids)) == ["Thinking… (Ctrl+O)"]
     failed = (session.failed_request("broken"), session.reply(TextBlock("Fine.")))
     rows = shown(*failed, width=80)
-    assert rows[0].endswith("retried (Ctrl+O)")
+    assert rows[0].endswith("HTTP 500 (Ctrl+O)")
 
 
 def test_hidden_reasoning_has_nothing_to_open(session):

@@ -486,7 +486,7 @@ def test_partial_text_stays_and_a_recovered_failure_is_shortened(session):
     assert rows == [
         "hello",
         "so far",
-        "The provider failed · server_error · acme, HTTP 500 · retried",
+        "The provider failed · server_error · acme, HTTP 500 (Ctrl+O)",
         "whole",
     ]
 
@@ -573,7 +573,7 @@ def test_failure_before_a_successful_retry_is_one_line(session):
     rows = build_rows(
         session.turn_start(), session.failed_request(), WAITING, session.failed_request("again")
     )
-    assert rows[1] == "The provider failed · server_error · acme, HTTP 500 · retried"
+    assert rows[1] == "The provider failed · server_error · acme, HTTP 500 (Ctrl+O)"
     assert "Ctrl+T retries." in rows[-1]
     assert not any("Retrying" in row for row in rows)
 

@@ -174,7 +174,7 @@ class ErrorItem(Item):
     def build(self, width: int) -> list[StyledLine]:
         """Build head, cause and advice; a resolved failure is its head."""
         if self.is_resolved and not self.expanded:
-            *rows, last = _message_rows(f"{self._head} · retried", "muted", width)
+            *rows, last = _message_rows(self._head, "muted", width)
             return [*rows, add_fold_hint(last, width)]
         return [
             *_message_rows(self._head, "warning" if self.is_waiting else "error", width),
