@@ -1,8 +1,12 @@
 """Keys have the effects that users expect, in a real terminal."""
 
+import shlex
 import sqlite3
 from pathlib import Path
 
+import pytest
+
+from tests.e2e.multiplexers import PLACES, open_shell
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 
@@ -92,3 +96,28 @@ def test_a_wrong_keymap_and_a_wrong_key_are_notices_with_their_lines(work, home)
         terminal.wait("config.toml:2:", "`claude`", "config.toml:3:", "`chat.retry`")
         terminal.say("hi")
         terminal.wait("Hello.")
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.sample(2)
+def test_cursor_of_the_terminal_is_behind_the_typed_text_where_an_ime_shows_its_own(
+    place, work, home, tmp_path
+):
+    env = {**home, "PS1": "shell> ", "HISTFILE": "/dev/null"}
+    with (
+        ProviderServer() as server,
+        open_shell(place, tmp_path, work, {**env, **server.environment}) as terminal,
+    ):
+        terminal.wait("shell>")
+        terminal.send(f"{shlex.join(YOURTOOL)}\r")
+        terminal.wait("anthropic:", r"\? keys")
+        for text, width in (("abc", 3), ("\u65e5\u672c", 7), ("\x1b[D", 5), ("\x1b[D", 3)):
+            terminal.send(text)
+            terminal.wait(lambda _, width=width: cursor_in_prompt(terminal) == width)
+
+
+def cursor_in_prompt(terminal):
+    """Return the column of the terminal's cursor in the text of the prompt; -1 outside of it."""
+    cursor = terminal.screen.cursor
+    row = terminal.text.splitlines()[cursor.y]
+    return cursor.x - len("│ ") if row.startswith("│ ") else -1

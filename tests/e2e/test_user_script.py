@@ -5,7 +5,7 @@ the hint line has to show the keys of that place, and the stored session what th
 
 The long version plays three rounds, more than 200 actions, in one session, in a plain terminal, in
 tmux and in screen, with pauses between 0 and 300 ms before each action. `SOAK_RUNS` is the number
-of its runs in each of them.
+of its runs in each of them, and `SOAK_FIRST` the number of the first run, which chooses its pauses.
 """
 
 import itertools
@@ -341,7 +341,8 @@ def test_steering_and_suspension_work_in_a_multiplexer(place, work, tmp_path):
 @pytest.mark.timeout(36_000)
 @pytest.mark.parametrize("place", PLACES)
 def test_long_script_has_the_same_effects_with_random_pauses(place, work, tmp_path):
-    for run in range(int(os.environ.get("SOAK_RUNS", "3"))):
+    first, runs = (int(os.environ.get(*each)) for each in (("SOAK_FIRST", "0"), ("SOAK_RUNS", "3")))
+    for run in range(first, first + runs):
         chance = random.Random(run)
         folder = tmp_path / f"{place}-{run}"
         with user_at(place, folder, work, partial(chance.uniform, 0, LONGEST_PAUSE)) as user:
