@@ -76,6 +76,7 @@ RELIABILITY = {
 ECOSYSTEM = {
     "acpx": Row("acpx 0.19: allow, deny, a second turn in a named session", "all pass"),
     "typescript": Row("TypeScript SDK 2.4 of ACP as a client", "all pass"),
+    "agents": Row("agents of others as models: text, a change, denied, undone, swaps", "all pass"),
     "everything": Row("server-everything: tools offered and called", "all"),
     "everything http": Row("server-everything over HTTP", "all"),
     "filesystem": Row("server-filesystem: tools offered and called", "all"),

@@ -51,6 +51,10 @@ class AgentConfig(Struct, frozen=True):
             examples=[["MY_AGENT_KEY"]],
         ),
     ] = ()
+    files: Annotated[
+        bool,
+        Meta(description="Whether it can read and write files through `yourtool`."),
+    ] = True
 
 
 Agents: TypeAlias = Annotated[

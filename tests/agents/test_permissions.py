@@ -1,6 +1,7 @@
 """Permission requests of an agent: our question, the gate, and the journal."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -136,7 +137,24 @@ async def test_denied_write_is_an_error_for_the_agent(stage, work):
     async with stage(steps, user=User(DENY)) as on:
         await on.send("edit")
         assert (work / "a.txt").read_text() == "one\ntwo\n"
-        assert "did not allow" in on.messages[-1].text
+        assert "declined" in on.messages[-1].text
+
+
+async def test_agent_learns_that_a_file_does_not_exist(stage, work):
+    steps = [{"fs": "read_text_file", "path": str(work / "none.txt")}]
+    async with stage(steps) as on:
+        await on.send("look")
+        error = json.loads(on.messages[-1].text)
+        assert error["code"] == -32002, "the code of the protocol for it"
+        assert "none.txt` does not exist" in error["message"]
+        assert results(on)[0].is_error and not on.user.asked
+
+
+async def test_agent_learns_why_a_file_cannot_be_read(stage, work):
+    (work / "b.bin").write_bytes(b"\x00\xff" * 50)
+    async with stage([{"fs": "read_text_file", "path": str(work / "b.bin")}]) as on:
+        await on.send("look")
+        assert "is no text" in on.messages[-1].text
 
 
 @pytest.mark.parametrize("name", ["../outside.txt", "/etc/passwd"])

@@ -15,12 +15,17 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(os.environ.get("YOURTOOL_ECOSYSTEM") or ROOT / ".venv/ecosystem").absolute()
 PACKAGES = {
+    "@agentclientprotocol/claude-agent-acp": "0.49",
     "@agentclientprotocol/sdk": "2.4",
+    "@google/gemini-cli": "0.61",
     "@modelcontextprotocol/conformance": "0.1.16",
     "@modelcontextprotocol/server-everything": "2026.8.31",
     "@modelcontextprotocol/server-filesystem": "2026.8.31",
+    "@qwen-code/qwen-code": "0.15",
+    "@zed-industries/codex-acp": "0.16",
     "acpx": "0.19",
     "node": "22",
+    "opencode-ai": "1.18",
 }
 """Packages of npm; `node` brings the version of Node that some of the others need."""
 SERVERS = {

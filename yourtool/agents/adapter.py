@@ -27,7 +27,7 @@ from yourtool.effects import ToolDefinition
 from yourtool.errors import AdapterError, InvalidRequestError, OtherAdapterError
 from yourtool.events.deltas import MessageComplete, StreamEvent, TokenUsage
 from yourtool.interrupt import Interrupted
-from yourtool.messages.blocks import TextBlock, ThinkingBlock, canonical_json
+from yourtool.messages.blocks import TextBlock, ThinkingBlock, ToolResultBlock, canonical_json
 from yourtool.messages.message import Message, Role
 from yourtool.messages.metadata import StopReason
 from yourtool.models import MAX_SAFE_INTEGER
@@ -79,6 +79,8 @@ class AgentAdapter:
         self.agent = agent
         self.pending = dict[str, PendingCall]()
         """By the id of the call in our history."""
+        self._asked = dict[str, AgentRequest]()
+        """The requests in the last reply, by the id of their calls."""
         self.is_abandoned = False
         """Whether the turn of the present prompt has ended."""
         self._render = render
@@ -138,16 +140,26 @@ class AgentAdapter:
         conversation = [each for each in request.messages if each.role is not Role.SYSTEM]
         agent = self.agent
         if agent.has_prompt and not self.is_abandoned:
-            agent.refuse_open(_NOT_ANSWERED)
+            self._refuse_open(conversation)
             return
         if agent.has_prompt:
             await agent.settle()
         self.is_abandoned = False
         self.pending.clear()
+        self._asked.clear()
         if await agent.open(is_new=not self._seen.fits(conversation)):
             self._seen.clear()
             self._seen.add_reply(request.message_id)
         await self._send(self._seen.find_next(conversation), request)
+
+    def _refuse_open(self, conversation: Sequence[Message]) -> None:
+        """Refuse the requests whose calls failed, for the reason that our history has."""
+        results = (each.result for each in conversation if self._asked)
+        texts = {each.tool_use_id: _get_text(each) for each in results if each is not None}
+        for use_id, request in self._asked.items():
+            self.agent.refuse(request, texts.get(use_id) or _NOT_ANSWERED)
+        self._asked.clear()
+        self.agent.refuse_open(_NOT_ANSWERED)
 
     async def _send(self, prompt: NextPrompt, request: Request) -> None:
         text = await asyncio.to_thread(prompt.compose, self._render)
@@ -204,6 +216,8 @@ class AgentAdapter:
         yield from reply.close_call(key)
         if (call := reply.find_call(key)) is not None:
             self.pending[call.use_id] = pending
+            if pending.asked is not None:
+                self._asked[call.use_id] = pending.asked
             self._seen.add_call(call.use_id)
 
     async def _end(
@@ -269,6 +283,10 @@ async def _collect(
     if isinstance(source, Said) and sum(map(len, source.parts)) <= _SHORT_CHARACTERS:
         return list(events)
     return await asyncio.to_thread(list, events)
+
+
+def _get_text(result: ToolResultBlock) -> str:
+    return "\n".join(each.text for each in result.content if isinstance(each, TextBlock))
 
 
 def _read_usage(usage: Any) -> TokenUsage | None:

@@ -14,6 +14,7 @@ from yourtool import __version__
 from yourtool.agents.calls import ForeignCall, as_table, read_text
 from yourtool.agents.connection import AgentRequestError, Connection
 from yourtool.agents.messages import (
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     AgentEvent,
     AgentRequest,
@@ -68,10 +69,13 @@ class Agent:
         build_command: Callable[[], ShellCommand],
         workspace: Path,
         watch: WorkspaceWatch,
+        *,
+        offers_files: bool = True,
     ) -> None:
         """`name`: that of the model. `build_command` blocks on the file system.
 
-        It raises `AdapterError` if there is no such program.
+        It raises `AdapterError` if there is no such program. `offers_files`: whether the agent can
+        ask us to read and write files.
         """
         self.name = name
         self.unasked = dict[str, None]()
@@ -79,6 +83,7 @@ class Agent:
         self._build_command = build_command
         self._workspace = workspace
         self._watch = watch
+        self._offers_files = offers_files
         self.found = list[FoundChanges]()
         """Changes that are not in the journal yet."""
         self._is_watching = False
@@ -193,7 +198,7 @@ class Agent:
             del self._open[request.key]
             self._connection.send({"id": request.key, "result": result})
 
-    def refuse(self, request: AgentRequest, reason: str) -> None:
+    def refuse(self, request: AgentRequest, reason: str, code: int = INTERNAL_ERROR) -> None:
         """Refuse a request; has no effect if it was answered."""
         if isinstance(request, Asked):
             option = None if self._is_cancelled else find_option(request, "reject_once")
@@ -201,7 +206,7 @@ class Agent:
             self.answer(request, _CANCELLED if option is None else outcome)
         elif self._open.get(request.key) is request and self._connection is not None:
             del self._open[request.key]
-            self._connection.send_error(request.key, reason)
+            self._connection.send_error(request.key, reason, code)
 
     def refuse_open(self, reason: str) -> None:
         """Refuse every request that our history has, and that got no answer there."""
@@ -244,14 +249,12 @@ class Agent:
             await connection.start(command)
         except OSError as error:
             raise OSError(f"cannot be started: {error.strerror or error}") from error
+        files = dict.fromkeys(("readTextFile", "writeTextFile"), self._offers_files)
         answer = await connection.ask(
             "initialize",
             {
                 "protocolVersion": VERSION,
-                "clientCapabilities": {
-                    "fs": {"readTextFile": True, "writeTextFile": True},
-                    "terminal": False,
-                },
+                "clientCapabilities": {"fs": files, "terminal": False},
                 "clientInfo": {"name": "yourtool", "version": __version__},
             },
         )

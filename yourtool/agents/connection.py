@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from yourtool.agents.calls import as_table, clean_line
+from yourtool.agents.messages import INTERNAL_ERROR
 from yourtool.agents.process import AgentProcess
 from yourtool.tools.process import ShellCommand
 
 _log = logging.getLogger(__name__)
-
-_INTERNAL_ERROR = -32603
 
 
 class AgentRequestError(Exception):
@@ -90,7 +89,7 @@ class Connection:
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
 
-    def send_error(self, key: int | str, message: str, code: int = _INTERNAL_ERROR) -> None:
+    def send_error(self, key: int | str, message: str, code: int = INTERNAL_ERROR) -> None:
         """Answer a request of the agent with an error."""
         self.send({"id": key, "error": {"code": code, "message": message}})
 
@@ -134,7 +133,7 @@ class Connection:
         code, text = error.get("code"), error.get("message")
         waiting.set_exception(
             AgentRequestError(
-                code if isinstance(code, int) else _INTERNAL_ERROR,
+                code if isinstance(code, int) else INTERNAL_ERROR,
                 clean_line(text) if isinstance(text, str) else "an error without a message",
             )
         )

@@ -54,8 +54,13 @@ class SessionAgents:
         """Return the adapter of an agent, which starts with its first request."""
         if (adapter := self._adapters.get(model.id)) is None:
             name = ModelId.parse(model.id).name
+            config = self._config.get(name)
             agent = agents.agent.Agent(
-                model.id, lambda: self._build_command(name), self._workspace, self._watch
+                model.id,
+                lambda: self._build_command(name),
+                self._workspace,
+                self._watch,
+                offers_files=config is None or config.files,
             )
             adapter = agents.adapter.AgentAdapter(agent, self._render, self._find_problem)
             self._adapters[model.id] = adapter

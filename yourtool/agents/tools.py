@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from yourtool.agents.adapter import AGENT_REPORT, AgentAdapter, PendingCall
 from yourtool.agents.agent import FoundChanges, always, never
 from yourtool.agents.calls import ForeignCall
-from yourtool.agents.messages import Asked, FileRequest, find_option
+from yourtool.agents.messages import RESOURCE_NOT_FOUND, Asked, FileRequest, find_option
 from yourtool.effects import Preview, SideEffects, Subject, ToolDefinition, ToolHints
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.messages.blocks import TextBlock
@@ -252,6 +252,9 @@ class _FileAnswer:
             raise ToolError("A hook changed this call of an agent, which cannot be changed.")
         text = None
         if request.content is None:
+            if await context.run_in_thread(context.workspace.kind, args.path) is None:
+                reason = f"Resource not found: `{args.path}` does not exist."
+                agent.refuse(request, reason, RESOURCE_NOT_FOUND)
             text = await context.run_in_thread(_read_text, args.path, request, context)
         output = await self._tool.run(args, context)
         agent.answer(request, {} if text is None else {"content": text})
