@@ -11,10 +11,11 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 
-from yourtool.tools.mcp import connection, oauth
+from yourtool.tools.mcp import client_credentials, connection, oauth
 from yourtool.tools.mcp.calls import CallFailedError
 from yourtool.tools.mcp.logins import Login, Logins
 from yourtool.tools.mcp.offers import Offers
@@ -28,6 +29,17 @@ async def paste_address(address: str) -> str:
     """Return where a login page sends the browser."""
     async with httpx.AsyncClient() as client:
         return (await client.get(address, follow_redirects=False)).headers["location"]
+
+
+async def configure(url: str, context: dict[str, Any]) -> dict[str, str]:
+    """Return `oauth` of `mcp.json`, as an administrator gives it to a user."""
+    place = urlsplit(url)
+    about = f"{place.scheme}://{place.netloc}/.well-known/oauth-protected-resource{place.path}"
+    async with httpx.AsyncClient() as client:
+        [issuer] = (await client.get(about)).json()["authorization_servers"]
+    secret = {"clientSecret": context["client_secret"]} if "client_secret" in context else {
+        "privateKey": context["private_key_pem"]}  # fmt: skip
+    return {"clientId": context["client_id"], "issuer": issuer, **secret}
 
 
 async def answer(_title: str, _details: str) -> str | None:
@@ -57,7 +69,11 @@ async def run(url: str, scenario: str, context: dict[str, Any]) -> None:
         pass
 
     owner = connection.Owner(take_tools, ignore, "conformance", requests, SECONDS)
-    auth = oauth.StoredLogin(url, logins, paste_address) if scenario.startswith("auth/") else None
+    auth = None
+    if scenario.startswith("auth/client-credentials"):
+        auth = client_credentials.build_login(url, await configure(url, context))
+    elif scenario.startswith("auth/"):
+        auth = oauth.StoredLogin(url, logins, paste_address)
     serving = asyncio.create_task(connection.serve_http(url, {}, owner, auth))
     await asyncio.wait({serving, listed}, return_when=asyncio.FIRST_COMPLETED)
     if not listed.done():

@@ -1,6 +1,7 @@
 """The client scenarios of `@modelcontextprotocol/conformance`, with our connection."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,12 +21,13 @@ SCENARIOS = (
     "auth/token-endpoint-auth-none", "auth/pre-registration",
     "auth/2025-03-26-oauth-endpoint-fallback",
     "auth/resource-mismatch", "auth/offline-access-scope", "auth/offline-access-not-supported",
+    "auth/client-credentials-jwt", "auth/client-credentials-basic",
 )  # fmt: skip
 MISSING = {
     "auth/2025-03-26-oauth-metadata-backcompat":
         "the library rejects metadata whose issuer is another address: RFC 8414, section 3.3",
-    "auth/client-credentials-jwt": "a login without a user is an extension that we do not have",
-    "auth/client-credentials-basic": "a login without a user is an extension that we do not have",
+    "auth/cross-app-access-complete-flow":
+        "a login by the identity provider of an organisation, an extension that we do not have",
 }  # fmt: skip
 """Scenarios that are known to fail, with the reason."""
 
@@ -34,6 +36,13 @@ def build_cases():
     yield from SCENARIOS
     for name, reason in MISSING.items():
         yield pytest.param(name, marks=pytest.mark.xfail(reason=reason, strict=True))
+
+
+def test_every_scenario_is_run():
+    program = find_script("@modelcontextprotocol/conformance", "conformance")
+    listed = subprocess.run([*program, "list", "--client"], capture_output=True, check=True)
+    names = re.findall(r"^  - (\S+)", listed.stdout.decode(), re.MULTILINE)
+    assert sorted(names) == sorted([*SCENARIOS, *MISSING])
 
 
 @pytest.mark.figure("conformance")

@@ -46,11 +46,20 @@ class _Handler(BaseHTTPRequestHandler):
     def give_token(self, fields):
         grant = fields["grant_type"][0]
         self.server.grants.append(grant)
+        if grant == "client_credentials":
+            self.server.credentials.append(
+                (self.headers.get("Authorization", ""), fields.get("client_assertion", [""])[0])
+            )
+            self.send_token()
+            return
         expected = ("code", "the-code") if grant == "authorization_code" else (
             "refresh_token", self.server.refresh_token)  # fmt: skip
         if fields[expected[0]] != [expected[1]]:
             self.reply(400, {"error": "invalid_grant"})
             return
+        self.send_token()
+
+    def send_token(self):
         self.server.token = f"access-token-{len(self.server.grants):08}"
         self.reply(
             200,
@@ -98,6 +107,7 @@ def login_server(lasts=3600):
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.base = f"http://127.0.0.1:{server.server_port}"
     server.url, server.lasts, server.grants, server.refused = f"{server.base}/mcp", lasts, [], 0
+    server.credentials = []
     server.token, server.refresh_token = "no-token-yet", "refresh-token-00000001"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()

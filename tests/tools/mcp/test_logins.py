@@ -1,6 +1,12 @@
 """Logins at servers with OAuth."""
 
+import json
+from base64 import b64decode
+
+import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tests.tools.contexts import answer
 from tests.tools.mcp.configured import started
@@ -73,6 +79,73 @@ async def test_server_without_a_login_needs_one_and_is_not_tried_again(root):
             [problem] = servers.find_problems()
             assert "`yourtool mcp login closed` does it" in problem
         assert server.refused == 2 and not server.grants, "the requests of one connection"
+
+
+def build_key():
+    key = Ed25519PrivateKey.generate()
+    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    return key.public_key(), text
+
+
+def build_entry(server, **oauth):
+    about = {"clientId": "ci", "issuer": server.base, **oauth}
+    return {"type": "http", "url": server.url, "oauth": about}
+
+
+async def test_secret_of_the_settings_logs_in_without_a_user(root, context):
+    with login_server() as server:
+        entry = build_entry(server, clientSecret="${DOCS_SECRET}")
+        environ = {"DOCS_SECRET": "s3cret"}
+        async with started(root, {"closed": entry}, environ=environ) as servers:
+            tool = servers.current().get("mcp__closed__open")
+            assert tool is not None, servers.find_problems()
+            assert await answer(tool, context) == server.token
+            assert "s3cret" not in servers.servers[0].settings.definition
+        [(basic, assertion)] = server.credentials
+        assert b64decode(basic.removeprefix("Basic ")) == b"ci:s3cret" and not assertion
+        assert not (root.parent / "accepted" / "mcp_logins.json").exists(), "tokens are not stored"
+
+
+async def test_private_key_of_the_settings_logs_in_without_a_user(root):
+    public, pem = build_key()
+    with login_server() as server:
+        entry = build_entry(server, privateKey="${DOCS_KEY}")
+        async with started(root, {"closed": entry}, environ={"DOCS_KEY": pem}) as servers:
+            assert servers.servers[0].state is ServerState.CONNECTED, servers.servers[0].reason
+        [(basic, assertion)] = server.credentials
+        claims = jwt.decode(assertion, public, algorithms=["EdDSA"], audience=server.base)
+        assert claims["sub"] == claims["iss"] == "ci" and not basic
+
+
+async def test_credentials_are_not_sent_to_another_login_page(root):
+    with login_server() as server:
+        entry = build_entry(server, clientSecret="${DOCS_SECRET}")
+        entry["oauth"]["issuer"] = "https://login.example.org"
+        environ = {"DOCS_SECRET": "s3cret"}
+        async with started(root, {"closed": entry}, environ=environ) as servers:
+            [found] = servers.servers
+            assert found.state is ServerState.FAILED, "`mcp login` could not help"
+            assert found.reason.startswith("refused the login of `oauth` (needs a login: ")
+        assert not server.credentials and not server.grants
+
+
+async def test_text_that_is_no_key_is_a_reason(root):
+    with login_server() as server:
+        entry = build_entry(server, privateKey="${DOCS_KEY}")
+        async with started(root, {"closed": entry}, environ={"DOCS_KEY": "none"}) as servers:
+            assert "`oauth.privateKey` is no private key" in servers.servers[0].reason
+        assert not server.credentials
+
+
+def test_command_for_a_server_that_logs_in_by_itself_is_refused(capsys):
+    with login_server() as server:
+        main(["mcp", "add", "closed", server.url])
+        file = resolve_paths().home / "mcp.json"
+        document = json.loads(file.read_text())
+        document["mcpServers"]["closed"] = build_entry(server, clientSecret="${DOCS_SECRET}")
+        file.write_text(json.dumps(document))
+        assert main(["mcp", "login", "closed"]) == 2
+        assert "its `oauth` logs in by itself" in capsys.readouterr().err
 
 
 def test_command_without_a_user_ends_with_4(monkeypatch, capsys, tmp_path):

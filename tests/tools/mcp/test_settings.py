@@ -102,6 +102,30 @@ def test_fields_with_which_other_programs_allow_calls_are_ignored():
     assert all("rules of `permissions.toml` allow calls" in each for each in texts(loaded))
 
 
+@pytest.mark.parametrize(
+    ("oauth", "problem"),
+    [
+        ({"clientId": "a", "callbackPort": 8080}, "must be an object of texts"),
+        ({"clientId": "a", "issue": "b"}, "has no field `issue`; its fields are clientId, issuer"),
+        ({"clientId": "a", "clientSecret": "${B}"}, "needs `issuer`"),
+        ({"clientId": "a", "issuer": "b"}, "needs either `clientSecret` or `privateKey`"),
+        ({"clientId": "a", "issuer": "b", "clientSecret": "c"}, "needs a variable such as"),
+    ],
+)
+def test_login_that_cannot_be_used_is_reported_and_the_server_is_used(oauth, problem):
+    loaded = load({"a": {"url": "https://example.org/mcp", "oauth": oauth}})
+    [found] = loaded.problems
+    assert found.key == "mcpServers.a.oauth" and problem in found.message
+    assert not loaded.servers[0].oauth
+
+
+def test_project_sets_no_login():
+    oauth = {"clientId": "a", "issuer": "https://b.example", "clientSecret": "${API_KEY}"}
+    loaded = load({"a": {"url": "https://example.org/mcp", "oauth": oauth}}, "project")
+    assert "only your own `mcp.json` can set it" in loaded.problems[0].message
+    assert not loaded.servers[0].oauth and "API_KEY" not in loaded.servers[0].variables
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", "null", '{"mcpServers": 1}', "[" * 100_000])
 def test_file_that_is_no_object_of_servers_has_a_problem(text):
     loaded = load_settings([SettingsFile("f.json", text, "user")])

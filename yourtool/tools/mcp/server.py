@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from yourtool.errors import YourtoolError
 from yourtool.tools.base import AskText
-from yourtool.tools.mcp import connection, oauth, transport
+from yourtool.tools.mcp import client_credentials, connection, oauth, transport
 from yourtool.tools.mcp import tool as tools
 from yourtool.tools.mcp.acceptance import Acceptance, describe_difference
 from yourtool.tools.mcp.calls import (
@@ -31,6 +31,8 @@ from yourtool.tools.process import ShellCommand
 from yourtool.tools.shell import command_environment
 
 if TYPE_CHECKING:
+    import httpx2
+
     from yourtool.tools.mcp.connection import CallRequest, RequestMethod
     from yourtool.tools.sandbox.sandbox import Sandbox
 
@@ -259,9 +261,10 @@ class ToolServer:
             await self._connect()
             self.state, self.reason = ServerState.FAILED, "ended"
         except ServerConnectionError as error:
-            needs_login = error.needs_login
+            is_refused = error.needs_login and bool(self.settings.oauth)
+            needs_login = error.needs_login and not is_refused
             self.state = ServerState.NEEDS_LOGIN if needs_login else ServerState.FAILED
-            self.reason = str(error)
+            self.reason = f"refused the login of `oauth` ({error})" if is_refused else str(error)
         except (YourtoolError, OSError) as error:
             self.state, self.reason = ServerState.FAILED, f"cannot be started: {error}"
         self._failures = max(self._failures, 1)
@@ -278,10 +281,8 @@ class ToolServer:
             headers = {
                 name: settings.expand(each, environ) for name, each in settings.headers.items()
             }
-            url, logins = settings.expand(settings.url, environ), self._around.logins
-            has_login = await asyncio.to_thread(logins.find, url) is not None
-            auth = oauth.StoredLogin(url, logins) if has_login else None
-            await connection.serve_http(url, headers, owner, auth)
+            url = settings.expand(settings.url, environ)
+            await connection.serve_http(url, headers, owner, await self._find_login(url))
             return
         command = await asyncio.to_thread(self._build_command)
         async with AsyncExitStack() as stack:
@@ -290,6 +291,21 @@ class ToolServer:
                 command = enclosed.command
             child = transport.StdioTransport(self.name, command)
             await connection.serve_stdio(child, owner)
+
+    async def _find_login(self, url: str) -> "httpx2.Auth | None":
+        """Return what adds tokens to requests; None: there is no login.
+
+        Raises:
+            McpSettingsError: the credentials in the settings cannot be used.
+        """
+        settings, around = self.settings, self._around
+        if settings.oauth:
+            given = {
+                name: settings.expand(each, around.environ) for name, each in settings.oauth.items()
+            }
+            return await asyncio.to_thread(client_credentials.build_login, url, given)
+        has_login = await asyncio.to_thread(around.logins.find, url) is not None
+        return oauth.StoredLogin(url, around.logins) if has_login else None
 
     def _build_command(self) -> ShellCommand:
         """Return the command of the server with its variables replaced.

@@ -39,14 +39,17 @@ SOURCES: tuple[Source, ...] = ("option", "user", "project")
 """In order of precedence."""
 
 _TEXTS = frozenset({"command", "url", "type"})
-_MAPS = frozenset({"env", "headers"})
+_MAPS = frozenset({"env", "headers", "oauth"})
 _LISTS = frozenset({"args", "disabledTools"})
-_OWN = frozenset({"effects", "toolEffects", "sandbox"})
+_OWN = frozenset({"effects", "toolEffects", "sandbox", "oauth"})
 """Fields that a file of a project cannot set, because they give a server more."""
 _FLAGS = frozenset({"disabled", "sandbox"})
 _KEYS = (*sorted(_TEXTS | _MAPS | _LISTS | _OWN | _FLAGS), "timeoutSeconds")
-_NEEDED = _TEXTS | _MAPS | {"args"}
+_NEEDED = _TEXTS | {"args", "env", "headers"}
 """Fields without which another program would be started."""
+_OAUTH_SECRETS = ("clientSecret", "privateKey")
+_OAUTH_NEEDED = ("clientId", "issuer")
+_OAUTH_KEYS = (*_OAUTH_NEEDED, *_OAUTH_SECRETS)
 _FOREIGN = frozenset({"alwaysAllow", "autoApprove", "trust"})
 """Fields with which other programs allow calls."""
 
@@ -77,6 +80,8 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     env: Mapping[str, str] = {}
     url: str = ""
     headers: Mapping[str, str] = {}
+    oauth: Mapping[str, str] = {}
+    """With what the program logs in by itself; empty: the user does."""
     disabled: bool = False
     disabled_tools: tuple[str, ...] = ()
     effects: SideEffects = SideEffects.NETWORK
@@ -94,6 +99,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
         """What would be started or connected to, as indented JSON, for the user and the hash."""
         shown: dict[str, Any] = (
             {"url": self.url, "headers": dict(self.headers)}
+            | ({"oauth": dict(self.oauth)} if self.oauth else {})
             if self.transport == "http"
             else {"command": self.command, "args": list(self.args), "env": dict(self.env)}
         )
@@ -246,6 +252,7 @@ class _Reader:
             env=fields.get("env", {}),
             url=fields.get("url", ""),
             headers=fields.get("headers", {}),
+            oauth=fields.get("oauth", {}),
             disabled=fields.get("disabled", False),
             disabled_tools=tuple(fields.get("disabledTools", ())),
             effects=effects.pop("", SideEffects.NETWORK),
@@ -322,8 +329,9 @@ def _find_kind_problem(key: str, value: Any) -> str | None:
     if key in _LISTS:
         return None if _is_texts(value) else "must be a list of texts"
     if key in _MAPS:
-        is_map = is_table(value) and _is_texts(list(value.values()))
-        return None if is_map else "must be an object of texts"
+        if not is_table(value) or not _is_texts(list(value.values())):
+            return "must be an object of texts"
+        return _find_oauth_problem(value) if key == "oauth" else None
     if key == "timeoutSeconds":
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         usable = is_number and math.isfinite(value) and 0 < value <= 3_600
@@ -331,6 +339,20 @@ def _find_kind_problem(key: str, value: Any) -> str | None:
     if key == "toolEffects":
         return None if is_table(value) else "must be an object of effects by the names of tools"
     return None if isinstance(value, str) else "must be a text"
+
+
+def _find_oauth_problem(value: dict[str, Any]) -> str | None:
+    """Return why the program cannot log in by itself with these settings, or None."""
+    if unknown := [each for each in value if each not in _OAUTH_KEYS]:
+        return f"has no field `{unknown[0]}`; its fields are {', '.join(_OAUTH_KEYS)}"
+    if missing := [each for each in _OAUTH_NEEDED if not value.get(each)]:
+        return f"needs `{missing[0]}`"
+    secrets = [each for each in _OAUTH_SECRETS if each in value]
+    if len(secrets) != 1:
+        return "needs either `clientSecret` or `privateKey`"
+    if not _VARIABLE.fullmatch(value[secrets[0]]):
+        return f"needs a variable such as `${{DOCS_SECRET}}` as its `{secrets[0]}`"
+    return None
 
 
 def _is_texts(value: Any) -> bool:
