@@ -7,6 +7,7 @@ import pytest
 from tests.providers.fakes import build_paths
 from yourtool.credentials import Credentials, FoundKey, Secret
 from yourtool.errors import ConfigError
+from yourtool.extras import build_install_command
 from yourtool.keychain import Keychain
 
 CANARY = "sk-canary-0123456789abcdefghijklmnop"
@@ -153,7 +154,9 @@ def test_missing_package_is_named_with_the_extra(tmp_path):
     path.chmod(0o600)
     credentials = Credentials(build_paths(tmp_path), {}, keychain=Keychain(missing_package))
     assert credentials.get("p") is None
-    assert "install `yourtool[keyring]`" in (credentials.problem("p") or "")
+    assert f"install it with `{build_install_command('keyring')}`" in (
+        credentials.problem("p") or ""
+    )
 
 
 def test_error_of_a_backend_does_not_contain_its_text(tmp_path):

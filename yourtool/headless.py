@@ -138,12 +138,8 @@ class Printer:
             self._write(result.result.removesuffix("\n") + "\n")
         for denial in result.permission_denials:
             options = " ".join(f"--allow {shlex.quote(rule)}" for rule in denial.rules)
-            advice = (
-                f"`{options}` allows it"
-                if options
-                else "`--allow RULE` or `--mode` allows it unless a rule or hook denies it"
-            )
-            self.write_stderr(f"denied `{denial.tool_name}` {denial.input_summary}; {advice}")
+            advice = f"; `{options}` allows it" if options else f": {denial.reason}"
+            self.write_stderr(f"denied `{denial.tool_name}` {denial.input_summary}{advice}")
         if result.error is None:
             if not result.result.strip():
                 self.write_stderr("the model returned no text")

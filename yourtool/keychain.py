@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 from yourtool.errors import ConfigError
+from yourtool.extras import build_install_command
 
-EXTRA = "yourtool[keyring]"
 _SERVICE = "yourtool"
 _MIN_PRIORITY = 1
 """`keyring` gives recommended back ends a priority of at least 1."""
@@ -97,7 +97,8 @@ class Keychain:
             found: Any = self._load("keyring").get_keyring()
         except ImportError as error:
             raise ConfigError(
-                f"the keychain needs the package `keyring`; install `{EXTRA}`"
+                "the keychain needs the package `keyring`; install it with"
+                f" `{build_install_command('keyring')}`"
             ) from error
         except Exception as error:
             raise ConfigError(f"the keychain cannot be opened: {type(error).__name__}") from error

@@ -83,6 +83,8 @@ class Denial(Struct, frozen=True, kw_only=True):
     rules: tuple[str, ...] = ()
     """Rules for `--allow` that together allow the call; empty if a rule or the mode forbids it, or
     if it needs an approval every time."""
+    reason: str = ""
+    """Why, as the model learns it."""
 
 
 class ReplyMedia(Struct, frozen=True, kw_only=True):
@@ -347,6 +349,7 @@ def _exit_code_for_request(failed: LlmCallFailed) -> ExitCode:
 _DENIAL_CLASSES = (ToolFailure.USER_DENIED, ToolFailure.CONFIRMATION_TIMEOUT)
 _MAX_SUMMARY_CHARACTERS = 200
 """Limit for the arguments of a denied call."""
+_MAX_REASON_CHARACTERS = 500
 
 
 def _build_denial(
@@ -360,4 +363,5 @@ def _build_denial(
         input_summary=mask.slice(arguments, 0, _MAX_SUMMARY_CHARACTERS),
         rule=rules[0] if rules else None,
         rules=rules,
+        reason=mask.slice(fact.error_message, 0, _MAX_REASON_CHARACTERS),
     )

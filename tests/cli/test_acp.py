@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from yourtool import acp
+from yourtool.extras import build_install_command
 from yourtool.late_modules import late_modules
 
 pytestmark = pytest.mark.usefixtures("own_logging")
@@ -22,7 +23,7 @@ def test_missing_library_is_named_with_the_way_to_install_it(line, monkeypatch):
     assert (code, out) == (2, "")
     assert err == (
         "yourtool: `yourtool acp` needs a library that is not installed;"
-        " install it with `pip install 'yourtool[acp]'`\n"
+        f" install it with `{build_install_command('acp')}`\n"
     )
 
 

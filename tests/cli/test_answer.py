@@ -116,12 +116,19 @@ def test_denial_is_reported_on_standard_error(line):
     assert "--allow" in err
 
 
-def test_call_that_a_hook_denies_is_reported_without_a_rule_that_allows_it(line):
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_call_that_a_hook_denies_is_reported_with_its_reason(line, form):
     line.script([TOUCH], [{"say": "I could not."}])
-    hook = '[[hooks]]\nevent = "PreToolUse"\ncommand = "echo no >&2; exit 2"\n'
+    hook = '[[hooks]]\nevent = "PreToolUse"\ncommand = "echo no touching >&2; exit 2"\n'
     file = config_file(resolve_paths())
     file.write_text(file.read_text() + hook)
-    assert "allows it unless a rule or hook denies it" in line("-p", "touch", "--mode", "auto")[2]
+    _, out, err = line("-p", "touch", "--mode", "auto", "--output-format", form)
+    if form == "json":
+        [denial] = json.loads(out)["permission_denials"]
+        assert "no touching" in denial["reason"]
+    last = err.splitlines()[-1]
+    assert last.startswith("yourtool: denied `shell`") and "no touching" in last
+    assert "--allow" not in last, "no rule beats a hook"
 
 
 @pytest.mark.parametrize("options", [["--allow", "shell(touch made)"], ["--mode", "auto"]])

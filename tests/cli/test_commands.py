@@ -205,6 +205,21 @@ def test_config_check_lists_every_problem_with_its_position(run):
     assert second["line"] == 3
 
 
+def test_config_check_names_the_files_that_it_read(run, home, tmp_path, monkeypatch):
+    work = tmp_path / "work"
+    (work / ".yourtool").mkdir(parents=True)
+    monkeypatch.chdir(work)
+    own = resolve_paths().home
+    own.mkdir(parents=True, exist_ok=True)
+    read = [own / name for name in ("config.toml", "models.toml", "routing.toml")]
+    read += [work / ".yourtool" / name for name in ("config.toml", "routing.toml")]
+    for each in read:
+        each.write_text("\n")
+    code, out, err = run("config", "check")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == [*map(str, read), "no problems"]
+
+
 @pytest.mark.req("R-TUI-23")
 def test_config_check_lists_mistakes_in_keys_with_their_position(run):
     config_file(resolve_paths()).write_text(
@@ -318,6 +333,20 @@ def test_models_reports_which_are_configured_and_why_others_are_not(run, monkeyp
     table = run("models")[1]
     assert table.index("anthropic:claude-sonnet-4-6") < table.index("openai:gpt-5")
     assert "OPENAI_API_KEY" in table
+
+
+def test_models_marks_an_agent_without_its_program(run):
+    config_file(resolve_paths()).write_text(
+        f"[agents.there]\ncommand = ['{sys.executable}']\n"
+        "[agents.away]\ncommand = ['no-such-agent']\n"
+    )
+    rows = {row["id"]: row for row in json.loads(run("models", "--json")[1])}
+    assert rows["acp:there"]["configured"]
+    assert not rows["acp:away"]["configured"]
+    assert "There is no program `no-such-agent`" in rows["acp:away"]["why_not"]
+    lines = [each.split() for each in run("models")[1].splitlines()]
+    marks = {words[1]: words[0] for words in lines if len(words) > 1}
+    assert (marks["acp:there"], marks["acp:away"]) == ("✓", "–")
 
 
 def test_route_is_a_dry_run_with_a_reason_for_every_slot(run, home):

@@ -71,6 +71,10 @@ def test_failed_call_names_the_server_and_its_place(capsys, work):
     code, out, err = run(capsys, "call", "bad", "act")
     assert (code, out) == (1, "")
     assert "mcp.json:3) ended; its last message is: no database. It is tried again" in err
+    code, out, err = run(capsys, "show", "bad")
+    assert code == 1, "it cannot be used"
+    assert (out + err).count("no database") == 1, "its reason is there once"
+    assert run(capsys, "show", "bad", "--json")[0] == 1
     code, out, err = run(capsys, "show", "bda")
     assert code == 2 and "there is no MCP server `bda`; did you mean `bad`?" in err
 
@@ -88,5 +92,5 @@ def test_missing_library_is_named_with_the_way_to_install_it(capsys, work, monke
     add(capsys)
     code, out, err = run(capsys, "list")
     assert code == 0 and out.splitlines()[1].split()[:2] == ["bad", "pending"]
-    assert "install it with `pip install 'yourtool[mcp]'`" in err
+    assert "the library for them is not installed; install it with `" in err and "mcp" in err
     assert run(capsys, "call", "bad", "act")[0] == 1

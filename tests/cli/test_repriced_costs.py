@@ -98,7 +98,7 @@ def test_request_without_a_price_is_not_compared_and_not_free(line, stored, tmp_
     _, out, _ = line("cost", "--reprice", str(tmp_path / "mine.toml"))
     rows = {each.split()[0]: " ".join(each.split()) for each in out.splitlines()}
     assert "unpriced → $0.0002" in rows[LOCAL] and "$0.5000 → unpriced" in rows["nobody:else"]
-    assert "0 requests with both costs: $0.00 → $0.00." in out
+    assert "No request has both a stored cost and a price in this table" in out
     assert "1 request has no price in this table." in out
 
 

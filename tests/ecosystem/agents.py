@@ -1,6 +1,6 @@
-"""Agents of others that speak the Agent Client Protocol: how each is started and set up.
+"""Agents of others that serve the Agent Client Protocol: how each is started and set up.
 
-Each uses a model at the address of a test, with a home directory of its own and without a login.
+Each uses a model at the address of a test, with a separate home directory and without a login.
 """
 
 import json

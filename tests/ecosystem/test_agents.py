@@ -24,7 +24,7 @@ RESULTS = ("tool_result", "functionResponse", '"role": "tool"', "function_call_o
 
 
 class AgentModel(ProviderServer):
-    """The model of an agent: answers with a text, and with a change if the prompt says so."""
+    """The model of an agent: answers with a text, and with a change if the prompt asks for it."""
 
     def __init__(self, file):
         super().__init__(answer=self._decide)

@@ -4,6 +4,7 @@ from yourtool import acp
 from yourtool.cli.arguments import Arguments, build_run_options
 from yourtool.config import install_defaults, load_report
 from yourtool.errors import UsageError
+from yourtool.extras import build_install_command
 from yourtool.memory import require_memory
 from yourtool.paths import Paths, require_data_directory
 
@@ -27,6 +28,6 @@ def run(paths: Paths, arguments: Arguments) -> int:
             raise
         raise UsageError(
             "`yourtool acp` needs a library that is not installed;"
-            " install it with `pip install 'yourtool[acp]'`"
+            f" install it with `{build_install_command('acp')}`"
         ) from error
     return serve(paths, build_run_options(arguments, interactive=True))

@@ -14,13 +14,16 @@ from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.config import ConfigReport, Problem, Setting, config_file, format_key, load_report
 from yourtool.paths import Paths
-from yourtool.permissions.trust import ROUTING
+from yourtool.permissions.trust import CHECKS, ROUTING
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.routing.policy import FILE_NAME
 from yourtool.run_result import ExitCode
 from yourtool.tables import line_of
 from yourtool.text import printable
 from yourtool.tui.keymap import build_keymap
+
+_OWN_FILES = ("models.toml", "prices.toml", FILE_NAME)
+_KINDS = (ROUTING, CHECKS)
 
 
 def run(paths: Paths, arguments: Arguments) -> int:
@@ -46,10 +49,17 @@ def run(paths: Paths, arguments: Arguments) -> int:
         else:
             _print_problems(warnings)
             if not problems:
-                print_lines(f"{config_file(paths)}, {rules.file}: no problems")
+                print_lines(*_list_files(paths, arguments.workspace), "no problems")
     if problems and not (arguments.json and arguments.action == "check"):
         _print_problems(problems)
     return ExitCode.USAGE if problems else ExitCode.ANSWERED
+
+
+def _list_files(paths: Paths, workspace: Path) -> list[str]:
+    """Return the files that `config check` reads, as far as they exist."""
+    own = (config_file(paths), *(paths.home / name for name in _OWN_FILES))
+    of_project = (each.path for each in read_project_files(workspace) if each.kind in _KINDS)
+    return [printable(str(each)) for each in (*own, *of_project) if each.exists()]
 
 
 def _examine_rules(paths: Paths, workspace: Path) -> RoutingRules:

@@ -95,10 +95,14 @@ def _describe_repricing(report: CostReport, row: RepricedCost, table: str) -> It
     model = f", as if every request had gone to `{report.as_model}`" if report.as_model else ""
     yield f"After the arrow: prices `{table}`{model}. The stored costs are unchanged."
     stored, cost = row.compared_stored_usd, row.compared_cost_usd
-    yield (
-        f"{row.compared_requests:,} {_requests(row.compared_requests)} with both costs:"
-        f" {format_money(stored)} → {format_money(cost)}{_format_change(stored, cost, ' ({})')}."
-    )
+    if count := row.compared_requests:
+        change = _format_change(stored, cost, " ({})")
+        yield (
+            f"{count:,} {_requests(count)} with both costs:"
+            f" {format_money(stored)} → {format_money(cost)}{change}."
+        )
+    else:
+        yield "No request has both a stored cost and a price in this table, so none is compared."
     if count := row.unpriced_requests:
         yield f"{count:,} {_requests(count)} {_have(count)} no price in this table."
     if count := row.too_long_requests:

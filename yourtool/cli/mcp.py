@@ -143,14 +143,25 @@ async def _print_server(servers: ToolServers, arguments: Arguments) -> int:
     server = servers.find(arguments.id)
     if arguments.json:
         print_json(_describe(server))
-        return ExitCode.ANSWERED
-    for section in describe_server(server):
+        return _find_code(server)
+    for section in describe_server(server, in_shell=True):
         print_lines(section.title)
         for name, text in section.rows:
             print_lines(*(f"  {line}" for line in f"{name}: {text}".split("\n")))
-    for problem in servers.find_problems() if server.problem else ():
+    for problem in servers.find_problems(with_servers=False):
         sys.stderr.write(f"yourtool: {problem}\n")
-    return ExitCode.ANSWERED
+    return _find_code(server)
+
+
+def _find_code(server: ToolServer) -> ExitCode:
+    """Return whether a server can be used, or is not to be used yet."""
+    match server.state:
+        case ServerState.NEEDS_LOGIN:
+            return ExitCode.NO_MODEL
+        case ServerState.FAILED | ServerState.PENDING:
+            return ExitCode.FAILED
+        case _:
+            return ExitCode.ANSWERED
 
 
 async def _accept(servers: ToolServers, arguments: Arguments) -> int:
@@ -166,8 +177,7 @@ async def _call(servers: ToolServers, arguments: Arguments) -> int:
     server, (name, *rest) = servers.find(arguments.id), arguments.words
     if server.state is not ServerState.CONNECTED:
         sys.stderr.write("".join(f"yourtool: {each}\n" for each in servers.find_problems()))
-        needs_login = server.state is ServerState.NEEDS_LOGIN
-        return ExitCode.NO_MODEL if needs_login else ExitCode.FAILED
+        return _find_code(server) or ExitCode.FAILED
     named = [each for each in server.tools if name in (each.foreign.name, each.definition.name)]
     if not named:
         names = ", ".join(each.foreign.name for each in server.tools) or "none"

@@ -38,7 +38,9 @@ def run_login(paths: Paths, arguments: Arguments) -> int:
     if server.settings.transport != "http":
         raise UsageError(f"`{server.name}` is a program, which has no login: only addresses do")
     if server.settings.oauth:
-        raise UsageError(f"`{server.name}` needs no login of yours: its `oauth` logs in by itself")
+        raise UsageError(
+            f"`{server.name}` needs no login of yours: it uses `oauth` of its settings"
+        )
     if not around.acceptance.may_start(server.settings):
         raise UsageError(f"`yourtool mcp accept {server.name}` comes first: see what it is")
     try:

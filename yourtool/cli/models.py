@@ -10,14 +10,15 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from yourtool.agents.session_agents import build_command
 from yourtool.amounts import format_age
 from yourtool.cli import model_trials
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
-from yourtool.config import load_config
+from yourtool.config import Config, load_config
 from yourtool.credentials import Credentials
 from yourtool.errors import AdapterError, UsageError
-from yourtool.models import AdapterCapabilities, Model, Price
+from yourtool.models import AGENT, AdapterCapabilities, Model, ModelId, Price
 from yourtool.paths import Paths
 from yourtool.providers.catalogue import discovery_cache
 from yourtool.providers.catalogue.agents import add_agents
@@ -55,13 +56,14 @@ def run(paths: Paths, arguments: Arguments) -> int:
             sys.stderr.write("".join(f"{printable(each)}\n" for each in results))
         code = ExitCode.ANSWERED if have_answered else ExitCode.FAILED
     why_not = {
-        model.provider: registry.configuration_problem(model.provider) for model in catalogue.all()
+        model.id: _find_problem(model, registry, config, arguments.workspace)
+        for model in catalogue.all()
     }
     if arguments.json:
         version = catalogue.pricing_version
         print_json(
             [
-                _model_json(model, why_not[model.provider], version)
+                _model_json(model, why_not[model.id], version)
                 | {
                     "described_at": catalogue.discovered_at(model.id),
                     "tested": catalogue.find_trial(model.id),
@@ -70,12 +72,12 @@ def run(paths: Paths, arguments: Arguments) -> int:
             ]
         )
         return code
-    models = sorted(catalogue.all(), key=lambda model: why_not[model.provider] is not None)
+    models = sorted(catalogue.all(), key=lambda model: why_not[model.id] is not None)
     print_table(
         [("", "MODEL", "ALIASES", "CONTEXT", "$/M IN", "OUT", "CAPABILITIES", "SOURCE")]
         + [
             (
-                *_table_row(model, usable=why_not[model.provider] is None),
+                *_table_row(model, usable=why_not[model.id] is None),
                 _format_source(catalogue, model.id, datetime.now(UTC)),
             )
             for model in models
@@ -84,6 +86,17 @@ def run(paths: Paths, arguments: Arguments) -> int:
     missing = dict.fromkeys(why for why in why_not.values() if why is not None)
     print_lines("", *notes, *missing, f"Prices as of {catalogue.pricing_version}.")
     return code
+
+
+def _find_problem(model: Model, registry: Registry, config: Config, workspace: Path) -> str | None:
+    """Return why a model cannot be used; None if it can."""
+    name = ModelId.parse(model.id).name
+    if model.provider == AGENT and (agent := config.agents.get(name)) is not None:
+        try:
+            build_command(name, agent, workspace)
+        except AdapterError as error:
+            return f"{error.message}."
+    return registry.configuration_problem(model.provider)
 
 
 def _check_options(arguments: Arguments) -> None:

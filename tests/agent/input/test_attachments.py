@@ -206,7 +206,7 @@ def test_rejection_without_pillow_explains_how_to_install_it(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert "install `yourtool[images]`" in done.stdout
+    assert "[images]'` to have it converted" in done.stdout
 
 
 def test_photo_is_unchanged_without_pillow_and_the_user_is_warned():
@@ -221,7 +221,8 @@ def test_photo_is_unchanged_without_pillow_and_the_user_is_warned():
     done = subprocess.run(
         [sys.executable, "-c", script], input=photograph, capture_output=True, check=True
     )
-    assert done.stdout.decode().startswith("`a.jpg` is rotated; install `yourtool[images]`")
+    assert done.stdout.decode().startswith("`a.jpg` is rotated; run `")
+    assert "[images]'` to have it rotated upright." in done.stdout.decode()
 
 
 def test_large_image_is_unchanged_without_pillow_and_the_user_is_warned():
@@ -233,7 +234,7 @@ def test_large_image_is_unchanged_without_pillow_and_the_user_is_warned():
     done = subprocess.run(
         [sys.executable, "-c", script], input=noise(1_180), capture_output=True, check=True
     )
-    assert done.stdout.decode().startswith("`a.png` is too large for many models; install")
+    assert done.stdout.decode().startswith("`a.png` is too large for many models; run `")
 
 
 def test_image_url_is_passed_on_and_never_fetched():

@@ -137,7 +137,7 @@ async def test_text_that_is_no_key_is_a_reason(root):
         assert not server.credentials
 
 
-def test_command_for_a_server_that_logs_in_by_itself_is_refused(capsys):
+def test_command_for_a_server_with_credentials_is_refused(capsys):
     with login_server() as server:
         main(["mcp", "add", "closed", server.url])
         file = resolve_paths().home / "mcp.json"
@@ -145,7 +145,7 @@ def test_command_for_a_server_that_logs_in_by_itself_is_refused(capsys):
         document["mcpServers"]["closed"] = build_entry(server, clientSecret="${DOCS_SECRET}")
         file.write_text(json.dumps(document))
         assert main(["mcp", "login", "closed"]) == 2
-        assert "its `oauth` logs in by itself" in capsys.readouterr().err
+        assert "it uses `oauth` of its settings" in capsys.readouterr().err
 
 
 def test_command_without_a_user_ends_with_4(monkeypatch, capsys, tmp_path):

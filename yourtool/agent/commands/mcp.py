@@ -84,19 +84,33 @@ def _describe_state(server: ToolServer) -> str:
     return f"{server.state.value}: it {server.reason}" if is_failed else server.state.value
 
 
-def _describe_next(server: ToolServer) -> str:
+def _describe_next(server: ToolServer, *, in_shell: bool) -> str:
     """Return what the user can do about a server that is not in use."""
+    if server.state is ServerState.NEEDS_LOGIN:
+        return f"`yourtool mcp login {server.name}` logs in, from a shell"
+    if in_shell:
+        return _describe_next_in_shell(server)
     if server.state is ServerState.NOT_ACCEPTED:
         return f"`/mcp accept {server.name}` starts it with your rights, as it is shown here"
     if server.difference:
         return f"`/mcp accept {server.name}` offers the changed tools to models"
-    if server.state in (ServerState.FAILED, ServerState.NEEDS_LOGIN):
+    if server.state is ServerState.FAILED:
         return f"`/mcp retry {server.name}` tries it again now"
     return ""
 
 
-def describe_server(server: ToolServer) -> tuple[Section, ...]:
-    """Return everything about a server, with the texts that it sent escaped."""
+def _describe_next_in_shell(server: ToolServer) -> str:
+    accept = f"`yourtool mcp accept {server.name}`"
+    if server.state is ServerState.NOT_ACCEPTED:
+        return f"{accept} starts it with your rights, as it is shown here"
+    return f"{accept} offers the changed tools to models" if server.difference else ""
+
+
+def describe_server(server: ToolServer, *, in_shell: bool = False) -> tuple[Section, ...]:
+    """Return everything about a server, with the texts that it sent escaped.
+
+    `in_shell`: name commands of the shell, not of the interface.
+    """
     settings = server.settings
     rows = [
         ("state", _describe_state(server)),
@@ -104,7 +118,7 @@ def describe_server(server: ToolServer) -> tuple[Section, ...]:
         ("starts" if settings.transport == "stdio" else "connects to", escape(settings.definition)),
         ("variables", ", ".join(settings.variables)),
         ("sandbox", "" if settings.sandbox else "none, as you chose"),
-        ("next", _describe_next(server)),
+        ("next", _describe_next(server, in_shell=in_shell)),
         ("tokens", f"{estimate_tokens(each.foreign for each in server.tools):,} in each request"),
         ("instructions", escape(server.instructions)),
     ]

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from yourtool.agent.input.images import convert_to_png, fit_image, is_large, unsupported_format
 from yourtool.errors import UsageError
+from yourtool.extras import build_install_command
 from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
@@ -117,12 +118,11 @@ def _build_image_attachment(content: bytes, name: str) -> Attachment:
         )
         content, notice = fit, f"`{name}` was {change}."
     elif is_large(content):
-        notice = (
-            f"`{name}` is too large for many models; install `yourtool[images]` to scale it"
-            " automatically."
-        )
+        way = build_install_command("images")
+        notice = f"`{name}` is too large for many models; run `{way}` to have it scaled."
     elif orientation(content) != 1:
-        notice = f"`{name}` is rotated; install `yourtool[images]` to rotate it automatically."
+        way = build_install_command("images")
+        notice = f"`{name}` is rotated; run `{way}` to have it rotated upright."
     media_type = sniff(content)
     assert media_type in IMAGE_TYPES, "images are converted to a supported type"
     return Attachment(

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from yourtool.errors import UsageError
+from yourtool.extras import build_install_command
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.media_types import dimensions, orientation
 
@@ -71,7 +72,9 @@ def convert_to_png(content: bytes, name: str, kind: str) -> bytes:
     if kind == "HEIC":
         raise UsageError(refusal)
     if find_spec("PIL") is None:
-        raise UsageError(f"{refusal}, or install `yourtool[images]` to convert it automatically")
+        raise UsageError(
+            f"{refusal}, or run `{build_install_command('images')}` to have it converted"
+        )
     return _scale_in_subprocess(content, name)
 
 

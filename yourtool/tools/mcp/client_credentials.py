@@ -1,7 +1,8 @@
-"""Logins at MCP servers without a user: the login page knows the program by a secret or a key.
+"""Logins at MCP servers without a user: with a secret or a key of the program.
 
 The grant `client_credentials` of OAuth 2.1 (SEP-1046 of MCP). Credentials are sent only to the
-login page that the settings name as `issuer`, whatever the server names. Tokens are not stored.
+login page that the settings name as `issuer`, also if the server names another one. Tokens are not
+stored.
 """
 
 from collections.abc import Mapping

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 
 from yourtool.errors import UsageError
+from yourtool.extras import build_install_command
 from yourtool.permissions.rules import SERVER_PREFIX
 from yourtool.providers.estimate import estimate_text
 from yourtool.tables import get_closest
@@ -16,11 +17,7 @@ from yourtool.tools.mcp.settings import LoadedSettings
 from yourtool.tools.tool_search import build_find_tools
 from yourtool.tools.toolset import Tool, Toolbox
 
-INSTALL = "pip install 'yourtool[mcp]'"
-MISSING_LIBRARY = (
-    "MCP servers are configured, but the library for them is not installed; install it with"
-    f" `{INSTALL}`."
-)
+_MISSING_LIBRARY = "MCP servers are configured, but the library for them is not installed"
 
 
 class ToolServers:
@@ -78,11 +75,12 @@ class ToolServers:
             )
         return Toolbox(tools, self.find_problems())
 
-    def find_problems(self) -> tuple[str, ...]:
-        """Return everything that the user has to correct."""
+    def find_problems(self, *, with_servers: bool = True) -> tuple[str, ...]:
+        """Return everything that the user has to correct; `with_servers`: also why they failed."""
         if self._is_library_missing:
-            return (*self.problems, MISSING_LIBRARY)
-        found = (each.problem for each in self.servers)
+            way = build_install_command("mcp")
+            return (*self.problems, f"{_MISSING_LIBRARY}; install it with `{way}`.")
+        found = (each.problem for each in self.servers if with_servers)
         return (*self.problems, *(each for each in found if each is not None))
 
     def find_prompts(self) -> dict[str, tuple[ToolServer, ForeignPrompt]]:

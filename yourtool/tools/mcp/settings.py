@@ -81,7 +81,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     url: str = ""
     headers: Mapping[str, str] = {}
     oauth: Mapping[str, str] = {}
-    """With what the program logs in by itself; empty: the user does."""
+    """With what the program logs in without the user; empty: the user logs in."""
     disabled: bool = False
     disabled_tools: tuple[str, ...] = ()
     effects: SideEffects = SideEffects.NETWORK
@@ -342,7 +342,7 @@ def _find_kind_problem(key: str, value: Any) -> str | None:
 
 
 def _find_oauth_problem(value: dict[str, Any]) -> str | None:
-    """Return why the program cannot log in by itself with these settings, or None."""
+    """Return why the program cannot log in with these settings, or None."""
     if unknown := [each for each in value if each not in _OAUTH_KEYS]:
         return f"has no field `{unknown[0]}`; its fields are {', '.join(_OAUTH_KEYS)}"
     if missing := [each for each in _OAUTH_NEEDED if not value.get(each)]:
