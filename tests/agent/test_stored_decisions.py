@@ -2,6 +2,7 @@ from datetime import timedelta
 
 import pytest
 
+from benchmarks import decision_replay
 from tests.agent.harness import Bench, Checked, User, play
 from tests.store.memory import MemoryStore
 from tests.store.turns import FactBuilder, changed, tool_call
@@ -129,3 +130,14 @@ async def test_equal_rules_change_nothing():
     store, facts = await store_with("ls", *(f"ls src/{number}" for number in range(40)))
     report = await replay_decisions(store, lambda _: rules("shell(ls*)"))
     assert (report.decisions, report.changes) == (len(facts), ())
+
+
+@pytest.mark.security
+@pytest.mark.blocks_loop("seconds of decisions")
+@pytest.mark.req("R-CONF-08")
+def test_figures_of_decisions_made_again(figures):
+    found = decision_replay.measure(100_000)
+    text = f"{found['cpu_seconds']:.1f} s of CPU, {found['seconds']:.1f} s in all"
+    figures("replay", f"{text}, {found['differences']} differences")
+    assert found["decisions"] == 100_000
+    assert (found["differences"], found["unrecorded"]) == (0, 0)

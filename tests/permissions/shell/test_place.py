@@ -74,9 +74,3 @@ def test_directory_of_the_workspace_is_entered_and_left(place):
     assert inner.enter("..") == Place(place.root, place.root / "src")
     assert inner.enter("../..") == place
     assert inner.enter("../../..") is None
-
-
-def test_module_is_found_as_a_file_and_as_a_directory(place):
-    assert place.has_module("src")
-    assert place.has_module("a")
-    assert not place.has_module("c")

@@ -112,9 +112,12 @@ def test_reason_names_the_setting_and_the_file_that_let_git_run_programs(place):
     )
 
 
-def test_module_of_the_workspace_is_not_the_program_of_its_name(place):
-    (place.root / "pytest.py").write_text("")
+@pytest.mark.parametrize("name", ["pytest.py", "random.py"])
+def test_no_rule_is_proposed_for_a_module_that_the_workspace_can_replace(place, name):
+    assert proposed(place, "python -m pytest").specs == ("pytest",)
+    (place.root / name).write_text("")
     assert proposed(place, "python -m pytest").specs == ()
+    assert not cover_line([parse_spec("pytest*")], "python -m pytest", place).is_complete
     assert not cover_line([parse_spec("pytest*")], "python -m pytest", place).is_complete
 
 

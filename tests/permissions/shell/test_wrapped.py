@@ -65,7 +65,29 @@ def test_command_of_timeout_starts_after_its_duration():
     assert find_inner_start(["nice", "rm"]) is None
 
 
-@pytest.mark.parametrize("name", ["pytest", "pytest.py"])
-def test_module_of_the_workspace_is_not_the_program(inner, tmp_path, name):
-    (tmp_path / name).mkdir()
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pytest", "pytest.py", "pytest.pyc", "pytest.cpython-311-x86_64-linux-gnu.so", "random.py",
+        "json/__init__.py", "json/__init__.cpython-311-darwin.so", "zipfile.pyc",
+    ],
+)  # fmt: skip
+@pytest.mark.req("R-CONF-04")
+def test_module_that_the_workspace_can_replace_is_not_the_program(inner, tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).touch()
     assert inner("python -m pytest") is None
+
+
+@pytest.mark.parametrize(
+    "name", ["json/a.py", "test/__init__.py", "pytest.ini", "random.txt", "src/random.py", "own.py"]
+)
+def test_file_that_python_would_not_import_instead_replaces_no_module(inner, tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).touch()
+    assert inner("python -m pytest") == "pytest"
+
+
+def test_module_in_a_directory_that_cannot_be_listed_is_not_the_program(tmp_path):
+    (command,) = parse_plain("python -m pytest")
+    assert unwrap(command, Place(tmp_path, tmp_path / "missing")) is None

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from pathlib import Path
 
 from msgspec import Struct
@@ -13,6 +14,8 @@ from yourtool.permissions.shell.git_config import GitHelper, find_git_helper
 _GLOB = re.compile(r"[*?\[]")
 _MAX_FILES = 20_000
 """Files of a directory that are searched for credentials."""
+_MODULE_FILE = re.compile(r"(\w+)(?:\.[\w-]+)?\.(?:pyc?|so)")
+_IMPORTED_BY_PROGRAMS = sys.stdlib_module_names - {"test"}
 
 
 class Place(Struct, frozen=True):
@@ -93,9 +96,24 @@ class Place(Struct, frozen=True):
         is_direct = os.path.normpath(self.directory / name) == str(real)
         return Place(self.root, real) if is_direct and os.access(real, os.X_OK) else None
 
-    def has_module(self, name: str) -> bool:
-        """Whether Python would find a module in the working directory."""
-        return any((self.directory / each).exists() for each in (name, f"{name}.py"))
+    def replaces_module(self, name: str) -> bool:
+        """Whether `python -m` would import its module, or one of Python's own, from here.
+
+        Python searches the working directory first, also for what the module imports.
+        """
+        try:
+            entries = os.listdir(self.directory)  # noqa: PTH208 - only the names are needed
+        except OSError:
+            return True
+        if name in entries:
+            return True
+        files = {match[1] for each in entries if (match := _MODULE_FILE.fullmatch(each))}
+        packages = (
+            each
+            for each in _IMPORTED_BY_PROGRAMS.intersection(entries)
+            if any((self.directory / each).glob("__init__.*"))
+        )
+        return name in files or not _IMPORTED_BY_PROGRAMS.isdisjoint([*files, *packages])
 
     def find_git_helper(self) -> GitHelper | None:
         """Return what lets git run a program here, such as a setting of the repository."""

@@ -31,7 +31,7 @@ def unwrap(command: PlainCommand, place: Place) -> PlainCommand | None:
         name = words[2].text
         if any(variable.startswith("PYTHON") for variable, _ in command.variables):
             return None
-        if name not in MODULES or words[2].is_glob or place.has_module(name):
+        if name not in MODULES or words[2].is_glob or place.replaces_module(name):
             return None
         return replace(command, words=(Word(name), *words[3:]))
     if start is None or start >= len(words) or any(word.is_glob for word in words[:start]):
