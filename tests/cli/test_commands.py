@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.providers.local_server import LocalServer, head
-from yourtool.cli import main
+from tests.tools.sandbox.levels import FixedMeter
+from yourtool.cli import doctor, main
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.config import get_key_warnings
 from yourtool.cli.logfile import MAX_LOG_BYTES, PrivateLogHandler, log_to_file
@@ -26,6 +27,7 @@ from yourtool.ids import new_session_id
 from yourtool.paths import resolve_paths
 from yourtool.run_result import ExitCode
 from yourtool.store.sqlite.database import Database
+from yourtool.tools.sandbox.confinement import SandboxLevel
 from yourtool.ui_config import UiConfig
 
 pytestmark = pytest.mark.usefixtures("own_logging")
@@ -424,6 +426,26 @@ def test_doctor_reports_a_local_server_that_is_not_running(run, monkeypatch):
     [ollama] = [each for each in checks if (each["area"], each["name"]) == ("provider", "ollama")]
     assert ollama["status"] == "note"
     assert ollama["detail"] == "no key required; not running: start it with `ollama serve`"
+
+
+@pytest.mark.parametrize(
+    ("level", "shown"),
+    [
+        ("full", "full, measured: files, processes, network (hosts: example.org)"),
+        ("landlock", "landlock, measured: files, no network; full: the test does not use it;"),
+        ("none", "none: allowed commands run with all your rights; full: the test does not use it"),
+    ],
+)
+def test_doctor_shows_the_measured_level_of_the_sandbox(run, home, monkeypatch, level, shown):
+    settings = 'enabled = true\nfallback = "landlock"\nrequire = "full"\nhosts = ["example.org"]\n'
+    (home / "config.toml").write_text(f"[sandbox]\n{settings}")
+    found = SandboxLevel(level)
+    monkeypatch.setattr(doctor, "LevelMeter", lambda config, _: FixedMeter(config, found))
+    checks = json.loads(run("doctor", "--json")[1])["checks"]
+    [sandbox] = [each for each in checks if each["area"] == "sandbox"]
+    assert sandbox["detail"].startswith(shown)
+    assert sandbox["status"] == ("ok" if level == "full" else "note")
+    assert ("every command needs an approval" in sandbox["detail"]) == (level != "full")
 
 
 @pytest.mark.req("R-CLI-04")

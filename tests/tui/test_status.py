@@ -5,6 +5,7 @@ import subprocess
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from yourtool.tui.widgets.status import (
@@ -41,6 +42,13 @@ def test_wide_status_line_shows_everything():
         "2 queued",
         "git:main",
     ]
+
+
+@pytest.mark.parametrize(
+    ("level", "shown"), [("full", ["sandbox:full"]), ("none", ["no sandbox"]), ("", [])]
+)
+def test_measured_level_of_the_sandbox_is_shown(level, shown):
+    assert [each for each in words(replace(FULL, sandbox=level), 120) if "sandbox" in each] == shown
 
 
 @pytest.mark.req("R-TUI-18")
