@@ -15,6 +15,7 @@ import pytest
 from yourtool.agent.session import project_files
 from yourtool.permissions.shell import syntax
 from yourtool.tools import expanded_targets, file_states, safety_copies, web, workspace_watch
+from yourtool.tools.sandbox import layout
 
 ROOT = Path(__file__).parents[1]
 PAGES = tomllib.loads((ROOT / "tests/promises.toml").read_text())
@@ -32,6 +33,7 @@ NUMBERS = {
     "of which the last 20 stay": safety_copies.MAX_SAFETY_COPIES == 20,
     "up to 16 MiB a file": file_states.MAX_STORED_BYTES == 16 * MIB,
     "in files over 16 MiB": file_states.MAX_STORED_BYTES == 16 * MIB,
+    "in the nearest 500 directories below it": layout._MAX_DIRECTORIES == 500,
     "Counting ends at 20,000 files": expanded_targets.MAX_COUNTED_FILES == 20_000,
     "more than 512 bytes after the host": web.MAX_TARGET_BYTES == 512,
     "the latest 2,000 of at most 4 MiB each and 32 MiB together": (

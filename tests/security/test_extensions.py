@@ -23,7 +23,7 @@ SURFACES = {
     "name of the folder": "work tide",
     "message of a hook": "said by a hook",
     "refusal of a hook": "refused by a hook",
-    "failure of a hook": "failed with",
+    "failure of a hook": "failed: exit code 1",
     "description of a command": "custom command",
     "skill that is invalid": "SKILL.md",
     "call of a server": "mcp__talks__act",
@@ -142,6 +142,7 @@ def extend(home: Path, work: Path, text: str, name: str) -> bytes:
             terminal.wait("custom command")
             terminal.send("\x15/model acp:other\r")
             terminal.wait("acp:other")
+            terminal.send("\x0f")
             terminal.say("and you?")
             terminal.wait("asked by an agent")
             terminal.answer("\x1b")

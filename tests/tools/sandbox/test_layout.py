@@ -9,6 +9,7 @@ import pytest
 
 from yourtool.permissions.credential_files import DIRECTORIES
 from yourtool.tools.sandbox import bubblewrap, landlock, seatbelt
+from yourtool.tools.sandbox import layout as layouts
 from yourtool.tools.sandbox.layout import (
     Layout,
     LayoutError,
@@ -46,6 +47,25 @@ def test_protected_names_are_found_also_if_they_are_missing(repository):
             ".github/workflows", ".vscode", ".claude", "inner/.git/hooks"} <= found  # fmt: skip
     assert not found & {"README.md", "src", ".git", ".git/HEAD", "HEAD"}
     assert set(repositories) == {repository / ".git", repository / "inner/.git"}
+
+
+def test_repositories_are_found_below_directories_the_nearest_first(repository, monkeypatch):
+    for name in ("a/b/c/.git/hooks", "vendor/lib"):
+        (repository / name).mkdir(parents=True)
+    (repository / "a/b/c/.git/HEAD").write_text("x")
+    (repository / "vendor/lib/.git").write_text("gitdir: ../../.git/modules/lib")
+    (repository / "link").symlink_to("a")
+    repositories, protected = find_protected(repository)
+    found = {point.path for point in protected}
+    assert repositories[-1] == repository / "a/b/c/.git"
+    assert {repository / "a/b/c/.git/hooks", repository / "vendor/lib/.git"} <= found
+    layout = Layout(
+        workspace=repository, temporary=repository, repositories=repositories, protected=protected
+    )
+    for name in ("a", "a/b", "a/b/c", "vendor", "vendor/lib"):
+        assert repository / name in layout.pinned
+    monkeypatch.setattr(layouts, "_MAX_DIRECTORIES", 4)
+    assert find_protected(repository)[0] == repositories[:-1]
 
 
 def test_directory_without_a_repository_cannot_become_one(root):

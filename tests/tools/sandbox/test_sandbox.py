@@ -96,16 +96,27 @@ async def test_change_of_a_protected_place_fails_and_reports_the_sandbox(
     assert not (repository / ".git2").exists()
 
 
-@pytest.mark.parametrize("level", [FULL, LANDLOCK])
-async def test_directory_with_a_protected_place_cannot_be_replaced(level, repository, contexts):
+@pytest.fixture
+def nested(repository):
+    """A repository with others in it."""
     (repository / ".github/workflows").mkdir(parents=True)
-    (repository / "inner").mkdir()
-    git(repository / "inner", "init", "-q")
-    context = contexts(sandbox=build_sandbox(repository, level))
-    for name in (".github", "inner"):
+    for name in ("inner", "vendor/deep/lib"):
+        (repository / name).mkdir(parents=True)
+        git(repository / name, "init", "-q")
+    return repository
+
+
+@pytest.mark.parametrize("level", [FULL, LANDLOCK])
+async def test_directory_with_a_protected_place_cannot_be_replaced(level, nested, contexts):
+    context = contexts(sandbox=build_sandbox(nested, level))
+    protected = [nested / "inner/.git/hooks", nested / "vendor/deep/lib/.git/hooks"]
+    before = [sorted(each.iterdir()) for each in protected]
+    for name in (".github", "inner", "vendor", "vendor/deep"):
         line = f"mv {name} moved && mkdir {name}"
         assert not (await call(shell, context, command=line)).success
-        assert (repository / name).is_dir() and not (repository / "moved").exists()
+        assert [sorted(each.iterdir()) for each in protected] == before
+        assert name == "vendor/deep" or not (nested / "moved").exists()  # `mv` copies it
+    assert (nested / ".github/workflows").is_dir()
     if level is FULL:
         line = "touch .github/dependabot.yml && echo x > inner/file && rm inner/file"
         assert (await call(shell, context, command=line)).success

@@ -10,6 +10,7 @@ import os
 import pwd
 import stat
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -38,6 +39,8 @@ _MASKED_NAMES = (
 """Protected names that are masked even if they are missing."""
 _MAX_ENTRIES = 20_000
 _MAX_REPOSITORIES = 200
+_MAX_DIRECTORIES = 500
+"""Directories of a workspace that are searched for repositories, which takes milliseconds."""
 _MAX_SOCKETS = 256
 _SOCKETS = Path("/proc/net/unix")
 
@@ -69,7 +72,8 @@ class Layout(Struct, frozen=True, kw_only=True):
     def pinned(self) -> tuple[Path, ...]:
         """Directories that cannot be renamed, because others could then replace protected paths."""
         inner = [*self.repositories, *(point.path for point in self.protected)]
-        parents = (path.parent for path in inner if path.parent != self.workspace)
+        above = (each for path in inner for each in path.parents)
+        parents = (each for each in above if self.workspace in each.parents)
         return tuple(dict.fromkeys((*self.repositories, *parents)))
 
 
@@ -80,8 +84,8 @@ class LayoutError(Exception):
 def find_protected(workspace: Path) -> tuple[tuple[Path, ...], tuple[MountPoint, ...]]:
     """Return the `.git` directories of a workspace and its protected paths.
 
-    Found in the workspace itself, and for repositories also in its directories. A link cannot be
-    protected, because it can be replaced.
+    Found in the workspace itself, and for repositories also in the directories below it, of which
+    the nearest are searched. A link cannot be protected, because it can be replaced.
 
     Raises:
         LayoutError: the `.git` of the workspace is a link, so it cannot be protected.
@@ -96,17 +100,18 @@ def find_protected(workspace: Path) -> tuple[tuple[Path, ...], tuple[MountPoint,
                 continue
             path = Path(entry.path)
             is_directory = entry.is_dir(follow_symlinks=False)
-            inner = path / ".git"
-            if is_directory and inner.is_dir() and len(repositories) < _MAX_REPOSITORIES:
-                repositories.append(inner)
-            elif is_directory and inner.is_file():  # of a submodule or a worktree
-                points[inner] = MountPoint(inner)
             if entry.name == ".git" and is_directory:
-                repositories.insert(0, path)
+                repositories.append(path)
             elif is_protected(entry.name):
                 points[path] = MountPoint(path)
             elif is_directory:
                 points.update({each: MountPoint(each) for each in _find_pairs(path)})
+    for entry in _find_inner_repositories(workspace):
+        path = Path(entry.path)
+        if entry.is_file(follow_symlinks=False):  # of a submodule or a worktree
+            points[path] = MountPoint(path)
+        elif len(repositories) < _MAX_REPOSITORIES:
+            repositories.append(path)
     for repository in repositories:
         if not repository.is_symlink() and (repository / "HEAD").exists():
             points.update(_git_parts(repository))
@@ -118,6 +123,24 @@ def find_protected(workspace: Path) -> tuple[tuple[Path, ...], tuple[MountPoint,
         tuple(each for each in repositories if not each.is_symlink()),
         tuple(point for path, point in points.items() if path not in links),
     )
+
+
+def _find_inner_repositories(workspace: Path) -> Iterator[os.DirEntry[str]]:
+    """Yield the `.git` of each directory below the workspace, the nearest first, up to a limit."""
+    waiting = deque([str(workspace)])
+    for _ in range(_MAX_DIRECTORIES):
+        if not waiting:
+            return
+        directory = waiting.popleft()
+        with suppress(OSError), os.scandir(directory) as entries:
+            for entry in itertools.islice(entries, _MAX_ENTRIES):
+                if entry.is_symlink():
+                    continue
+                if entry.name == ".git":
+                    if directory != str(workspace):
+                        yield entry
+                elif entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
 
 
 def _find_pairs(directory: Path) -> Iterator[Path]:
