@@ -241,3 +241,23 @@ async def test_message_that_waits_is_stored_before_the_program_ends_on_a_slow_di
     assert b'"first"' in await reading
     stored = lock.with_suffix(".draft").read_bytes()
     assert b'"first"' in stored and b'"aside"' in stored
+
+
+async def test_draft_is_stored_on_a_slow_disk_although_the_interface_fails(open_app):
+    def fail():
+        raise ValueError("a fault")
+
+    app = open_app()
+    with pytest.raises(ValueError, match="a fault"):
+        async with app.run_test() as pilot:
+            await settle(pilot)
+            [lock] = (app.runtime.paths.state / "prompts").glob("*.lock")
+            slow = SlowFile(lock.with_suffix(".new"))
+            for text in ("first", " last"):
+                await press(pilot, *text)
+                app.chat.save_draft()
+            app.call_later(fail)
+            reading = asyncio.create_task(slow.read())
+    assert app.failed
+    assert b'"first"' in await reading
+    assert b'"first last"' in lock.with_suffix(".draft").read_bytes()
