@@ -29,7 +29,8 @@ class Program:
 
     def __init__(self, name: str, module: str, provider: Provider, root: Path) -> None:
         self.name = name
-        self._command = [sys.executable, "-m", module]
+        script = Path(sys.executable).with_name(module)  # what users start, without `runpy`
+        self._command = [str(script)] if script.exists() else [sys.executable, "-m", module]
         self.work = root / name / "work"
         self.work.mkdir(parents=True)
         for number in range(FILES):
