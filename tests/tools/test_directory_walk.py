@@ -131,3 +131,14 @@ def test_files_are_sorted_by_their_last_change_and_those_that_are_gone_come_last
     found = [(each.path, each.names) for each in sort_newest_first(descriptor, folders)]
     os.close(descriptor)
     assert found == [("", ["e"]), ("d/", ["b", "c"]), ("", ["a", "gone"])]
+
+
+@pytest.mark.req("R-TOOL-06")
+def test_directory_that_becomes_a_link_during_a_walk_is_not_entered(workspace, root, tmp_path):
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret/file").touch()
+    with open_tree(workspace, ".", threading.Event()) as tree:
+        assert next(tree.folders).path == ""
+        (root / "a").rename(tmp_path / "moved")
+        (root / "a").symlink_to(tmp_path / "secret")
+        assert [each.path for each in tree.folders] == ["c/"]
