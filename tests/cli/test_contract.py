@@ -117,3 +117,15 @@ def test_renamed_and_forked_sessions_are_printed_as_json(line: CommandLine):
     assert json.loads(out)
     rows = json.loads(line("sessions", "list", "--json")[1])
     assert {row["title"] for row in rows} >= {"A title"}
+
+
+def test_run_works_in_the_directory_that_is_given(line: CommandLine, tmp_path):
+    place = tmp_path / "elsewhere"
+    place.mkdir()
+    (place / "a.txt").write_text("tide\n")
+    line.script([{"call": "read_file", "input": {"path": "a.txt"}}], [{"say": "Read."}])
+    code, out, _ = line.bare("-p", "go", "--output-format", "stream-json", "--cwd", str(place))
+    events = map(json.loads, out.splitlines())
+    [done] = [each for each in events if each["type"] == "tool.completed"]
+    assert code == 0 and "tide" in json.dumps(done)
+    assert line.bare("-p", "go", "--cwd", str(place / "missing"))[0] == 2

@@ -207,3 +207,18 @@ def test_cursor_of_the_terminal_follows_the_caret_of_the_prompt(work, home):
         terminal.wait("It is well", lambda _: caret_is_after(""))
         terminal.say("/quit")
         assert terminal.end() == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "variables", "has_colours"),
+    [((), {}, True), (("--no-color",), {}, False), ((), {"NO_COLOR": "1"}, False)],
+)
+def test_colours_are_switched_off_by_option_and_variable(
+    work, home, options, variables, has_colours
+):
+    command = (*YOURTOOL, *options)
+    with Terminal(command, cwd=work, env={**home, **variables}) as terminal:
+        terminal.wait("demo:tour")
+        terminal.send("\x04")
+        assert terminal.end() == 0
+    assert bool(colours(terminal.output)) == has_colours
