@@ -41,7 +41,7 @@ def test_server_is_added_shown_called_and_removed(capsys, work):
     assert code == 0 and out.splitlines()[1].split()[:3] == ["bad", "connected", "2"]
     code, out, _ = run(capsys, "show", "bad")
     assert code == 0 and str(HERE / "hostile_server.py") in out
-    assert "its schema lost $.properties.x.properties.x.$ref: recursive" in out
+    assert "lost: $.properties.x.properties.x.$ref: recursive" in out
     assert "\x1b" not in out
     code, out, _ = run(capsys, "call", "bad", "act", "{}")
     assert (code, out) == (0, "did act ␛]52;c;aGk=␇\n")
@@ -53,6 +53,17 @@ def test_server_is_added_shown_called_and_removed(capsys, work):
     assert run(capsys, "remove", "bad")[0] == 0
     assert run(capsys, "remove", "bad")[0] == 2
     assert run(capsys, "list")[1].startswith("There are no MCP servers.")
+
+
+@pytest.mark.blocks_loop("a command of the shell has its own loop")
+def test_tool_that_only_runs_as_a_task_is_shown_as_lost(capsys, work):
+    run(capsys, "add", "odd", "--", sys.executable, "-I", str(HERE / "odd_server.py"), "task")
+    code, out, _ = run(capsys, "show", "odd")
+    assert code == 0
+    [lost] = [each for each in out.splitlines() if "lost: calls" in each]
+    assert "runs them only as tasks" in lost
+    tools = json.loads(run(capsys, "show", "odd", "--json")[1])["tools"]
+    assert [bool(each["losses"]) for each in tools] == [True, False]
 
 
 def test_headers_and_variables_are_added(capsys, work):

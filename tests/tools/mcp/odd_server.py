@@ -37,6 +37,7 @@ LISTS = {
     "bad pattern": {"tools": [tool(schema={**OBJECT, "patternProperties": {"(": {}}})]},
     "wide schema": {"tools": [tool(schema={**OBJECT, "properties": {
         f"p{n}": {"type": "string"} for n in range(3_000)}})]},
+    "task": {"tools": [tool(execution={"taskSupport": "required"}), tool("other")]},
     "control description": {"tools": [tool(description="\x1b]52;c;aGk=\x07" * 100)]},
     "long description": {"tools": [tool(description="x" * 500_000)]},
     "wrong annotations": {"tools": [tool(annotations=[1])]},

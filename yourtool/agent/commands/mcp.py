@@ -140,7 +140,7 @@ def _describe_tool(tool: ProjectedTool) -> str:
         lines.append(f"its name on the server: {escape(tool.foreign.name)}")
     if tool.foreign.annotations:
         lines.append(f"the server claims, which is not checked: {tool.foreign.claims}")
-    lines += (f"its schema lost {each}" for each in tool.losses)
+    lines += (f"lost: {each}" for each in tool.losses)
     return "\n".join(lines)
 
 

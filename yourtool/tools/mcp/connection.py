@@ -263,6 +263,7 @@ def _describe(tool: mcp_types.Tool) -> ForeignTool:
         description=tool.description or "",
         input_schema=tool.input_schema,
         annotations=claims,
+        only_as_task=tool.execution is not None and tool.execution.task_support == "required",
     )
 
 

@@ -20,6 +20,7 @@ _MAX_NAME, _MAX_SERVER_NAME = 64, 24
 _HASH_LENGTH = 6
 _MAX_DESCRIPTION = 8_000
 """Characters of a description that models get."""
+_ONLY_AS_TASK = "calls: the server runs them only as tasks, which are not supported"
 _OTHER = re.compile(r"[^A-Za-z0-9-]+")
 _OTHER_IN_TOOL = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -33,6 +34,8 @@ class ForeignTool(Struct, frozen=True, kw_only=True):
     input_schema: Any = None
     annotations: Mapping[str, Any] = {}
     """What the server claims about effects: shown, never believed."""
+    only_as_task: bool = False
+    """Whether calls need a task of protocol 2025-11-25, which later versions do not have."""
 
     @property
     def text(self) -> str:
@@ -58,7 +61,7 @@ class ProjectedTool(Struct, frozen=True):
     foreign: ForeignTool
     definition: ToolDefinition
     losses: tuple[str, ...]
-    """What the schema lost, as `JSON path: problem`."""
+    """What the schema lost, as `JSON path: problem`, and why calls fail."""
 
 
 def name_server(name: str, taken: Iterable[str] = ()) -> str:
@@ -103,7 +106,8 @@ def _project(settings: ServerSettings, foreign: ForeignTool, name: str) -> Proje
         side_effects=settings.get_effects(foreign.name),
         is_searchable=True,
     )
-    return ProjectedTool(foreign, definition, resolved.losses)
+    losses = (*resolved.losses, _ONLY_AS_TASK) if foreign.only_as_task else resolved.losses
+    return ProjectedTool(foreign, definition, losses)
 
 
 def _hash(name: str) -> str:
