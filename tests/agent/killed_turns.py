@@ -1,16 +1,21 @@
 """Repeat one turn in child processes, each of which is killed at another store write.
 
 Usage: python -m tests.agent.killed_turns ROOT before|after. Prints the directory of each killed
-process. With `ROOT once`, one turn that nothing here kills; prints the ids of the facts it shows.
+process. With `ROOT once`, one turn that nothing here kills; prints the ids of the facts it shows,
+and for each piece of a reply `text`, the id of the message, the length of its text so far, and the
+time. With `ROOT streamed`, the replies of this turn take some seconds.
 """
 
 import asyncio
 import base64
 import os
 import sys
+import time
+from collections import Counter
 from pathlib import Path
 
 from tests.agent.harness import Bench, play
+from yourtool.events.deltas import TextDelta
 from yourtool.events.facts import Fact
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.scripted import Scripted, calls, says
@@ -24,6 +29,12 @@ SCRIPT = [
     calls("write_file", path="b.txt", content="b\n"),
     says("done"),
 ]
+STREAMED_SCRIPT = [
+    says("I look at it. " * 20) + SCRIPT[0],
+    SCRIPT[1],
+    says("This is what I found. " * 50),
+]
+WORDS_PER_SECOND = 80
 
 
 class DyingStore(SqliteStore):
@@ -45,21 +56,33 @@ class DyingStore(SqliteStore):
 async def run(root, deadly, when):
     bench = Bench(root)
     bench.store = DyingStore(bench.database, deadly, when)
-    await play(await start(bench))
+    await play(await start(bench, Scripted(SCRIPT)))
 
 
 async def run_once(root):
-    bench = Bench(root)
-    async for event in await start(bench):
+    await show(root, Scripted(SCRIPT))
+
+
+async def run_streamed(root):
+    await show(root, Scripted(STREAMED_SCRIPT, words_per_second=WORDS_PER_SECOND))
+
+
+async def show(root, adapter):
+    bench, lengths = Bench(root), Counter()
+    async for event in await start(bench, adapter):
         if isinstance(event, Fact):
             os.write(1, f"{event.id}\n".encode())
+        elif isinstance(event, TextDelta):
+            lengths[event.message_id] += len(event.text)
+            line = f"text {event.message_id} {lengths[event.message_id]} {time.monotonic()}\n"
+            os.write(1, line.encode())
     await bench.close()
 
 
-async def start(bench):
+async def start(bench, adapter):
     """Start the turn, with a message for after its first call."""
     (bench.workspace / "a.txt").write_text("a cat\n")
-    session = await bench.session(Scripted(SCRIPT))
+    session = await bench.session(adapter)
     waiting = [(TextBlock("also say hi"),)]
 
     async def steering():
@@ -70,10 +93,10 @@ async def start(bench):
     return session.send(PROMPT)
 
 
-def main():
-    root, when = Path(sys.argv[1]), sys.argv[2]
-    if when == "once":
-        asyncio.run(run_once(root))
+def main(arguments):
+    root, when = Path(arguments[0]), arguments[1]
+    if when in ("once", "streamed"):
+        asyncio.run(run_once(root) if when == "once" else run_streamed(root))
         return
     for deadly in range(1, 100):
         place = root / f"{when}-{deadly}"
@@ -88,4 +111,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

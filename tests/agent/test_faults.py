@@ -1,22 +1,17 @@
 """The session continues after any failure in a turn (R-LOOP-01, R-LOOP-02, R-PER-02)."""
 
 import asyncio
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from tests.agent.harness import Bench, Checked, names, play
 from tests.agent.killed_turns import PROMPT
-from tests.store.disk_writes import STRACE, needs_strace
 from yourtool.agent.history import space
 from yourtool.agent.history.space import SpaceWait
 from yourtool.blobs import is_blob, read_blob
 from yourtool.errors import BlobError, StoreError
 from yourtool.events.catalog import message_of
 from yourtool.events.tools import ToolFailed
-from yourtool.events.turns import TurnSteered
 from yourtool.messages.blocks import ImageBlock, iter_blocks
 from yourtool.messages.invariants import validate_message, validate_session
 from yourtool.messages.message import Role
@@ -29,7 +24,6 @@ SCRIPT = [
     says("And going on works."),
     says("And again."),
 ]
-ROOT = Path(__file__).parents[2]
 TERMINAL = {"turn.completed", "turn.cancelled"}
 
 
@@ -308,84 +302,3 @@ async def test_a_change_of_a_file_that_cannot_be_recorded_is_not_made(tmp_path):
     assert problems(session) == []
     await session.close()
     await bench.close()
-
-
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.sample(2)
-def test_session_of_a_process_killed_at_any_write_can_be_resumed(tmp_path, when):
-    """R-PER-02, with real processes and SIGKILL."""
-    command = [sys.executable, "-m", "tests.agent.killed_turns", str(tmp_path), when]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    places = done.stdout.split()
-    assert len(places) > 15
-
-    for place in places:
-        asyncio.run(check_resumed(place))
-
-
-async def check_resumed(place, shown=()):
-    """Resume the session of a killed process; `shown`: ids of the facts that it had shown."""
-    bench = Bench(Path(place))
-    session_file = bench.root / "session"
-    if not session_file.exists():
-        await bench.close()
-        assert not shown
-        return
-    adapter = Checked(Scripted(SCRIPT[3:]))
-    session = await bench.session(adapter, resume=session_file.read_text())
-    assert await bench.store.pending_call_ids(session.id) == ()
-    assert set(shown) <= {fact.id for fact in session.state.facts}
-    stored_attachments(bench, session.state.facts)
-    call_count = sum(name == "tool.called" for name in names(session.state.facts))
-    steered = [fact for fact in session.state.facts if isinstance(fact, TurnSteered)]
-    await play(session.send("go on"))
-    texts = [message.text for message in adapter.requests[-1].messages]
-    assert texts.count("also say hi") == len(steered) <= 1
-    assert problems(session) == []
-    assert turns_without_one_end(session) == []
-    assert sum(name == "tool.called" for name in names(session.state.facts)) == call_count
-    await session.close()
-    await bench.close()
-
-
-_PARTS = 4
-"""Parts of the longest test, each of which takes some minutes."""
-_WRITING_CALLS = "pwrite64,write,fdatasync,fsync,ftruncate,rename,unlink,mkdir"
-
-
-def kill_at_call(place, number):
-    """Kill a process in its nth system call that writes; return what it showed, or None."""
-    place.mkdir()
-    options = ["-f", "-o", "/dev/null", "-e", f"trace={_WRITING_CALLS}"]
-    kill = ["-e", f"inject={_WRITING_CALLS}:signal=SIGKILL:when={number}"]
-    command = [sys.executable, "-m", "tests.agent.killed_turns", str(place), "once"]
-    done = subprocess.run([STRACE, *options, *kill, *command], cwd=ROOT, capture_output=True)
-    return None if done.returncode == 0 else done.stdout.decode().split()
-
-
-@pytest.mark.remaining
-@pytest.mark.blocks_loop
-@pytest.mark.req("R-PER-02")
-@needs_strace
-@pytest.mark.parametrize("number", [3, 90, 210, 340])
-async def test_session_of_a_process_killed_in_a_system_call_can_be_resumed(tmp_path, number):
-    shown = kill_at_call(tmp_path / "killed", number)
-    assert shown is not None
-    await check_resumed(tmp_path / "killed", shown)
-
-
-@pytest.mark.reliability
-@pytest.mark.blocks_loop
-@pytest.mark.timeout(7_200)
-@needs_strace
-@pytest.mark.parametrize("part", range(_PARTS))
-async def test_session_of_a_process_killed_in_any_system_call_can_be_resumed(
-    tmp_path, figures, part
-):
-    facts, number = 0, part + 1
-    while (shown := kill_at_call(place := tmp_path / str(number), number)) is not None:
-        await check_resumed(place, shown)
-        facts, number = facts + len(shown), number + _PARTS
-    value = f"{number // _PARTS} calls, {facts:,} shown facts, 0 lost, all valid"
-    figures("system calls", value, part=f"part {part + 1} of {_PARTS}")
-    assert number >= 500

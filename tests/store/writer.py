@@ -10,7 +10,7 @@ import shutil
 import signal
 import sqlite3
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -234,8 +234,8 @@ def hold_lease(directory: Path, session_id: str) -> None:
         sys.stdin.read()
 
 
-if __name__ == "__main__":
-    match sys.argv[1:]:
+def main(arguments: Sequence[str]) -> None:
+    match arguments:
         case ["forever", path]:
             asyncio.run(write_forever(Path(path)))
         case ["acknowledge", path, count]:
@@ -260,3 +260,7 @@ if __name__ == "__main__":
             hold_lease(Path(directory), session_id)
         case other:
             raise SystemExit(f"unknown: {other}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fork_server import ForkServer, kill
 from tests.providers.fakes import build_paths
 from tests.store.turns import FactBuilder, changed
 from tests.store.writer import FILES, LATER, PICTURE
@@ -117,18 +118,22 @@ async def test_two_thousand_crashes_lose_no_acknowledged_fact(tmp_path, figures,
 async def check_random_kills(path, count, seed=11):
     """Kill writers of one database, and return how many facts they had acknowledged."""
     chance, acknowledged = random.Random(seed), 0
-    for _ in range(count):
-        process = writer("forever", path)
-        lines = [process.stdout.readline() for _ in range(chance.randrange(1, 60))]
-        process.kill()
-        lines += process.stdout.readlines()
-        process.communicate()
-        whole = [line.split() for line in lines if line.endswith("\n")]
-        database = Database(path)
-        await sound(database)
-        await has(SqliteStore(database), whole[0][0], [event_id for _, event_id in whole])
-        await database.close()
-        acknowledged += len(whole)
+    output = path.with_name("acknowledged")
+    path.parent.mkdir(exist_ok=True)
+    os.mkfifo(output)
+    with ForkServer("tests.store.writer") as server:
+        for _ in range(count):
+            process = server.start(output, "forever", path)
+            with output.open() as printed:
+                lines = [printed.readline() for _ in range(chance.randrange(1, 60))]
+                kill(process)
+                lines += printed.readlines()
+            whole = [line.split() for line in lines if line.endswith("\n")]
+            database = Database(path)
+            await sound(database)
+            await has(SqliteStore(database), whole[0][0], [event_id for _, event_id in whole])
+            await database.close()
+            acknowledged += len(whole)
     return acknowledged
 
 
