@@ -202,6 +202,8 @@ class Runtime:
         """
         lease = self.store.lease(session_id)
         try:
+            # first, because what is read for the map is freed, and the state uses its memory
+            tool_ids = ToolIdMap(await self.store.provider_call_ids(session_id))
             state, unread = await load_state(self.store, session_id)
             self._warnings += [describe_unread(session_id, unread)] if unread else []
             root = workspace or Path(state.workspace_path)
@@ -211,7 +213,6 @@ class Runtime:
                     " Restore the directory, or read the session with `yourtool sessions show`."
                 )
             files = await self._open_workspace(root, dirs, session_id, state.parents)
-            tool_ids = ToolIdMap(await self.store.provider_call_ids(session_id))
             env = await self._build_environment(session_id, files, tools, confirm, tool_ids)
             session = await self._reopen(session_id, state, lease, env)
             if not keep_model:

@@ -145,7 +145,7 @@ class RequestOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The wire format: the `api` of the provider."""
 
 
-class _Metadata(Struct, frozen=True, kw_only=True, omit_defaults=True, eq=False):
+class _Metadata(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, eq=False):
     """Equality and hashing, which ignore `provider_raw`."""
 
     def _identity(self) -> tuple[Any, ...]:

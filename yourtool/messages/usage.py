@@ -5,7 +5,7 @@ from decimal import Decimal
 from msgspec import Struct
 
 
-class Usage(Struct, frozen=True, kw_only=True):
+class Usage(Struct, frozen=True, gc=False, kw_only=True):
     """Tokens and price of one model request; the three input counters are disjoint."""
 
     input_tokens: int

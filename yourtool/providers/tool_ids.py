@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import count
 
@@ -22,8 +23,10 @@ class ToolIdMap:
 
     def __init__(self, known: Iterable[tuple[str, str, str]] = ()) -> None:
         """`known`: (canonical id, provider, provider's id), in the order of the calls."""
-        self._wire: dict[tuple[str, str], str] = {}
-        self._owner: dict[tuple[str, str], str] = {}
+        self._wire: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        """By provider: its ids by ours."""
+        self._owner: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        """By provider: our ids by its ids, and by those that were made for it."""
         for canonical, provider, wire in known:
             self._remember(canonical, provider, wire)
 
@@ -46,23 +49,23 @@ class ToolIdMap:
         bytes: `call_` and the 26 characters of the ULID, or nine characters for servers that
         accept only those. They are unique.
         """
-        known = self._wire.get((provider, canonical))
+        known = self._wire[provider].get(canonical)
         if known is not None and accepted.fullmatch(known):
             return known
         return next(
             minted
             for minted in _candidate_ids(canonical)
             if accepted.fullmatch(minted)
-            and self._owner.setdefault((provider, minted), canonical) == canonical
+            and self._owner[provider].setdefault(minted, canonical) == canonical
         )
 
     def issued_id(self, provider: str, canonical: str) -> str | None:
         """Return the id that the provider issued for our call; None: another provider did."""
-        return self._wire.get((provider, canonical))
+        return self._wire[provider].get(canonical)
 
     def _remember(self, canonical: str, provider: str, wire: str) -> None:
-        if self._owner.setdefault((provider, wire), canonical) == canonical:
-            self._wire[provider, canonical] = wire
+        if self._owner[provider].setdefault(wire, canonical) == canonical:
+            self._wire[provider][canonical] = wire
 
 
 def _candidate_ids(canonical: str) -> Iterator[str]:

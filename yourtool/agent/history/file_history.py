@@ -66,7 +66,8 @@ class FileHistory:
         self.unfinished: FilesRestoring | None = None
         """Files that were being restored when the program died."""
         self._turns: dict[str, tuple[str, ...]] = {}
-        """The turns of each prompt, including retries."""
+        """The turns of the last prompt, and of each whose turns changed files, with retries."""
+        self._first_prompt = ""
         self._steps: dict[str, list[_Step]] = {}
         self._changed: dict[str, list[FilesChanged]] = {}
         """By turn, in the order of their first changes."""
@@ -79,7 +80,7 @@ class FileHistory:
         match fact:
             case TurnStarted(turn_id=str(turn), message=message):
                 if message is not None:
-                    self._turns[message.id] = ()
+                    self._start_prompt(message.id)
                 if self._turns:
                     self._turns[next(reversed(self._turns))] += (turn,)
             case FilesChanged():
@@ -127,9 +128,11 @@ class FileHistory:
 
     def plan_rewind(self, prompt_id: str) -> RestorePlan | None:
         """Plan how to undo the changes since a prompt; None if there are no changes."""
-        prompts = list(self._turns)
-        since = prompts[prompts.index(prompt_id) :] if prompt_id in self._turns else []
-        wanted = {turn for prompt in since for turn in self._turns[prompt]}
+        if not self._first_prompt or prompt_id < self._first_prompt:
+            return None
+        wanted = {
+            turn for each, turns in self._turns.items() if each >= prompt_id for turn in turns
+        }
         found = [turn for turn in self._changed if turn in wanted and turn not in self._undone]
         return self._plan("rewind", found) if found else None
 
@@ -173,6 +176,15 @@ class FileHistory:
         if omitted:
             left.append(LeftFile(f"{omitted:,} more files", "too many changed at once"))
         return RestorePlan(kind, tuple(turns), tuple(files), tuple(left))
+
+    def _start_prompt(self, prompt_id: str) -> None:
+        """Note a prompt, and forget the one before if its turns changed no file."""
+        self._first_prompt = self._first_prompt or prompt_id
+        if self._turns:
+            last = next(reversed(self._turns))
+            if not any(turn in self._changed for turn in self._turns[last]):
+                del self._turns[last]
+        self._turns[prompt_id] = ()
 
     def _add_changes(self, fact: FilesChanged) -> None:
         turn = fact.turn_id or fact.id

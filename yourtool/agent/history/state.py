@@ -43,6 +43,8 @@ from yourtool.events.turns import (
 from yourtool.messages.message import Message
 from yourtool.routing.router import Slot
 
+_TYPES_OF_CONVERSATION = frozenset(OF_CONVERSATION)
+
 
 class State:
     """The state of a session; only `apply` changes it, except for pending selections."""
@@ -176,7 +178,16 @@ class State:
         for part in (self.files, self.processes, self.system_prompt):
             part.apply(fact)
         self._apply_to_branch(fact)
-        match fact:
+        match fact:  # the most frequent ones first
+            case LlmCallCompleted() | LlmCallFailed():
+                self._apply_call(fact)
+            case ToolCompleted() | ToolFailed():
+                self.open_calls.pop(fact.tool_use_id, None)
+            case TurnStarted():
+                self.open_turn = fact
+                self.turn_count += 1
+            case TurnCompleted() | TurnCancelled():
+                self.open_turn = None
             case SessionCreated(workspace_path=path):
                 self.workspace_path = path
             case SessionRenamed(title=title):
@@ -191,9 +202,6 @@ class State:
                 self.model_refusal = fact
             case SessionEffortSelected():
                 self.effort = fact
-            case TurnStarted():
-                self.open_turn = fact
-                self.turn_count += 1
             case (
                 RouteDecided()
                 | PatternOverrideDismissed()
@@ -201,12 +209,6 @@ class State:
                 | RoutingSnapshot()
             ):
                 self._apply_routing(fact)
-            case LlmCallCompleted() | LlmCallFailed():
-                self._apply_call(fact)
-            case ToolCompleted() | ToolFailed():
-                self.open_calls.pop(fact.tool_use_id, None)
-            case TurnCompleted() | TurnCancelled():
-                self.open_turn = None
             case DelegateCompleted() | DelegateFailed():
                 self.cost_usd += fact.total_cost_usd
                 self.unpriced = self.unpriced or fact.unpriced
@@ -227,7 +229,7 @@ class State:
 
     def _apply_to_branch(self, fact: AnyFact) -> None:
         """Keep a fact of the conversation, and update the branch unless that has to be built."""
-        if not isinstance(fact, OF_CONVERSATION):
+        if type(fact) not in _TYPES_OF_CONVERSATION:
             return
         if self._tree is not None:
             self._tree.add(fact if self._keep_facts else _without_details(fact))

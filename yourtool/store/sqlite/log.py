@@ -8,6 +8,7 @@ from sqlite3 import Connection
 from yourtool.errors import InvalidMessageError, SessionNotFoundError, StoreError
 from yourtool.events.catalog import AnyFact, message_of
 from yourtool.ids import is_ulid, new_id
+from yourtool.messages.codec import intern_value
 from yourtool.messages.invariants import validate_message, value_problems
 from yourtool.messages.message import Message
 from yourtool.store.base import RemovalReason
@@ -115,11 +116,12 @@ def read_kinds(
 
 def provider_call_ids(connection: Connection, session_id: str) -> list[tuple[str, str, str]]:
     """Return (our id, provider, the provider's id) of the calls that have a provider id."""
-    return connection.execute(
+    rows = connection.execute(
         "SELECT id, provider, provider_id FROM tool_calls"
         " WHERE session_id = ? AND provider_id IS NOT NULL ORDER BY id",
         (session_id,),
-    ).fetchall()
+    )
+    return [(call_id, intern_value(provider), wire_id) for call_id, provider, wire_id in rows]
 
 
 def pending_call_ids(connection: Connection, session_id: str) -> list[str]:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from yourtool.events.catalog import AnyFact
 from yourtool.events.codec import STORED_TYPES, from_stored, to_stored
 from yourtool.events.facts import Fact
-from yourtool.messages.blocks import canonical_json
+from yourtool.messages.blocks import ContentBlock, ToolResultBlock, canonical_json
 from yourtool.messages.codec import (
     decode_content,
     decode_metadata,
@@ -27,6 +27,7 @@ from yourtool.messages.codec import (
     require_shallow,
 )
 from yourtool.messages.message import MESSAGE_TYPES, SCHEMA_VERSION, Message, Role
+from yourtool.messages.metadata import MessageMetadata, ResultMetadata
 
 _log = logging.getLogger(__name__)
 
@@ -206,15 +207,26 @@ def decode_message(
     elif stored_version > version:
         _log.warning("%s has the newer schema version %d", label, stored_version)
     known_role = Role(role)
+    blocks = decode_content(content, where=label)
+    fields = decode_metadata(metadata, known_role, where=label)
     return MESSAGE_TYPES[known_role](
         id=message_id,
         session_id=intern_value(session_id),
         role=known_role,
-        content=decode_content(content, where=label),
-        metadata=decode_metadata(metadata, known_role, where=label),
+        content=blocks,
+        metadata=_share_call_id(fields, blocks),
         created_at=from_microseconds(created_at),
         schema_version=max(stored_version, version),
     )
+
+
+def _share_call_id(fields: MessageMetadata, blocks: tuple[ContentBlock, ...]) -> MessageMetadata:
+    """Return metadata whose id of a call is the same object as in the result, to save memory."""
+    match fields, blocks:
+        case ResultMetadata(parent_tool_use_id=str(known)), (ToolResultBlock(tool_use_id=shared),):
+            return replace(fields, parent_tool_use_id=shared) if known == shared else fields
+        case _:
+            return fields
 
 
 def _apply_upgrades(
