@@ -38,6 +38,7 @@ CATALOG = {
     "branch.summarised",
     "branch.merged",
     "entry.added",
+    "entry.imported",
     "delegate.started",
     "delegate.completed",
     "delegate.failed",

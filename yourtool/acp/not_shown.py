@@ -31,6 +31,7 @@ from yourtool.events.hooks import HookRan
 from yourtool.events.model_calls import LlmCallCostReported, LlmCallFailed, LlmCallStarted
 from yourtool.events.permissions import PolicySnapshot
 from yourtool.events.sessions import (
+    EntryImported,
     SessionCreated,
     SessionEnded,
     SessionExtended,
@@ -90,6 +91,7 @@ NOT_SHOWN = (
     SessionForked,
     SessionImported,
     SessionExtended,
+    EntryImported,
     SessionEnded,
     SessionModelRefused,  # the answer to the request is the error
     PolicySnapshot,

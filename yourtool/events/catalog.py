@@ -36,6 +36,7 @@ from yourtool.events.model_calls import (
 )
 from yourtool.events.permissions import PolicySnapshot
 from yourtool.events.sessions import (
+    EntryImported,
     SessionCreated,
     SessionEffortSelected,
     SessionEnded,
@@ -82,6 +83,7 @@ AnyFact: TypeAlias = (
     | SessionForked
     | SessionImported
     | SessionExtended
+    | EntryImported
     | SessionModelSelected
     | SessionModelRefused
     | SessionEffortSelected

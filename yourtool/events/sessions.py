@@ -71,6 +71,22 @@ class SessionExtended(Fact, frozen=True, kw_only=True, tag="session.extended"):
     losses: tuple[str, ...] | UnsetType = UNSET
 
 
+class EntryImported(Fact, frozen=True, kw_only=True, tag="entry.imported"):
+    """An entry of a kind that we do not have, of a file of another program.
+
+    It is not part of the conversation: no model gets it, and no screen shows it.
+    """
+
+    sensitivity: ClassVar[Sensitivity] = Sensitivity.PRIVATE
+
+    system: str
+    """The program that wrote the file, such as `pi`."""
+    kind: str
+    """Its name there."""
+    text: str
+    """The JSON of the entry."""
+
+
 class SessionModelSelected(Fact, frozen=True, kw_only=True, tag="session.model_selected"):
     """The user set the model of the session, or reset it with `/model -`."""
 

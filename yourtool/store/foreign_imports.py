@@ -19,10 +19,10 @@ from yourtool.messages.message import now
 from yourtool.store.base import SessionStore
 from yourtool.store.checks import find_open_turn
 from yourtool.store.forks import find_import, workspace_hash
-from yourtool.store.importers.builder import Continuation, build_facts
+from yourtool.store.importers.builder import build_facts
 from yourtool.store.importers.detection import read_transcript
 from yourtool.store.importers.source import Source
-from yourtool.store.importers.transcript import Transcript
+from yourtool.store.importers.transcript import Continuation, Transcript
 
 E = TypeVar("E", SessionImported, SessionExtended)
 

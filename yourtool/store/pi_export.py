@@ -16,7 +16,12 @@ from yourtool.events.branches import BranchLabelled, BranchSelected, BranchSumma
 from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.context import ContextCompacted
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, is_silent
-from yourtool.events.sessions import SessionCreated, SessionModelSelected, SessionRenamed
+from yourtool.events.sessions import (
+    EntryImported,
+    SessionCreated,
+    SessionModelSelected,
+    SessionRenamed,
+)
 from yourtool.events.tools import ShellRan, ToolCompleted, ToolFailed
 from yourtool.messages.blocks import (
     ContentBlock,
@@ -30,6 +35,7 @@ from yourtool.messages.blocks import (
 from yourtool.messages.message import Message, ReplyMessage
 from yourtool.messages.metadata import Audience, MessageStatus, StopReason
 from yourtool.store.importers.pi import OWN_ENTRY, SYSTEM
+from yourtool.store.importers.source import as_object, as_text, decode
 from yourtool.store.importers.transcript import describe_unknown
 from yourtool.store.texts import TextTransform, read_shared, transform_texts
 
@@ -95,6 +101,8 @@ class _Writer:
                 yield self._add(fact, fact.id, "branch_summary", fromId=source, summary=summary)
             case EntryAdded():
                 yield self._add_own(fact)
+            case EntryImported():
+                yield self._add_unknown(fact)
             case BranchLabelled(target=target, label=label) if target in self._entries:
                 yield self._add(fact, "", "label", targetId=self._entries[target], label=label)
             case SessionRenamed(title=title):
@@ -140,6 +148,21 @@ class _Writer:
             return self._add(fact, fact.id, "custom", customType=OWN_ENTRY, data=data)
         content = {"customType": fact.kind, "content": fact.text, "display": True}
         return self._add(fact, fact.id, "custom_message", content)
+
+    def _add_unknown(self, fact: EntryImported) -> Mapping[str, Any]:
+        """Return an entry of pi as it was, at its present place; those of others are custom ones.
+
+        Fields that name other entries have the ids of the imported file.
+        """
+        try:
+            raw = as_object(decode(fact.text) if fact.system == SYSTEM else None)
+        except (ValueError, RecursionError):  # a secret in it was replaced
+            raw = as_object(None)
+        if kind := as_text(raw.get("type")):
+            own = ("type", "id", "parentId", "timestamp")
+            return self._add(fact, "", kind, {k: v for k, v in raw.items() if k not in own})
+        data = {"system": fact.system, "kind": fact.kind, "text": fact.text}
+        return self._add(fact, "", "custom", customType=OWN_ENTRY, data=data)
 
     def _compact(self, fact: ContextCompacted) -> Mapping[str, Any]:
         """Return the entry of a summary, with the first entry that requests still have.

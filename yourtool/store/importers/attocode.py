@@ -8,7 +8,7 @@ from datetime import datetime
 
 from yourtool.messages.blocks import ImageBlock, TextBlock
 from yourtool.store.importers.attocode_python import get_key
-from yourtool.store.importers.parts import build_call, build_parts
+from yourtool.store.importers.parts import build_call, build_parts, keep_entry
 from yourtool.store.importers.source import Object, as_list, as_object, as_text, as_time
 from yourtool.store.importers.transcript import (
     UNKNOWN_MODEL,
@@ -56,6 +56,9 @@ def read_session(objects: Sequence[Object], transcript: Transcript) -> None:
         lines = (raw for raw in objects if raw.get("type") == "message")
         messages = [as_object(raw.get("data")) for raw in lines]
     tree = _Tree(transcript, at, model)
+    for number, raw in enumerate(objects):
+        if (kind := as_text(raw.get("type"))) not in _KINDS:
+            tree.append_unknown(f"line {number}", keep_entry(transcript, raw, kind, "a line"))
     tree.add_path("message", messages)
     for number, thread in enumerate(threads):
         path = [as_object(each) for each in as_list(thread.get("messages"))]
@@ -104,6 +107,10 @@ class _Tree:
         self._transcript.entries.append(entry)
         return entry_id
 
+    def append_unknown(self, entry_id: str, what: What) -> None:
+        """Add an entry that adds nothing to the conversation."""
+        self._append(entry_id, "", what)
+
     def end(self) -> None:
         """Continue the conversation on its thread, if it is not on the last entry."""
         if len(self._ends) < 2:
@@ -144,7 +151,7 @@ def _read_message(raw: Object, transcript: Transcript, model: str) -> Iterator[W
             text = "".join(block.text for block in content if isinstance(block, TextBlock))
             yield Note(kind="system", text=text)
         case role:
-            transcript.losses[f"a message with the role `{role[:80]}`"] += 1
+            yield keep_entry(transcript, raw, role, "a message with the role")
 
 
 def _read_call(call: Object) -> Call:

@@ -5,11 +5,10 @@ than the last, the conversation moves there. So a file that grew gives the same 
 Every call gets exactly one result, and a reply that is not complete has no calls.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.effects import SideEffects
@@ -24,7 +23,7 @@ from yourtool.events.branches import (
 from yourtool.events.catalog import AnyFact
 from yourtool.events.context import ContextCompacted
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
-from yourtool.events.sessions import SessionCreated, SessionRenamed
+from yourtool.events.sessions import EntryImported, SessionCreated, SessionRenamed
 from yourtool.events.tools import ShellRan, ToolCalled, ToolCompleted, ToolFailed
 from yourtool.events.turns import PolicyEvaluation, RouteDecided, TurnCompleted, TurnStarted
 from yourtool.ids import new_id, new_session_id, new_tool_use_id
@@ -37,9 +36,11 @@ from yourtool.store.importers.transcript import (
     Call,
     Command,
     Compaction,
+    Continuation,
     Entry,
     Label,
     Note,
+    Nothing,
     Position,
     Prompt,
     Reply,
@@ -47,6 +48,8 @@ from yourtool.store.importers.transcript import (
     Summary,
     Title,
     Transcript,
+    UnknownEntry,
+    What,
 )
 from yourtool.store.texts import one_line_title
 
@@ -55,20 +58,6 @@ F = TypeVar("F", bound=AnyFact)
 _ELSEWHERE = "\0"
 """The place of a conversation that continued after an import; no entry has this id."""
 _NO_RESULT = "The imported session has no result of this call."
-
-
-class Continuation(Struct, frozen=True, kw_only=True):
-    """A session to which the new entries of a file are added."""
-
-    session_id: str
-    known: frozenset[str]
-    """The entries of the file that it has."""
-    messages: Mapping[str, str]
-    """Our messages by entry of the file."""
-    leaves: Mapping[str, str]
-    """The last message of the step of each of these entries."""
-    leaf: str
-    """The last entry of the session now."""
 
 
 def build_facts(transcript: Transcript, after: Continuation | None = None) -> list[AnyFact]:
@@ -99,6 +88,8 @@ class _Builder:
         self._leaves: dict[str, str] = {"": ""}
         """Our last entry after a whole step, on the path to each entry of the file."""
         self._place = ""  # the entry of the file that the last one is
+        self._same = {""}
+        """This entry, and those after it that add nothing to the conversation."""
         self._messages: dict[str, str] = {}
         """Our message of an entry of the file."""
         self._paths: dict[str, str] = {}
@@ -127,6 +118,7 @@ class _Builder:
         self._leaf = self._safe_leaf = after.leaf
         if self._leaves.get(self._place) != after.leaf:
             self._place = _ELSEWHERE
+        self._same = {self._place}
         self._add_entries(e for e in self._transcript.entries if e.id not in after.known)
         return self._facts
 
@@ -138,7 +130,17 @@ class _Builder:
             self._paths[entry.id] = entry.parent
             self._leaves[entry.id] = self._safe_leaf
             self._place = entry.id
+            if not self._adds_nothing(entry.what):
+                self._same.clear()
+            self._same.add(entry.id)
         self._end_turn()
+
+    def _adds_nothing(self, what: What) -> bool:
+        """Whether an entry adds nothing to the conversation, or a note in the middle of a step."""
+        is_note = isinstance(what, Note) and not what.for_model
+        return (is_note and bool(self._open)) or isinstance(
+            what, Nothing | UnknownEntry | Label | Title
+        )
 
     def _add(self, fact: F) -> F:
         stamped = replace(
@@ -150,7 +152,7 @@ class _Builder:
     def _move_to(self, entry: Entry) -> None:
         """Continue after the parent of an entry."""
         parent = entry.parent
-        if parent == self._place:
+        if parent in self._same:
             return
         if parent not in self._leaves:
             self._losses["a place in the tree, because an entry is missing"] += 1
@@ -162,6 +164,7 @@ class _Builder:
         if leaf != self._leaf:
             self._add(BranchSelected(leaf=leaf, left=self._leaf))
         self._leaf = self._safe_leaf = leaf
+        self._same.clear()
 
     def _add_entry(self, entry: Entry) -> None:
         match entry.what:
@@ -181,7 +184,8 @@ class _Builder:
                 summarised = BranchSummarised(summary=summary, left=self._leaf, message_count=0)
                 self._follow(self._add(summarised).id)
             case Note(kind=kind, text=text, for_model=for_model):
-                self._end_turn()
+                if for_model or not self._open:  # others can come between a call and its result
+                    self._end_turn()
                 self._add_note(kind, text, "requests" if for_model else "session")
             case Label(target=target, label=label):
                 if target in self._messages:
@@ -189,6 +193,8 @@ class _Builder:
                     self._add(BranchLabelled(target=self._messages[target], label=text))
                 else:
                     self._losses["a label of an entry that is no message"] += 1
+            case UnknownEntry(system=system, kind=kind, text=text):
+                self._add(EntryImported(system=system, kind=kind, text=text))
             case Title(title=title):
                 self._add(SessionRenamed(title=one_line_title(title)))
             case Position(target=target):

@@ -19,6 +19,7 @@ from yourtool.store.importers.parts import (
     build_call,
     build_image,
     build_parts,
+    keep_entry,
     keep_unknown,
 )
 from yourtool.store.importers.source import (
@@ -85,6 +86,7 @@ class _Reader:
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
         self._reply = ""  # the message id of the reply whose lines are being read
+        self._place = 0  # of its entry
         self._step: list[str] = []
         """The lines of the present reply and of its results."""
         self._ids: dict[str, str] = {}
@@ -104,13 +106,11 @@ class _Reader:
             text = as_text(raw.get("content"))
             self._add(place, Note(kind="system", text=text) if text else Nothing())
         elif kind not in _QUIET:
-            self._transcript.losses[f"a line `{kind[:80]}`"] += 1
-            self._add(place, Nothing())
+            self._add(place, keep_entry(self._transcript, raw, kind, "a line"))
         elif raw.get("uuid"):
             self._add(place, Nothing())
 
     def _add(self, place: Entry, what: What) -> None:
-        self._reply, self._step = "", []
         self._transcript.entries.append(replace(place, what=what))
 
     def _extend_step(self, place: Entry) -> None:
@@ -121,15 +121,23 @@ class _Reader:
     def _add_reply(self, raw: Object, message: Object, place: Entry) -> None:
         entries, message_id = self._transcript.entries, as_text(message.get("id"))
         reply = _read_reply(raw, message, self._transcript)
-        before = entries[-1].what if entries else None
-        if message_id and message_id == self._reply and isinstance(before, Reply):
-            joined = replace(reply, content=(*before.content, *reply.content))
-            entries[-1] = replace(entries[-1], id=place.id, what=joined)
+        if message_id and message_id == self._reply:
+            self._join(place.id, reply)
         else:
+            self._place, self._step = len(entries), []
             entries.append(replace(place, what=reply))
-            self._step = []
         self._reply = message_id
         self._extend_step(place)
+
+    def _join(self, line: str, rest: Reply) -> None:
+        """Add the blocks of another line to the reply, which now has the id of that line."""
+        entries, entry = self._transcript.entries, self._transcript.entries[self._place]
+        assert isinstance(entry.what, Reply), "the place of a reply"
+        joined = replace(rest, content=(*entry.what.content, *rest.content))
+        entries[self._place] = replace(entry, id=line, what=joined)
+        for at in range(self._place + 1, len(entries)):
+            if entries[at].parent == entry.id:
+                entries[at] = replace(entries[at], parent=line)
 
     def _add_user(self, raw: Object, message: Object, place: Entry) -> None:
         entries, found = self._transcript.entries, self._read_user(raw, message) or [Nothing()]

@@ -16,6 +16,7 @@ from yourtool.store.importers.parts import (
     build_image,
     build_model,
     build_parts,
+    keep_entry,
     keep_unknown,
 )
 from yourtool.store.importers.source import (
@@ -101,7 +102,8 @@ class _Reader:
         elif kind == "response_item" or (kind and not payload):
             self._read_item(payload or raw, number)
         elif kind not in ("event_msg", "session_meta", "") and "record_type" not in raw:
-            self._transcript.losses[f"a line `{kind[:80]}`"] += 1
+            unknown = keep_entry(self._transcript, raw, kind, "a line")
+            self._append(f"line {number}", self._at, unknown)
 
     def _read_item(self, item: Object, number: int) -> None:
         kind, item_id = as_text(item.get("type")), f"line {number}"
@@ -124,7 +126,7 @@ class _Reader:
         elif kind.endswith("_call"):
             self._add_block(item_id, keep_unknown(self._transcript, item))
         else:
-            self._transcript.losses[f"an item `{kind[:80]}`"] += 1
+            self._append(item_id, self._at, keep_entry(self._transcript, item, kind, "an item"))
 
     def _add_block(self, item_id: str, block: TextBlock | ThinkingBlock | Call | Unknown) -> None:
         if isinstance(block, Call) or block.text:

@@ -18,6 +18,7 @@ from yourtool.store.importers.parts import (
     build_image,
     build_model,
     build_parts,
+    keep_entry,
     keep_unknown,
 )
 from yourtool.store.importers.source import (
@@ -126,7 +127,7 @@ def _read_entry(raw: Object, model: str, transcript: Transcript) -> Iterator[Wha
             yield Note(kind="custom", text=text, for_model=True)
         case _:
             if kind not in _QUIET:
-                transcript.losses[f"an entry `{kind[:80]}`"] += 1
+                yield keep_entry(transcript, raw, kind)
 
 
 def _read_message(raw: Object, model: str, transcript: Transcript) -> Iterator[What]:
@@ -203,7 +204,7 @@ def _read_flat(raw: Object, call_id: str, transcript: Transcript) -> Iterator[Wh
         case "system":
             yield Note(kind="system", text=text)
         case role:
-            transcript.losses[f"a message with the role `{role[:80]}`"] += 1
+            yield keep_entry(transcript, raw, role, "a message with the role")
 
 
 def _read_usage(raw: Object) -> Usage | None:

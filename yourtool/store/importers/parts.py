@@ -10,11 +10,22 @@ import msgspec
 from yourtool.blobs import reference_of
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, canonical_json
 from yourtool.store.importers.source import Object, as_list, as_object, as_text, decode
-from yourtool.store.importers.transcript import UNKNOWN_MODEL, Call, Part, Transcript, Unknown
+from yourtool.store.importers.transcript import (
+    UNKNOWN_MODEL,
+    Call,
+    Nothing,
+    Part,
+    Transcript,
+    Unknown,
+    UnknownEntry,
+)
 from yourtool.text import storable, storable_json
 
 MAX_UNKNOWN_BYTES = 2**18
 """Bytes of the JSON of a block of an unknown kind that is stored."""
+MAX_UNKNOWN_ENTRIES_BYTES = 2**24
+"""Bytes of the JSON of all entries of unknown kinds of a file that are stored."""
+_MAX_KIND = 80
 NO_IMAGE = "[image that cannot be read]"
 """The text in place of such an image."""
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -107,6 +118,27 @@ def keep_unknown(transcript: Transcript, raw: Object) -> Unknown:
     if size > MAX_UNKNOWN_BYTES:
         fields = {"type": kind}
     return Unknown(fields)
+
+
+def keep_entry(
+    transcript: Transcript, raw: Object, kind: str, word: str = "an entry"
+) -> UnknownEntry | Nothing:
+    """Return an entry of an unknown kind as it is, and name it in the report; `word`: what it is.
+
+    One that is too large or too deep is only named, and so are all after very many.
+    """
+    name = f"{word} `{storable(kind)[:_MAX_KIND]}`"
+    try:
+        text = canonical_json(storable_json(dict(raw))).decode()
+    except (ValueError, RecursionError):
+        text = ""
+    room = MAX_UNKNOWN_ENTRIES_BYTES - transcript.unknown_bytes
+    if not text or len(text.encode()) > min(MAX_UNKNOWN_BYTES, room):
+        transcript.losses[f"{name}, too large to store"] += 1
+        return Nothing()
+    transcript.unknown_bytes += len(text.encode())
+    transcript.losses[f"{name}, which no model gets"] += 1
+    return UnknownEntry(system=transcript.system, kind=storable(kind)[:_MAX_KIND], text=text)
 
 
 def build_model(provider: str, name: str) -> str:

@@ -17,6 +17,7 @@ from yourtool.store.importers.parts import (
     build_image,
     build_model,
     build_parts,
+    keep_entry,
     keep_unknown,
 )
 from yourtool.store.importers.source import (
@@ -41,17 +42,21 @@ from yourtool.store.importers.transcript import (
     Summary,
     Title,
     Transcript,
+    UnknownEntry,
     What,
 )
 
 SYSTEM = "pi"
 _NEWEST = 3
 OWN_ENTRY = "yourtool.entry"
-"""The kind of a custom entry that an export of ours wrote: a text that no request has."""
+"""The kind of a custom entry that an export of ours wrote: a text that no request has.
+
+With a `system` it is an entry of another program, of a kind that neither we nor pi have.
+"""
 _SIGNED = ("anthropic-messages", "bedrock-converse-stream")
 """The APIs whose signatures are those of a `ThinkingBlock`."""
 _MAX_COST = 10**6
-_QUIET = ("model_change", "thinking_level_change", "custom")
+_QUIET = ("model_change", "thinking_level_change")
 
 
 def is_session(objects: Sequence[Object]) -> bool:
@@ -95,7 +100,7 @@ def read_messages(objects: Sequence[Object], transcript: Transcript) -> None:
     transcript.created_at = at
     for number, raw in enumerate(objects):
         at = as_time(raw.get("timestamp"), at)
-        what = _read_message(raw, transcript)
+        what = _read_message(raw, transcript, raw)
         transcript.entries.append(Entry(id=f"line {number}", parent=previous, at=at, what=what))
         previous = f"line {number}"
 
@@ -103,7 +108,7 @@ def read_messages(objects: Sequence[Object], transcript: Transcript) -> None:
 def _read_entry(raw: Object, ids: Sequence[str], transcript: Transcript) -> What:
     match as_text(raw.get("type")):
         case "message":
-            return _read_message(as_object(raw.get("message")), transcript)
+            return _read_message(as_object(raw.get("message")), transcript, raw)
         case "compaction":
             at = raw.get("firstKeptEntryIndex")
             first = ids[at] if isinstance(at, int) and 0 <= at < len(ids) else ""
@@ -119,18 +124,21 @@ def _read_entry(raw: Object, ids: Sequence[str], transcript: Transcript) -> What
             return _read_note(raw)
         case "custom" if raw.get("customType") == OWN_ENTRY:
             data = as_object(raw.get("data"))
-            return Note(kind=as_text(data.get("kind")) or "note", text=as_text(data.get("text")))
+            kind, text = as_text(data.get("kind")), as_text(data.get("text"))
+            if system := as_text(data.get("system")):
+                return UnknownEntry(system=system, kind=kind, text=text)
+            return Note(kind=kind or "note", text=text)
         case "label":
             return Label(target=as_text(raw.get("targetId")), label=as_text(raw.get("label")))
         case "session_info":
             return Title(title=as_text(raw.get("name")))
         case kind:
-            if kind not in _QUIET:
-                transcript.losses[f"an entry `{kind[:80]}`"] += 1
-            return Nothing()
+            return Nothing() if kind in _QUIET else keep_entry(transcript, raw, kind)
 
 
-def _read_message(raw: Object, transcript: Transcript) -> What:
+def _read_message(raw: Object, transcript: Transcript, entry: Object) -> What:
+    """Return a message; `entry`: the line that has it."""
+
     def read_part(part: dict[str, Any]) -> TextBlock | ImageBlock | None:
         if part.get("type") == "text":
             return TextBlock(as_text(part.get("text")))
@@ -162,8 +170,7 @@ def _read_message(raw: Object, transcript: Transcript) -> What:
         case "custom" | "hookMessage":
             return _read_note(raw)
         case role:
-            transcript.losses[f"a message with the role `{role[:80]}`"] += 1
-            return Nothing()
+            return keep_entry(transcript, entry, role, "a message with the role")
 
 
 def _read_note(raw: Object) -> Note:

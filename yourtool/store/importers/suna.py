@@ -18,6 +18,7 @@ from yourtool.store.importers.parts import (
     build_call,
     build_image,
     build_parts,
+    keep_entry,
 )
 from yourtool.store.importers.source import (
     Object,
@@ -90,9 +91,7 @@ def _read_row(row: Object, transcript: Transcript) -> What:
     fields = as_object(content)
     role = as_text(fields.get("role")) or kind
     if row.get("is_llm_message") is not True or role not in ("user", "assistant", "tool", "system"):
-        if kind not in _QUIET:
-            transcript.losses[f"a row `{kind[:80]}`"] += 1
-        return Nothing()
+        return Nothing() if kind in _QUIET else keep_entry(transcript, row, kind, "a row")
 
     def read_part(part: dict[str, Any]) -> TextBlock | ImageBlock | None:
         if part.get("type") == "text":

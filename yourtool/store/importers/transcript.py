@@ -151,6 +151,16 @@ class Position(Struct, frozen=True, kw_only=True):
     target: str
 
 
+class UnknownEntry(Struct, frozen=True, kw_only=True):
+    """An entry of a kind that our format does not have."""
+
+    system: str
+    """The program that wrote it."""
+    kind: str
+    text: str
+    """Its JSON; no request has it."""
+
+
 class Nothing(Struct, frozen=True, kw_only=True):
     """An entry that has a place in the tree and nothing that we store."""
 
@@ -166,6 +176,7 @@ What: TypeAlias = (
     | Label
     | Title
     | Position
+    | UnknownEntry
     | Nothing
 )
 
@@ -194,5 +205,21 @@ class Transcript(Struct, kw_only=True):
     entries: list[Entry] = field(default_factory=list[Entry])
     attachments: dict[str, bytes] = field(default_factory=dict[str, bytes])
     """Contents of images, by the reference that their blocks have."""
+    unknown_bytes: int = 0
+    """The size of the entries of unknown kinds that are stored."""
     losses: Counter[str] = field(default_factory=Counter[str])
     """What the file has and the session does not, with how often."""
+
+
+class Continuation(Struct, frozen=True, kw_only=True):
+    """A session to which the new entries of a file are added."""
+
+    session_id: str
+    known: frozenset[str]
+    """The entries of the file that it has."""
+    messages: Mapping[str, str]
+    """Our messages by entry of the file."""
+    leaves: Mapping[str, str]
+    """The last message of the step of each of these entries."""
+    leaf: str
+    """The last entry of the session now."""

@@ -27,6 +27,7 @@ from yourtool.events.hooks import HookRan
 from yourtool.events.model_calls import LlmCallCostReported
 from yourtool.events.permissions import PolicySnapshot
 from yourtool.events.sessions import (
+    EntryImported,
     SessionCreated,
     SessionEffortSelected,
     SessionEnded,
@@ -81,6 +82,7 @@ NOT_SHOWN = (
     SessionEnded,
     SessionEffortSelected,  # `/effort` shows its effect on the model
     PolicySnapshot,
+    EntryImported,  # the report of the import names these
     HookRan,  # a refusal is in the result of the call, `/why` lists them
     RoutingSnapshot,
     TurnEvaluated,  # `/model show` shows it
