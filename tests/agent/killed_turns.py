@@ -89,7 +89,8 @@ async def start(bench, adapter):
         return waiting.pop() if waiting else None
 
     session.steer_with(steering)
-    (bench.root / "session").write_text(session.id)
+    (bench.root / "session.part").write_text(session.id)
+    (bench.root / "session.part").replace(bench.root / "session")  # whole after a kill, or missing
     return session.send(PROMPT)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.agent.harness import MODEL, OTHER, Bench, Checked, play
-from tests.figures import record_figure
+from tests.figures import count_case
 from yourtool.agent.history.summary_texts import INSTRUCTIONS
 from yourtool.agent_config import ContextConfig
 from yourtool.errors import ContextOverflowError, ServerError, UsageError
@@ -416,9 +416,13 @@ def test_next_request_fits_or_its_largest_part_is_named(tmp_path_factory, histor
 def test_histories_of_up_to_three_windows_fit_or_their_largest_part_is_named(
     tmp_path_factory, history, options, override
 ):
-    record_figure("histories", "200 histories, every request fits or its largest part is named")
     bench = Bench(tmp_path_factory.mktemp("bench"))
-    asyncio.run(check_history(bench, history, options, override))
+    passed = False
+    try:
+        asyncio.run(check_history(bench, history, options, override))
+        passed = True
+    finally:
+        count_case("histories", passed)
 
 
 def test_tools_of_this_test_leave_room_for_a_conversation():
