@@ -15,6 +15,7 @@ from yourtool.tools.base import AskText
 
 _MAX_FIELDS, _MAX_ATTEMPTS = 20, 3
 _MAX_TEXT = 2_000
+_MAX_NAME = 80
 _WORDS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 
 
@@ -34,16 +35,21 @@ class _Field(Struct, frozen=True):
     is_required: bool
 
     @property
+    def line(self) -> str:
+        """Its name, cut, in one line."""
+        return " ".join(printable(self.name).split())[:_MAX_NAME]
+
+    @property
     def choices(self) -> dict[str, Any]:
         """The values that can be chosen, by what the user types; empty: any."""
         source = self.schema.get("items") if self.schema.get("type") == "array" else self.schema
         options = source if is_table(source) else {}
         named = {
             str(each.get("title") or each.get("const")): each.get("const")
-            for each in options.get("oneOf") or options.get("anyOf") or ()
+            for each in _as_list(options.get("oneOf") or options.get("anyOf"))
             if is_table(each)
         }
-        return named or {str(each): each for each in options.get("enum") or ()}
+        return named or {str(each): each for each in _as_list(options.get("enum"))}
 
     @property
     def about(self) -> str:
@@ -92,7 +98,7 @@ async def ask_form(server: str, message: str, schema: Any, ask: AskText) -> Answ
     for field in fields[:_MAX_FIELDS]:
         problem = ""
         for _ in range(_MAX_ATTEMPTS):
-            asked = f"{title} for {printable(field.name)}{problem}"
+            asked = f"{title} for {field.line}{problem}"
             text = await ask(asked, f"{why}\n{printable(field.about)[:_MAX_TEXT]}".strip())
             if text is None:
                 return Answer("decline")
@@ -156,3 +162,8 @@ def _parse_number(text: str, kind: type[int] | type[float], name: str) -> int | 
     if found != found or found in (float("inf"), float("-inf")):
         raise ValueError(f"type {name}")
     return found
+
+
+def _as_list(value: object) -> list[Any]:
+    """Return a list of the schema, which the server may have replaced by anything."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
