@@ -52,12 +52,13 @@ def list_prompts(messages: Sequence[Message], omitted: Collection[str] = ()) -> 
 
     `omitted`: ids of prompts that are not named.
     """
-    named = [
-        f'{number} "{_cut_line(each.text)}"'
+    found = [
+        (number, each)
         for number, each in enumerate(messages, 1)
         if each.is_prompt and each.id not in omitted
     ]
-    return "; ".join(named[-_MAX_PROMPTS:])
+    named = (f'{number} "{_cut_line(each.text)}"' for number, each in found[-_MAX_PROMPTS:])
+    return "; ".join(named)
 
 
 def _cut_line(text: str) -> str:
