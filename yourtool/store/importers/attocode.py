@@ -132,7 +132,7 @@ def _read_message(raw: Object, transcript: Transcript, model: str) -> Iterator[W
     content = build_parts(
         transcript,
         raw.get("content"),
-        lambda part: TextBlock(as_text(part["text"])) if part.get("type") == "text" else None,
+        lambda part: TextBlock(as_text(part.get("text"))) if part.get("type") == "text" else None,
     )
     match as_text(raw.get("role")):
         case "user":

@@ -5,11 +5,12 @@ by hand: then an older checkpoint with the same texts has them. Threads are bran
 texts only, and the first messages of the thread that they left.
 """
 
+import json
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -140,5 +141,5 @@ def _with_calls(
 def get_key(message: Mapping[str, Any]) -> tuple[str, str]:
     """Return what is equal in messages that threads share."""
     content = message.get("content")
-    text = content if isinstance(content, str) else msgspec.json.encode(content).decode()
-    return cast("str", message.get("role") or ""), text
+    text = content if isinstance(content, str) else json.dumps(content)
+    return as_text(message.get("role")), text

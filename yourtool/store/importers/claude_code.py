@@ -74,6 +74,7 @@ def read_session(objects: Sequence[Object], transcript: Transcript) -> None:
         entry_id = as_text(raw.get("uuid")) or f"line {number}"
         parent = as_text(raw.get("parentUuid")) or as_text(raw.get("logicalParentUuid"))
         reader.read(raw, Entry(id=entry_id, parent=parent, at=at, what=Nothing()))
+    reader.end_reply()
     if titles and transcript.entries:
         last, title = transcript.entries[-1], titles[-1]
         named = Entry(id=f"title {title.title}", parent=last.id, at=last.at, what=title)
@@ -87,15 +88,19 @@ class _Reader:
         self._transcript = transcript
         self._reply = ""  # the message id of the reply whose lines are being read
         self._place = 0  # of its entry
+        self._newest = Reply(content=())
+        """Its last line."""
+        self._blocks: list[ReplyPart] = []
+        """The blocks of all its lines."""
         self._step: list[str] = []
         """The lines of the present reply and of its results."""
-        self._ids: dict[str, str] = {}
-        """The entry that follows a line of a step, which is its last one."""
+        self._steps: dict[str, list[str]] = {}
+        """The lines of the step of a line; what follows the line follows the last one."""
 
     def read(self, raw: Object, place: Entry) -> None:
         """Add the entries of a line."""
         kind, message = as_text(raw.get("type")), as_object(raw.get("message"))
-        place = replace(place, parent=self._ids.get(place.parent, place.parent))
+        place = replace(place, parent=self._steps.get(place.parent, [place.parent])[-1])
         if raw.get("isSidechain") is True:
             self._transcript.losses["a line of an agent that the session started"] += 1
         elif kind == "assistant":
@@ -116,37 +121,40 @@ class _Reader:
     def _extend_step(self, place: Entry) -> None:
         """Let what follows any line of the step follow its last one."""
         self._step.append(place.id)
-        self._ids.update(dict.fromkeys(self._step, place.id))
+        self._steps[place.id] = self._step
+
+    def end_reply(self) -> None:
+        """Give the reply that was read the blocks of all its lines, and the id of the last."""
+        if not self._reply:
+            return
+        entries, lines, last = self._transcript.entries, set(self._step), self._step[-1]
+        whole = replace(self._newest, content=tuple(self._blocks))
+        entries[self._place] = replace(entries[self._place], id=last, what=whole)
+        for at in range(self._place + 1, len(entries)):
+            if entries[at].parent in lines:
+                entries[at] = replace(entries[at], parent=last)
+        self._reply = ""
 
     def _add_reply(self, raw: Object, message: Object, place: Entry) -> None:
-        entries, message_id = self._transcript.entries, as_text(message.get("id"))
+        message_id = as_text(message.get("id"))
         reply = _read_reply(raw, message, self._transcript)
-        if message_id and message_id == self._reply:
-            self._join(place.id, reply)
-        else:
-            self._place, self._step = len(entries), []
-            entries.append(replace(place, what=reply))
-        self._reply = message_id
+        if not message_id or message_id != self._reply:
+            self.end_reply()
+            self._place, self._blocks, self._step = len(self._transcript.entries), [], []
+            self._add(place, reply)
+        self._reply, self._newest = message_id, reply
+        self._blocks += reply.content
         self._extend_step(place)
 
-    def _join(self, line: str, rest: Reply) -> None:
-        """Add the blocks of another line to the reply, which now has the id of that line."""
-        entries, entry = self._transcript.entries, self._transcript.entries[self._place]
-        assert isinstance(entry.what, Reply), "the place of a reply"
-        joined = replace(rest, content=(*entry.what.content, *rest.content))
-        entries[self._place] = replace(entry, id=line, what=joined)
-        for at in range(self._place + 1, len(entries)):
-            if entries[at].parent == entry.id:
-                entries[at] = replace(entries[at], parent=line)
-
     def _add_user(self, raw: Object, message: Object, place: Entry) -> None:
+        self.end_reply()
         entries, found = self._transcript.entries, self._read_user(raw, message) or [Nothing()]
         if self._step and all(isinstance(what, Result) for what in found):
             place = replace(place, parent=entries[-1].id)
             self._extend_step(place)
         else:
             self._step = []
-        self._reply, parent = "", place.parent
+        parent = place.parent
         for at, what in enumerate(found, 1):
             entry_id = place.id if at == len(found) else f"{place.id} {at}"
             entries.append(replace(place, id=entry_id, parent=parent, what=what))

@@ -47,7 +47,10 @@ def read_transcript(source: Source, name: str) -> Transcript:
         found = next((each for each in _FORMATS if objects and each.matches(objects)), None)
         if found is None:
             raise UsageError(f"its format is unknown; files of {NAMES} can be imported")
-        found.read(objects, transcript)
+        try:
+            found.read(objects, transcript)
+        except RecursionError as error:
+            raise UsageError("a line of it is nested too deeply") from error
     transcript.source_id = transcript.source_id or name
     if not transcript.entries:
         raise UsageError(f"it is a session of {transcript.system} without messages")

@@ -4,10 +4,7 @@ In a flat file a line of a tool has the call and its result.
 """
 
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
 from typing import Any
-
-from msgspec.structs import replace
 
 from yourtool.messages.blocks import ImageBlock, TextBlock, ThinkingBlock
 from yourtool.messages.usage import Usage
@@ -23,6 +20,7 @@ from yourtool.store.importers.parts import (
 )
 from yourtool.store.importers.source import (
     Object,
+    as_cost,
     as_count,
     as_list,
     as_object,
@@ -210,15 +208,12 @@ def _read_flat(raw: Object, call_id: str, transcript: Transcript) -> Iterator[Wh
 def _read_usage(raw: Object) -> Usage | None:
     if not raw:
         return None
-    cost = as_object(raw.get("cost")).get("total")
-    is_cost = isinstance(cost, int | float) and 0 <= cost < 10**6
-    usage = Usage(
+    return Usage(
         input_tokens=as_count(raw.get("input_tokens")),
         output_tokens=as_count(raw.get("output_tokens")),
         cached_input_tokens=as_count(raw.get("cache_read_tokens")),
         cache_creation_input_tokens=as_count(raw.get("cache_write_tokens")),
-        cost_usd=Decimal(0),
+        cost_usd=as_cost(as_object(raw.get("cost")).get("total")),
         pricing_version=PRICES,
         latency_ms=0,
     )
-    return replace(usage, cost_usd=Decimal(str(cost))) if is_cost else usage

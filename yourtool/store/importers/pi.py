@@ -5,7 +5,6 @@ transcripts of OpenClaw, is linear too.
 """
 
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
 
 from yourtool.messages.blocks import ImageBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock
@@ -22,7 +21,9 @@ from yourtool.store.importers.parts import (
 )
 from yourtool.store.importers.source import (
     Object,
+    as_cost,
     as_count,
+    as_exit_code,
     as_list,
     as_object,
     as_text,
@@ -55,7 +56,6 @@ With a `system` it is an entry of another program, of a kind that neither we nor
 """
 _SIGNED = ("anthropic-messages", "bedrock-converse-stream")
 """The APIs whose signatures are those of a `ThinkingBlock`."""
-_MAX_COST = 10**6
 _QUIET = ("model_change", "thinking_level_change")
 
 
@@ -160,11 +160,10 @@ def _read_message(raw: Object, transcript: Transcript, entry: Object) -> What:
                 is_error=raw.get("isError") is True,
             )
         case "bashExecution":
-            code = raw.get("exitCode")
             return Command(
                 command=as_text(raw.get("command")),
                 output=as_text(raw.get("output")),
-                exit_code=code if isinstance(code, int) and abs(code) < 2**31 else None,
+                exit_code=as_exit_code(raw.get("exitCode")),
                 shared=raw.get("excludeFromContext") is not True,
             )
         case "custom" | "hookMessage":
@@ -225,14 +224,12 @@ def _read_thinking(
 def _read_usage(raw: Object) -> Usage | None:
     if not raw:
         return None
-    cost = as_object(raw.get("cost")).get("total")
-    is_cost = isinstance(cost, int | float) and 0 <= cost < _MAX_COST
     return Usage(
         input_tokens=as_count(raw.get("input")),
         output_tokens=as_count(raw.get("output")),
         cached_input_tokens=as_count(raw.get("cacheRead")),
         cache_creation_input_tokens=as_count(raw.get("cacheWrite")),
-        cost_usd=Decimal(str(cost)) if is_cost else Decimal(0),
+        cost_usd=as_cost(as_object(raw.get("cost")).get("total")),
         pricing_version=PRICES,
         latency_ms=0,
     )

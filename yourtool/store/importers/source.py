@@ -6,10 +6,10 @@ may be half written, because the program that writes the file may run.
 
 import hashlib
 import json
-import math
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, BinaryIO, cast
 
 import msgspec
@@ -25,6 +25,7 @@ Object = Mapping[str, Any]
 """A JSON object."""
 
 _MARK = b"\xef\xbb\xbf"
+_MAX_COST = 10**6
 _EARLIEST, _LATEST = 0.0, 7_000_000_000.0
 """Seconds since 1970 that a time can have; later numbers are milliseconds."""
 
@@ -119,7 +120,21 @@ def as_count(value: object) -> int:
     """Return a value if it is a number of something, else 0."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
-    return int(value) if math.isfinite(value) and 0 <= value < 2**53 else 0
+    return int(value) if 0 <= value < 2**53 else 0
+
+
+def as_cost(value: object) -> Decimal:
+    """Return a value if it is a number of US dollars, else 0."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return Decimal(0)
+    return Decimal(str(value)) if 0 <= value < _MAX_COST else Decimal(0)
+
+
+def as_exit_code(value: object) -> int | None:
+    """Return a value if it is the exit code of a command."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if abs(value) < 2**31 else None
 
 
 def as_time(value: object, default: datetime) -> datetime:

@@ -65,13 +65,17 @@ def read_rows(rows: Sequence[Object], transcript: Transcript) -> None:
     transcript.source_id = as_text(ordered[0].get("thread_id"))
     at = as_time(ordered[0].get("created_at"), transcript.created_at)
     transcript.created_at, previous = at, ""
+    uncounted = list[int]()
     for number, row in enumerate(ordered):
         at = as_time(row.get("created_at"), at)
         if as_text(row.get("type")) == "llm_response_end":
-            _add_usage(as_object(_unpack(row.get("content"))), transcript)
+            if uncounted:
+                _add_usage(as_object(_unpack(row.get("content"))), transcript, uncounted.pop())
             continue
         entry_id = as_text(row.get("message_id")) or f"row {number}"
         what = _read_row(row, transcript)
+        if isinstance(what, Reply):
+            uncounted.append(len(transcript.entries))
         transcript.entries.append(Entry(id=entry_id, parent=previous, at=at, what=what))
         previous = entry_id
 
@@ -132,16 +136,10 @@ def _read_result(row: Object, fields: Object, blocks: tuple[Part, ...]) -> Resul
     return Result(call=call, content=blocks, is_error=outcome.get("success") is False)
 
 
-def _add_usage(content: Object, transcript: Transcript) -> None:
-    """Give the last reply its model and usage; prompt tokens include those read from a cache."""
-    at = next(
-        (n for n in range(len(transcript.entries) - 1, -1, -1) if _is_open(transcript.entries[n])),
-        None,
-    )
-    if at is None:
-        return
+def _add_usage(content: Object, transcript: Transcript, at: int) -> None:
+    """Give a reply its model and usage; prompt tokens include those read from a cache."""
     entry, usage = transcript.entries[at], as_object(content.get("usage"))
-    assert isinstance(entry.what, Reply), "checked by _is_open"
+    assert isinstance(entry.what, Reply), "only replies are uncounted"
     cached = as_count(usage.get("cache_read_input_tokens"))
     written = as_count(usage.get("cache_creation_input_tokens"))
     counted = Usage(
@@ -157,7 +155,3 @@ def _add_usage(content: Object, transcript: Transcript) -> None:
     model = f"{provider}:{name}" if name else UNKNOWN_MODEL
     what = replace(entry.what, model=model, usage=counted)
     transcript.entries[at] = replace(entry, what=what)
-
-
-def _is_open(entry: Entry) -> bool:
-    return isinstance(entry.what, Reply) and entry.what.usage is None
