@@ -9,17 +9,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-import httpx
 from msgspec import Struct
 
 from yourtool.errors import ErrorCode, NetworkError
 from yourtool.interrupt import Interrupt
 
 T = TypeVar("T")
-
-_CONNECTION_ERRORS = (OSError, httpx.HTTPError, httpx.StreamError, httpx.InvalidURL)
-"""Errors that a transport can raise by mistake instead of a `NetworkError`."""
-
 
 class StreamTimeouts(Struct, frozen=True):
     """Idle timeouts in seconds."""
@@ -100,7 +95,7 @@ class IdleTimer:
         try:
             async with timer:
                 return await self._interrupt.guard(awaitable)
-        except _CONNECTION_ERRORS as error:  # the timer's TimeoutError is an OSError
+        except OSError as error:  # the timer's TimeoutError is an OSError
             self._interrupt.check()
             if timer.expired():
                 raise self._stalled_error() from error

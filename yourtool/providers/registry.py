@@ -141,7 +141,7 @@ class Registry:
         import_module("yourtool.providers.wire")
         import_module("yourtool.providers.retry")
         import_client()
-        import_module("yourtool.providers.transports.http").ssl_context(row.base_url)
+        import_module("yourtool.providers.transports.certificates").ssl_context(row.base_url)
 
     def default_model(self) -> str:
         """Return the default model of the first configured provider, else `demo:tour`."""
@@ -240,7 +240,7 @@ class Registry:
         if key is not None:
             headers[spec.key_header] = spec.key_format.format(key.reveal())
         transport = import_module("yourtool.providers.transports.http")
-        return transport.HttpxTransport(row.base_url, headers, start_command=row.start_command)
+        return transport.HttpTransport(row.base_url, headers, start_command=row.start_command)
 
     def _sdk_transport(
         self, row: ProviderSpec, key: Secret | None, headers: Mapping[str, str], *, is_token: bool
@@ -270,8 +270,6 @@ class Registry:
 def import_client(rows: Iterable[ProviderSpec] = ()) -> None:
     """Import an HTTP client and the dialects of some providers; runs in a thread."""
     import_module("yourtool.providers.transports.http")
-    import_module("httpcore")  # which httpx imports with its first client
-    import_module("anyio._backends._asyncio")  # which httpcore imports with its first request
     for row in rows:
         load_dialect_spec(row)
 

@@ -6,7 +6,7 @@ from tests.providers.local_server import serve
 from yourtool.errors import AdapterError, OtherAdapterError
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import load_dialect_spec
-from yourtool.providers.transports.http import HttpxTransport
+from yourtool.providers.transports.http import HttpTransport
 
 
 async def list_from(api, server, transport):
@@ -30,7 +30,7 @@ async def list_from(api, server, transport):
 )
 async def test_any_provider_can_list_its_models(api, path, answer, names):
     with serve({path: answer}) as server:
-        transport = HttpxTransport(server.url, {})
+        transport = HttpTransport(server.url, {})
         models = await list_from(api, server, transport)
         await transport.close()
     assert [model.wire_name for model in models] == names
@@ -40,7 +40,7 @@ async def test_any_provider_can_list_its_models(api, path, answer, names):
 
 async def test_unavailable_list_is_an_error():
     with serve({}) as server:
-        transport = HttpxTransport(server.url, {})
+        transport = HttpTransport(server.url, {})
         with pytest.raises(AdapterError, match="status 404"):
             await list_from("chat", server, transport)
         await transport.close()
@@ -48,7 +48,7 @@ async def test_unavailable_list_is_an_error():
 
 async def test_response_unlike_ollama_is_not_an_empty_list():
     with serve({"/api/tags": {"models": "none"}}) as server:
-        transport = HttpxTransport(server.url, {})
+        transport = HttpTransport(server.url, {})
         with pytest.raises(OtherAdapterError, match="does not answer as Ollama does"):
             await list_from("ollama", server, transport)
         await transport.close()

@@ -12,7 +12,8 @@ from yourtool.providers.catalogue.local_servers import (
 )
 from yourtool.providers.model_lists import MAX_MODELS
 from yourtool.providers.provider_specs import ProviderSpec
-from yourtool.providers.transports.http import MAX_RESPONSE_BYTES, HttpxTransport, Timeouts
+from yourtool.providers.transports.http import MAX_RESPONSE_BYTES, HttpTransport
+from yourtool.providers.transports.http_client import Timeouts
 
 INFO = {"general.architecture": "qwen3", "qwen3.context_length": 131_072}
 DETAILS = {
@@ -170,7 +171,7 @@ async def test_implausible_context_window_is_ignored():
 async def test_server_that_responds_too_slowly_is_abandoned():
     drops = [chunk(b" "), 0.02] * 40
     with LocalServer(lambda *_: [head(), *drops]) as server:
-        transport = HttpxTransport(server.url, {}, Timeouts(get=0.1))
+        transport = HttpTransport(server.url, {}, Timeouts(get=0.1))
         with pytest.raises(NetworkError, match=r"sent no complete answer within 0\.1 s"):
             await transport.get("/v1/models")
         await transport.close()
@@ -179,7 +180,7 @@ async def test_server_that_responds_too_slowly_is_abandoned():
 async def test_endless_response_is_read_up_to_a_limit():
     flood = [chunk(b"[" * 2**20)] * (MAX_RESPONSE_BYTES // 2**20 + 4)
     with LocalServer(lambda *_: [head(), *flood]) as server:
-        transport = HttpxTransport(server.url, {})
+        transport = HttpTransport(server.url, {})
         with pytest.raises(OtherAdapterError, match="did not answer with JSON"):
             await transport.get("/v1/models")
         async with transport.post("/api/show", b"{}") as reply:

@@ -5,4 +5,5 @@ from yourtool.late_modules import late_modules
 __getattr__ = late_modules(  # until the first request
     __name__,
     "http",
+    "proxied",
 )

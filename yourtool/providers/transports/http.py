@@ -1,49 +1,44 @@
-"""Transport over httpx, for API keys.
+"""Transport over HTTP, for API keys.
 
 The key belongs to the origin of the base URL. Redirects are not followed, so it is never sent to
 another host. Errors contain the host only, not the path, query or key.
 """
 
 import asyncio
-import ssl
+import os
+import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from functools import cache
 from http import HTTPStatus
 from typing import Any
 
-import httpx
-from msgspec import Struct
-
 from yourtool.decompression import ACCEPTED, CompressionError, decompress
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError, ServerError
-from yourtool.optional_modules import use_openssl
 from yourtool.providers.base import WireResponse
 from yourtool.providers.json_access import decode
-from yourtool.providers.urls import host_of, is_loopback
+from yourtool.providers.transports import proxied
+from yourtool.providers.transports.direct import DirectClient
+from yourtool.providers.transports.http_client import (
+    BrokenBodyError,
+    HttpClient,
+    RefusedError,
+    Response,
+    Timeouts,
+    UnreachableError,
+)
+from yourtool.providers.urls import host_of, is_loopback, split_url
 
 MAX_RESPONSE_BYTES = 16 * 2**20
 """Limit for bodies that are not streamed: model lists."""
 MAX_ERROR_BYTES = 2**20
 """Limit for the body of an error, which the client of a vendor parses on the event loop."""
 
-_PIECE_BYTES = 64 * 1024
-"""Sending and encrypting a large body in one piece would block the event loop."""
-_REQUEST_ERRORS = (httpx.HTTPError, httpx.InvalidURL, UnicodeError)
-"""Errors before the response."""
+_PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy")
+_HAS_SYSTEM_PROXIES = ("darwin", "win32")
+"""Platforms whose settings have proxies, which only httpx looks for."""
 
 
-class Timeouts(Struct, frozen=True):
-    """HTTP timeouts in seconds; the adapter has its own idle timeouts."""
-
-    connect: float = 10
-    read: float = 600
-    """Maximum time without any bytes; a last resort."""
-    get: float = 10
-    """Total time of `get`."""
-
-
-class HttpxTransport:
+class HttpTransport:
     """HTTP client for one base URL with fixed headers."""
 
     def __init__(
@@ -53,16 +48,16 @@ class HttpxTransport:
         timeouts: Timeouts | None = None,
         *,
         start_command: str = "",
+        client: HttpClient | None = None,
     ) -> None:
         """`headers` are sent with every request and include the key."""
-        self._base_url = base_url.rstrip("/")
+        base_url, self._timeouts = base_url.rstrip("/"), timeouts or Timeouts()
         self._host = host_of(base_url)
-        self._headers = dict(headers)
-        self._timeouts = timeouts or Timeouts()
+        self._headers = {**ACCEPTED, **headers}
         self._hint = (
             f"; `{start_command}` starts it" if start_command and is_loopback(base_url) else ""
         )
-        self._client: httpx.AsyncClient | None = None
+        self._client = client or build_client(base_url, self._timeouts)
 
     def post(self, path: str, body: bytes) -> AbstractAsyncContextManager[WireResponse]:
         """Post JSON to `path` under the base URL; never retries.
@@ -74,25 +69,15 @@ class HttpxTransport:
 
     @asynccontextmanager
     async def _post(self, path: str, body: bytes) -> AsyncGenerator[WireResponse, None]:
-        client = self._get_client()
+        headers = {"content-type": "application/json", **self._headers}
         try:
-            request = client.build_request(
-                "POST",
-                self._base_url + path,
-                content=_body_pieces(body),
-                headers={
-                    "content-type": "application/json",
-                    "content-length": str(len(body)),
-                    **self._headers,
-                },
-            )
-            response = await client.send(request, stream=True)
-        except _REQUEST_ERRORS as error:
-            raise self._network_error(error) from error
+            response = await self._client.send("POST", path, headers, body)
+        except UnreachableError as error:
+            raise self.network_error(error) from error
         try:
-            yield _HttpxResponse(response, self)
+            yield _HttpResponse(response, self)
         finally:
-            await response.aclose()
+            await response.close()
 
     async def get(self, path: str) -> Any:
         """Fetch JSON.
@@ -100,64 +85,31 @@ class HttpxTransport:
         Raises:
             AdapterError: the request failed.
         """
-        client, timeout = self._get_client(), self._timeouts.get
+        timeout = self._timeouts.get
         try:
-            request = client.build_request("GET", self._base_url + path, headers=self._headers)
             async with asyncio.timeout(timeout):
-                response = await client.send(request, stream=True)
+                response = await self._client.send("GET", path, self._headers, None)
                 try:
-                    body = await _HttpxResponse(response, self).read()
+                    body = await _HttpResponse(response, self).read()
                 finally:
-                    await response.aclose()
-        except _REQUEST_ERRORS as error:
-            raise self._network_error(error) from error
+                    await response.close()
+        except UnreachableError as error:
+            raise self.network_error(error) from error
         except TimeoutError as error:
             raise timeout_error(self._host, timeout) from error
-        return await asyncio.to_thread(parse_response, self._host, response.status_code, body)
+        return await asyncio.to_thread(parse_response, self._host, response.status, body)
 
     async def close(self) -> None:
         """Close the connections; idempotent."""
-        if self._client is not None:
-            client, self._client = self._client, None
-            await client.aclose()
+        await self._client.close()
 
-    def _get_client(self) -> httpx.AsyncClient:
-        if self._client is None:
-            limits = self._timeouts
-            self._client = httpx.AsyncClient(
-                headers=ACCEPTED,
-                timeout=httpx.Timeout(limits.read, connect=limits.connect),
-                follow_redirects=False,
-                # Local servers are reached without a proxy.
-                trust_env=not is_loopback(self._base_url),
-                verify=ssl_context(self._base_url),
-            )
-        return self._client
+    def network_error(self, error: UnreachableError) -> NetworkError:
+        """Return the error for a response that did not arrive."""
+        hint = self._hint if isinstance(error, RefusedError) else ""
+        return NetworkError(f"`{self._host}` could not be reached: {error}{hint}")
 
-    def _network_error(self, error: Exception) -> NetworkError:
-        match error:
-            case httpx.ConnectTimeout() | httpx.PoolTimeout():
-                what = f"no connection within {self._timeouts.connect:g} s"
-            case httpx.TimeoutException():
-                what = f"it was silent for {self._timeouts.read:g} s"
-            case httpx.InvalidURL() | httpx.UnsupportedProtocol():
-                what = (
-                    "its base URL is not a web address; it must start with `http://` or `https://`"
-                )
-            case UnicodeError():
-                what = "one of its headers has characters beyond ASCII"
-            case httpx.ConnectError():
-                what = f"{str(error) or 'it refused the connection'}{self._hint}"
-            case httpx.ProxyError():
-                what = "the proxy did not let the request through"
-            case _:
-                what = "the connection was lost"
-        return NetworkError(f"`{self._host}` could not be reached: {what}")
-
-    def connection_lost(self, error: Exception) -> NetworkError:
+    def connection_lost(self) -> NetworkError:
         """Return the error for an incomplete body."""
-        if isinstance(error, httpx.TimeoutException):
-            return self._network_error(error)
         return NetworkError(f"the connection to `{self._host}` was lost in the middle of the reply")
 
     def decompression_failed(self, error: CompressionError) -> OtherAdapterError:
@@ -165,33 +117,50 @@ class HttpxTransport:
         return OtherAdapterError(f"`{self._host}`: {error}")
 
 
-class _HttpxResponse:
+class _HttpResponse:
     headers: Mapping[str, str]
 
-    def __init__(self, response: httpx.Response, transport: HttpxTransport) -> None:
+    def __init__(self, response: Response, transport: HttpTransport) -> None:
         self._response = response
         self._transport = transport
-        self.status = response.status_code
-        self.headers = {name.lower(): value for name, value in response.headers.items()}
+        self.status = response.status
+        self.headers = response.headers
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
+        encoding = self.headers.get("content-encoding", "")
         try:
-            encoding = self.headers.get("content-encoding", "")
-            async with aclosing(decompress(self._response.aiter_raw(), encoding)) as pieces:
-                async for piece in pieces:
-                    yield piece
+            async with aclosing(self._response.chunks()) as raw:
+                async with aclosing(decompress(raw, encoding)) as pieces:
+                    async for piece in pieces:
+                        yield piece
         except CompressionError as error:
             raise self._transport.decompression_failed(error) from error
-        except (httpx.HTTPError, httpx.StreamError) as error:
-            raise self._transport.connection_lost(error) from error
+        except UnreachableError as error:
+            raise self._transport.network_error(error) from error
+        except BrokenBodyError as error:
+            raise self._transport.connection_lost() from error
 
     async def read(self) -> bytes:
         return await read_limited(self.chunks(), self.status)
 
 
-async def _body_pieces(body: bytes) -> AsyncGenerator[bytes, None]:
-    for start in range(0, len(body), _PIECE_BYTES):
-        yield body[start : start + _PIECE_BYTES]
+def build_client(base_url: str, timeouts: Timeouts) -> HttpClient:
+    """Return the client for a base URL: the direct one, unless the address needs more."""
+    if _needs_httpx(base_url):
+        return proxied.HttpxClient(base_url, timeouts)
+    return DirectClient(base_url, timeouts)
+
+
+def _needs_httpx(base_url: str) -> bool:
+    """Whether a proxy may be set, or the URL has a password or an international host."""
+    parts = split_url(base_url)
+    if parts is not None and ("@" in parts.netloc or not parts.netloc.isascii()):
+        return True
+    if is_loopback(base_url):
+        return False
+    return sys.platform in _HAS_SYSTEM_PROXIES or any(
+        value and name.lower() in _PROXY_VARIABLES for name, value in os.environ.items()
+    )
 
 
 async def read_limited(chunks: AsyncGenerator[bytes, None], status: int) -> bytes:
@@ -209,22 +178,6 @@ async def read_limited(chunks: AsyncGenerator[bytes, None], status: int) -> byte
 def timeout_error(host: str, seconds: float) -> NetworkError:
     """Return the error for a response that was not complete in time."""
     return NetworkError(f"`{host}` sent no complete answer within {seconds:g} s")
-
-
-def ssl_context(base_url: str) -> ssl.SSLContext:
-    """Return the SSL context; reading the certificates is slow and cached.
-
-    Plain HTTP to a loopback address needs none and gets an empty context.
-    """
-    use_openssl()
-    if base_url.startswith("http:") and is_loopback(base_url):
-        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    return _default_ssl_context()
-
-
-@cache
-def _default_ssl_context() -> ssl.SSLContext:
-    return httpx.create_ssl_context()
 
 
 def parse_response(host: str, status: int, body: bytes) -> Any:

@@ -1,0 +1,34 @@
+"""The certificates that connections trust."""
+
+import os
+import ssl
+from functools import cache
+
+import certifi
+
+from yourtool.optional_modules import use_openssl
+from yourtool.providers.urls import is_loopback
+
+
+def ssl_context(base_url: str) -> ssl.SSLContext:
+    """Return the SSL context; reading the certificates is slow and cached.
+
+    Plain HTTP to a loopback address needs none and gets an empty context.
+    """
+    use_openssl()
+    if base_url.startswith("http:") and is_loopback(base_url):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return _default_ssl_context()
+
+
+@cache
+def _default_ssl_context() -> ssl.SSLContext:
+    """Return a context with the public authorities, or those of OpenSSL's two variables."""
+    if file := os.environ.get("SSL_CERT_FILE"):
+        context = ssl.create_default_context(cafile=file)
+    elif directory := os.environ.get("SSL_CERT_DIR"):
+        context = ssl.create_default_context(capath=directory)
+    else:
+        context = ssl.create_default_context(cafile=certifi.where())
+    context.set_alpn_protocols(["http/1.1"])
+    return context
