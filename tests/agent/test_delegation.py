@@ -203,7 +203,7 @@ async def test_requests_that_run_count_for_the_cost_limit(start):
     _, alone = await start(Script(says("Ok.")))
     await play(alone.send("Go."))
     one = only(alone.state.facts, LlmCallCompleted).usage.cost_usd
-    _, session = await start(script, max_cost=3 * one)
+    _, session = await start(script, max_cost=Decimal("2.5") * one)
     events = await play(session.send("Go."))
     ends = [each for each in events if isinstance(each, DelegateFailed)]
     assert {each.failure_mode for each in ends} == {"limit_reached"}

@@ -4,7 +4,6 @@ import json
 import logging
 from contextlib import asynccontextmanager
 
-import httpx
 import pytest
 
 from tests.providers.recorded_exchanges import (
@@ -71,9 +70,8 @@ IMPATIENT = StreamTimeouts(first_event=0.02, content=0.02, linger=0.001)
 RESETS = [
     NetworkError("reset"),
     ConnectionResetError("reset"),
-    httpx.ReadError("reset"),
-    httpx.RemoteProtocolError("reset"),
-    httpx.StreamClosed(),
+    BrokenPipeError("reset"),
+    asyncio.IncompleteReadError(b"", 1),
     TimeoutError(),
 ]
 

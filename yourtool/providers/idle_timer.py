@@ -16,6 +16,9 @@ from yourtool.interrupt import Interrupt
 
 T = TypeVar("T")
 
+_CONNECTION_ERRORS = (OSError, EOFError)
+"""Errors that a transport can raise by mistake instead of a `NetworkError`."""
+
 class StreamTimeouts(Struct, frozen=True):
     """Idle timeouts in seconds."""
 
@@ -95,7 +98,7 @@ class IdleTimer:
         try:
             async with timer:
                 return await self._interrupt.guard(awaitable)
-        except OSError as error:  # the timer's TimeoutError is an OSError
+        except _CONNECTION_ERRORS as error:  # the timer's TimeoutError is an OSError
             self._interrupt.check()
             if timer.expired():
                 raise self._stalled_error() from error

@@ -60,19 +60,14 @@ async def test_deferred_fact_is_stored_before_the_next_one_in_its_transaction(re
     assert state.facts == [title, model]
 
 
-async def test_deferred_fact_is_returned_once_and_only_after_it_was_stored(record, log):
+async def test_flush_stores_what_is_deferred(record, log):
     title = record.defer(TITLE)
-    await record(MODEL)
-    assert await record.flush() == (title,)
-    assert await record.flush() == ()
-    again = record.defer(TITLE)
-    assert await record.flush() == (again,)
-    assert log.transactions[-1] == (again,)
-
-
-async def test_flush_without_a_deferred_fact_stores_nothing(record, log):
-    assert await record.flush() == ()
-    assert log.transactions == []
+    assert not record.is_stored
+    await record.flush()
+    assert record.is_stored
+    assert log.transactions == [(title,)]
+    await record.flush()
+    assert log.transactions == [(title,)]
 
 
 async def test_deferred_facts_that_could_not_be_stored_are_stored_with_the_next_fact(
@@ -89,14 +84,15 @@ async def test_deferred_facts_that_could_not_be_stored_are_stored_with_the_next_
     model = await record(MODEL)
     assert log.transactions == [(title, model)]
     assert state.facts == [title, model]
-    assert await record.flush() == (title,)
+    assert record.is_stored
 
 
 async def test_invalid_fact_is_not_deferred(record, log, state):
     with pytest.raises(StoreError):
         record.defer(replace(STARTED, estimated_input_tokens=-1))
     assert state.facts == []
-    assert await record.flush() == ()
+    await record.flush()
+    assert log.transactions == []
 
 
 async def until(condition):
@@ -109,10 +105,7 @@ async def test_deferred_fact_is_stored_soon_if_no_other_fact_follows(record, log
     title = record.defer(TITLE)
     await until(lambda: log.transactions)
     assert log.transactions == [(title,)]
-    assert record.has_unshown
-    assert await record.flush() == (title,)
-    assert not record.has_unshown
-    assert log.transactions == [(title,)]
+    assert record.is_stored
 
 
 async def test_fact_waits_for_a_late_write_that_still_runs(record, log, state):
@@ -125,7 +118,8 @@ async def test_fact_waits_for_a_late_write_that_still_runs(record, log, state):
     model = await storing
     assert log.transactions == [(title,), (model,)]
     assert state.facts == [title, model]
-    assert await flushing == (title,)
+    await flushing
+    assert record.is_stored
 
 
 async def test_late_write_that_fails_is_repeated_with_the_next_fact(record, log):
@@ -135,4 +129,40 @@ async def test_late_write_that_fails_is_repeated_with_the_next_fact(record, log)
     log.is_full = False
     model = await record(MODEL)
     assert log.transactions == [(title, model)]
-    assert await record.flush() == (title,)
+    assert record.is_stored
+
+
+async def test_begun_fact_is_stored_at_once_with_those_before_it(record, log, state):
+    log.may_store.clear()
+    title = record.defer(TITLE)
+    model = await record.begin(MODEL)
+    assert state.facts == [title, model]
+    await until(lambda: log.is_storing)
+    assert not record.is_stored
+    log.may_store.set()
+    await until(lambda: record.is_stored)
+    assert log.transactions == [(title, model)]
+
+
+async def test_only_one_begun_fact_is_stored_at_a_time(record, log):
+    log.may_store.clear()
+    title = await record.begin(TITLE)
+    beginning = asyncio.create_task(record.begin(MODEL))
+    await until(lambda: log.is_storing)
+    assert not beginning.done()
+    log.may_store.set()
+    model = await beginning
+    await until(lambda: record.is_stored)
+    assert log.transactions == [(title,), (model,)]
+
+
+async def test_begun_fact_that_cannot_be_stored_fails_the_next_one(record, log):
+    log.is_full = True
+    title = await record.begin(TITLE)
+    await until(lambda: record.has_failed)
+    with pytest.raises(StoreError):
+        await record.begin(MODEL)
+    log.is_full = False
+    model = await record.begin(MODEL)
+    await record.flush()
+    assert log.transactions == [(title,), (model,)]

@@ -18,7 +18,7 @@ from yourtool.agent.session.project_files import MAX_BYTES, read_project_files
 from yourtool.agent.session.system_prompt import system_messages
 from yourtool.config import Mode
 from yourtool.events.model_calls import LlmCallStarted
-from yourtool.events.tools import ToolCompleted
+from yourtool.events.deltas import ToolUseEnd
 from yourtool.masking import Mask
 from yourtool.messages.invariants import validate_message
 from yourtool.messages.message import Role
@@ -51,7 +51,7 @@ async def test_later_request_of_a_running_turn_has_the_mode_that_the_user_chose(
     adapter = Checked(Scripted([calls("list_dir"), calls("list_dir", path="."), says("done")]))
     session = await bench.session(adapter, mode=Mode.PLAN)
     async for event in session.send("go"):
-        if isinstance(event, ToolCompleted):
+        if isinstance(event, ToolUseEnd):  # of the reply whose call runs before the last request
             session.mode = Mode.ASK
     modes = [
         re.findall(r"Approval mode: (\w+)", "\n".join(each.text for each in request.messages))

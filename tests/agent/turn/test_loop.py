@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from tests.agent.harness import ALLOW, DENY, LIMITS, MODEL, Checked, User, names, play
 from tests.scripts import calls_badly, pauses
 from yourtool.agent.history import recorder
-from yourtool.agent.turn import tool_runner
 from yourtool.agent_config import Limits
 from yourtool.config import Mode
 from yourtool.effects import SideEffects
@@ -704,7 +703,6 @@ async def test_call_without_effects_takes_one_transaction_and_another_takes_two(
     bench, call, transactions, monkeypatch
 ):
     monkeypatch.setattr(recorder, "DEFERRED_SECONDS", 60)
-    monkeypatch.setattr(tool_runner, "DEFERRED_SECONDS", 60)
     (bench.workspace / "a.txt").write_text("a cat\n")
     script = [READ, says("again") + call, says("done")]
     session = await bench.session(Checked(Scripted(script)), mode=Mode.AUTO)

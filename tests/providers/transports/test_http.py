@@ -7,17 +7,27 @@ import pytest
 from tests.providers.fakes import join_chunks
 from tests.providers.local_server import END, RESET, LocalServer, chunk, head
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError, ServerError
-from yourtool.providers.transports.http import HttpxTransport, Timeouts
+from yourtool.providers.transports.direct import DirectClient
+from yourtool.providers.transports.http import HttpTransport, build_client
+from yourtool.providers.transports.http_client import Timeouts
+from yourtool.providers.transports.proxied import HttpxClient
 
 CANARY = "sk-canary-0123456789abcdefghij"
 
 
+@pytest.fixture(params=[DirectClient, HttpxClient])
+def client(request):
+    return request.param
+
+
 @pytest.fixture
-async def connect():
+async def connect(client):
     open_transports = []
 
-    def opener(url, **timeouts):
-        transport = HttpxTransport(url, {"x-api-key": CANARY}, Timeouts(**timeouts))
+    def opener(url, headers=None, **timeouts):
+        limits = Timeouts(**timeouts)
+        headers = headers or {"x-api-key": CANARY}
+        transport = HttpTransport(url, headers, limits, client=client(url.rstrip("/"), limits))
         open_transports.append(transport)
         return transport
 
@@ -124,13 +134,12 @@ async def test_invalid_base_url_is_a_network_error(connect, url):
             pass
 
 
-async def test_error_names_an_invalid_header_without_its_value():
-    transport = HttpxTransport("http://127.0.0.1:1", {"x-team": "schlüssel"})
+async def test_error_names_an_invalid_header_without_its_value(connect):
+    transport = connect("http://127.0.0.1:1", {"x-team": "schlüssel"})
     with pytest.raises(NetworkError, match="characters beyond ASCII") as caught:
         async with transport.post("/x", b"{}"):
             pass
     assert "schl" not in str(caught.value)
-    await transport.close()
 
 
 @pytest.mark.parametrize("ending", [RESET, b""])
@@ -213,3 +222,133 @@ async def test_list_that_is_not_json_is_an_error(connect):
         await connect(server.url).get("/models")
     with pytest.raises(NetworkError):
         await connect(f"http://127.0.0.1:{closed_port()}").get("/models")
+
+
+def keep_alive(body=b"ok", more=b""):
+    return b"HTTP/1.1 200 OK\r\n%scontent-length: %d\r\n\r\n%s" % (more, len(body), body)
+
+
+class Counting(LocalServer):
+    """Answers every request on a connection, and counts the connections."""
+
+    connections = 0
+
+    def _serve(self, connection):
+        self.connections += 1
+        with connection, connection.makefile("rb") as lines:
+            while lines.readline():
+                size = 0
+                while (line := lines.readline().strip().lower()) != b"":
+                    if line.startswith(b"content-length:"):
+                        size = int(line.partition(b":")[2])
+                lines.read(size)
+                for piece in self._answer({}, b""):
+                    connection.sendall(piece)
+
+
+async def ask(transport):
+    async with transport.post("/x", b"{}") as reply:
+        return await reply.read()
+
+
+async def test_connection_is_used_again_after_a_complete_response(connect):
+    with Counting(lambda *_: [keep_alive()]) as server:
+        transport = connect(server.url)
+        assert [await ask(transport) for _ in range(3)] == [b"ok"] * 3
+        assert server.connections == 1
+        await transport.close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        keep_alive(more=b"Connection: close\r\n"),
+        keep_alive().replace(b"HTTP/1.1", b"HTTP/1.0"),
+    ],
+)
+async def test_connection_is_not_used_again_after_other_responses(connect, answer):
+    with Counting(lambda *_: [answer]) as server:
+        transport = connect(server.url)
+        assert [await ask(transport) for _ in range(2)] == [b"ok"] * 2
+        assert server.connections == 2
+        await transport.close()
+
+
+@pytest.mark.parametrize("client", [DirectClient])
+async def test_connection_with_bytes_after_the_response_is_not_used_again(connect):
+    surplus = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nnever"
+    with Counting(lambda *_: [keep_alive() + surplus]) as server:
+        transport = connect(server.url)
+        assert [await ask(transport) for _ in range(2)] == [b"ok"] * 2
+        assert server.connections == 2
+        await transport.close()
+
+
+async def test_connection_that_the_server_closed_meanwhile_is_replaced(connect):
+    with LocalServer(lambda *_: [keep_alive()]) as server:
+        transport = connect(server.url)
+        assert await ask(transport) == b"ok"
+        await asyncio.sleep(0.02)
+        assert await ask(transport) == b"ok"
+        assert len(server.requests) == 2
+
+
+async def test_response_before_the_body_was_read_is_returned(connect):
+    answer = b"HTTP/1.1 413 Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def refuse():
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(1_000)
+                connection.sendall(answer)
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(1_000_000):
+                    pass
+
+        refusing = asyncio.create_task(asyncio.to_thread(refuse))
+        transport = connect(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        async with transport.post("/x", b"x" * 4_000_000) as reply:
+            assert reply.status == 413
+        await refusing
+
+
+async def test_interim_responses_are_skipped(connect):
+    interim = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n"
+    with LocalServer(lambda *_: [interim, head(200, 2), b"ok"]) as server:
+        assert await ask(connect(server.url)) == b"ok"
+
+
+async def test_path_is_encoded_and_the_query_of_the_base_url_is_kept(connect):
+    with LocalServer(lambda *_: [head(200, 2), b"ok"]) as server:
+        assert await ask(connect(f"{server.url}/a b/%7Eé")) == b"ok"
+    [(line, _, _)] = server.requests
+    assert line == "POST /a%20b/%7E%C3%A9/x HTTP/1.1"
+
+
+async def test_body_without_a_length_ends_with_the_connection(connect):
+    with LocalServer(lambda *_: [b"HTTP/1.1 200 OK\r\n\r\n", b"half", b"half"]) as server:
+        assert await ask(connect(server.url)) == b"halfhalf"
+
+
+@pytest.mark.parametrize(
+    ("url", "variables", "kind"),
+    [
+        ("https://api.example.com/v1", {}, DirectClient),
+        ("https://api.example.com/v1", {"HTTPS_PROXY": "http://127.0.0.1:3128"}, HttpxClient),
+        ("https://api.example.com/v1", {"all_proxy": "http://127.0.0.1:3128"}, HttpxClient),
+        ("http://127.0.0.1:11434", {"HTTP_PROXY": "http://127.0.0.1:3128"}, DirectClient),
+        ("https://user:password@api.example.com", {}, HttpxClient),
+        ("https://bücher.example", {}, HttpxClient),
+    ],
+)
+def test_httpx_is_used_only_where_a_proxy_or_an_unusual_address_needs_it(
+    url, variables, kind, monkeypatch
+):
+    monkeypatch.setattr("sys.platform", "linux")
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert type(build_client(url, Timeouts())) is kind

@@ -1,8 +1,8 @@
 """Records facts: completes the envelope, stores the fact, then applies and returns it."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -43,8 +43,10 @@ class Recorder:
     """Records facts of one session; nothing else adds facts to it.
 
     Each transaction of the log waits for the disk. A fact that need not be stored at once is
-    deferred: it is stored in the transaction of the next one, but at most 20 ms later, and shown
-    after that. On a full disk, a write of a turn waits for space until `stop_waiting`.
+    deferred: it is stored in the transaction of the next one, but at most 20 ms later. A fact whose
+    write nothing has to wait for is begun: it is written at once, while the turn continues, but
+    only one such write runs at a time. `show_stored` holds back what follows such facts. On a full
+    disk, a write of a turn waits for space until `stop_waiting`.
     """
 
     def __init__(
@@ -59,8 +61,9 @@ class Recorder:
         self._deferred: tuple[AnyFact, ...] = ()
         self._failed: tuple[AnyFact, ...] = ()
         """Deferred facts that could not be stored; older than all others."""
-        self._unshown: tuple[AnyFact, ...] = ()
-        """Facts that were deferred and are stored now."""
+        self.deferred = self.stored = 0
+        """How many facts were deferred, and how many of these are stored."""
+        self._watcher: Callable[[], object] = _ignore
         self._timer: asyncio.TimerHandle | None = None
         self._late: asyncio.Task[None] | None = None
         """Stores what was deferred when its time is over."""
@@ -82,7 +85,7 @@ class Recorder:
     def defer(self, fact: F, *, parent: str | None = None) -> F:
         """Apply `fact`, store it with the next one or soon, and return it as it will be stored.
 
-        It is not shown before `flush` returns it. If it cannot be stored, it stays deferred.
+        It must not be shown before it is stored. If it cannot be stored, it stays deferred.
 
         Raises:
             StoreError: the fact is invalid; nothing changed.
@@ -92,9 +95,26 @@ class Recorder:
         if (message := message_of(stamped)) is not None:
             require_valid_message(stamped, message, ())
         self._deferred += (stamped,)
+        self.deferred += 1
         self._state.apply(stamped)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(DEFERRED_SECONDS, self._store_late)
+        return stamped
+
+    async def begin(self, fact: F, *, parent: str | None = None) -> F:
+        """As `defer`, but start to store it at once, after a write that still runs.
+
+        Raises:
+            StoreError: the fact is invalid, or the last facts could not be stored.
+        """
+        while self._late is not None:
+            await asyncio.wait([self._late])
+        if self._failed:
+            await self._store()
+        stamped = self.defer(fact, parent=parent)
+        if self._timer is not None:
+            self._timer.cancel()
+        self._store_late()
         return stamped
 
     async def checkpoint(self, end: LlmCallFailed) -> None:
@@ -111,20 +131,32 @@ class Recorder:
         self._stopped.set()
 
     @property
-    def has_unshown(self) -> bool:
-        """Whether `flush` has to return a fact that was deferred."""
-        return bool(self._deferred or self._failed or self._unshown or self._late)
+    def is_stored(self) -> bool:
+        """Whether all deferred facts are stored."""
+        return self.stored == self.deferred
 
-    async def flush(self) -> Sequence[AnyFact]:
-        """Store what is deferred, and return what was deferred and stored since the last call.
+    @property
+    def has_failed(self) -> bool:
+        """Whether deferred facts could not be stored."""
+        return bool(self._failed)
+
+    @contextmanager
+    def watched(self, watcher: Callable[[], object]) -> Generator[None, None, None]:
+        """Call `watcher` after each write of deferred facts, whether it succeeded or not."""
+        self._watcher = watcher
+        try:
+            yield
+        finally:
+            self._watcher = _ignore
+
+    async def flush(self) -> None:
+        """Store what is deferred.
 
         Raises:
             StoreError: the facts could not be stored.
         """
-        if self._deferred or self._failed or self._late:
+        if not self.is_stored:
             await self._store()
-        unshown, self._unshown = self._unshown, ()
-        return unshown
 
     def _stamp(self, fact: F, parent: str | None) -> F:
         return replace(
@@ -182,9 +214,13 @@ class Recorder:
         except BaseException:
             self._failed = deferred + self._failed
             raise
-        self._unshown += deferred
-        for fact in facts:
-            self._state.apply(fact)
+        else:
+            self.stored += len(deferred)
+            for fact in facts:
+                self._state.apply(fact)
+        finally:
+            if deferred:
+                self._watcher()
 
     async def _append(self, *facts: AnyFact) -> None:
         if self._space is None or self.turn_id is None:
@@ -192,3 +228,7 @@ class Recorder:
         else:
             await self._space.write(partial(self._log.append, *facts), self._stopped)
         self._stopped.clear()
+
+
+def _ignore() -> None:
+    pass

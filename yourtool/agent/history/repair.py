@@ -76,8 +76,7 @@ async def close_open_turn(
     """
     if (turn := state.open_turn) is None:
         return
-    for fact in await record.flush():
-        yield fact
+    await record.flush()
     record.turn_id = turn.turn_id
     started = {fact.tool_use_id: fact.id for fact in state.facts if isinstance(fact, ToolCalled)}
     parent = state.facts[-1].id

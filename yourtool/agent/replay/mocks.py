@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from typing import Any
 
+from yourtool.agent.history.state import State
 from yourtool.agent.hooks.hooks import Hooks
 from yourtool.agent.replay.recording import RecordedTurn, Step
 from yourtool.agent.turn.loops import RepeatedCalls
@@ -58,25 +59,20 @@ class ReplayedHooks(Hooks):
 class ReplayedModel:
     """An adapter that gives the stored replies of a turn, in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, state: State) -> None:
+        """`state`: that of the replay, which has the start of each request."""
+        self._state = state
         self._steps: Sequence[Step] = ()
         self._next = 0
         """Index of the next step."""
         self._steered = 0
         """Number of messages to the turn since the last reply."""
         self._silent: Iterator[LlmCallEnd] = iter(())
-        self._is_silent = False
-        """Whether the reply to the next request is no part of the conversation."""
 
     def begin(self, turn: RecordedTurn) -> None:
         """Give the replies of another turn."""
         self._steps, self._next, self._steered = turn.steps, 0, 0
         self._silent = iter(turn.silent)
-
-    def observe(self, fact: AnyFact) -> None:
-        """Note what the next request is for."""
-        if isinstance(fact, LlmCallStarted):
-            self._is_silent = bool(fact.purpose)
 
     @property
     def is_at_end(self) -> bool:
@@ -108,7 +104,8 @@ class ReplayedModel:
             raise _build_error(end)
 
     def _take_next(self) -> LlmCallEnd | None:
-        if self._is_silent:
+        newest = reversed(self._state.facts)
+        if next(bool(each.purpose) for each in newest if isinstance(each, LlmCallStarted)):
             return next(self._silent, None)
         if self.is_at_end:
             return None

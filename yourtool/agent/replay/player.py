@@ -122,15 +122,14 @@ async def replay(facts: Sequence[AnyFact], scratch: Path) -> Replay:
 class _Log:
     """The facts of the replay, in memory."""
 
-    def __init__(self, model: ReplayedModel, tools: ReplayedTools) -> None:
+    def __init__(self, tools: ReplayedTools) -> None:
         self.facts: list[AnyFact] = []
-        self._observers = model, tools
+        self._tools = tools
 
     async def append(self, *facts: AnyFact) -> None:
         self.facts += facts
         for fact in facts:
-            for observer in self._observers:
-                observer.observe(fact)
+            self._tools.observe(fact)
 
     async def save_partial(self, end: LlmCallFailed) -> None:
         """Store nothing: a replay is never resumed."""
@@ -146,9 +145,10 @@ class _Player:
     def __init__(self, recorded: Sequence[AnyFact], scratch: Path) -> None:
         messages = [message for message in map(message_of, recorded) if message is not None]
         names = {call.name for message in messages for call in message.tool_uses}
-        self._model = ReplayedModel()
+        self.state = State()
+        self._model = ReplayedModel(self.state)
         self._tools = ReplayedTools(names, self._model)
-        self.log, self.state = _Log(self._model, self._tools), State()
+        self.log = _Log(self._tools)
         self._record = Recorder(self.log, recorded[0].session_id, self.state)
         self._session_id = recorded[0].session_id
         self._env = _build_environment(self._model, self._tools, scratch)

@@ -10,6 +10,7 @@ from pathlib import Path
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
+from yourtool.agent.history.storing_order import show_stored
 from yourtool.agent.input import user_shell
 from yourtool.agent.input.mentioned_files import MentionedFiles, list_mentionable_files
 from yourtool.agent.input.mentions import AddressedPrompt
@@ -310,6 +311,17 @@ class Session:
         self, content: tuple[ContentBlock, ...] | None, addressed: AddressedPrompt
     ) -> AsyncGenerator[Event, None]:
         """Run a turn for a new prompt; `content` None: for the last prompt again."""
+        async with (
+            aclosing(self._run_steps(content, addressed)) as steps,
+            aclosing(show_stored(steps, self._record)) as events,
+        ):
+            async for event in events:
+                yield event
+
+    async def _run_steps(
+        self, content: tuple[ContentBlock, ...] | None, addressed: AddressedPrompt
+    ) -> AsyncGenerator[Event, None]:
+        """Run a turn, and yield events before the facts in front of them are stored."""
         interrupt = self._interrupt = Interrupt()
         record, routes = self._record, self._routes
         self._env.begin_turn()

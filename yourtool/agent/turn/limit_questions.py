@@ -47,8 +47,7 @@ class LimitQuestions:
     async def _ask(self, find: _Find) -> AsyncGenerator[Event, None]:
         turn = self._turn
         while self.stop is None and (reached := await find()) is not None:
-            for fact in await turn.record.flush():  # before the user is asked
-                yield fact
+            await turn.record.flush()  # before the user is asked
             self.stop = await resolve_limit(turn, reached)
             for fact in reached.build_facts(allowed=self.stop is None):
                 yield await turn.record(fact, parent=turn.parent)

@@ -19,17 +19,18 @@ from yourtool.agent.turn.shorter_request import ShorterRequest
 from yourtool.agent.turn.tool_runner import ToolRunner
 from yourtool.agent.turn.turn import Turn
 from yourtool.agent.turn.user_messages import record_steering
-from yourtool.events.catalog import AnyFact, Event
+from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.events.model_calls import LlmCallCompleted
-from yourtool.events.turns import TurnCancelled, TurnCompleted
 from yourtool.interrupt import Interrupted
 from yourtool.messages.blocks import ToolUseBlock
 from yourtool.messages.metadata import StopReason
 
 
 async def run_turn(turn: Turn) -> AsyncGenerator[Event, None]:
-    """Run a routed turn to its end and yield its events.
+    """Run a routed turn to its end and yield its events, some before they may be shown.
+
+    `show_stored` holds these back until the facts before them are stored.
 
     Raises:
         StoreError: a fact could not be stored; the turn stays open until resume repairs it.
@@ -37,16 +38,13 @@ async def run_turn(turn: Turn) -> AsyncGenerator[Event, None]:
     try:
         async with aclosing(_run_steps(turn)) as events:
             async for event in events:
-                for fact in await turn.record.flush():
-                    yield fact
                 yield event
         if turn.stop_reason is StopReason.ERROR:
             turn.interrupt.check()
     except Interrupted:
         async for event in settle_agent(turn):
             yield event
-        async for fact in _record_last(turn, turn.build_cancelled()):
-            yield fact
+        yield await turn.record(turn.build_cancelled(), parent=turn.parent)
         return
     finally:
         abandon_agent(turn)
@@ -57,18 +55,7 @@ async def run_turn(turn: Turn) -> AsyncGenerator[Event, None]:
     if turn.stop_reason is StopReason.MAX_TOKENS:
         way = "/continue" if turn.env.interactive else "another prompt with `--continue`"
         yield Notice(level="warning", text=f"The reply hit the output limit; {way} continues it.")
-    async for fact in _record_last(turn, turn.build_completed()):
-        yield fact
-
-
-async def _record_last(
-    turn: Turn, fact: TurnCompleted | TurnCancelled
-) -> AsyncGenerator[AnyFact, None]:
-    """Record the fact that ends the turn, with those that were deferred, and yield all."""
-    last = await turn.record(fact, parent=turn.parent)
-    for deferred in await turn.record.flush():
-        yield deferred
-    yield last
+    yield await turn.record(turn.build_completed(), parent=turn.parent)
 
 
 async def _run_steps(turn: Turn) -> AsyncGenerator[Event, None]:

@@ -48,6 +48,7 @@ from yourtool.interrupt import Interrupted
 from yourtool.messages.blocks import ContentBlock, TextBlock, ToolUseBlock
 from yourtool.messages.message import ReplyMessage, Role, now
 from yourtool.messages.metadata import ErrorInfo, MessageStatus, ReplyMetadata, StopReason
+from yourtool.models import AGENT
 from yourtool.providers.base import Request
 
 F = TypeVar("F", LlmCallStarted, LlmCallEnd)
@@ -165,22 +166,30 @@ class ModelCall:
         return stored
 
     async def _record_start(self, prepared: PreparedRequest) -> LlmCallStarted:
+        """Record the start; the request is sent while it is stored, unless an agent gets it.
+
+        Another agent runs tools of its own, which can have effects.
+        """
         turn, self._request = self._turn, prepared.request
-        return await self._record(
-            LlmCallStarted(
-                model=turn.model.id,
-                provider=turn.model.provider,
-                estimated_input_tokens=prepared.estimated_tokens,
-                request_id=prepared.request.request_id,
-                is_worker=turn.env.is_worker,
-                rejected_through=turn.trial_omission,
-                purpose=self._purpose,
-                system=turn.state.system_prompt.find_parts(
-                    each.text for each in prepared.request.messages if each.role is Role.SYSTEM
-                ),
-                tools=turn.state.system_prompt.find_tools(prepared.request.tools),
-            )
+        started = LlmCallStarted(
+            model=turn.model.id,
+            provider=turn.model.provider,
+            estimated_input_tokens=prepared.estimated_tokens,
+            request_id=prepared.request.request_id,
+            is_worker=turn.env.is_worker,
+            rejected_through=turn.trial_omission,
+            purpose=self._purpose,
+            system=turn.state.system_prompt.find_parts(
+                each.text for each in prepared.request.messages if each.role is Role.SYSTEM
+            ),
+            tools=turn.state.system_prompt.find_tools(prepared.request.tools),
         )
+        if turn.model.provider == AGENT:
+            return await self._record(started)
+        started = await turn.record.begin(started, parent=self._parent)
+        self._parent = started.id
+        self._update_turn(started)
+        return started
 
     async def _record_attempt(self, attempt: AttemptFailed) -> LlmCallFailed:
         turn = self._turn
@@ -214,7 +223,7 @@ class ModelCall:
             self._update_turn(end)
         else:
             self.end = end = await self._record(end)
-            yield end
+        yield end
         add_usage(turn, end)
         turn.env.reported_costs.ask(turn.env.registry, end, turn.record)
         error_class = end.error_class if isinstance(end, LlmCallFailed) else None

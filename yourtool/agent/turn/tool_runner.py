@@ -18,7 +18,6 @@ from contextlib import AsyncExitStack, aclosing
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from yourtool.agent.history.recorder import DEFERRED_SECONDS
 from yourtool.agent.turn.admission import admit, offer_retry
 from yourtool.agent.turn.change_journal import CallJournal, changes_files_unrecorded
 from yourtool.agent.turn.edit_checks import EditChecks
@@ -39,7 +38,7 @@ from yourtool.errors import ToolError, ToolFailure
 from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.deltas import Notice, ToolOutputDelta
 from yourtool.events.facts import Fact
-from yourtool.events.tools import ToolCompleted, ToolFailed
+from yourtool.events.tools import ToolCalled, ToolCompleted, ToolFailed
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupted
 from yourtool.messages.blocks import ToolUseBlock, canonical_json
@@ -82,8 +81,7 @@ class ToolRunner:
     async def refuse(self, reason: str) -> AsyncGenerator[AnyFact, None]:
         """Give every call an error result without running it."""
         for call in self._pending:
-            for fact in await self._fail(call, ToolFailure.PERMISSION_DENIED, f"Not run. {reason}"):
-                yield fact
+            yield await self._fail(call, ToolFailure.PERMISSION_DENIED, f"Not run. {reason}")
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Run or refuse every call and yield the events.
@@ -109,8 +107,7 @@ class ToolRunner:
                     continue
                 for fact in await self._checks.finish_refused(call):
                     yield fact
-                for fact in await self._fail(call, refusal.failure, str(refusal)):
-                    yield fact
+                yield await self._fail(call, refusal.failure, str(refusal))
             async with aclosing(self._run_admitted()) as events:
                 async for event in events:
                     yield event
@@ -118,8 +115,7 @@ class ToolRunner:
                 yield notice
         except Interrupted:
             for call in (*self._admitted, *self._pending):
-                for fact in await self._fail(call, ToolFailure.CANCELLED, "Stopped before it ran."):
-                    yield fact
+                yield await self._fail(call, ToolFailure.CANCELLED, "Stopped before it ran.")
             raise
 
     def _depends_on_admitted_write(self, call: ToolCall) -> bool:
@@ -155,21 +151,15 @@ class ToolRunner:
                             yield event
                     if (refusal := call.refusal) is not None:
                         self._admitted.popleft()
-                        for fact in await self._fail(call, refusal.failure, str(refusal)):
-                            yield fact
+                        yield await self._fail(call, refusal.failure, str(refusal))
                         continue
-                    shown = await self._record_start(call)
+                    called = await self._record_start(call)
                     self._admitted.popleft()
                     running[asyncio.create_task(self._run_tool(call))] = call
-                    for fact in shown:
-                        yield fact
+                    yield called
                 if not running:
                     break  # the last of them was refused
-                update = await turn.interrupt.guard(self._wait_for_update())
-                if update is None:
-                    for fact in await turn.record.flush():
-                        yield fact
-                    continue
+                update = await turn.interrupt.guard(self._updates.get())
                 if not isinstance(update, ToolOutcome):
                     yield update
                     continue
@@ -189,29 +179,18 @@ class ToolRunner:
                 call.cancelled.set()
                 task.cancel()
 
-    async def _record_start(self, call: ToolCall) -> Sequence[AnyFact]:
-        """Record that a tool starts, and return the facts to show.
+    async def _record_start(self, call: ToolCall) -> ToolCalled:
+        """Record that a tool starts.
 
         The start of a tool without effects is stored with its result, if that comes soon.
         """
         fact = call.build_called_fact()
         if fact.side_effects in (SideEffects.NONE, SideEffects.READ):
-            called, shown = self._turn.record.defer(fact, parent=call.parent), ()
+            called = self._turn.record.defer(fact, parent=call.parent)
         else:
             called = await self._turn.record(fact, parent=call.parent)
-            shown = (called,)
         call.parent, call.started = called.id, time.monotonic()
-        return shown
-
-    async def _wait_for_update(self) -> ToolOutputDelta | AnyFact | ToolOutcome | None:
-        """Return the next update; None if it does not come while facts may stay unshown."""
-        if not self._turn.record.has_unshown:
-            return await self._updates.get()
-        try:
-            async with asyncio.timeout(DEFERRED_SECONDS):
-                return await self._updates.get()
-        except TimeoutError:
-            return None
+        return called
 
     async def _end_or_retry(self, outcome: ToolOutcome) -> AsyncGenerator[Event, None]:
         """Record the end of a call, or run it again outside the sandbox that blocked it."""
@@ -316,8 +295,7 @@ class ToolRunner:
                 yield update
         for call in self._running.values():
             message = await call.describe_stop(self._turn)
-            for fact in await self._fail(call, ToolFailure.CANCELLED, message):
-                yield fact
+            yield await self._fail(call, ToolFailure.CANCELLED, message)
         self._running.clear()
 
     async def _end(self, outcome: ToolOutcome) -> Sequence[AnyFact]:
@@ -325,7 +303,7 @@ class ToolRunner:
         self._forget(outcome.call)
         if outcome.output is None:
             failure = outcome.failure or ToolFailure.EXECUTION_ERROR
-            return await self._fail(outcome.call, failure, outcome.error_message)
+            return [await self._fail(outcome.call, failure, outcome.error_message)]
         call, turn = outcome.call, self._turn
         output = await mask_output(outcome.output, await call.load_mask(turn))
         content = output.content
@@ -349,10 +327,10 @@ class ToolRunner:
                 message=call.build_result(turn.session_id, content, output),
             ),
         )
-        return [*facts, *ended]
+        return [*facts, ended]
 
-    async def _fail(self, call: ToolCall, failure: ToolFailure, message: str) -> Sequence[AnyFact]:
-        """Record a result that is an error, and return the facts to show."""
+    async def _fail(self, call: ToolCall, failure: ToolFailure, message: str) -> AnyFact:
+        """Record a result that is an error."""
         turn = self._turn
         message = storable((await call.load_mask(turn)).text(message))
         if failure is not ToolFailure.CANCELLED:
@@ -387,14 +365,12 @@ class ToolRunner:
 
     async def _record_end(
         self, call: ToolCall, fact: ToolCompleted | ToolFailed
-    ) -> Sequence[AnyFact]:
-        """Record a result and return the facts to show; the last result waits for the request."""
+    ) -> AnyFact:
+        """Record a result; the last one waits for the request."""
         turn = self._turn
         if self._pending or self._admitted or self._running:
-            fact = await turn.record(fact, parent=call.parent)
-            shown = (fact,)
+            ended = await turn.record(fact, parent=call.parent)
         else:
-            fact = turn.record.defer(fact, parent=call.parent)
-            shown = ()
-        turn.parent = fact.id
-        return shown
+            ended = turn.record.defer(fact, parent=call.parent)
+        turn.parent = ended.id
+        return ended

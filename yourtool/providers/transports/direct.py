@@ -30,8 +30,9 @@ from yourtool.providers.transports.http_messages import (
     build_request_head,
     parse_response_head,
 )
-from yourtool.providers.urls import is_http_url, split_url
+from yourtool.providers.urls import split_url
 
+_PORTS = {"http": 80, "https": 443}
 _PIECE_BYTES = 64 * 1024
 """Sending and encrypting a large body in one piece would block the event loop."""
 _READ_BYTES = 64 * 1024
@@ -58,7 +59,7 @@ class DirectClient:
     ) -> "_Response":
         """Send a request; see `HttpClient.send`."""
         parts = split_url(self._base_url + path)
-        if parts is None or not parts.hostname or not is_http_url(self._base_url):
+        if parts is None or not parts.hostname or parts.scheme not in _PORTS:
             raise UnreachableError(NOT_AN_ADDRESS)
         target = quote(parts.path or "/", _SAFE) + (f"?{parts.query}" if parts.query else "")
         length = {} if body is None else {"content-length": str(len(body))}
@@ -72,7 +73,8 @@ class DirectClient:
             raise UnreachableError(str(error)) from error
         connection = self._take_idle()
         if connection is None:
-            connection = await self._connect(parts.hostname, parts.port, parts.scheme == "https")
+            port = parts.port or _PORTS[parts.scheme]
+            connection = await self._connect(parts.hostname, port, parts.scheme == "https")
         try:
             found = await connection.exchange(head, body or b"", self._timeouts)
             return _Response(found, connection, self)
@@ -105,7 +107,7 @@ class DirectClient:
             connection.close()
         return None
 
-    async def _connect(self, host: str, port: int | None, is_encrypted: bool) -> "_Connection":
+    async def _connect(self, host: str, port: int, is_encrypted: bool) -> "_Connection":
         timeouts = self._timeouts
         try:
             async with asyncio.timeout(timeouts.connect):
@@ -114,7 +116,7 @@ class DirectClient:
                     context = await asyncio.to_thread(ssl_context, self._base_url)
                 reader, writer = await asyncio.open_connection(
                     host,
-                    port or (443 if is_encrypted else 80),
+                    port,
                     ssl=context,
                     limit=_MAX_HEAD_BYTES,
                     happy_eyeballs_delay=_ATTEMPT_SECONDS,
