@@ -26,6 +26,7 @@ from yourtool.agent.input.attachments import read_attachment
 from yourtool.agent.runtime import Runtime
 from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.session import Session
+from yourtool.agent.turn import loop
 from yourtool.amounts import format_duration
 from yourtool.config import RunOptions, install_defaults
 from yourtool.effects import Confirmation, Decision, Verdict
@@ -192,7 +193,7 @@ async def _run_task(paths: Paths, options: RunOptions, task: Task, printer: Prin
     blocks = (TextBlock(task.prompt), *(each.block for each in attached))
     content = blocks if attached else task.prompt
     runtime = await Runtime.open(paths, options)
-    async with _closing(runtime, printer):
+    async with _closing(runtime, printer), _importing(runtime):
         _print_warnings(runtime.take_warnings(), printer)
         session = await _open_session(runtime, task)
         async with _closing(session, printer):
@@ -249,6 +250,23 @@ async def _closing(opened: Closable, printer: Printer) -> AsyncGenerator[None, N
             _log.exception("closing failed")
             text = str(error) if isinstance(error, YourtoolError) else "closing failed"
             printer.write_stderr(text)
+
+
+@asynccontextmanager
+async def _importing(runtime: Runtime) -> AsyncGenerator[None, None]:
+    """Import what a turn needs in a thread, while the session waits for the disk."""
+    preferred = runtime.default_models(runtime.options.workspace).preferred
+
+    def import_modules() -> None:
+        _ = loop.run_turn
+        with suppress(YourtoolError):  # the turn reports it
+            runtime.registry.prepare(runtime.catalogue.get(runtime.options.model or preferred))
+
+    importing = asyncio.ensure_future(asyncio.to_thread(import_modules))
+    try:
+        yield
+    finally:
+        await asyncio.wait([importing])
 
 
 def read_schema(path: Path) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from yourtool.models import AGENT, Model, ModelId
 from yourtool.providers.base import Adapter, Transport
 from yourtool.providers.dialects.base import Dialect, DialectBuilder, DialectSpec
 from yourtool.providers.provider_specs import BUILT_IN, ProviderSpec, provider_specs
+from yourtool.providers.transports import certificates
 from yourtool.providers.urls import origin_of
 
 
@@ -141,7 +142,8 @@ class Registry:
         import_module("yourtool.providers.wire")
         import_module("yourtool.providers.retry")
         import_client()
-        import_module("yourtool.providers.transports.certificates").ssl_context(row.base_url)
+        if row.base_url.startswith("https:"):
+            certificates.ssl_context(row.base_url)
 
     def default_model(self) -> str:
         """Return the default model of the first configured provider, else `demo:tour`."""

@@ -93,7 +93,10 @@ class WireAdapter:
                 if reply.error is not None:
                     raise reply.error
                 request.interrupt.check()
-                for event in await _collect_in_thread(reply.finish()):
+                events = reply.finish()
+                if reply.argument_size > _THREAD_THRESHOLD:
+                    events = await _collect_in_thread(events)
+                for event in events:
                     yield event
         except Interrupted:
             for event in await _collect_in_thread(reply.cancel()):

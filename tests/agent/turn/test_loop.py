@@ -708,9 +708,7 @@ async def test_call_without_effects_takes_one_transaction_and_another_takes_two(
     session = await bench.session(Checked(Scripted(script)), mode=Mode.AUTO)
     log = session._record._log = Counted(bench.store)
     shown = await play_counted(session, log, "do it")
-    settings: list[str] = []  # `names` omits them; only a turn with new ones stores them
-    route = ["turn.started"], settings, ["route.decided"]
-    first = *route, ["llm.call_started"], ["llm.call_completed"]
+    first = ["turn.started"], ["route.decided", "llm.call_started"], ["llm.call_completed"]
     start = ["tool.called", "tool.completed", "llm.call_started"]
     last = ["llm.call_completed"], ["turn.completed"]
     assert log.transactions == [*first, start, *transactions, *last]

@@ -19,7 +19,7 @@ from yourtool.providers.dialects.messages.spec import SPEC as MESSAGES
 from yourtool.providers.dialects.ollama.spec import SPEC as OLLAMA
 from yourtool.providers.dialects.responses.spec import SPEC as RESPONSES
 from yourtool.providers.estimate import estimate_tokens
-from yourtool.providers.requests.tool_schema import lower_schema
+from yourtool.providers.requests.tool_schema import lower_schema, remember_schemas
 from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.schema import subset_problems
 
@@ -231,3 +231,22 @@ def test_formats_accept_the_names_and_schemas_of_real_servers(dialect):
 def test_size_of_any_json_can_be_estimated(part):
     for name in ("anthropic:claude", "openai:gpt-5", "google:gemini", "ollama:x"):
         assert estimate_tokens((), [server_tool("f", part)], name) > 0
+
+
+def test_schema_of_a_tool_is_lowered_once():
+    lowered = []
+
+    def lower(schema):
+        lowered.append(schema)
+        return lower_schema(schema)
+
+    schemas = [{"type": "object", "properties": {"a": {"type": kind}}} for kind in ("null", "null")]
+    remembering = remember_schemas(lower)
+    results = [remembering(schema) for schema in (*schemas, *schemas)]
+    assert lowered == schemas
+    assert results[0] is results[2] and results[1] is results[3]
+    assert results[0] == lower_schema(schemas[0])
+    for number in range(3_000):  # the place of one that is freed is used by another
+        name = f"a{number}"
+        schema = {"type": "object", "properties": {name: {"type": "string"}}}
+        assert name in remembering(schema).schema["properties"]

@@ -356,9 +356,9 @@ class Session:
                     async for event in events:
                         yield event
                 decided = await asyncio.to_thread(decide)
-            async for fact in turn_opening.record_settings(record, self.state, decided):
-                yield fact
-            yield (route := await record(decided.route, parent=started.id))
+            if decided.snapshot.settings not in self.state.routing_settings:
+                yield record.defer(decided.snapshot, parent=started.id)
+            yield (route := record.defer(decided.route, parent=started.id))
             async for event in self.hooks.report_route(route, interrupt):
                 yield event
             if route.chosen_model is None:

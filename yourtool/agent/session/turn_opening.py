@@ -91,14 +91,6 @@ async def prepare_routing(
         await routes.learned.load(state.open_turn.session_id if state.open_turn else "")
 
 
-async def record_settings(
-    record: Recorder, state: State, decided: RecordedRoute
-) -> AsyncGenerator[Event, None]:
-    """Record the settings of a decision, unless the session has them; the decision follows."""
-    if decided.snapshot.settings not in state.routing_settings:
-        yield await record(decided.snapshot, parent=state.open_turn.id if state.open_turn else None)
-
-
 async def end(
     route: RouteDecided, routes: Routes, record: Recorder, interrupt: Interrupt
 ) -> AsyncGenerator[Event, None]:

@@ -17,7 +17,7 @@ from yourtool.providers.base import Request, SdkVendor, Transport
 from yourtool.providers.model_lists import fetch_model_list
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.replies.body_decoder import BodyDecoder, SseEvent
-from yourtool.providers.requests.tool_schema import lower_schema
+from yourtool.providers.requests.tool_schema import lower_schema, remember_schemas
 
 if TYPE_CHECKING:  # imported with the first dialect
     from yourtool.providers.replies.reply import Reply
@@ -48,7 +48,7 @@ class DialectSpec(Struct, frozen=True, kw_only=True):
     parse_base_url: Callable[[str], str] = str
     """Returns the full form of a configured base URL."""
     fetch_models: ModelFetcher = fetch_model_list
-    tool_schema: Callable[[Mapping[str, Any]], SchemaResult] = lower_schema
+    tool_schema: Callable[[Mapping[str, Any]], SchemaResult] = remember_schemas(lower_schema)
     """Returns the schema of a tool as the wire format accepts it."""
 
 

@@ -6,8 +6,8 @@ changed.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -31,6 +31,10 @@ _ROOT_KEYWORDS = frozenset(
 _STRUCTURE = frozenset({"const", "enum", "items", "prefixItems", "properties", "required"})
 
 
+_MAX_REMEMBERED = 1_000
+_Lower: TypeAlias = Callable[[Mapping[str, Any]], SchemaResult]
+
+
 class SchemaRules(Struct, frozen=True, kw_only=True):
     """What a wire format accepts."""
 
@@ -47,6 +51,24 @@ def lower_schema(schema: Mapping[str, Any], rules: SchemaRules = SchemaRules()) 
     resolved = resolve_schema(schema)
     lowering = _Lowering(rules, list(resolved.losses))
     return SchemaResult(lowering.lower_root(resolved.schema), tuple(lowering.losses))
+
+
+def remember_schemas(lower: _Lower) -> _Lower:
+    """Return `lower` with a memory, because every request has the same tools.
+
+    Schemas are compared by identity and must not be changed.
+    """
+    found: dict[int, tuple[Mapping[str, Any], SchemaResult]] = {}
+
+    def lower_once(schema: Mapping[str, Any]) -> SchemaResult:
+        known = found.get(id(schema))
+        if known is None:
+            if len(found) >= _MAX_REMEMBERED:
+                found.clear()
+            known = found[id(schema)] = schema, lower(schema)  # with it, its id stays its own
+        return known[1]
+
+    return lower_once
 
 
 class _Lowering:

@@ -2,8 +2,9 @@
 
 from yourtool.late_modules import late_modules
 
-__getattr__ = late_modules(  # until the first request
+__getattr__ = late_modules(  # until the first request, or one that needs them
     __name__,
+    "certificates",
     "http",
     "proxied",
 )

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from urllib.parse import quote
 
-from yourtool.providers.transports.certificates import ssl_context
+from yourtool.providers.transports import certificates
 from yourtool.providers.transports.http_client import (
     BEYOND_ASCII,
     LOST,
@@ -113,7 +113,7 @@ class DirectClient:
             async with asyncio.timeout(timeouts.connect):
                 context = None
                 if is_encrypted:
-                    context = await asyncio.to_thread(ssl_context, self._base_url)
+                    context = await asyncio.to_thread(certificates.ssl_context, self._base_url)
                 reader, writer = await asyncio.open_connection(
                     host,
                     port,
