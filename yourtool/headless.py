@@ -18,15 +18,14 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TextIO, TypeAlias
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.agent.budgets import describe_warning
 from yourtool.agent.input.attachments import read_attachment
 from yourtool.agent.runtime import Runtime
+from yourtool.agent.session.agents import import_turn
 from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.session import Session
-from yourtool.agent.turn import loop
 from yourtool.amounts import format_duration
 from yourtool.config import RunOptions, install_defaults
 from yourtool.effects import Confirmation, Decision, Verdict
@@ -62,7 +61,7 @@ _UNSUPPORTED_KEYWORDS = frozenset({"pattern"})
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
 
-class Task(Struct, frozen=True, kw_only=True):
+class Task(msgspec.Struct, frozen=True, kw_only=True):
     """A prompt and the format of its answer."""
 
     prompt: str
@@ -185,17 +184,17 @@ async def _run_task(paths: Paths, options: RunOptions, task: Task, printer: Prin
     await asyncio.to_thread(install_defaults, paths)
     await asyncio.to_thread(require_data_directory, paths)
     if task.schema is not None:
-        schema = await asyncio.to_thread(read_schema, task.schema)
-        options = replace(options, output_schema=schema)
+        options = replace(options, output_schema=await asyncio.to_thread(read_schema, task.schema))
     attached = await asyncio.to_thread(lambda: tuple(map(read_attachment, options.attachments)))
-    for remark in (each.notice for each in attached if each.notice):
-        printer.write_stderr(remark)
-    blocks = (TextBlock(task.prompt), *(each.block for each in attached))
-    content = blocks if attached else task.prompt
+    _print_warnings([each.notice for each in attached if each.notice], printer)
+    content = (TextBlock(task.prompt), *(each.block for each in attached))
     runtime = await Runtime.open(paths, options)
-    async with _closing(runtime, printer), _importing(runtime):
+    async with _closing(runtime, printer):
         _print_warnings(runtime.take_warnings(), printer)
+        preferred = options.model or runtime.default_models(options.workspace).preferred
+        importing = asyncio.create_task(import_turn(runtime.registry, runtime.catalogue, preferred))
         session = await _open_session(runtime, task)
+        await importing
         async with _closing(session, printer):
             _print_warnings(runtime.take_warnings(), printer)
             session.processes.show_with(printer.show)
@@ -250,23 +249,6 @@ async def _closing(opened: Closable, printer: Printer) -> AsyncGenerator[None, N
             _log.exception("closing failed")
             text = str(error) if isinstance(error, YourtoolError) else "closing failed"
             printer.write_stderr(text)
-
-
-@asynccontextmanager
-async def _importing(runtime: Runtime) -> AsyncGenerator[None, None]:
-    """Import what a turn needs in a thread, while the session waits for the disk."""
-    preferred = runtime.default_models(runtime.options.workspace).preferred
-
-    def import_modules() -> None:
-        _ = loop.run_turn
-        with suppress(YourtoolError):  # the turn reports it
-            runtime.registry.prepare(runtime.catalogue.get(runtime.options.model or preferred))
-
-    importing = asyncio.ensure_future(asyncio.to_thread(import_modules))
-    try:
-        yield
-    finally:
-        await asyncio.wait([importing])
 
 
 def read_schema(path: Path) -> dict[str, Any]:

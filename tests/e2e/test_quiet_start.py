@@ -8,8 +8,9 @@ import pytest
 from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
 from tests.tools.mcp.configured import hostile
 
+HTTP_CLIENT = "yourtool.providers.transports.direct"
 NEEDED_LATER = {
-    "httpx",
+    HTTP_CLIENT,
     "pygments",
     "tree_sitter_bash",
     "yourtool.agent.commands.table",
@@ -56,7 +57,9 @@ def test_prompt_is_usable_without_the_network(home, tmp_path):
         terminal.wait("anthropic:")
         assert not NEEDED_LATER & {*imported.read_text().split()}
         terminal.send("a draft that is not sent")
-        terminal.wait("a draft that is not sent", lambda _: "httpx" in imported.read_text().split())
+        terminal.wait(
+            "a draft that is not sent", lambda _: HTTP_CLIENT in imported.read_text().split()
+        )
         terminal.send("\x03")
         terminal.wait(lambda screen: "a draft that" not in screen)
         assert not log.exists(), log.read_text()
@@ -66,6 +69,7 @@ def test_prompt_is_usable_without_the_network(home, tmp_path):
         terminal.wait(lambda screen: "in use" not in screen)
         terminal.say("/quit")
         assert terminal.end() == 0
+    assert "httpx" not in imported.read_text().split(), "no proxy is set"
     assert "mcp" not in imported.read_text().split(), "no server is configured"
     assert not {"acp", "yourtool.acp"} & {*imported.read_text().split()}, "no editor is served"
     asked = log.read_text().splitlines()

@@ -19,6 +19,7 @@ T = TypeVar("T")
 _CONNECTION_ERRORS = (OSError, EOFError)
 """Errors that a transport can raise by mistake instead of a `NetworkError`."""
 
+
 class StreamTimeouts(Struct, frozen=True):
     """Idle timeouts in seconds."""
 

@@ -29,7 +29,7 @@ def showing(source, record, shown):
     """Start to collect the events of a source in `shown`."""
 
     async def collect():
-        async with aclosing(source) as events, aclosing(show_stored(events, record)) as stored:
+        async with aclosing(show_stored(source, record)) as stored:
             async for event in stored:
                 shown.append(event)
 
@@ -63,7 +63,10 @@ async def test_events_keep_their_order_among_several_writes(record, log):
         for number in range(20):
             given.append(await record.begin(TITLE))
             yield given[-1]
-            for fact in (TextDelta(message_id="m", content_block_index=number, text="a"), record.defer(MODEL)):
+            for fact in (
+                TextDelta(message_id="m", content_block_index=number, text="a"),
+                record.defer(MODEL),
+            ):
                 given.append(fact)
                 yield fact
             if number % 5 == 4:

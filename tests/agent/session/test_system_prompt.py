@@ -17,8 +17,8 @@ from yourtool.agent.history.stored_prompt import StoredPrompt
 from yourtool.agent.session.project_files import MAX_BYTES, read_project_files
 from yourtool.agent.session.system_prompt import system_messages
 from yourtool.config import Mode
-from yourtool.events.model_calls import LlmCallStarted
 from yourtool.events.deltas import ToolUseEnd
+from yourtool.events.model_calls import LlmCallStarted
 from yourtool.masking import Mask
 from yourtool.messages.invariants import validate_message
 from yourtool.messages.message import Role

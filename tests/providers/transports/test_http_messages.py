@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import h11
 import pytest
 from hypothesis import given
@@ -23,7 +25,7 @@ def chunked_body():
 
 def pieces_of(data, cuts):
     places = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
-    return [data[start:end] for start, end in zip(places, places[1:], strict=False)]
+    return [data[start:end] for start, end in pairwise(places)]
 
 
 def test_request_head_has_its_headers_without_spaces_around_values():

@@ -16,7 +16,7 @@ from yourtool.events.catalog import Event
 async def show_stored(
     source: AsyncGenerator[Event, None], record: Recorder
 ) -> AsyncGenerator[Event, None]:
-    """Yield the events of `source`, each one when every fact before it is stored.
+    """Yield the events of `source`, each one when every fact before it is stored; close it.
 
     Raises:
         StoreError: a deferred fact could not be stored.
@@ -59,6 +59,7 @@ async def show_stored(
                     ahead = None
         finally:
             await _stop(ahead)
+            await source.aclose()
 
 
 async def _stop(ahead: asyncio.Task[bool] | None) -> None:

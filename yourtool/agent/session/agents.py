@@ -2,15 +2,20 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from yourtool.agent.history.summary_texts import render_conversation
 from yourtool.agent.session_environment import SessionEnvironment
+from yourtool.agent.turn import loop
 from yourtool.agent_config import AgentConfig
 from yourtool.agents.session_agents import SessionAgents
 from yourtool.config import Mode
+from yourtool.errors import YourtoolError
 from yourtool.models import Model
 from yourtool.providers.base import Adapter
+from yourtool.providers.catalogue.models import Catalogue
+from yourtool.providers.registry import Registry
 from yourtool.tools.toolset import Toolbox
 
 
@@ -35,6 +40,17 @@ def open_agents(config: Mapping[str, AgentConfig], env: SessionEnvironment) -> S
         return None
 
     return SessionAgents(config, env.workspace.root, env.watch, render_conversation, find_problem)
+
+
+async def import_turn(registry: Registry, catalogue: Catalogue, model: str) -> None:
+    """Import in a thread what the turns of a model need, while its session waits for the disk."""
+
+    def import_modules() -> None:
+        _ = loop.run_turn
+        with suppress(YourtoolError):  # opening the session reports it
+            registry.prepare(catalogue.resolve(model))
+
+    await asyncio.to_thread(import_modules)
 
 
 async def find_means(env: SessionEnvironment, model: Model) -> TurnMeans:

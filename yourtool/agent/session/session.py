@@ -58,11 +58,9 @@ class Session:
     def __init__(
         self, session_id: str, state: State, record: Recorder, lease: Lease, env: SessionEnvironment
     ) -> None:
-        self.id, self.state = session_id, state
-        self._record, self._lease = record, lease
-        self.stored = StoredFacts(state, record)
+        self.id, self.state, self._record, self._lease = session_id, state, record, lease
         self._env, self.gate, self._routes = env, env.gate, env.routes
-        self.fallbacks = Fallbacks(state, env)
+        self.stored, self.fallbacks = StoredFacts(state, record), Fallbacks(state, env)
         self.models = ModelSelection(state, record, env, lambda: self.busy)
         files = (session_id, state.files, record, env.workspace, env.blobs / "files")
         self.files = FileRestoring(*files, lambda: self.busy)
@@ -174,7 +172,7 @@ class Session:
         if has_bytes(blocks):
             blocks = await asyncio.to_thread(store_media, self._env.blobs, blocks)
         await self.judge.stop()
-        async with aclosing(self._run_turn(blocks, addressed)) as events:
+        async with aclosing(show_stored(self._run_turn(blocks, addressed), self._record)) as events:
             async for event in events:
                 yield event
 
@@ -206,7 +204,8 @@ class Session:
         model_id = self.state.addressed_model
         override = self._routes.catalogue.get(model_id) if model_id else None
         await self.judge.stop()
-        async with aclosing(self._run_turn(None, AddressedPrompt((), override))) as events:
+        turn = self._run_turn(None, AddressedPrompt((), override))
+        async with aclosing(show_stored(turn, self._record)) as events:
             async for event in events:
                 yield event
 
@@ -311,17 +310,6 @@ class Session:
         self, content: tuple[ContentBlock, ...] | None, addressed: AddressedPrompt
     ) -> AsyncGenerator[Event, None]:
         """Run a turn for a new prompt; `content` None: for the last prompt again."""
-        async with (
-            aclosing(self._run_steps(content, addressed)) as steps,
-            aclosing(show_stored(steps, self._record)) as events,
-        ):
-            async for event in events:
-                yield event
-
-    async def _run_steps(
-        self, content: tuple[ContentBlock, ...] | None, addressed: AddressedPrompt
-    ) -> AsyncGenerator[Event, None]:
-        """Run a turn, and yield events before the facts in front of them are stored."""
         interrupt = self._interrupt = Interrupt()
         record, routes = self._record, self._routes
         self._env.begin_turn()

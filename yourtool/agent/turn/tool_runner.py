@@ -363,9 +363,7 @@ class ToolRunner:
             call.notes += (build_note(),)
             self._notices.append(Notice(level="warning", text=build_notice(call.block.name)))
 
-    async def _record_end(
-        self, call: ToolCall, fact: ToolCompleted | ToolFailed
-    ) -> AnyFact:
+    async def _record_end(self, call: ToolCall, fact: ToolCompleted | ToolFailed) -> AnyFact:
         """Record a result; the last one waits for the request."""
         turn = self._turn
         if self._pending or self._admitted or self._running:

@@ -129,10 +129,12 @@ class _HttpResponse:
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         encoding = self.headers.get("content-encoding", "")
         try:
-            async with aclosing(self._response.chunks()) as raw:
-                async with aclosing(decompress(raw, encoding)) as pieces:
-                    async for piece in pieces:
-                        yield piece
+            async with (
+                aclosing(self._response.chunks()) as raw,
+                aclosing(decompress(raw, encoding)) as pieces,
+            ):
+                async for piece in pieces:
+                    yield piece
         except CompressionError as error:
             raise self._transport.decompression_failed(error) from error
         except UnreachableError as error:

@@ -81,6 +81,8 @@ def _translate(error: Exception, timeouts: Timeouts) -> UnreachableError:
 
 
 class _Response:
+    headers: Mapping[str, str]
+
     def __init__(self, response: httpx.Response, timeouts: Timeouts) -> None:
         self._response = response
         self._timeouts = timeouts

@@ -19,9 +19,7 @@ SPEC = DialectSpec(
     token_env="ANTHROPIC_AUTH_TOKEN",  # noqa: S106 - the name of a variable
     sdk="anthropic",
     tool_schema=remember_schemas(
-        partial(
-            lower_schema, rules=SchemaRules(property_name=re.compile(r"[a-zA-Z0-9_.-]{1,64}"))
-        )
+        partial(lower_schema, rules=SchemaRules(property_name=re.compile(r"[a-zA-Z0-9_.-]{1,64}")))
     ),
     fetch_models=partial(fetch_model_list, path="/v1/models?limit=1000"),
 )
