@@ -33,7 +33,6 @@ SHORT = {
     "yourtool/files.py": "the only way to replace a file",
     "yourtool/late_modules.py": "how some modules are imported",
     "yourtool/patterns.py": "the patterns of others",
-    "yourtool/prctl.py": "one system call",
     "yourtool/providers/transports/certificates.py": "the certificates that are trusted",
     "yourtool/tools/builtin.py": "the list of the tools",
     "yourtool/tools/plan.py": "a tool",
