@@ -160,7 +160,7 @@ async def test_image_of_a_message_that_cannot_be_stored_is_sent_with_the_next_on
     bench = Bench(tmp_path)
     session = await bench.session(Checked(Scripted([says("A dot."), says("A dot.")])))
     log = session._record._log = FailingLog(bench.store, point)
-    with suppress(StoreError):  # what is stored beside a request is stored with the next fact
+    with suppress(StoreError):  # what is stored during a request is stored with the next fact
         await play(session.send(PROMPT))
         await play(session.send(PROMPT))
     assert log.has_failed
@@ -278,7 +278,7 @@ async def test_fact_that_cannot_be_stored_is_never_shown_and_the_next_turn_repai
     session = await bench.session(Checked(Scripted(SCRIPT)))
     log = session._record._log = FailingLog(bench.store, point - 1)
     visible = []
-    with suppress(StoreError):  # what is stored beside a request is stored with the next fact
+    with suppress(StoreError):  # what is stored during a request is stored with the next fact
         async for event in session.send("go"):
             visible.append(event)
         await play(session.send("more"))

@@ -43,10 +43,10 @@ class Recorder:
     """Records facts of one session; nothing else adds facts to it.
 
     Each transaction of the log waits for the disk. A fact that need not be stored at once is
-    deferred: it is stored in the transaction of the next one, but at most 20 ms later. A fact whose
-    write nothing has to wait for is begun: it is written at once, while the turn continues, but
-    only one such write runs at a time. `show_stored` holds back what follows such facts. On a full
-    disk, a write of a turn waits for space until `stop_waiting`.
+    deferred: it is stored in the transaction of the next one, but at most 20 ms later. `begin`
+    starts to store a fact while the turn continues, but only one such write runs at a time.
+    `show_stored` holds back what follows these facts. On a full disk, a write of a turn waits for
+    space until `stop_waiting`.
     """
 
     def __init__(

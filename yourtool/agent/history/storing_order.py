@@ -1,7 +1,7 @@
 """Events in their order, each one after the facts before it are stored.
 
 A transaction waits for the disk for milliseconds. Meanwhile the source of the events continues: a
-request is sent, or a tool without effects runs, beside the write. What it yields is held back. How
+request is sent, or a tool without effects runs, during the write. What it yields is held back. How
 far it can run ahead depends on the facts that it waits for; see `Recorder`.
 """
 

@@ -168,7 +168,7 @@ class ModelCall:
     async def _record_start(self, prepared: PreparedRequest) -> LlmCallStarted:
         """Record the start; the request is sent while it is stored, unless an agent gets it.
 
-        Another agent runs tools of its own, which can have effects.
+        Another agent runs its own tools, which can have effects.
         """
         turn, self._request = self._turn, prepared.request
         started = LlmCallStarted(

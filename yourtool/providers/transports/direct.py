@@ -1,7 +1,7 @@
 """HTTP/1.1 over asyncio: the client for nearly every provider.
 
 A start and every request take less time than with a general library: 120 modules fewer, and one
-read for all chunks that have arrived. It speaks HTTP/1.1 only and knows no proxies.
+read for all chunks that have arrived. It supports HTTP/1.1 only, and no proxies.
 """
 
 import asyncio
