@@ -12,6 +12,7 @@ from msgspec import Struct
 LOST = "the connection was lost"
 NOT_AN_ADDRESS = "its base URL is not a web address; it must start with `http://` or `https://`"
 BEYOND_ASCII = "one of its headers has characters beyond ASCII"
+CONTROL_CHARACTERS = "one of its headers has control characters"
 
 
 class Timeouts(Struct, frozen=True):

@@ -87,7 +87,9 @@ class _Response:
         self._response = response
         self._timeouts = timeouts
         self.status = response.status_code
-        self.headers = {name.lower(): value for name, value in response.headers.items()}
+        self.headers: Mapping[str, str] = {
+            name.lower(): value for name, value in response.headers.items()
+        }
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
         """Yield the bytes of the body; see `Response.chunks`."""
