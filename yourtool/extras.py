@@ -38,7 +38,7 @@ def _find_source(prefix: Path) -> tuple[str, bool]:
     for file in prefix.glob("lib/python*/site-packages/yourtool-*.dist-info/direct_url.json"):
         try:
             found: Any = json.loads(file.read_text())
-            address = urlsplit(found["url"])
+            address = urlsplit(str(found["url"]))
             is_editable = found.get("dir_info", {}).get("editable", False) is True
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             continue
