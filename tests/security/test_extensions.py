@@ -19,6 +19,8 @@ from tests.trusted_folders import trust
 ROOT = Path(__file__).parents[2]
 NAME = "tide \x1b]0;owned\x07 \x1b[2J\r\u202e\u200bx \U000e0041"
 """The name of a folder and of files."""
+NOTIFICATION = b"\x07\x1b]9;"
+"""The start of a notification, with a bell of the program."""
 SURFACES = {
     "name of the folder": "work tide",
     "message of a hook": "said by a hook",
@@ -94,9 +96,12 @@ def write_settings(home: Path, text: str, steps: list[dict]) -> None:
     (home / "memory/USER.md").write_text(f"- remembered {text}\n")
 
 
+LIST = "Esc closes|type to filter"
+
+
 def close_lists(terminal: Terminal) -> None:
     """Close the list or report on the screen, if there is one."""
-    while re.search("Esc closes|type to filter", terminal.text):
+    while re.search(LIST, terminal.text):
         terminal.send("\x1b")
         terminal.read(0.4)
 
@@ -127,17 +132,20 @@ def extend(home: Path, work: Path, text: str, name: str) -> bytes:
                 terminal.send("\x15/mcp\r")
                 terminal.read(1)
             close_lists(terminal)
-            terminal.send("\x1b[O")  # without the focus, questions are notifications
             terminal.say("go")
+            terminal.send("\x1b[O")  # without the focus, questions are notifications
             terminal.wait("mcp__talks__act", "deny")
             terminal.answer("a")
             terminal.wait("Which word")
             terminal.answer("\x1b")
             terminal.wait("third is done")
-            for command in ("skill", "memory", "why", "mcp", "trust", "permissions", "resume"):
+            for command in ("skill", "memory", "why", "mcp", "trust", "permissions"):
                 terminal.send(f"\x15/{command}\r")
                 terminal.read(1)
                 close_lists(terminal)
+            terminal.send("\x15/resume\r")
+            terminal.wait(LIST)
+            close_lists(terminal)
             terminal.send("\x15/tid")
             terminal.wait("custom command")
             terminal.send("\x15/model acp:other\r")
@@ -156,12 +164,13 @@ def extend(home: Path, work: Path, text: str, name: str) -> bytes:
 @pytest.mark.figure("payloads", part="extensions")
 @pytest.mark.req("T16", "T17", "T18", "T19")
 def test_extensions_send_no_command_of_a_payload(home, tmp_path):
-    allowed = get_commands(extend(home, tmp_path / "work tide", PLAIN, "tide x"))
+    plain = extend(home, tmp_path / "work tide", PLAIN, "tide x")
+    allowed = get_commands(plain.replace(NOTIFICATION, NOTIFICATION[1:]))
     shutil.rmtree(home)
     home.mkdir()
     text = HOSTILE.replace("'", "")
     output = extend(home, tmp_path / f"work {NAME}", text, NAME)
-    check(output, allowed)
+    assert NOTIFICATION in output
+    check(output.replace(NOTIFICATION, NOTIFICATION[1:]), allowed)
     shown = SEQUENCE.sub(b"", output).decode("utf-8", "replace")
     assert [each for each, sign in SURFACES.items() if not re.search(sign, shown)] == []
-    assert b"\x1b]9;" in output
