@@ -1,4 +1,4 @@
-"""An MCP server that says a text wherever a server can say something; no SDK, only JSON lines.
+"""An MCP server with a text in every field that it can send; no SDK, only JSON lines.
 
 Its argument is the file with the text.
 """
