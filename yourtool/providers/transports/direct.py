@@ -171,7 +171,7 @@ class _Connection:
             RemoteProtocolError: the bytes are malformed, or the body is not complete.
         """
         pieces: list[bytes] = []
-        while True:
+        while self._http.their_state in (h11.SEND_BODY, h11.ERROR):
             try:
                 event = self._http.next_event()
             except h11.RemoteProtocolError:
