@@ -30,6 +30,7 @@ SILENT = {
     "DelegateCompleted": _CARD,
     "DelegateFailed": _CARD,
     "DelegateStarted": _CARD,
+    "EntryImported": "an entry of another program, which only exports contain",
     "FileChangeFailed": "`/diff` and `/undo` name the file",
     "FilesRestoring": "the fact after it shows the names",
     "HookRan": _OTHERS,

@@ -197,12 +197,11 @@ class Runtime:
             SwapRefusedError: the model of `--model` cannot continue the session.
             SessionNotFoundError: no session has this id.
             SessionBusyError: another process uses the session.
-            UsageError: the directory of the session does not exist, or a value of `--allow` or
-                `--deny` is not a rule or names an unknown tool.
+            UsageError: the session has no directory any more, or an option names no valid rule.
         """
         lease = self.store.lease(session_id)
         try:
-            # first, because what is read for the map is freed, and the state uses its memory
+            # The rows of the ids are freed here, and the state uses their memory.
             tool_ids = ToolIdMap(await self.store.provider_call_ids(session_id))
             state, unread = await load_state(self.store, session_id)
             self._warnings += [describe_unread(session_id, unread)] if unread else []
