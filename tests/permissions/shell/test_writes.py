@@ -49,6 +49,7 @@ def root(tmp_path):
         "tar -xf a -C .git/hooks", "tar xzf a --directory .git/hooks", "tar -xC.git/hooks -f a",
         "unzip -qd .git/hooks a", "wget -P .git/hooks b", "wget --directory-pre=.git/hooks b",
         "gawk -i inplace 1 .envrc", "cp -t.git/hooks a", "CP a .envrc", "/bin/Sudo tee .envrc",
+        "gzip .git/hooks/a", "gunzip -f .envrc.gz", "xz -d .git/config", "split a .git/hooks/b",
     ],
 )  # fmt: skip
 @pytest.mark.req("R-TOOL-07")

@@ -20,11 +20,20 @@ _WRITERS = frozenset(
     {
         "bsdtar", "chattr", "chgrp", "chmod", "chown", "cp", "dd", "gcp", "ginstall", "gmv",
         "install", "link", "ln", "mkdir", "mkfifo", "mknod", "mktemp", "mv", "patch", "rename",
-        "rm", "rmdir", "rsync", "scp", "setfacl", "shred", "sponge", "tee", "touch", "truncate",
+        "rm", "rmdir", "rsync", "scp", "setfacl", "shred", "split", "sponge", "tee", "touch",
+        "truncate", "csplit",
         "unlink", "vim", "vi", "nano", "ed", "ex", "emacs",
     }
 )  # fmt: skip
 """Programs that write, create, replace or remove the files in their arguments."""
+_COMPRESSORS = frozenset(
+    {
+        "bunzip2", "bzip2", "compress", "gunzip", "gzip", "lz4", "lzma", "uncompress", "unlz4",
+        "unlzma", "unxz", "unzstd", "xz", "zstd",
+    }
+)  # fmt: skip
+"""Programs that replace a file by one with another ending."""
+_COMPRESSED = re.compile(r"\.(?:bz2|gz|lz4|lzma|xz|Z|zst)$")
 _EDITORS_IN_PLACE = frozenset({"awk", "gawk", "gsed", "perl", "ruby", "sed"})
 _OUTPUT_OPTIONS = (
     "--output-document", "--output-directory", "--outfile", "--outdir", "--target-directory",
@@ -120,6 +129,9 @@ def _iter_written_by(name: str, arguments: Sequence[str]) -> Iterator[str]:
             yield re.sub(r"^--?[\w-]*=?", "", word)
             if "=" in word:
                 yield word.partition("=")[2]
+    elif name in _COMPRESSORS:
+        for word in arguments:
+            yield from (word, _COMPRESSED.sub("", word))
     elif not _is_known_to_read(name, arguments):
         yield from _iter_outputs(arguments, _DIRECTORY_LETTERS.get(name, ""))
 
