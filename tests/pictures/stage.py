@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from tests.pictures.asciicast import Asciicast
 from tests.pictures.scene_clock import SceneClock
-from tests.tui.pilot_helpers import press, screen_text, settle, until
+from tests.tui.pilot_helpers import paint, press, screen_text, settle, until
 
 KEY_SECONDS = 0.07
 PIECE_SECONDS = 0.05
@@ -52,6 +52,8 @@ class Stage:
         self._clock.seconds += seconds
         self.app.chat.transcript.update_activity()
         await settle(self._pilot)
+        self.app.chat.status.refresh()  # it may still wait for its next update
+        await paint(self._pilot)
         self.recording.add(self._clock.seconds - self._opened_at, self._rows())
 
     async def type(self, text: str) -> None:
