@@ -1,4 +1,4 @@
-"""Requests over `https:` in a process of its own, which reads the certificates from a file."""
+"""Requests over `https:` in another process, which reads the certificates from a file."""
 
 import datetime
 import os
