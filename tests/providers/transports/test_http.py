@@ -352,3 +352,24 @@ def test_httpx_is_used_only_where_a_proxy_or_an_unusual_address_needs_it(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert type(build_client(url, Timeouts())) is kind
+
+
+@pytest.mark.parametrize("client", [DirectClient])
+async def test_other_tasks_run_while_a_flood_of_the_smallest_chunks_is_read(connect):
+    flood = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 60_000
+    turns = 0
+
+    async def count():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    with LocalServer(lambda *_: [flood, END]) as server:
+        transport = connect(server.url)
+        counting = asyncio.create_task(count())
+        async with transport.post("/x", b"{}") as reply:
+            assert len(await reply.read()) == 60_000
+        counting.cancel()
+        assert turns > len(flood) // (32 * 1024)
+        await transport.close()

@@ -212,6 +212,7 @@ class _Connection:
 
     async def _read(self) -> None:
         self._http.receive_data(await self._reader.read(_READ_BYTES))
+        await asyncio.sleep(0)  # a read of bytes that have arrived lets nothing else run
 
     def try_next_cycle(self) -> bool:
         """Prepare for the next request; False if the server expects none."""
