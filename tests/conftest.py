@@ -36,6 +36,9 @@ _LONG = ("recorded", "security", "soak", "reliability")
 _LOCAL_NAMES = ("", "localhost", "localhost.localdomain")
 
 
+_PROGRAM = Path(__file__).parents[1] / "yourtool"
+
+
 class NetworkError(Exception):
     """A test tried to use the network."""
 
@@ -81,9 +84,11 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave cases of tests that are marked `sample` to `make test-remaining`."""
+    """Leave cases of `sample` to `make test-remaining`; skip tests of parts that are removed."""
     counts: Counter[str] = Counter()
     for item in items:
+        if (part := item.get_closest_marker("needs")) and not (_PROGRAM / part.args[0]).exists():
+            item.add_marker(pytest.mark.skip(f"`yourtool/{part.args[0]}` is removed"))
         sample = item.get_closest_marker("sample")
         if sample and not any(map(item.get_closest_marker, _LONG)):
             test = item.nodeid.partition("[")[0]

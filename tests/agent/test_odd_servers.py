@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
-from tests.tools.mcp.configured import HERE, started
-from tests.tools.mcp.odd_server import KINDS
+from tests.tools.servers.configured import HERE, started
+from tests.tools.servers.odd_server import KINDS
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.events.turns import TurnCompleted
 from yourtool.providers.scripted import Scripted, calls, says

@@ -7,7 +7,7 @@ import pytest
 
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
 from tests.agent.test_tool_servers import opened
-from tests.tools.mcp.configured import hostile, offering, started
+from tests.tools.servers.configured import hostile, offering, started
 from yourtool.agent.commands import server_prompts, table
 from yourtool.agent.commands.base import SendPrompt
 from yourtool.agent.commands.parser import parse_input

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
-from tests.tools.mcp.configured import good, hostile, started
+from tests.tools.servers.configured import good, hostile, started
 from tests.trusted_folders import trust
 from yourtool.agent.commands.parser import parse_input
 from yourtool.agent.runtime import Runtime
@@ -19,7 +19,7 @@ from yourtool.paths import resolve_paths
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.permissions.trust import MCP_SERVERS
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.tools.mcp.server import ServerState
+from yourtool.tools.servers.server import ServerState
 
 SESSION = Decision(verdict=Verdict.ALLOW, scope=Scope.SESSION)
 ACT = "mcp__bad__act"

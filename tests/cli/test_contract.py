@@ -22,7 +22,7 @@ from yourtool.paths import resolve_paths
 
 pytestmark = pytest.mark.usefixtures("own_logging")
 
-_SERVER = Path(__file__).parents[1] / "tools/mcp/good_server.py"
+_SERVER = Path(__file__).parents[1] / "tools/servers/good_server.py"
 _KEY = "sk-contract-0000000000000000"
 
 

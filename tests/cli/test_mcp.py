@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tests.tools.mcp.configured import HERE, hostile
+from tests.tools.servers.configured import HERE, hostile
 from yourtool.cli import main
 from yourtool.paths import resolve_paths
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
-from tests.tools.mcp.configured import hostile
+from tests.tools.servers.configured import hostile
 
 HTTP_CLIENT = "yourtool.providers.transports.direct"
 NEEDED_LATER = {

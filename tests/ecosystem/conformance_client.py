@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 import httpx
 
 from yourtool.tools.mcp import client_credentials, connection, oauth
-from yourtool.tools.mcp.calls import CallFailedError
-from yourtool.tools.mcp.logins import Login, Logins
-from yourtool.tools.mcp.offers import Offers
-from yourtool.tools.mcp.projection import ForeignTool
+from yourtool.tools.servers.calls import CallFailedError
+from yourtool.tools.servers.logins import Login, Logins
+from yourtool.tools.servers.offers import Offers
+from yourtool.tools.servers.projection import ForeignTool
 
 ARGUMENTS = {"add_numbers": {"a": 5, "b": 3}}
 SECONDS = 20.0

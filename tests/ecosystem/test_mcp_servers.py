@@ -11,10 +11,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.ecosystem.parts import NODE, find_program, find_script
-from tests.tools.mcp.configured import started
+from tests.tools.servers.configured import started
 from yourtool.errors import ToolError
-from yourtool.tools.mcp.server import ServerState
-from yourtool.tools.mcp.tool import read_texts
+from yourtool.tools.servers.server import ServerState
+from yourtool.tools.servers.tool import read_texts
 
 pytestmark = pytest.mark.ecosystem
 

@@ -45,7 +45,7 @@ from yourtool.errors import UsageError
 from yourtool.events.tree import select_branch
 from yourtool.paths import Paths
 from yourtool.text import printable
-from yourtool.tools.mcp.settings import SettingsFile
+from yourtool.tools.servers.settings import SettingsFile
 
 RESOURCE_NOT_FOUND = -32002
 AnyServer: TypeAlias = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio

@@ -37,8 +37,8 @@ from yourtool.tools.workspace_watch import WorkspaceWatch
 
 if TYPE_CHECKING:
     from yourtool.agents.session_agents import SessionAgents
-    from yourtool.tools.mcp.servers import ToolServers
     from yourtool.tools.sandbox.sandbox import Sandbox
+    from yourtool.tools.servers.servers import ToolServers
 
 
 @dataclass(kw_only=True)

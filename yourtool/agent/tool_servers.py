@@ -8,12 +8,12 @@ from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.config import RunOptions
 from yourtool.paths import Paths
 from yourtool.permissions.trust import MCP_SERVERS
-from yourtool.tools.mcp import acceptance, settings
-from yourtool.tools.mcp.logins import FILE_NAME as LOGINS_FILE
-from yourtool.tools.mcp.logins import Logins
-from yourtool.tools.mcp.server import Surroundings
-from yourtool.tools.mcp.servers import ToolServers
-from yourtool.tools.mcp.settings import LoadedSettings, SettingsFile
+from yourtool.tools.servers import acceptance, settings
+from yourtool.tools.servers.logins import FILE_NAME as LOGINS_FILE
+from yourtool.tools.servers.logins import Logins
+from yourtool.tools.servers.server import Surroundings
+from yourtool.tools.servers.servers import ToolServers
+from yourtool.tools.servers.settings import LoadedSettings, SettingsFile
 from yourtool.tools.toolset import JoinedToolset, Toolbox, Toolset
 
 if TYPE_CHECKING:

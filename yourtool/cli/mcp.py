@@ -25,11 +25,11 @@ from yourtool.permissions.trust import MCP_SERVERS
 from yourtool.run_result import ExitCode
 from yourtool.tables import is_table
 from yourtool.text import printable
-from yourtool.tools.mcp.server import ServerState, ToolServer
-from yourtool.tools.mcp.servers import ToolServers, estimate_tokens
-from yourtool.tools.mcp.settings import FILE_NAME, SettingsFile, load_settings
-from yourtool.tools.mcp.tool import read_texts
 from yourtool.tools.sandbox import sandbox
+from yourtool.tools.servers.server import ServerState, ToolServer
+from yourtool.tools.servers.servers import ToolServers, estimate_tokens
+from yourtool.tools.servers.settings import FILE_NAME, SettingsFile, load_settings
+from yourtool.tools.servers.tool import read_texts
 
 _SECONDS = 35.0
 """More than a connection can take."""

@@ -10,13 +10,19 @@ from yourtool.cli.output import print_json, print_lines
 from yourtool.errors import UsageError
 from yourtool.paths import Paths
 from yourtool.run_result import ExitCode
-from yourtool.tools.mcp import connection, oauth
-from yourtool.tools.mcp.calls import ServerConnectionError
-from yourtool.tools.mcp.offers import Offers
-from yourtool.tools.mcp.projection import ForeignTool
-from yourtool.tools.mcp.server import Surroundings
-from yourtool.tools.mcp.servers import ToolServers
-from yourtool.tools.mcp.settings import ServerSettings
+from yourtool.tools.servers.calls import ServerConnectionError
+from yourtool.tools.servers.client import (
+    REDIRECT,
+    CallRequest,
+    Owner,
+    find_missing_client,
+    load_client,
+)
+from yourtool.tools.servers.offers import Offers
+from yourtool.tools.servers.projection import ForeignTool
+from yourtool.tools.servers.server import Surroundings, build_address
+from yourtool.tools.servers.servers import ToolServers
+from yourtool.tools.servers.settings import ServerSettings
 
 _SECONDS = 900.0
 """For all of a login: much of it is the user's time."""
@@ -43,6 +49,8 @@ def run_login(paths: Paths, arguments: Arguments) -> int:
         )
     if not around.acceptance.may_start(server.settings):
         raise UsageError(f"`yourtool mcp accept {server.name}` comes first: see what it is")
+    if missing := find_missing_client():
+        raise UsageError(f"MCP servers cannot be used: {missing}")
     try:
         asyncio.run(_log_in(server.settings, around))
     except _NoUserError:
@@ -66,7 +74,7 @@ async def _log_in(settings: ServerSettings, around: Surroundings) -> None:
     Raises:
         ServerConnectionError: there was no connection.
     """
-    requests = asyncio.Queue[connection.CallRequest | None]()
+    requests = asyncio.Queue[CallRequest | None]()
 
     async def end(_tools: tuple[ForeignTool, ...], _instructions: str) -> None:
         requests.put_nowait(None)
@@ -74,11 +82,9 @@ async def _log_in(settings: ServerSettings, around: Surroundings) -> None:
     def ignore(_offers: Offers) -> None:
         pass
 
-    owner = connection.Owner(end, ignore, settings.name, requests, _SECONDS)
-    url = settings.expand(settings.url, os.environ)
-    headers = {name: settings.expand(each, os.environ) for name, each in settings.headers.items()}
-    login = oauth.StoredLogin(url, around.logins, _ask)
-    await connection.serve_http(url, headers, owner, login)
+    owner = Owner(end, ignore, settings.name, requests, _SECONDS)
+    address = build_address(settings, os.environ)
+    await load_client().serve_http(address, owner, around.logins, _ask)
 
 
 async def _ask(address: str) -> str:
@@ -90,7 +96,7 @@ async def _ask(address: str) -> str:
     sys.stderr.write(
         "Open this address in a browser, on any machine, and log in:\n\n"
         f"{address}\n\n"
-        f"At the end the browser goes to {oauth.REDIRECT}, which shows no page.\n"
+        f"At the end the browser goes to {REDIRECT}, which shows no page.\n"
         "Copy the whole address from there and paste it here, then press Enter:\n"
     )
     sys.stderr.flush()

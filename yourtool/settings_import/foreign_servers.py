@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 from yourtool.environment import is_secret, is_secret_name
 from yourtool.settings_import.findings import Findings, Server, as_list
 from yourtool.tables import is_table
-from yourtool.tools.mcp.settings import SettingsFile, load_settings
+from yourtool.tools.servers.settings import SettingsFile, load_settings
 
 _VARIABLE = re.compile(r"\$\{[A-Za-z_]\w*(?::-[^}]{0,200})?\}")
 _MAX_SERVERS = 100

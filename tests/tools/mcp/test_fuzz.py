@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from tests.tools.mcp.configured import HERE, started
+from tests.tools.servers.configured import HERE, started
 from yourtool.errors import ToolError
-from yourtool.tools.mcp.server import ServerState
+from yourtool.tools.servers.server import ServerState
 
 
 async def fuzz(root, calls: int, disturbances: int, seed: int) -> dict[str, int]:

@@ -9,15 +9,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from tests.tools.contexts import answer
-from tests.tools.mcp.configured import started
 from tests.tools.mcp.login_server import finish, login_server
+from tests.tools.servers.configured import started
 from yourtool.agent.session.known_secrets import find_known_secrets
 from yourtool.cli import main, mcp_login
 from yourtool.errors import UsageError
 from yourtool.paths import resolve_paths
-from yourtool.tools.mcp.logins import FILE_NAME, Login, Logins
 from yourtool.tools.mcp.oauth import parse_answer
-from yourtool.tools.mcp.server import ServerState
+from yourtool.tools.servers.logins import FILE_NAME, Login, Logins
+from yourtool.tools.servers.server import ServerState
 
 
 def log_in(server, monkeypatch, *words):

@@ -6,10 +6,10 @@ import os
 import pytest
 
 from tests.tools.contexts import answer, call, get_refusal
-from tests.tools.mcp.configured import good, hostile, started
+from tests.tools.servers.configured import good, hostile, started
 from yourtool.errors import ToolFailure
 from yourtool.messages.blocks import ImageBlock
-from yourtool.tools.mcp.server import ServerState
+from yourtool.tools.servers.server import ServerState
 from yourtool.tools.tool_search import FIND_TOOLS
 
 

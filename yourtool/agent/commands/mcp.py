@@ -13,9 +13,9 @@ from yourtool.agent.commands.base import (
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
 from yourtool.text import escape
-from yourtool.tools.mcp.projection import ProjectedTool
-from yourtool.tools.mcp.server import ServerState, ToolServer
-from yourtool.tools.mcp.servers import ToolServers, estimate_tokens
+from yourtool.tools.servers.projection import ProjectedTool
+from yourtool.tools.servers.server import ServerState, ToolServer
+from yourtool.tools.servers.servers import ToolServers, estimate_tokens
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime

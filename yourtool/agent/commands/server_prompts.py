@@ -11,8 +11,8 @@ from yourtool.text import printable
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime
     from yourtool.agent.session.session import Session
-    from yourtool.tools.mcp.offers import ForeignPrompt
-    from yourtool.tools.mcp.servers import ToolServers
+    from yourtool.tools.servers.offers import ForeignPrompt
+    from yourtool.tools.servers.servers import ToolServers
 
 _MAX_SUMMARY = 100
 _servers_in_use = dict[str, "ToolServers"]()

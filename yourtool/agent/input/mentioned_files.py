@@ -36,13 +36,12 @@ from yourtool.providers.media_types import AUDIO_TYPES, IMAGE_TYPES, sniff
 from yourtool.text import printable
 from yourtool.tools import directory_walk
 from yourtool.tools.files import MAX_LINES, MAX_RESULT_BYTES, read_file
-from yourtool.tools.mcp import tool
 from yourtool.tools.replacing import digest
 from yourtool.tools.workspace import FileReads, Workspace
 
 if TYPE_CHECKING:
-    from yourtool.tools.mcp.server import ToolServer
-    from yourtool.tools.mcp.servers import ToolServers
+    from yourtool.tools.servers.server import ToolServer
+    from yourtool.tools.servers.servers import ToolServers
 
 MAX_FILES = 20
 """Files of a prompt whose content is sent."""
@@ -135,7 +134,7 @@ class MentionedFiles:
             except ToolError as error:
                 raise UsageError(f"`@{printable(name)}` cannot be attached: {error}") from error
             mask = await asyncio.to_thread(self.mask)
-            blocks += (TextBlock(_shorten(mask.text(each))) for each in tool.read_texts(found))
+            blocks += (TextBlock(_shorten(mask.text(each))) for each in found)
         return tuple(blocks)
 
     def _iter_resources(self, text: str) -> Iterator[tuple[str, "ToolServer", str]]:

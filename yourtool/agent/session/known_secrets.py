@@ -9,7 +9,7 @@ from yourtool.credentials import Credentials
 from yourtool.environment import is_secret, is_secret_name
 from yourtool.masking import Mask
 from yourtool.paths import Paths
-from yourtool.tools.mcp.logins import FILE_NAME, Logins
+from yourtool.tools.servers.logins import FILE_NAME, Logins
 
 _MIN_KEY_LENGTH = 8
 _MIN_SECRET_LENGTH = 12

@@ -1,12 +1,5 @@
-"""Tools of MCP servers (https://modelcontextprotocol.io), other programs that offer tools."""
+"""The client of MCP servers (https://modelcontextprotocol.io), the only user of the library `mcp`.
 
-from yourtool.late_modules import late_modules
-
-__getattr__ = late_modules(  # until a server is configured; the library `mcp`, and `jsonschema`
-    __name__,
-    "client_credentials",
-    "connection",
-    "oauth",
-    "tool",
-    "transport",
-)
+`client.py` has the functions of `tools/servers/client.py`, which loads it. Nothing else imports
+from here, so the program works without this folder.
+"""

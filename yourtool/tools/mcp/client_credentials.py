@@ -16,7 +16,7 @@ from mcp.client.auth.extensions.client_credentials import (
 )
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
-from yourtool.tools.mcp.settings import McpSettingsError
+from yourtool.tools.servers.settings import McpSettingsError
 
 _ALGORITHMS = ("RS256", "ES256", "EdDSA")
 """https://www.rfc-editor.org/rfc/rfc7518 and RFC 8037; a key fits one of them."""

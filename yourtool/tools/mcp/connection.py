@@ -8,7 +8,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, cast
 
 import anyio
 import httpx2
@@ -24,20 +24,13 @@ from pydantic import BaseModel, ValidationError
 
 from yourtool import __version__
 from yourtool.text import printable
-from yourtool.tools.base import AskText
-from yourtool.tools.mcp.calls import (
-    ASKING_SECONDS,
-    CallFailedError,
-    ForeignResult,
-    ServerConnectionError,
-)
-from yourtool.tools.mcp.offers import MAX_OFFERS, Offers, build_prompt, build_resource
-from yourtool.tools.mcp.projection import MAX_TOOLS, ForeignTool
 from yourtool.tools.mcp.questions import Answer, ask_address, ask_form
 from yourtool.tools.mcp.transport import StdioTransport
+from yourtool.tools.servers.calls import ASKING_SECONDS, ForeignResult, ServerConnectionError
+from yourtool.tools.servers.client import CallRequest, Owner
+from yourtool.tools.servers.offers import MAX_OFFERS, Offers, build_prompt, build_resource
+from yourtool.tools.servers.projection import MAX_TOOLS, ForeignTool
 
-RequestMethod: TypeAlias = Literal["tools/call", "prompts/get", "resources/read"]
-CONNECT_SECONDS = 30.0
 _MAX_PAGES = 50
 _LIST_CHANGES = (
     mcp_types.ToolListChangedNotification,
@@ -53,46 +46,19 @@ _HTTP_SECONDS = 30.0
 """For a connection and for sending; replies can take as long as their call."""
 
 
-class CallRequest:
-    """A request that waits for its result: a call of a tool, a prompt, or a resource."""
+class _Call:
+    """A request that was sent, and its limits."""
 
-    def __init__(
-        self,
-        method: RequestMethod,
-        name: str,
-        arguments: dict[str, Any],
-        seconds: float,
-        ask: AskText | None = None,
-    ) -> None:
-        """`name`: of the tool or prompt, or the URI. `ask`: asks the user, if one is there."""
-        self.method: RequestMethod = method
-        self.name = name
-        self.arguments = arguments
-        self.seconds = seconds
-        self.ask = ask
+    def __init__(self, request: CallRequest) -> None:
+        self.request = request
         self.asking_seconds = ASKING_SECONDS
         """How long questions to the user can still take."""
-        self.result: asyncio.Future[ForeignResult] = asyncio.get_running_loop().create_future()
-        self.scope = anyio.CancelScope()
+        self.scope = anyio.CancelScope(deadline=anyio.current_time() + request.seconds)
+        request.result.add_done_callback(self._obey)
 
-    def fail(self, reason: str, *, may_have_run: bool = True) -> None:
-        """End the call without a result, unless it has one."""
-        if not self.result.done():
-            self.result.set_exception(CallFailedError(reason, may_have_run=may_have_run))
-
-
-class Owner(Struct, frozen=True):
-    """What a connection reports and obeys."""
-
-    show_tools: Callable[[tuple[ForeignTool, ...], str], Awaitable[None]]
-    """Gets the tools and the instructions of the server, whenever they change."""
-    show_offers: Callable[[Offers], None]
-    """Gets its prompts and resources, whenever they change."""
-    name: str
-    """Of the server, for questions."""
-    requests: "asyncio.Queue[CallRequest | None]"
-    """The calls to send; None ends the connection."""
-    connect_seconds: float = CONNECT_SECONDS
+    def _obey(self, result: asyncio.Future[ForeignResult]) -> None:
+        if result.cancelled():
+            self.scope.cancel()  # which the server learns from a notification
 
 
 class _Wire(Struct, frozen=True):
@@ -104,7 +70,7 @@ class _Wire(Struct, frozen=True):
     """Returns how the server broke the protocol; empty if it did not."""
 
 
-async def serve_stdio(transport: StdioTransport, owner: Owner) -> None:
+async def serve_child(transport: StdioTransport, owner: Owner) -> None:
     """Connect to a child process and serve its owner until the connection ends.
 
     Raises:
@@ -118,7 +84,7 @@ async def serve_stdio(transport: StdioTransport, owner: Owner) -> None:
         raise ServerConnectionError(f"{transport.problem or error}{last}") from error
 
 
-async def serve_http(
+async def serve_url(
     url: str, headers: dict[str, str], owner: Owner, auth: httpx2.Auth | None = None
 ) -> None:
     """Connect to a server by HTTP and serve its owner until it closes the connection.
@@ -145,7 +111,7 @@ async def serve_http(
 
 async def _serve(wire: _Wire, owner: Owner) -> None:
     deadline = anyio.current_time() + owner.connect_seconds
-    calls = list[CallRequest]()
+    calls = list[_Call]()
     try:
         with anyio.CancelScope(deadline=deadline) as scope:
             async with Client(
@@ -166,7 +132,7 @@ async def _serve(wire: _Wire, owner: Owner) -> None:
         raise _explain(error) from error
     finally:
         for each in calls:
-            each.fail(f"{wire.get_problem() or 'ended'} during the call")
+            each.request.fail(f"{wire.get_problem() or 'ended'} during the call")
     if scope.cancelled_caught:
         raise ServerConnectionError(f"did not answer within {owner.connect_seconds:g} s")
 
@@ -175,7 +141,7 @@ async def _serve_calls(
     client: Client,
     owner: Owner,
     events: tuple[anyio.Event, asyncio.Event],
-    calls: list[CallRequest],
+    calls: list[_Call],
 ) -> None:
     """Send the calls of the owner, several at a time, until it asks to close."""
     ended, changed = events
@@ -195,15 +161,16 @@ async def _serve_calls(
         group.start_soon(watch_end)
         group.start_soon(watch_lists)
         while (request := await owner.requests.get()) is not None:
-            calls.append(request)
-            group.start_soon(_send_call, client, request, calls)
+            if not request.result.done():  # it can be cancelled
+                calls.append(call := _Call(request))
+                group.start_soon(_send_call, client, call, calls)
         group.cancel_scope.cancel()
 
 
-async def _send_call(client: Client, request: CallRequest, calls: list[CallRequest]) -> None:
+async def _send_call(client: Client, call: _Call, calls: list[_Call]) -> None:
     """Send one call, and set its result."""
-    request.scope.deadline = anyio.current_time() + request.seconds
-    with request.scope:
+    request = call.request
+    with call.scope:
         try:
             found = await _send(client, request)
             if not request.result.done():
@@ -215,9 +182,9 @@ async def _send_call(client: Client, request: CallRequest, calls: list[CallReque
             request.fail(f"refused the call: {_shorten(error)}", may_have_run=is_end)
         except Exception as error:  # noqa: BLE001 - a result of any form
             request.fail(f"sent a result that is not valid: {_shorten(error)}")
-    if request.scope.cancelled_caught:
+    if call.scope.cancelled_caught:
         request.fail(f"has no result within {request.seconds:g} s")
-    calls.remove(request)
+    calls.remove(call)
 
 
 async def _send(client: Client, request: CallRequest) -> ForeignResult:
@@ -293,38 +260,38 @@ def _build_handler(changed: asyncio.Event) -> Any:
     return handle
 
 
-def _build_elicitation(owner: Owner, calls: list[CallRequest]) -> ElicitationFnT:
+def _build_elicitation(owner: Owner, calls: list[_Call]) -> ElicitationFnT:
     """Return what answers the server's questions: the user, during a call that can ask."""
 
     async def answer(
         context: ClientRequestContext, params: mcp_types.ElicitRequestParams
     ) -> mcp_types.ElicitResult:
         del context  # it does not name the call
-        request = next((each for each in calls if each.ask is not None), None)
-        if request is None or request.ask is None:
+        call = next((each for each in calls if each.request.ask is not None), None)
+        if call is None or (ask := call.request.ask) is None:
             return mcp_types.ElicitResult(action="cancel")
         if isinstance(params, mcp_types.ElicitRequestURLParams):
-            asking = ask_address(owner.name, params.message, params.url, request.ask)
+            asking = ask_address(owner.name, params.message, params.url, ask)
         else:
             schema = params.model_dump(mode="json", by_alias=True)["requestedSchema"]
-            asking = ask_form(owner.name, params.message, schema, request.ask)
-        found = await _wait_for_user(request, asking)
+            asking = ask_form(owner.name, params.message, schema, ask)
+        found = await _wait_for_user(call, asking)
         content = found.content if found.action == "accept" else None
         return mcp_types.ElicitResult.model_validate({"action": found.action, "content": content})
 
     return answer
 
 
-async def _wait_for_user(request: CallRequest, asking: Awaitable[Answer]) -> Answer:
+async def _wait_for_user(call: _Call, asking: Awaitable[Answer]) -> Answer:
     """Wait for the user; this time does not count for the call, but all of it is limited."""
-    started, deadline = anyio.current_time(), request.scope.deadline
-    request.scope.deadline = math.inf
+    started, deadline = anyio.current_time(), call.scope.deadline
+    call.scope.deadline = math.inf
     found = Answer("cancel")
-    with anyio.move_on_after(request.asking_seconds):
+    with anyio.move_on_after(call.asking_seconds):
         found = await asking
     waited = anyio.current_time() - started
-    request.asking_seconds -= waited
-    request.scope.deadline = deadline + waited
+    call.asking_seconds -= waited
+    call.scope.deadline = deadline + waited
     return found
 
 

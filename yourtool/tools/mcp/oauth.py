@@ -6,7 +6,7 @@ it from there. A connection without a user uses and refreshes the stored tokens 
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -22,13 +22,9 @@ from msgspec.structs import replace
 from pydantic import AnyUrl, BaseModel
 
 from yourtool.errors import UsageError
-from yourtool.tools.mcp.calls import ServerConnectionError
-from yourtool.tools.mcp.logins import Login, Logins
-
-REDIRECT = "http://localhost:8765/callback"
-
-AskAddress = Callable[[str], Awaitable[str]]
-"""Shows the address of a login page, and returns the address where the login ended."""
+from yourtool.tools.servers.calls import ServerConnectionError
+from yourtool.tools.servers.client import REDIRECT, AskAddress
+from yourtool.tools.servers.logins import Login, Logins
 
 
 class _Storage:

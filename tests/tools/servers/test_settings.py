@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import settings as run_settings
 
 from tests.strategies import examples, json_values
-from tests.tools.mcp.configured import load, settings
+from tests.tools.servers.configured import load, settings
 from yourtool.effects import SideEffects
-from yourtool.tools.mcp.settings import McpSettingsError, SettingsFile, load_settings
+from yourtool.tools.servers.settings import McpSettingsError, SettingsFile, load_settings
 
 TEXT = """{
   "mcpServers": {

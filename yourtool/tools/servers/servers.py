@@ -2,22 +2,19 @@
 
 import asyncio
 from collections.abc import Iterable
-from importlib.util import find_spec
 
 from yourtool.errors import UsageError
-from yourtool.extras import build_install_command
 from yourtool.permissions.rules import SERVER_PREFIX
 from yourtool.providers.estimate import estimate_text
 from yourtool.tables import get_closest
-from yourtool.tools.mcp import tool
-from yourtool.tools.mcp.offers import ForeignPrompt
-from yourtool.tools.mcp.projection import ForeignTool, name_server, name_tools
-from yourtool.tools.mcp.server import ServerState, Surroundings, ToolServer
-from yourtool.tools.mcp.settings import LoadedSettings
+from yourtool.tools.servers import tool
+from yourtool.tools.servers.client import find_missing_client
+from yourtool.tools.servers.offers import ForeignPrompt
+from yourtool.tools.servers.projection import ForeignTool, name_server, name_tools
+from yourtool.tools.servers.server import ServerState, Surroundings, ToolServer
+from yourtool.tools.servers.settings import LoadedSettings
 from yourtool.tools.tool_search import build_find_tools
 from yourtool.tools.toolset import Tool, Toolbox
-
-_MISSING_LIBRARY = "MCP servers are configured, but the library for them is not installed"
 
 
 class ToolServers:
@@ -27,7 +24,8 @@ class ToolServers:
         self.problems = tuple(map(str, loaded.problems))
         """The mistakes in the settings."""
         self.servers: tuple[ToolServer, ...] = ()
-        self._is_library_missing = False
+        self._missing = ""
+        """Why none can be connected to."""
         parts = list[str]()
         for settings in loaded.servers:
             parts.append(name_server(settings.name, parts))
@@ -38,8 +36,8 @@ class ToolServers:
         chosen = frozenset(names)
         wanted = [each for each in self.servers if each.name in chosen or not chosen]
         is_used = any(each.state is not ServerState.DISABLED for each in wanted)
-        self._is_library_missing = is_used and find_spec("mcp") is None
-        for each in () if self._is_library_missing else wanted:
+        self._missing = find_missing_client() if is_used else ""
+        for each in () if self._missing else wanted:
             each.start()
 
     async def settle(self, seconds: float, names: Iterable[str] = ()) -> None:
@@ -48,7 +46,7 @@ class ToolServers:
         waiting = [
             asyncio.create_task(each.settle())
             for each in self.servers
-            if each.name in chosen and not self._is_library_missing
+            if each.name in chosen and not self._missing
         ]
         if waiting:
             _, late = await asyncio.wait(waiting, timeout=seconds)
@@ -77,9 +75,8 @@ class ToolServers:
 
     def find_problems(self, *, with_servers: bool = True) -> tuple[str, ...]:
         """Return everything that the user has to correct; `with_servers`: also why they failed."""
-        if self._is_library_missing:
-            way = build_install_command("mcp")
-            return (*self.problems, f"{_MISSING_LIBRARY}; install it with `{way}`.")
+        if self._missing:
+            return (*self.problems, f"MCP servers are configured, but {self._missing}.")
         found = (each.problem for each in self.servers if with_servers)
         return (*self.problems, *(each for each in found if each is not None))
 

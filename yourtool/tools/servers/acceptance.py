@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from yourtool.errors import ConfigError
 from yourtool.files import replace_file
 from yourtool.line_diff import format_unified
-from yourtool.tools.mcp.settings import ServerSettings
+from yourtool.tools.servers.settings import ServerSettings
 
 FILE_NAME = "mcp_accepted.json"
 SCHEMA_VERSION = 1

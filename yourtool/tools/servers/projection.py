@@ -12,7 +12,7 @@ from yourtool.effects import ToolDefinition
 from yourtool.json_schema import resolve_schema
 from yourtool.permissions.rules import SERVER_PREFIX
 from yourtool.text import printable
-from yourtool.tools.mcp.settings import ServerSettings
+from yourtool.tools.servers.settings import ServerSettings
 
 MAX_TOOLS = 500
 """Tools of one server that are used."""

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from tests.server_tools import SERVER_TOOLS
 from tests.strategies import examples
-from tests.tools.mcp.configured import load
+from tests.tools.servers.configured import load
 from yourtool.effects import SideEffects
 from yourtool.permissions.rules import find_server
-from yourtool.tools.mcp.projection import ForeignTool, name_server, name_tools, project_tools
-from yourtool.tools.mcp.tool import build_tool
+from yourtool.tools.servers.projection import ForeignTool, name_server, name_tools, project_tools
+from yourtool.tools.servers.tool import build_tool
 from yourtool.tools.toolset import Toolbox
 
 

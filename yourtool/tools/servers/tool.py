@@ -11,10 +11,10 @@ from yourtool.errors import ToolError
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
 from yourtool.text import printable
 from yourtool.tools.base import AskText, ToolContext, ToolOutput
-from yourtool.tools.mcp.calls import ASKING_SECONDS, ForeignResult
-from yourtool.tools.mcp.projection import ProjectedTool
 from yourtool.tools.output import CommandOutput
 from yourtool.tools.schema_tool import SchemaTool
+from yourtool.tools.servers.calls import ASKING_SECONDS, ForeignResult
+from yourtool.tools.servers.projection import ProjectedTool
 
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _MAX_IMAGES = 10

@@ -14,33 +14,37 @@ from msgspec import Struct
 
 from yourtool.errors import YourtoolError
 from yourtool.tools.base import AskText
-from yourtool.tools.mcp import client_credentials, connection, oauth, transport
-from yourtool.tools.mcp import tool as tools
-from yourtool.tools.mcp.acceptance import Acceptance, describe_difference
-from yourtool.tools.mcp.calls import (
+from yourtool.tools.process import ShellCommand
+from yourtool.tools.servers import tool as tools
+from yourtool.tools.servers.acceptance import Acceptance, describe_difference
+from yourtool.tools.servers.calls import (
     CallFailedError,
     ForeignResult,
     ServerConnectionError,
     build_call_error,
 )
-from yourtool.tools.mcp.logins import Logins
-from yourtool.tools.mcp.offers import ForeignPrompt, Offers
-from yourtool.tools.mcp.projection import ForeignTool, ProjectedTool, project_tools
-from yourtool.tools.mcp.settings import McpSettingsError, ServerSettings
-from yourtool.tools.process import ShellCommand
+from yourtool.tools.servers.client import (
+    CONNECT_SECONDS,
+    Address,
+    CallRequest,
+    Client,
+    Owner,
+    RequestMethod,
+    load_client,
+)
+from yourtool.tools.servers.logins import Logins
+from yourtool.tools.servers.offers import ForeignPrompt, Offers
+from yourtool.tools.servers.projection import ForeignTool, ProjectedTool, project_tools
+from yourtool.tools.servers.settings import McpSettingsError, ServerSettings
 from yourtool.tools.shell import command_environment
 
 if TYPE_CHECKING:
-    import httpx2
-
-    from yourtool.tools.mcp.connection import CallRequest, RequestMethod
     from yourtool.tools.sandbox.sandbox import Sandbox
 
 _log = logging.getLogger(__name__)
 
 PAUSES = (2.0, 10.0, 60.0, 300.0)
 """Seconds before a failed server is tried again; the last one repeats."""
-CONNECT_SECONDS = 30.0
 _CLOSE_SECONDS = 5.0
 
 
@@ -202,17 +206,17 @@ class ToolServer:
         found = await self._request("prompts/get", prompt.name, prompt.parse(words))
         return "\n\n".join(tools.read_texts(found))
 
-    async def read_resource(self, uri: str) -> ForeignResult:
-        """Return the contents of a resource.
+    async def read_resource(self, uri: str) -> list[str]:
+        """Return the texts of a resource.
 
         Raises:
             ToolError: as `call`.
         """
-        return await self._request("resources/read", uri, {})
+        return tools.read_texts(await self._request("resources/read", uri, {}))
 
     async def _request(
         self,
-        method: "RequestMethod",
+        method: RequestMethod,
         name: str,
         arguments: Mapping[str, Any],
         ask: AskText | None = None,
@@ -221,13 +225,10 @@ class ToolServer:
             reason = f"is not connected: it {self.reason or 'starts'}"
             raise build_call_error(self.name, reason, may_have_run=False)
         seconds = self.settings.timeout_seconds
-        request = connection.CallRequest(method, name, dict(arguments), seconds, ask)
+        request = CallRequest(method, name, dict(arguments), seconds, ask)
         self._requests.put_nowait(request)
         try:
             return await request.result
-        except asyncio.CancelledError:
-            request.scope.cancel()  # which the server learns from a notification
-            raise
         except CallFailedError as error:
             raise build_call_error(
                 self.name, str(error), may_have_run=error.may_have_run
@@ -257,8 +258,7 @@ class ToolServer:
                 self.state, self.reason = ServerState.NOT_ACCEPTED, "is not accepted"
                 return
             self.state, self.reason = ServerState.PENDING, ""
-            await asyncio.to_thread(getattr, connection, "serve_stdio")  # imports the library
-            await self._connect()
+            await self._connect(await asyncio.to_thread(load_client))
             self.state, self.reason = ServerState.FAILED, "ended"
         except ServerConnectionError as error:
             is_refused = error.needs_login and bool(self.settings.oauth)
@@ -271,41 +271,20 @@ class ToolServer:
         if not self._closing:
             _log.warning("MCP server %s: %s", self.name, self.reason)
 
-    async def _connect(self) -> None:
+    async def _connect(self, client: Client) -> None:
         seconds = self._around.connect_seconds
-        owner = connection.Owner(
-            self._take_tools, self._take_offers, self.name, self._requests, seconds
-        )
+        owner = Owner(self._take_tools, self._take_offers, self.name, self._requests, seconds)
         settings, environ = self.settings, self._around.environ
         if settings.transport == "http":
-            headers = {
-                name: settings.expand(each, environ) for name, each in settings.headers.items()
-            }
-            url = settings.expand(settings.url, environ)
-            await connection.serve_http(url, headers, owner, await self._find_login(url))
+            address = build_address(settings, environ)
+            await client.serve_http(address, owner, self._around.logins)
             return
         command = await asyncio.to_thread(self._build_command)
         async with AsyncExitStack() as stack:
             if self._around.sandbox is not None and settings.sandbox:
                 enclosed = await stack.enter_async_context(self._around.sandbox.enclose(command))
                 command = enclosed.command
-            child = transport.StdioTransport(self.name, command)
-            await connection.serve_stdio(child, owner)
-
-    async def _find_login(self, url: str) -> "httpx2.Auth | None":
-        """Return what adds tokens to requests; None: there is no login.
-
-        Raises:
-            McpSettingsError: the credentials in the settings cannot be used.
-        """
-        settings, around = self.settings, self._around
-        if settings.oauth:
-            given = {
-                name: settings.expand(each, around.environ) for name, each in settings.oauth.items()
-            }
-            return await asyncio.to_thread(client_credentials.build_login, url, given)
-        has_login = await asyncio.to_thread(around.logins.find, url) is not None
-        return oauth.StoredLogin(url, around.logins) if has_login else None
+            await client.serve_stdio(command, owner)
 
     def _build_command(self) -> ShellCommand:
         """Return the command of the server with its variables replaced.
@@ -350,3 +329,17 @@ class ToolServer:
         while not self._requests.empty():
             if (request := self._requests.get_nowait()) is not None:
                 request.fail("ended before the call", may_have_run=False)
+
+
+def build_address(settings: ServerSettings, environ: Mapping[str, str]) -> Address:
+    """Return the address of a server with its variables replaced.
+
+    Raises:
+        McpSettingsError: a variable is not set.
+    """
+
+    def expand(texts: Mapping[str, str]) -> dict[str, str]:
+        return {name: settings.expand(each, environ) for name, each in texts.items()}
+
+    url = settings.expand(settings.url, environ)
+    return Address(url, expand(settings.headers), expand(settings.oauth))

@@ -5,11 +5,11 @@ import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from yourtool.tools.mcp.acceptance import Acceptance
-from yourtool.tools.mcp.logins import Logins
-from yourtool.tools.mcp.server import Surroundings
-from yourtool.tools.mcp.servers import ToolServers
-from yourtool.tools.mcp.settings import SettingsFile, load_settings
+from yourtool.tools.servers.acceptance import Acceptance
+from yourtool.tools.servers.logins import Logins
+from yourtool.tools.servers.server import Surroundings
+from yourtool.tools.servers.servers import ToolServers
+from yourtool.tools.servers.settings import SettingsFile, load_settings
 
 HERE = Path(__file__).parent
 
