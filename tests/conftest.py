@@ -37,6 +37,8 @@ _LOCAL_NAMES = ("", "localhost", "localhost.localdomain")
 
 
 _PROGRAM = Path(__file__).parents[1] / "yourtool"
+_REMOVABLE = ("acp", "tools/mcp")
+"""Parts of the program without which the other tests pass."""
 
 
 class NetworkError(Exception):
@@ -80,6 +82,13 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out the tests of parts that are removed."""
+    tests = Path(__file__).parent
+    removed = (tests / part for part in _REMOVABLE if not (_PROGRAM / part).exists())
+    return True if collection_path in removed else None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -54,6 +54,7 @@ LATE_IMPORTERS = {
     "yourtool/patterns.py",  # the patterns of rules and hooks
     "yourtool/store/scrubbing.py",  # the patterns of secrets
     "yourtool/late_modules.py",  # the modules that packages name
+    "yourtool/tools/servers/client.py",  # the client of MCP servers, which can be removed
 }
 SDKS = {"anthropic", "openai"}
 READS_MARKUP = {"Static", "Label", "OptionList", "notify"}

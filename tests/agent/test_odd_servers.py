@@ -11,6 +11,8 @@ from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.events.turns import TurnCompleted
 from yourtool.providers.scripted import Scripted, calls, says
 
+pytestmark = pytest.mark.needs("tools/mcp")
+
 ACT = "mcp__odd__act"
 
 

@@ -16,6 +16,8 @@ from yourtool.errors import UsageError
 from yourtool.events.tools import ToolCompleted
 from yourtool.providers.scripted import Scripted, calls, says
 
+pytestmark = pytest.mark.needs("tools/mcp")
+
 
 def types(text):
     return Decision(verdict=Verdict.ALLOW, typed=text)

@@ -21,6 +21,8 @@ from yourtool.permissions.trust import MCP_SERVERS
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.tools.servers.server import ServerState
 
+pytestmark = pytest.mark.needs("tools/mcp")
+
 SESSION = Decision(verdict=Verdict.ALLOW, scope=Scope.SESSION)
 ACT = "mcp__bad__act"
 

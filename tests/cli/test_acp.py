@@ -4,10 +4,10 @@ import sys
 
 import pytest
 
-from yourtool import acp
 from yourtool.extras import build_install_command
 from yourtool.late_modules import late_modules
 
+acp = pytest.importorskip("yourtool.acp")
 pytestmark = pytest.mark.usefixtures("own_logging")
 
 

@@ -84,6 +84,7 @@ def test_stream_has_the_usage_and_the_arguments_as_they_arrive(
 
 
 @pytest.mark.req("R-CLI-03")
+@pytest.mark.needs("tools/mcp")
 def test_servers_of_a_file_are_offered_in_the_run_that_names_it(line: CommandLine, tmp_path):
     file = tmp_path / "servers.json"
     entry = {"command": sys.executable, "args": [str(_SERVER)]}

@@ -9,6 +9,8 @@ from tests.tools.servers.configured import HERE, hostile
 from yourtool.cli import main
 from yourtool.paths import resolve_paths
 
+pytestmark = pytest.mark.needs("tools/mcp")
+
 
 def run(capsys, *words):
     code = main(["mcp", *words])

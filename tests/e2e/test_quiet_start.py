@@ -97,6 +97,7 @@ def test_an_idle_session_has_no_openssl_until_a_prompt_is_typed(home, tmp_path):
 
 
 @pytest.mark.req("R-TOOL-19")
+@pytest.mark.needs("tools/mcp")
 def test_dead_tool_servers_delay_neither_the_first_paint_nor_a_prompt(home, tmp_path):
     hook, imported, work = tmp_path / "hook", tmp_path / "imported", tmp_path / "work"
     hook.mkdir()

@@ -1,5 +1,1 @@
-"""The client of MCP servers (https://modelcontextprotocol.io), the only user of the library `mcp`.
-
-`client.py` has the functions of `tools/servers/client.py`, which loads it. Nothing else imports
-from here, so the program works without this folder.
-"""
+"""The client of MCP servers, the only user of the library `mcp`; nothing else needs this folder."""
