@@ -21,32 +21,20 @@ SCENARIOS = (
     "auth/token-endpoint-auth-none", "auth/pre-registration",
     "auth/2025-03-26-oauth-endpoint-fallback",
     "auth/resource-mismatch", "auth/offline-access-scope", "auth/offline-access-not-supported",
+    "auth/2025-03-26-oauth-metadata-backcompat", "auth/cross-app-access-complete-flow",
     "auth/client-credentials-jwt", "auth/client-credentials-basic",
 )  # fmt: skip
-MISSING = {
-    "auth/2025-03-26-oauth-metadata-backcompat":
-        "the library rejects metadata whose issuer is another address: RFC 8414, section 3.3",
-    "auth/cross-app-access-complete-flow":
-        "a login by the identity provider of an organisation, an extension that we do not have",
-}  # fmt: skip
-"""Scenarios that are known to fail, with the reason."""
-
-
-def build_cases():
-    yield from SCENARIOS
-    for name, reason in MISSING.items():
-        yield pytest.param(name, marks=pytest.mark.xfail(reason=reason, strict=True))
 
 
 def test_every_scenario_is_run():
     program = find_script("@modelcontextprotocol/conformance", "conformance")
     listed = subprocess.run([*program, "list", "--client"], capture_output=True, check=True)
     names = re.findall(r"^  - (\S+)", listed.stdout.decode(), re.MULTILINE)
-    assert sorted(names) == sorted([*SCENARIOS, *MISSING])
+    assert sorted(names) == sorted(SCENARIOS)
 
 
 @pytest.mark.figure("conformance")
-@pytest.mark.parametrize("scenario", build_cases())
+@pytest.mark.parametrize("scenario", SCENARIOS)
 def test_conformance_scenario_passes(scenario, home):
     command = f"{sys.executable} -m tests.ecosystem.conformance_client"
     program = find_script("@modelcontextprotocol/conformance", "conformance")

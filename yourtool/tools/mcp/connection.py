@@ -24,6 +24,7 @@ from pydantic import BaseModel, ValidationError
 
 from yourtool import __version__
 from yourtool.text import printable
+from yourtool.tools.mcp.login_addresses import LoginAddresses, RefusedAddressError
 from yourtool.tools.mcp.questions import Answer, ask_address, ask_form
 from yourtool.tools.mcp.transport import StdioTransport
 from yourtool.tools.servers.calls import ASKING_SECONDS, ForeignResult, ServerConnectionError
@@ -97,12 +98,15 @@ async def serve_url(
     async def note(response: httpx2.Response) -> None:
         statuses[0] = response.status_code
 
-    hooks: dict[str, list[Callable[..., Any]]] = {"response": [note]}
+    check = LoginAddresses(url).check
+    hooks: dict[str, list[Callable[..., Any]]] = {"request": [check], "response": [note]}
     client = httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, event_hooks=hooks)
     async with client:
         streams = streamable_http_client(url, http_client=client)
         try:
             await _serve(_Wire(streams, anyio.Event()), owner)
+        except RefusedAddressError:
+            raise
         except ServerConnectionError as error:
             if statuses[0] in _REFUSED and not error.needs_login:  # the library drops the status
                 raise ServerConnectionError("needs a login", needs_login=True) from error

@@ -5,11 +5,13 @@ it from there. A connection without a user uses and refreshes the stored tokens 
 """
 
 import asyncio
+import json
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import httpx2
 from mcp.client.auth import OAuthClientProvider
 from mcp.shared.auth import (
     AuthorizationCodeResult,
@@ -25,6 +27,8 @@ from yourtool.errors import UsageError
 from yourtool.tools.servers.calls import ServerConnectionError
 from yourtool.tools.servers.client import REDIRECT, AskAddress
 from yourtool.tools.servers.logins import Login, Logins
+
+_LEGACY_METADATA = "/.well-known/oauth-authorization-server"
 
 
 class _Storage:
@@ -89,6 +93,40 @@ class StoredLogin(OAuthClientProvider):
         if login.page is not None:
             self.context.oauth_metadata = OAuthMetadata.model_validate(login.page)
 
+    async def _auth_flow(
+        self, request: httpx2.Request
+    ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        flow = super()._auth_flow(request)
+        try:
+            sent = await anext(flow)
+            while True:
+                response = yield sent
+                sent = await flow.asend(await self._adapt(response))
+        except StopAsyncIteration:
+            return
+        finally:
+            await flow.aclose()
+
+    async def _adapt(self, response: httpx2.Response) -> httpx2.Response:
+        """Accept any issuer of the server's own origin in metadata of protocol 2025-03-26.
+
+        That protocol has the metadata at the origin of the server, whatever the issuer's path is.
+        The library expects the origin as the issuer. Another origin is still rejected.
+        """
+        url, server = response.request.url, httpx2.URL(self.context.server_url)
+        is_legacy = self.context.auth_server_url is None and url.path == _LEGACY_METADATA
+        if not is_legacy or not response.is_success:
+            return response
+        try:
+            found: Any = json.loads(await response.aread())
+            issuer = httpx2.URL(found["issuer"])
+        except (ValueError, TypeError, KeyError, httpx2.InvalidURL):
+            return response
+        if _get_origin(issuer) != _get_origin(server) or _get_origin(url) != _get_origin(server):
+            return response
+        found["issuer"] = f"{server.scheme}://{server.netloc.decode('ascii')}"
+        return httpx2.Response(response.status_code, json=found, request=response.request)
+
     async def _show(self, address: str) -> None:
         self._page_address = address
 
@@ -118,3 +156,7 @@ def parse_answer(pasted: str) -> AuthorizationCodeResult:
 
 def _dump(model: BaseModel) -> dict[str, Any]:
     return model.model_dump(mode="json", exclude_none=True)
+
+
+def _get_origin(url: httpx2.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port

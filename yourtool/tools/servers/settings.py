@@ -49,7 +49,10 @@ _NEEDED = _TEXTS | {"args", "env", "headers"}
 """Fields without which another program would be started."""
 _OAUTH_SECRETS = ("clientSecret", "privateKey")
 _OAUTH_NEEDED = ("clientId", "issuer")
-_OAUTH_KEYS = (*_OAUTH_NEEDED, *_OAUTH_SECRETS)
+_OAUTH_IDENTITY = ("identityToken", "identityEndpoint", "identityClientId")
+"""Fields of a login with a token of the user's identity provider: all of them or none."""
+_OAUTH_KEYS = (*_OAUTH_NEEDED, *_OAUTH_SECRETS, *_OAUTH_IDENTITY)
+_LOCAL = ("http://localhost:", "http://127.0.0.1:")
 _FOREIGN = frozenset({"alwaysAllow", "autoApprove", "trust"})
 """Fields with which other programs allow calls."""
 
@@ -352,6 +355,20 @@ def _find_oauth_problem(value: dict[str, Any]) -> str | None:
         return "needs either `clientSecret` or `privateKey`"
     if not _VARIABLE.fullmatch(value[secrets[0]]):
         return f"needs a variable such as `${{DOCS_SECRET}}` as its `{secrets[0]}`"
+    return _find_identity_problem(value)
+
+
+def _find_identity_problem(oauth: dict[str, Any]) -> str | None:
+    """Return why a token of an identity provider cannot be used, or None."""
+    given = [each for each in _OAUTH_IDENTITY if oauth.get(each)]
+    if not given:
+        return None
+    if missing := [each for each in (*_OAUTH_IDENTITY, "clientSecret") if each not in oauth]:
+        return f"with `{given[0]}` also needs `{missing[0]}`"
+    if not _VARIABLE.fullmatch(oauth["identityToken"]):
+        return "needs a variable such as `${ID_TOKEN}` as its `identityToken`"
+    if not oauth["identityEndpoint"].startswith(("https://", *_LOCAL)):
+        return "needs an `identityEndpoint` that starts with `https://`"
     return None
 
 
