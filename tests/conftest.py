@@ -85,7 +85,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave out the tests of parts that are removed."""
+    """Ignore the tests of parts that are removed."""
     tests = Path(__file__).parent
     removed = (tests / part for part in _REMOVABLE if not (_PROGRAM / part).exists())
     return True if collection_path in removed else None
@@ -96,8 +96,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave cases of `sample` to `make test-remaining`; skip tests of parts that are removed."""
     counts: Counter[str] = Counter()
     for item in items:
-        if (part := item.get_closest_marker("needs")) and not (_PROGRAM / part.args[0]).exists():
-            item.add_marker(pytest.mark.skip(f"`yourtool/{part.args[0]}` is removed"))
+        for part in (each.args[0] for each in item.iter_markers("needs")):
+            if not (_PROGRAM / part).exists():
+                item.add_marker(pytest.mark.skip(f"`yourtool/{part}` is removed"))
         sample = item.get_closest_marker("sample")
         if sample and not any(map(item.get_closest_marker, _LONG)):
             test = item.nodeid.partition("[")[0]

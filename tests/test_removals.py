@@ -13,6 +13,9 @@ ROOT = Path(__file__).parents[1]
 PARTS = ("acp", "tools/mcp")
 
 
+pytestmark = [pytest.mark.needs(part) for part in PARTS]
+
+
 @pytest.fixture(params=[*((part,) for part in PARTS), PARTS], ids=" ".join)
 def removed(request):
     return request.param

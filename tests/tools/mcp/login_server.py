@@ -12,17 +12,20 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        base = self.server.base
-        if "oauth-protected-resource" in self.path:
-            self.reply(200, {"resource": f"{base}/mcp", "authorization_servers": [base]})
+        base, named = self.server.base, self.server.named
+        if "oauth-protected-resource" in self.path and "redirect" in named:
+            self.reply(307, {}, ("Location", named["redirect"]))
+        elif "oauth-protected-resource" in self.path and "no resource" not in named:
+            pages = [named.get("resource", base)]
+            self.reply(200, {"resource": f"{base}/mcp", "authorization_servers": pages})
         elif "oauth-authorization-server" in self.path:
             self.reply(
                 200,
                 {
-                    "issuer": base,
+                    "issuer": named.get("issuer", base),
                     "authorization_endpoint": f"{base}/authorize",
-                    "token_endpoint": f"{base}/token",
-                    "registration_endpoint": f"{base}/register",
+                    "token_endpoint": named.get("token", f"{base}/token"),
+                    "registration_endpoint": named.get("page", f"{base}/register"),
                     "response_types_supported": ["code"],
                     "code_challenge_methods_supported": ["S256"],
                 },
@@ -39,9 +42,14 @@ class _Handler(BaseHTTPRequestHandler):
                 self.give_token(parse_qs(body.decode()))
             case _ if self.headers.get("Authorization") != f"Bearer {self.server.token}":
                 self.server.refused += 1
-                self.reply(401, {}, ("WWW-Authenticate", "Bearer"))
+                self.reply(401, {}, ("WWW-Authenticate", self.challenge))
             case _:
                 self.answer(json.loads(body))
+
+    @property
+    def challenge(self):
+        about = self.server.named.get("challenge")
+        return f'Bearer resource_metadata="{about}"' if about else "Bearer"
 
     def give_token(self, fields):
         grant = fields["grant_type"][0]
@@ -108,6 +116,8 @@ def login_server(lasts=3600):
     server.base = f"http://127.0.0.1:{server.server_port}"
     server.url, server.lasts, server.grants, server.refused = f"{server.base}/mcp", lasts, [], 0
     server.credentials = []
+    server.named = {}
+    """Addresses that a hostile server names, by the place where it does."""
     server.token, server.refresh_token = "no-token-yet", "refresh-token-00000001"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()

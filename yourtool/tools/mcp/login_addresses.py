@@ -6,7 +6,7 @@
   network or of this machine, and one in a private network none of this machine.
 - Addresses of a link, such as 169.254.169.254 with the credentials of a cloud, are never requested.
 
-A name is looked up once more for the connection. If it then leads elsewhere, https fails there,
+The connection resolves a name again. If it then leads elsewhere, https fails there,
 because the certificate is not that of the name.
 """
 

@@ -110,7 +110,7 @@ class StoredLogin(OAuthClientProvider):
     async def _adapt(self, response: httpx2.Response) -> httpx2.Response:
         """Accept any issuer of the server's own origin in metadata of protocol 2025-03-26.
 
-        That protocol has the metadata at the origin of the server, whatever the issuer's path is.
+        That protocol has the metadata at the origin of the server, also for an issuer with a path.
         The library expects the origin as the issuer. Another origin is still rejected.
         """
         url, server = response.request.url, httpx2.URL(self.context.server_url)
