@@ -19,7 +19,7 @@ import msgspec
 from yourtool.environment import CALL
 from yourtool.tables import is_table
 from yourtool.text import storable_json
-from yourtool.tools.peer_process import CHUNK_BYTES, LineLog, has_ended, send_signal
+from yourtool.tools.peer_process import CHUNK_BYTES, LineLog, close_pipes, has_ended, send_signal
 from yourtool.tools.process import ShellCommand, end_processes_of
 
 _log = logging.getLogger(__name__)
@@ -133,6 +133,7 @@ class AgentProcess:
             for task in self._tasks:
                 task.cancel()
             await asyncio.to_thread(end_processes_of, self._owner)
+            await close_pipes(process)
 
     def stop(self, problem: str) -> None:
         """End a process that broke the protocol, or does not react."""

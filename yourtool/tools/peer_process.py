@@ -55,6 +55,12 @@ async def has_ended(process: Process, seconds: float) -> bool:
     return process.returncode is not None
 
 
+async def close_pipes(process: Process) -> None:
+    """Close our ends of the pipes, which stay open while output is there that nobody reads."""
+    process._transport.close()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - there is no public method
+    await asyncio.sleep(0)  # the loop closes them
+
+
 def send_signal(process: Process, number: signal.Signals) -> None:
     """Send a signal to the group of a process, which may have ended before the others."""
     with suppress(ProcessLookupError, PermissionError):

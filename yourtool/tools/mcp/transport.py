@@ -19,7 +19,7 @@ from mcp.client._transport import TransportStreams  # pyright: ignore[reportPriv
 from mcp.shared.message import SessionMessage
 
 from yourtool.environment import CALL
-from yourtool.tools.peer_process import CHUNK_BYTES, LineLog, has_ended, send_signal
+from yourtool.tools.peer_process import CHUNK_BYTES, LineLog, close_pipes, has_ended, send_signal
 from yourtool.tools.process import ShellCommand, end_processes_of
 
 _log = logging.getLogger(__name__)
@@ -82,6 +82,7 @@ class StdioTransport:
                     group.cancel_scope.cancel()
         finally:
             await asyncio.to_thread(end_processes_of, self._owner)
+            await close_pipes(process)
 
     async def _read(
         self,
