@@ -70,6 +70,15 @@ def test_configured_server_without_the_client_has_one_message(copy, home, remove
 @pytest.mark.remaining
 def test_other_tests_pass_without_a_part(copy, home):
     places = ("tests/agent", "tests/settings_import", "tests/tools", "tests/cli", "tests/agents")
-    options = ("-q", "-x", "-p", "no:cacheprovider", "-k", "mcp or server or acp or editor")
+    options = (
+        "-q",
+        "-x",
+        "--tb=short",
+        "--show-capture=no",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        "mcp or server or acp or editor",
+    )
     done = run(copy, home, *options, *places, module="pytest")
     assert done.returncode == 0, done.stdout[-3000:]

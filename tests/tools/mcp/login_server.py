@@ -60,6 +60,19 @@ class _Handler(BaseHTTPRequestHandler):
             )
             self.send_token()
             return
+        if grant.endswith("token-exchange"):
+            self.server.exchanges.append({name: values[0] for name, values in fields.items()})
+            is_known = fields["subject_token"] == ["id-token-1"]
+            self.reply(
+                *((200, {"access_token": "grant-1"}) if is_known else (400, {"error": "no"}))
+            )
+            return
+        if grant.endswith("jwt-bearer"):
+            self.server.credentials.append(
+                (self.headers.get("Authorization", ""), fields["assertion"][0])
+            )
+            self.send_token()
+            return
         expected = ("code", "the-code") if grant == "authorization_code" else (
             "refresh_token", self.server.refresh_token)  # fmt: skip
         if fields[expected[0]] != [expected[1]]:
@@ -115,7 +128,7 @@ def login_server(lasts=3600):
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.base = f"http://127.0.0.1:{server.server_port}"
     server.url, server.lasts, server.grants, server.refused = f"{server.base}/mcp", lasts, [], 0
-    server.credentials = []
+    server.credentials, server.exchanges = [], []
     server.named = {}
     """Addresses that a hostile server names, by the place where it does."""
     server.token, server.refresh_token = "no-token-yet", "refresh-token-00000001"

@@ -129,6 +129,38 @@ async def test_credentials_are_not_sent_to_another_login_page(root):
         assert not server.credentials and not server.grants
 
 
+def build_identity(server):
+    return build_entry(
+        server,
+        clientSecret="${DOCS_SECRET}",
+        identityToken="${ID_TOKEN}",
+        identityEndpoint=f"{server.base}/token",
+        identityClientId="ci-idp",
+    )
+
+
+async def test_token_of_an_identity_provider_logs_in_without_a_user(root):
+    with login_server() as server:
+        environ = {"DOCS_SECRET": "s3cret", "ID_TOKEN": "id-token-1"}
+        async with started(root, {"closed": build_identity(server)}, environ=environ) as servers:
+            [found] = servers.servers
+            assert found.state is ServerState.CONNECTED, found.reason
+            assert "id-token-1" not in found.settings.definition
+        [exchange] = server.exchanges
+        assert (exchange["audience"], exchange["resource"]) == (server.base, server.url)
+        assert exchange["client_id"] == "ci-idp" and "s3cret" not in exchange.values()
+        [(basic, assertion)] = server.credentials
+        assert b64decode(basic.removeprefix("Basic ")) == b"ci:s3cret" and assertion == "grant-1"
+
+
+async def test_identity_provider_that_gives_no_grant_is_the_reason(root):
+    with login_server() as server:
+        environ = {"DOCS_SECRET": "s3cret", "ID_TOKEN": "expired"}
+        async with started(root, {"closed": build_identity(server)}, environ=environ) as servers:
+            assert "gives no grant: it answered 400" in servers.servers[0].reason
+        assert not server.credentials, "the secret is not sent"
+
+
 async def test_text_that_is_no_key_is_a_reason(root):
     with login_server() as server:
         entry = build_entry(server, privateKey="${DOCS_KEY}")

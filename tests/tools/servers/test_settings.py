@@ -102,6 +102,14 @@ def test_fields_with_which_other_programs_allow_calls_are_ignored():
     assert all("rules of `permissions.toml` allow calls" in each for each in texts(loaded))
 
 
+SECRET = {"clientId": "a", "issuer": "b", "clientSecret": "${B}"}
+IDENTITY = {
+    "identityToken": "${C}",
+    "identityEndpoint": "https://login.example.org/token",
+    "identityClientId": "c",
+}
+
+
 @pytest.mark.parametrize(
     ("oauth", "problem"),
     [
@@ -110,6 +118,9 @@ def test_fields_with_which_other_programs_allow_calls_are_ignored():
         ({"clientId": "a", "clientSecret": "${B}"}, "needs `issuer`"),
         ({"clientId": "a", "issuer": "b"}, "needs either `clientSecret` or `privateKey`"),
         ({"clientId": "a", "issuer": "b", "clientSecret": "c"}, "needs a variable such as"),
+        ({**SECRET, "identityToken": "${C}"}, "with `identityToken` also needs `identityEndpoint`"),
+        ({**SECRET, **IDENTITY, "identityToken": "c"}, "needs a variable such as `${ID_TOKEN}`"),
+        ({**SECRET, **IDENTITY, "identityEndpoint": "http://a.b/t"}, "starts with `https://`"),
     ],
 )
 def test_login_that_cannot_be_used_is_reported_and_the_server_is_used(oauth, problem):
