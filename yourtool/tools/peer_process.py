@@ -56,7 +56,7 @@ async def has_ended(process: Process, seconds: float) -> bool:
 
 
 async def close_pipes(process: Process) -> None:
-    """Close our ends of the pipes, which stay open while output is there that nobody reads."""
+    """Close our ends of the pipes, which stay open while there is output that was not read."""
     process._transport.close()  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] - there is no public method
     await asyncio.sleep(0)  # the loop closes them
 
