@@ -16,6 +16,8 @@ from yourtool.tools.servers.client import Address, Owner
 from yourtool.tools.servers.logins import Login, Logins
 from yourtool.tools.servers.server import ServerState
 
+pytestmark = pytest.mark.usefixtures("own_logging")
+
 INTERNET, PRIVATE, LOCAL = "https://203.0.114.7/mcp", "https://10.0.0.7/mcp", "http://127.0.0.1:80/"
 NAMES = {
     "inside.example.org": ["203.0.114.8", "10.1.2.3"],

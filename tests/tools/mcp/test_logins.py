@@ -19,6 +19,8 @@ from yourtool.tools.mcp.oauth import parse_answer
 from yourtool.tools.servers.logins import FILE_NAME, Login, Logins
 from yourtool.tools.servers.server import ServerState
 
+pytestmark = pytest.mark.usefixtures("own_logging")
+
 
 def log_in(server, monkeypatch, *words):
     """Run the command, with the address that the login page ends at pasted."""
