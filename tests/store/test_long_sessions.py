@@ -4,9 +4,12 @@ import tracemalloc
 
 import pytest
 
-from tests.doubling import LINEAR, growth
+from tests.doubling import LINEAR, growth, steps
 from tests.store.turns import FactBuilder
 from yourtool.agent.history.state import State
+from yourtool.events.catalog import message_of
+from yourtool.events.context import ContextCompacted
+from yourtool.events.turns import TurnCompleted
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import PromptMessage, now
 from yourtool.providers import estimate
@@ -60,6 +63,34 @@ def test_folding_a_session_takes_linear_time():
             state.apply(fact)
 
     assert growth(fold, lambda turns: build_facts(turns)[1], 50) < LINEAR
+
+
+def fold_with_summaries(turns: int, summaries: int) -> State:
+    """Return the state of a session in which each of so many summaries replaces the one before."""
+    builder, facts = build_facts(turns)
+    state, last = State(), ""
+    for number, fact in enumerate(facts):
+        state.apply(fact)
+        last = max(last, getattr(message_of(fact), "id", ""))
+        if isinstance(fact, TurnCompleted) and state.turn_count % (turns // summaries) == 0:
+            counts = {"turn_count": 1, "message_count": 1, "tokens_before": 2, "tokens_after": 1}
+            summary = {"summary": f"Until {number}.", "through": last, "reason": "threshold"}
+            state.apply(builder.fact(ContextCompacted, **summary, **counts))
+    return state
+
+
+@pytest.mark.req("R-CTX-03")
+def test_summaries_make_the_fold_of_a_session_no_longer():
+    few, many = (steps(lambda n=n: fold_with_summaries(200, n)) for n in (2, 100))
+    assert many < 1.2 * few
+
+
+@pytest.mark.req("R-CTX-03")
+def test_last_of_many_summaries_has_all_originals_and_the_messages_after_it():
+    state = fold_with_summaries(2_000, 1_000)
+    assert state.branch.compacted.originals == tuple(state.messages)
+    [summary] = state.conversation
+    assert summary.text.count("Until") == 1
 
 
 @pytest.mark.remaining

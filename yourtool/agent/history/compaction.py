@@ -7,8 +7,10 @@ are never separated. Pinned messages stay, each with its step. The stored histor
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
 from enum import IntEnum
-from itertools import accumulate
+from functools import cached_property
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from yourtool.agent.history.overrides import Overrides, find_steps
@@ -55,19 +57,50 @@ class Span(NamedTuple):
         return max(each.id for each in self.replaced if not _is_summary(each))
 
 
-class Compacted(NamedTuple):
-    """What requests have in place of the first messages."""
+@dataclass(frozen=True, eq=False)
+class Compacted:
+    """What requests have in place of the first messages.
+
+    It is composed when it is needed, because most summaries of a stored session are replaced by the
+    next one.
+    """
 
     fact: ContextCompacted
-    originals: tuple[Message, ...]
-    """The messages that are replaced, in order, also by earlier summaries."""
-    messages: tuple[Message, ...]
-    """The summary, and the messages that requests have nevertheless."""
+    overrides: Overrides
+    added: tuple[Message, ...]
+    """The messages that are replaced by this summary first."""
+    before: "Compacted | None"
+    """What requests had in place of the messages before those."""
 
     @property
     def through(self) -> str:
         """Id of the last message that is replaced."""
         return self.fact.through
+
+    @cached_property
+    def originals(self) -> tuple[Message, ...]:
+        """The messages that are replaced, in order, also by earlier summaries."""
+        parts, each = list[tuple[Message, ...]](), self
+        while each is not None:
+            parts.append(each.added)
+            each = each.before
+        return tuple(chain.from_iterable(reversed(parts)))
+
+    @cached_property
+    def messages(self) -> tuple[Message, ...]:
+        """The summary, and the messages that requests have nevertheless."""
+        choices, originals, fact = self.overrides, self.originals, self.fact
+        omitted = {each.id for each in originals if choices.find(each.id) == "omitted"}
+        numbers = _NUMBERS.format(count=len(originals), prompts=list_prompts(originals, omitted))
+        summary = PromptMessage(
+            id=fact.id,
+            session_id=fact.session_id,
+            content=(TextBlock(f"{_HEAD}\n\n{fact.summary}\n\n{numbers}"),),
+            metadata=PromptMetadata(origin=Origin.COMPACTION_SUMMARY),
+            created_at=fact.timestamp,
+        )
+        kept = find_steps(originals, choices.pinned) | set(fact.kept)
+        return (summary, *(each for each in originals if each.id in kept))
 
     def shorten(self, messages: Sequence[Message]) -> list[Message]:
         """Return the messages for requests; `messages` are sorted by id."""
@@ -76,7 +109,7 @@ class Compacted(NamedTuple):
 
     def with_overrides(self, overrides: Overrides) -> "Compacted":
         """Return the same after the user has chosen what requests have of a message."""
-        return _build(self.fact, self.originals, overrides)
+        return Compacted(self.fact, overrides, self.added, self.before)
 
 
 def build_compacted(
@@ -91,24 +124,7 @@ def build_compacted(
     """
     first = 0 if before is None else bisect_right(messages, before.through, key=lambda e: e.id)
     end = bisect_right(messages, fact.through, key=lambda each: each.id)
-    earlier = () if before is None else before.originals
-    return _build(fact, (*earlier, *messages[first:end]), overrides)
-
-
-def _build(
-    fact: ContextCompacted, originals: tuple[Message, ...], overrides: Overrides
-) -> Compacted:
-    omitted = {each.id for each in originals if overrides.find(each.id) == "omitted"}
-    numbers = _NUMBERS.format(count=len(originals), prompts=list_prompts(originals, omitted))
-    summary = PromptMessage(
-        id=fact.id,
-        session_id=fact.session_id,
-        content=(TextBlock(f"{_HEAD}\n\n{fact.summary}\n\n{numbers}"),),
-        metadata=PromptMetadata(origin=Origin.COMPACTION_SUMMARY),
-        created_at=fact.timestamp,
-    )
-    kept = find_steps(originals, overrides.pinned) | set(fact.kept)
-    return Compacted(fact, originals, (summary, *(e for e in originals if e.id in kept)))
+    return Compacted(fact, overrides, tuple(messages[first:end]), before)
 
 
 def find_span(
