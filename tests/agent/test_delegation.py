@@ -19,7 +19,7 @@ from yourtool.errors import ServerError
 from yourtool.events.delegation import DelegateCompleted, DelegateFailed, DelegateStarted
 from yourtool.events.deltas import Notice, TokenUsage, ToolOutputDelta
 from yourtool.events.files import FilesChanged
-from yourtool.events.model_calls import LlmCallCompleted, LlmCallStarted
+from yourtool.events.model_calls import LlmCallCompleted, LlmCallFailed, LlmCallStarted
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.events.turns import RouteDecided, TurnCancelled, TurnCompleted
 from yourtool.messages.blocks import ToolResultBlock
@@ -622,17 +622,56 @@ async def test_session_without_delegation_has_no_such_tool(start):
     assert "delegate" not in {each.name for each in script.requests[0].tools}
 
 
-@pytest.mark.req("R-PER-02", "R-DLG-01")
-@pytest.mark.parametrize(
-    ("tag", "number"), [("files.changed", 2), ("delegate.completed", 1)], ids=["change", "end"]
-)
-async def test_work_of_a_killed_worker_is_counted_and_can_be_undone(start, home, work, tag, number):
+async def delegate_and_die(home, work, tag, number):
+    """Run a process that delegates and is killed; return the id of its session."""
     command = [sys.executable, "-m", "tests.agent.killed_delegation", home, work, tag, str(number)]
     died = await asyncio.create_subprocess_exec(
         *command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE
     )
     session_id = (await died.communicate())[0].decode().strip()
     assert died.returncode == -9
+    return session_id
+
+
+@pytest.mark.remaining
+@pytest.mark.req("R-PER-02", "R-DLG-01")
+async def test_reply_of_a_killed_worker_is_stored_and_its_cost_counted(start, home, work):
+    session_id = await delegate_and_die(home, work, "partial", 1)
+    runtime, _ = await start(Script(says("Ok.")))
+    session = await runtime.resume(session_id, User(ALLOW))
+    ended = only(session.state.facts, DelegateFailed)
+    assert ended.llm_call_count == 2
+    inner = only(await runtime.store.read(ended.worker_session_id), DelegateFailed)
+    facts = await runtime.store.read(inner.worker_session_id)
+    reply = only(facts, LlmCallFailed)
+    assert reply.message.text.startswith("I look at it.")
+    assert reply.usage.cost_usd == inner.total_cost_usd > 0
+    assert ended.total_cost_usd == inner.total_cost_usd + PARENT_COST
+    report = await runtime.store.cost_report(session_id)
+    assert session.state.cost_usd == sum(each.cost_usd for each in report)
+    assert only(facts, TurnCancelled).reason == "client_disconnect"
+    await session.close()
+
+
+@pytest.mark.req("R-PER-02", "R-DLG-01")
+async def test_session_continues_without_the_deleted_session_of_a_killed_worker(start, home, work):
+    session_id = await delegate_and_die(home, work, "delegate.completed", 1)
+    runtime, _ = await start(Script(says("Ok.")))
+    [started] = [
+        each for each in await runtime.store.read(session_id) if isinstance(each, DelegateStarted)
+    ]
+    await runtime.store.delete(started.worker_session_id)
+    session = await runtime.resume(session_id, User(ALLOW))
+    assert only(session.state.facts, DelegateFailed).llm_call_count == 0
+    await session.close()
+
+
+@pytest.mark.req("R-PER-02", "R-DLG-01")
+@pytest.mark.parametrize(
+    ("tag", "number"), [("files.changed", 2), ("delegate.completed", 1)], ids=["change", "end"]
+)
+async def test_work_of_a_killed_worker_is_counted_and_can_be_undone(start, home, work, tag, number):
+    session_id = await delegate_and_die(home, work, tag, number)
     runtime, _ = await start(Script(says("Ok.")))
     session = await runtime.resume(session_id, User(ALLOW))
     failed = only(session.state.facts, DelegateFailed)

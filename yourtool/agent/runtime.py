@@ -10,7 +10,6 @@ from yourtool.agent.budgets import Budgets, JudgeBudget
 from yourtool.agent.delegation import Delegation, WorkerPlan
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
-from yourtool.agent.history.repair import repair_session
 from yourtool.agent.history.space import SpaceWait
 from yourtool.agent.history.state import State
 from yourtool.agent.input.attachments import read_attachment
@@ -23,6 +22,7 @@ from yourtool.agent.session.demo_workspace import find_scratch_copies, make_scra
 from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.project_checks import find_checks
 from yourtool.agent.session.project_trust import ProjectTrust, open_trusted_gate
+from yourtool.agent.session.repairing import repair_stored
 from yourtool.agent.session.session import Session
 from yourtool.agent.session.session_hooks import find_own_hooks
 from yourtool.agent.session.skills import read_descriptions
@@ -227,8 +227,7 @@ class Runtime:
         """Record that a stored session continues."""
         last = state.facts[-1].id
         record = Recorder(self.store, session_id, state, self.space)
-        partial = await self.store.read_partial(session_id) if state.open_turn else None
-        await repair_session(state, record, session_id, self.store.read, partial)
+        await repair_stored(self.store, session_id, state, record)
         here = workspace_hash(env.workspace.root)
         await record(SessionResumed(workspace_hash=here, last_event_id_at_resume=last))
         await self._record_effort(record)

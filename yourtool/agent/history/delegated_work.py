@@ -14,7 +14,7 @@ from yourtool.events.tools import ToolCalled
 from yourtool.events.turns import RouteDecided
 
 ReadFacts: TypeAlias = Callable[[str], Awaitable[Sequence[AnyFact]]]
-"""Returns the facts of a stored session."""
+"""Returns the facts of the stored session of a worker, in which no turn is open."""
 
 
 @dataclass
@@ -73,7 +73,7 @@ async def close_delegations(facts: Sequence[AnyFact], record: Recorder, read: Re
     """Record the end of workers that a dead program left, with what they used and changed.
 
     `facts`: those of the turn that delegated. A change of files is recorded for the call that
-    delegated as well, so that it can be undone there.
+    delegated as well, so that it can be undone there. `read` closes the session of a worker first.
     """
     for started in _find_open(facts):
         work = await _find_work(started.worker_session_id, read)
@@ -102,7 +102,7 @@ def _find_open(facts: Sequence[AnyFact]) -> list[DelegateStarted]:
 
 
 async def _find_work(session_id: str, read: ReadFacts) -> _Work:
-    """Return the work of a worker, and of workers of it that it has not counted."""
+    """Return the work of a worker, with that of its workers, which its last facts count."""
     work, facts = _Work(), await read(session_id)
     for fact in facts:
         work.totals.apply(fact)
@@ -113,17 +113,7 @@ async def _find_work(session_id: str, read: ReadFacts) -> _Work:
                 work.failed.add(changed)
             case _:
                 pass
-    for inner in _find_open(facts):
-        below = await _find_work(inner.worker_session_id, read)
-        copied = _count_changes(facts, inner.tool_use_id)
-        work.changes += below.changes[copied:]
-        work.failed |= below.failed
-        work.totals.add(below.totals)
     return work
-
-
-def _count_changes(facts: Sequence[AnyFact], tool_use_id: str) -> int:
-    return sum(isinstance(each, FilesChanged) and each.tool_use_id == tool_use_id for each in facts)
 
 
 async def _copy_changes(
