@@ -13,7 +13,7 @@ from yourtool.agent.history.state import State
 from yourtool.blobs import read_blob, store_blob
 from yourtool.errors import UsageError
 from yourtool.events.branches import BranchSelected
-from yourtool.events.sessions import SessionImported
+from yourtool.events.sessions import EntryImported, SessionImported
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
 from yourtool.store.exports import from_jsonl, import_warnings, to_jsonl, write_export
 from yourtool.store.forks import import_session
@@ -124,6 +124,31 @@ async def test_unknown_blocks_and_newer_messages_are_kept(store, tmp_path):
         "unknown block `hologram`",
         "unknown block `sound`",
     )
+
+
+@pytest.mark.req("R-CAN-01")
+async def test_unknown_events_and_stop_reasons_are_kept_and_reported(store, tmp_path):
+    builder = FactBuilder()
+    facts = [builder.session_start(), builder.turn_start(), builder.reply(TextBlock("Yes."))]
+    facts += [builder.turn_end(), builder.turn_end()]
+    lines = [json.loads(line) for line in to_jsonl(facts, plain, tmp_path)]
+    lines[3]["message"]["metadata"]["stop_reason"] = lines[3]["stop_reason"] = "sleepy"
+    lines[4]["stop_reason"] = "sleepy"
+    lines[5] |= {"type": "quantum.leaped", "depth": 3}
+    foreign = [json.dumps(line).encode() for line in lines]
+    session_id = await import_session(store, from_jsonl(foreign, tmp_path), tmp_path)
+    stored = await store.read(session_id)
+    assert import_warnings(stored) == (
+        "unknown stop reason `sleepy`",
+        "unknown event `quantum.leaped`",
+    )
+    [kept] = [each for each in stored if isinstance(each, EntryImported)]
+    assert json.loads(kept.text)["depth"] == 3
+    *_, answer = messages_of(stored)
+    assert answer.text == "Yes."
+    assert answer.metadata.import_source.extra == {"stop_reason": "sleepy"}
+    exported = b"".join(to_jsonl(stored, plain, tmp_path))
+    assert b"quantum.leaped" in exported and b"sleepy" in exported
 
 
 @few
