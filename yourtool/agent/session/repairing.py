@@ -17,13 +17,16 @@ async def repair_stored(
     """Close what a dead process left open in a session, and first in the sessions of its workers.
 
     So the part of a reply that a worker had is stored with its cost, like that of any session.
+
+    Raises:
+        StoreError: the end of the turn cannot be stored.
     """
 
     async def repair_worker(worker_id: str) -> Sequence[AnyFact]:
         """Return the facts of a worker after its repair; none if its session was deleted."""
         try:
             lease = store.lease(worker_id)
-        except SessionBusyError:  # whoever has it open has repaired it
+        except SessionBusyError:  # the process that has it open has repaired it
             return await store.read(worker_id)
         try:
             worker, _ = await load_state(store, worker_id)
