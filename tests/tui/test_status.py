@@ -51,6 +51,16 @@ def test_measured_level_of_the_sandbox_is_shown(level, shown):
     assert [each for each in words(replace(FULL, sandbox=level), 120) if "sandbox" in each] == shown
 
 
+@pytest.mark.req("R-CTX-01")
+@pytest.mark.parametrize(
+    ("percent", "style"),
+    [(74, ""), (75, "$text-warning"), (89, "$text-warning"), (90, "$text-error")],
+)
+def test_used_context_is_a_warning_from_three_quarters_on(percent, style):
+    parts = status_parts(replace(FULL, context=percent), narrow=False)
+    assert [each.style for each in parts if each.text == f"{percent}% ctx"] == [style]
+
+
 @pytest.mark.req("R-TUI-18")
 def test_narrow_status_line_shows_the_most_important_parts():
     assert words(FULL, 44)[:2] == ["waiting for you", "claude-sonnet-4-6 → gpt-5.2"]
