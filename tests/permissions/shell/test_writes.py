@@ -49,6 +49,8 @@ def root(tmp_path):
         "tar -xf a -C .git/hooks", "tar xzf a --directory .git/hooks", "tar -xC.git/hooks -f a",
         "unzip -qd .git/hooks a", "wget -P .git/hooks b", "wget --directory-pre=.git/hooks b",
         "gawk -i inplace 1 .envrc", "cp -t.git/hooks a", "CP a .envrc", "/bin/Sudo tee .envrc",
+        "git apply --directory=.git/hooks a", "git -C x am --dir .github/workflows a",
+        "patch -d .git/hooks -p1", "patch -d.git/hooks", "patch --directory=.git/hooks",
         "gzip .git/hooks/a", "gunzip -f .envrc.gz", "xz -d .git/config", "split a .git/hooks/b",
     ],
 )  # fmt: skip
@@ -70,6 +72,7 @@ def test_visible_write_to_a_protected_place_is_found(root, line):
         "git log -Sfoo .envrc",
         "grep -efoo .envrc", "grep -o x .envrc", "ls -lo .git", "git clone a", "make -C .ci test",
         "make --directory=.ci test", "gcc -c -- .envrc", "x o .envrc", "x --o.envrc a",
+        "gzip a.txt", "xz -d a.xz b.xz", "git apply --directory=src a", "git log --dir .envrc",
     ],
 )  # fmt: skip
 def test_reading_and_other_writes_are_no_protected_writes(root, line):

@@ -39,8 +39,10 @@ _OUTPUT_OPTIONS = (
     "--output-document", "--output-directory", "--outfile", "--outdir", "--target-directory",
 )  # fmt: skip
 """Of any program, also abbreviated; the short ones are `-o` and `-O`."""
+_DIRECTORY_OPTIONS = (*_OUTPUT_OPTIONS, "--directory", "--directory-prefix")
+"""Of programs that write below this directory."""
 _DIRECTORY_LETTERS = {"cpio": "D", "tar": "C", "unzip": "d", "wget": "P"}
-"""Short options for the directory of the written files; the long ones start with `--directory`."""
+"""Short options for the directory of the written files."""
 _WRITING_OPERATORS = frozenset({">", ">>", ">|", "&>", "&>>", "<>", ">&"})
 _MAX_DEPTH = 8
 _MAX_RESOLVED = 2_000
@@ -60,6 +62,7 @@ _READING_GIT_CONFIG = frozenset(
 )
 _EDIT = ("-e", "--edit", "edit")
 _GIT_OPTIONS_WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
+_GIT_PATCHERS = frozenset({"am", "apply"})
 _GIT_WRITERS = frozenset({"checkout", "clone", "init", "mv", "restore", "rm"})
 
 
@@ -133,7 +136,9 @@ def _iter_written_by(name: str, arguments: Sequence[str]) -> Iterator[str]:
         for word in arguments:
             yield from (word, _COMPRESSED.sub("", word))
     elif not _is_known_to_read(name, arguments):
-        yield from _iter_outputs(arguments, _DIRECTORY_LETTERS.get(name, ""))
+        letter = _DIRECTORY_LETTERS.get(name, "")
+        options = _DIRECTORY_OPTIONS if letter else _OUTPUT_OPTIONS
+        yield from _iter_outputs(arguments, options, letter)
 
 
 def _is_known_to_read(name: str, arguments: Sequence[str]) -> bool:
@@ -141,7 +146,9 @@ def _is_known_to_read(name: str, arguments: Sequence[str]) -> bool:
     return row is not None and only_reads(row, rest, frozenset(), lambda _: True)
 
 
-def _iter_outputs(arguments: Sequence[str], letter: str) -> Iterator[str]:
+def _iter_outputs(
+    arguments: Sequence[str], options: Sequence[str], letter: str = ""
+) -> Iterator[str]:
     """Yield the values of options that may name a written file, in this or in the next word."""
     for option, following in zip(arguments, [*arguments[1:], ""], strict=False):
         name, equals, value = option.partition("=")
@@ -150,10 +157,7 @@ def _iter_outputs(arguments: Sequence[str], letter: str) -> Iterator[str]:
             for at, each in enumerate(letters, 2):
                 if each in f"oO{letter}":
                     yield option[at:] or following
-        elif name != "--" and (
-            any(each.startswith(name) for each in _OUTPUT_OPTIONS)
-            or (letter and name.startswith("--dir"))
-        ):
+        elif name != "--" and any(each.startswith(name) for each in options):
             yield value if equals else following
 
 
@@ -170,7 +174,8 @@ def _iter_written_by_git(arguments: Sequence[str]) -> Iterator[str]:
     elif rest[0] in _GIT_WRITERS:
         yield from (word for word in rest[1:] if word != "HEAD")
     else:  # other letters can have a value in the same word, such as the text of `-S`
-        yield from _iter_outputs([word for word in rest if not re.match("-[^-oO]", word)], "")
+        options = _DIRECTORY_OPTIONS if rest[0] in _GIT_PATCHERS else _OUTPUT_OPTIONS
+        yield from _iter_outputs([word for word in rest if not re.match("-[^-oO]", word)], options)
 
 
 def _edits(option: str) -> bool:
