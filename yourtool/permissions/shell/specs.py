@@ -36,11 +36,12 @@ _HARMLESS_VARIABLES = frozenset(
     {
         "CARGO_TERM_COLOR", "CI", "CLICOLOR", "CLICOLOR_FORCE", "CMAKE_BUILD_PARALLEL_LEVEL",
         "COLUMNS", "CTEST_OUTPUT_ON_FAILURE", "CTEST_PARALLEL_LEVEL", "FORCE_COLOR", "GOMAXPROCS",
-        "LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "NO_COLOR", "OMP_NUM_THREADS", "PY_COLORS",
-        "RUST_BACKTRACE", "RUST_TEST_THREADS", "TZ",
+        "LANG", "LC_ALL", "LC_CTYPE", "LC_MESSAGES", "NO_COLOR", "OMP_NUM_THREADS",
+        "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PY_COLORS", "RUST_BACKTRACE",
+        "RUST_TEST_THREADS", "TERM", "TZ",
     }
 )  # fmt: skip
-"""They change colours, languages and numbers of threads, in every program that reads them."""
+"""They change colours, languages, buffers and numbers of threads in every program."""
 _HARMLESS_VALUE = re.compile(r"[\w.@+-]*")
 """No path: a language, for example, can be the path of a file."""
 _TIME_ZONE = re.compile(r"\w+(?:/[\w+-]+)*")
