@@ -52,7 +52,7 @@ PARTS = {
     ),
     "admission": Part(
         ("agent/turn/admission.py", "agent/turn/judgements.py"),
-        ("agent/turn", "agent/hooks/test_turns.py"),
+        ("agent/turn", "agent/hooks/test_turns.py", "agent/test_stored_decisions.py"),
     ),
     "paths": Part(
         ("tools/directory_*.py", "tools/path_resolution.py", "tools/workspace.py"),

@@ -177,6 +177,14 @@ def _is_inner(entry: os.DirEntry[str]) -> bool:
     return entry.name in _INNER_DIRECTORIES and entry.is_dir(follow_symlinks=False)
 
 
+def _find_status(path: str) -> os.stat_result | None:
+    """Return the status of a file; None if it is missing."""
+    try:
+        return os.stat(path)  # noqa: PTH116 - much faster than `Path.stat`
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
 class _OwnPath:
     """The path of an own directory, with what each access to a file compares."""
 
@@ -191,12 +199,13 @@ class _OwnPath:
 
     def find_missing(self) -> MissingDirectory | None:
         """Return the location of a missing directory; None if it exists or is inaccessible."""
-        for above, names in self._places:
-            try:
-                status = os.stat(above)  # noqa: PTH116 - much faster than `Path.stat`
-            except (FileNotFoundError, NotADirectoryError):
-                continue
-            except OSError:
-                return None
-            return MissingDirectory(identity(status), names) if names else None
-        return None
+        existing = (
+            (status, names)
+            for above, names in self._places
+            if (status := _find_status(above)) is not None
+        )
+        try:
+            status, names = next(existing)  # the root directory exists
+        except OSError:
+            return None
+        return MissingDirectory(identity(status), names) if names else None
