@@ -124,9 +124,8 @@ def _iter_commands(node: Node, operator: str = "") -> Iterator[PlainCommand]:
             for at, child in enumerate(children):
                 if child.type in ("&&", "||", "|", ";"):
                     continue
-                after = children[at + 1].type if at + 1 < len(children) else operator
-                last = at + 2 >= len(children) and after == ";"
-                yield from _iter_commands(child, "" if last and node.type == "program" else after)
+                is_last = at + 2 >= len(children)  # a `;` may follow
+                yield from _iter_commands(child, operator if is_last else children[at + 1].type)
         case "redirected_statement":
             body, *children = node.children
             redirections = tuple(map(_build_redirection, children))
