@@ -192,6 +192,12 @@ def test_store_that_cannot_be_read_or_written_trusts_nothing(store, tmp_path):
         inside.answer(tmp_path, {}, trusted=True)
 
 
+def test_answer_creates_the_directories_above_its_file(tmp_path):
+    store = TrustStore(tmp_path / "a" / "b" / "trust.toml")
+    store.answer(tmp_path, {}, trusted=True)
+    assert store.status(tmp_path, {}) is Trust.TRUSTED
+
+
 def test_answer_that_cannot_be_stored_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="cannot be written"):

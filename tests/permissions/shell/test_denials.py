@@ -201,6 +201,11 @@ def test_first_word_after_a_redirection_is_the_program(word):
         assert denial(line) is not Denial.DENIED
 
 
+@pytest.mark.parametrize("word", ["$(a)", "`a`", "${a}", "$a", "<(a)", "a$b"])
+def test_expanded_program_after_a_redirection_is_unclear(word):
+    assert denial(f"> y {word} f") is Denial.UNCLEAR
+
+
 def test_case_of_a_program_makes_no_difference_to_a_denial():
     assert denial("make x", "MAKE*") is Denial.DENIED
     assert denial("perl -e 'system(\"RM x\")'") is Denial.UNCLEAR

@@ -88,6 +88,11 @@ def test_word_that_the_grammar_may_split_is_one_word_or_not_understood(line):
     assert [list(each.texts) for each in parse_plain(line)] in ([], [shlex.split(line)])
 
 
+@pytest.mark.parametrize("word", ["a!b", "!a", "a}b", "\\$a", "\\`a", "\\'a", "\\|a", "--x=!"])
+def test_unquoted_word_with_a_rare_character_is_not_understood(word):
+    assert parse_plain(f"echo {word}") == ()
+
+
 def test_line_that_is_too_long_is_not_parsed():
     assert parse("a" * MAX_LENGTH) is not None
     assert parse("a" * (MAX_LENGTH + 1)) is None
