@@ -606,6 +606,24 @@ async def test_auto_must_be_entered_and_confirmed_and_shift_tab_leads_back(home,
         await until(pilot, lambda: "AUTO" not in screen_text(app))
 
 
+@pytest.mark.req("R-TOOL-07")
+@pytest.mark.parametrize(
+    ("sandbox", "warns"), [("", True), ("none", True), ("landlock", False), ("full", False)]
+)
+async def test_banner_of_auto_warns_of_scripts_where_no_sandbox_contains_them(
+    home, session, sandbox, warns
+):
+    app, _ = app_of(home, session)
+    warning = "Without a sandbox, scripts can write to protected places."
+    async with app.run_test(size=(160, 30)) as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        app.chat.banner.show_mode(Mode.AUTO, sandbox)
+        await until(pilot, lambda: "AUTO" in screen_text(app))
+        assert (warning in screen_text(app)) == warns
+        app.chat.banner.show_mode(Mode.ASK, sandbox)
+        await until(pilot, lambda: warning not in screen_text(app))
+
+
 # No key
 
 

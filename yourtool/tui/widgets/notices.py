@@ -45,10 +45,15 @@ class Banner(Static):
         super().__init__(markup=False)
         self._notices: dict[str, str] = {}
 
-    def show_mode(self, mode: Mode) -> None:
-        """Set a notice for the approval mode `auto`; remove it for the others."""
+    def show_mode(self, mode: Mode, sandbox: str = "") -> None:
+        """Set a notice for the approval mode `auto`; remove it for the others.
+
+        `sandbox`: the level that contains commands; empty if none is measured.
+        """
         back = get_label("chat.mode") or "`/mode ask`"
         auto = f"AUTO: tools run without approval. {back} switches back to ask."
+        if sandbox in ("", "none"):
+            auto += " Without a sandbox, scripts can write to protected places."
         self.set_notice("mode", auto if mode is Mode.AUTO else None)
 
     def set_notice(self, kind: str, text: str | None) -> None:
