@@ -137,7 +137,9 @@ def _to_own_value(field: FieldAlias, value: Any, root: Path) -> Any:
     match field.kind:
         case "path" if isinstance(value, str) and Path(value).is_relative_to(root):
             return os.path.relpath(value, root)
-        case "seconds" if isinstance(value, int | float) and field.foreign != field.own:
+        case "seconds" if isinstance(value, int) and field.foreign != field.own:
+            return max(1, (value + _MILLISECONDS // 2) // _MILLISECONDS)
+        case "seconds" if isinstance(value, float) and field.foreign != field.own:
             return max(1, round(value / _MILLISECONDS))
         case _:
             return value

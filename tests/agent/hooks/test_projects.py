@@ -9,6 +9,7 @@ import pytest
 from tests.agent.harness import User, play
 from tests.agent.hooks.scripts import ran, results, write
 from tests.trusted_folders import trust
+from yourtool.agent.hooks.hook import TrustedPrograms
 from yourtool.agent.runtime import Runtime
 from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.agent.session.session_hooks import find_own_hooks, read_project_hooks
@@ -91,6 +92,67 @@ async def test_change_of_settings_or_script_needs_a_new_answer(bench, project, n
     assert not (project / "ran").exists()
 
 
+NAMED = {
+    "a name with a space": "sh 'my guard.sh'",
+    "a directory before": "cd tools && ./guard.sh",
+    "a line in a line": "bash -c 'cd tools; sh guard.sh'",
+    "a pattern": "sh tools/*.sh",
+    "a default value": "sh ${CLAUDE_PROJECT_DIR:-.}/tools/guard.sh",
+    "the working directory": 'sh "$PWD/tools/guard.sh"',
+    "a variable": "BASH_ENV=tools/guard.sh bash -c true",
+    "standard input": "sh <tools/guard.sh",
+    "an escape": "sh tools/gu\\ard.sh",
+}
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("line", NAMED.values(), ids=NAMED)
+async def test_script_that_is_named_in_another_form_counts(bench, line):
+    workspace = bench.workspace
+    (workspace / "tools").mkdir()
+    (workspace / ".yourtool").mkdir()
+    for script in (workspace / "tools" / "guard.sh", workspace / "my guard.sh"):
+        script.write_text("true\n")
+        script.chmod(0o755)
+    hook = f'[[hooks]]\nevent = "PreToolUse"\ncommand = {json.dumps(line)}\n'
+    (workspace / ".yourtool" / "config.toml").write_text(hook)
+    trust(workspace)
+    assert ran(await turn(bench))
+    for script in (workspace / "tools" / "guard.sh", workspace / "my guard.sh"):
+        script.write_text(f"touch '{workspace}/canary'\n")
+    assert not ran(await turn(bench))
+    assert not (workspace / "canary").exists()
+
+
+async def test_script_that_the_model_changed_does_not_run_in_the_same_turn(bench):
+    workspace = bench.workspace
+    (workspace / "tools").mkdir()
+    (workspace / ".yourtool").mkdir()
+    (workspace / "tools" / "guard.py").write_text("pass\n")
+    (workspace / ".yourtool" / "config.toml").write_text(
+        f'[[hooks]]\nevent = "PostToolUse"\ncommand = "{sys.executable} tools/guard.py"\n'
+    )
+    trust(workspace)
+    change = write("tools/guard.py", "open('canary', 'w')\n")
+    model = Scripted([write("a.txt"), change, write("b.txt"), says("Done.")])
+    session = await bench.session(model, mode=Mode.ACCEPT_EDITS)
+    found = ran(await play(session.send("go")))
+    assert [each.verdict for each in found] == ["none", "failed", "failed"]
+    assert "`tools/guard.py` has changed" in found[-1].reason
+    assert not (workspace / "canary").exists()
+
+
+async def test_file_that_appears_during_a_session_runs_in_no_hook_of_the_user(bench):
+    line = f"{sys.executable} tools/guard.py"
+    hooks = find_own_hooks([HookConfig("PostToolUse", line)], bench.workspace)
+    new = write("tools/guard.py", "open('canary', 'w')\n")
+    model = Scripted([new, write("a.txt"), says("Done.")])
+    session = await bench.session(model, settings={"hooks": hooks}, mode=Mode.ACCEPT_EDITS)
+    found = ran(await play(session.send("go")))
+    assert "you do not trust the folder" in found[-1].reason
+    assert not (bench.workspace / "canary").exists()
+
+
 async def test_end_of_a_long_script_counts(project):
     script = project / ".yourtool/guard.py"
     script.write_text("#" * 100_000)
@@ -122,7 +184,7 @@ async def test_hook_of_the_user_that_names_a_file_of_the_workspace_waits_for_tru
     (bench.workspace / "x.py").write_text(DENY)
     hooks = find_own_hooks([HookConfig("PreToolUse", line)], bench.workspace)
     assert not hooks.find("PreToolUse")
-    hooks.renew((), is_trusted=True)
+    hooks.renew((), TrustedPrograms(is_trusted=True))
     assert len(hooks.find("PreToolUse")) == 1
 
 

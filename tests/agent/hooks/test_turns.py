@@ -169,6 +169,15 @@ async def test_arguments_changed_to_a_place_outside_run_nothing(bench, scripts, 
     assert not (tmp_path / "outside.txt").exists()
 
 
+async def test_huge_time_limit_of_a_hook_is_cut_to_the_longest_one(bench, scripts):
+    changed = {"command": "true", "timeout": 10**400}
+    hook = scripts.hook(
+        "PreToolUse", f"print(json.dumps({decide('allow', updatedInput=changed)!r}))"
+    )
+    _, events = await run(bench, [hook], calls("shell", command="true"))
+    assert "[exit code 0]" in results(events)[0]
+
+
 async def test_changed_arguments_are_judged_by_the_rules(bench, scripts):
     change = scripts.answer("PreToolUse", decide("allow", updatedInput={"command": "touch no"}))
     rules = RuleSet(deny=(Rule.parse("shell(touch *)"),))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from yourtool.agent.hooks import execution, reply
-from yourtool.agent.hooks.hook import Hook
+from yourtool.agent.hooks.hook import Hook, TrustedPrograms
 from yourtool.effects import HookAdvice
 from yourtool.events.branches import EntryAdded
 from yourtool.events.hooks import HookRan
@@ -104,14 +104,15 @@ class Hooks:
         self._own = tuple(own)
         self._names_files = frozenset(map(id, names_files))
         self._project: tuple[Hook, ...] = ()
-        self._is_trusted = False
+        self.programs = TrustedPrograms()
+        """The files of the workspace that hooks can run."""
         self._late_warnings = list[str]()
         self.get_recorded_objections: Callable[[], Sequence[EntryAdded]] = tuple
         """In a replay, returns what hooks added that continued the turn."""
 
-    def renew(self, project: Sequence[Hook], *, is_trusted: bool) -> None:
-        """Set the hooks of the project for a turn, and whether its files may be run."""
-        self._project, self._is_trusted = tuple(project), is_trusted
+    def renew(self, project: Sequence[Hook], programs: TrustedPrograms) -> None:
+        """Set the hooks of the project for a turn, and which of its files can be run."""
+        self._project, self.programs = tuple(project), programs
 
     def warn_later(self, call: "HookCall") -> None:
         """Keep the warnings of an event during which nothing can be shown."""
@@ -129,7 +130,7 @@ class Hooks:
             hook
             for hook in (*self._own, *self._project)
             if hook.matches(event, subjects)
-            and (self._is_trusted or id(hook) not in self._names_files)
+            and (self.programs.is_trusted or id(hook) not in self._names_files)
         ]
 
 
@@ -139,6 +140,7 @@ class HookPlace:
 
     session_id: str
     workspace: Workspace
+    programs: TrustedPrograms
     sandbox: "Sandbox | None"
     transcript: "Transcript"
     mode: str
@@ -150,7 +152,12 @@ class HookPlace:
         started = time.monotonic()
         try:
             payload = await asyncio.to_thread(self._build_payload, call, messages)
-            run = await execution.run_hook(hook, payload, self.workspace, self.sandbox)
+            root = self.workspace.root.resolve()
+            problem = await asyncio.to_thread(self.programs.find_problem, hook, root)
+            if problem:
+                run = execution.HookRun(None, 0, problem=problem)
+            else:
+                run = await execution.run_hook(hook, payload, self.workspace, self.sandbox)
         except OSError as error:
             run = execution.HookRun(None, 0, problem=f"its input cannot be written: {error}")
         except asyncio.CancelledError:

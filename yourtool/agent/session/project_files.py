@@ -17,7 +17,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from yourtool.agent.hooks.hook import find_programs
+from yourtool.agent.hooks.hook import MAX_PROGRAM_BYTES, find_programs
 from yourtool.amounts import format_size
 from yourtool.errors import ToolError
 from yourtool.paths import Paths, own_directories, resolve_paths
@@ -39,8 +39,6 @@ from yourtool.tools.workspace import Workspace
 
 MAX_BYTES = 32_768
 """Longer files are truncated."""
-_MAX_PROGRAM_BYTES = 2**20
-"""Bytes of the program of a hook that an answer is about."""
 _MAX_IN_FOLDER, _MAX_LISTED = 100, 200
 """Skills or commands of a directory, and names among which they are searched."""
 _MAX_IMPORTS = 20
@@ -125,7 +123,7 @@ class _Reader:
             if real in self._seen or (kind.is_sent and _is_closed(self._readable, name, kind)):
                 return None
             with self._readable.open(name) as file:
-                limit = _MAX_PROGRAM_BYTES if kind is HOOK_PROGRAMS else MAX_BYTES
+                limit = MAX_PROGRAM_BYTES if kind is HOOK_PROGRAMS else MAX_BYTES
                 data = file.read(limit + 1)
             if data and not (kind is IMPORTED and b"\0" in data):
                 self._seen.add(real)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from yourtool.agent.hooks.hook import Hook, build_hook, find_programs
+from yourtool.agent.hooks.hook import Hook, TrustedPrograms, build_hook, find_programs
 from yourtool.agent.hooks.hooks import HookCall, Hooks
 from yourtool.agent.session.project_checks import parse_project_config
 from yourtool.agent.session.project_trust import FolderTrust
@@ -49,7 +49,8 @@ class SessionHooks:
             UsageError: a hook blocked the prompt, or the turn was stopped; no turn was stored.
         """
         project, problems = await asyncio.to_thread(read_project_hooks, trust)
-        self._events.env.hooks.renew(project, is_trusted=trust.status is Trust.TRUSTED)
+        programs = await asyncio.to_thread(find_trusted_programs, trust)
+        self._events.env.hooks.renew(project, programs)
         for notice in self._events.env.new_notices(*problems):
             yield notice
         self._last_model = self._events.state.last_model
@@ -129,6 +130,16 @@ def find_own_hooks(configs: Sequence[HookConfig], workspace: Path) -> Hooks:
     hooks = [build_hook(each, "user") for each in configs]
     real = Path(os.path.realpath(workspace))
     return Hooks(hooks, names_files=[e for e in hooks if find_programs(e.config.command, real)])
+
+
+def find_trusted_programs(trust: FolderTrust) -> TrustedPrograms:
+    """Return the files that hooks can run, with the contents that the user trusts."""
+    digests = {
+        (os.path.realpath(file.path), file.digest)
+        for file in trust.used_files
+        if not file.kind.is_sent
+    }
+    return TrustedPrograms(trust.status is Trust.TRUSTED, frozenset(digests))
 
 
 def read_project_hooks(trust: FolderTrust) -> tuple[tuple[Hook, ...], tuple[str, ...]]:

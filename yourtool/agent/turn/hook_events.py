@@ -52,6 +52,7 @@ class HookEvents:
         place = HookPlace(
             session_id=self.session_id,
             workspace=env.workspace,
+            programs=env.hooks.programs,
             sandbox=env.sandbox,
             transcript=env.transcript,
             mode=env.gate.mode,
