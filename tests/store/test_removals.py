@@ -9,6 +9,8 @@ from tests.store.turns import PROMPT, FactBuilder, changed
 from yourtool.agent.retention import delete_unused_sessions
 from yourtool.errors import SessionNotFoundError
 from yourtool.events.branches import BranchLabelled
+from yourtool.events.files import FilesChanged
+from yourtool.file_images import ABSENT_FILE, FileImage, RecordedChange
 from yourtool.ids import new_id
 from yourtool.messages.message import now
 from yourtool.paths import resolve_paths
@@ -46,6 +48,21 @@ def with_user(fact, user):
         return fact
     metadata = changed(message.metadata, user_id=user)
     return changed(fact, message=changed(message, metadata=metadata))
+
+
+@pytest.mark.parametrize("is_absolute", [True, False])
+async def test_path_in_place_of_a_digest_deletes_no_file(store, paths, is_absolute):
+    directory, victim = paths.blobs / "files", paths.blobs.parent / "victim"
+    directory.mkdir(parents=True)
+    victim.write_text("mine")
+    digest = str(victim) if is_absolute else "../../victim"
+    builder = FactBuilder()
+    image = FileImage("file", digest=digest, stored=True)
+    change = RecordedChange(path="a.txt", before=image, after=ABSENT_FILE)
+    fact = builder.fact(FilesChanged, tool_use_id="", changes=(change,))
+    await store.append(builder.session_start(), *builder.turn(), fact)
+    await delete_session(store, builder.session_id, paths)
+    assert victim.read_text() == "mine"
 
 
 @pytest.mark.req("R-CRD-06")

@@ -4,6 +4,7 @@ import asyncio
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from string import hexdigits
 
 from msgspec.structs import replace
 
@@ -14,6 +15,8 @@ from yourtool.paths import Paths
 from yourtool.store.base import RemovalReason, SessionStore
 from yourtool.store.journal import ChangeFilter
 from yourtool.store.texts import one_line_title
+
+_DIGEST_LENGTH = 64
 
 
 async def rename(store: SessionStore, session_id: str, title: str) -> None:
@@ -59,5 +62,9 @@ async def delete_session(
 
 
 def _delete_contents(directory: Path, digests: Iterable[str]) -> None:
-    for digest in digests:
+    for digest in filter(_is_digest, digests):  # one in an import can be any text, also a path
         (directory / digest).unlink(missing_ok=True)
+
+
+def _is_digest(text: str) -> bool:
+    return len(text) == _DIGEST_LENGTH and set(text) <= set(hexdigits)
