@@ -284,6 +284,18 @@ async def test_connection_with_bytes_after_the_response_is_not_used_again(connec
         await transport.close()
 
 
+@pytest.mark.parametrize("is_closed", [True, False])
+async def test_response_that_arrives_between_two_requests_answers_neither(connect, is_closed):
+    late = b"HTTP/1.1 408 X\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+    ending = () if is_closed else (0.2,)
+    with LocalServer(lambda *_: [keep_alive(), 0.02, late, *ending]) as server:
+        transport = connect(server.url)
+        assert await ask(transport) == b"ok"
+        await asyncio.sleep(0.05)
+        assert await ask(transport) == b"ok"
+        await transport.close()
+
+
 async def test_connection_that_the_server_closed_meanwhile_is_replaced(connect):
     with LocalServer(lambda *_: [keep_alive()]) as server:
         transport = connect(server.url)

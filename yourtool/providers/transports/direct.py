@@ -61,7 +61,7 @@ class DirectClient:
         length = {} if body is None else {"content-length": str(len(body))}
         fields = {"host": parts.netloc, "accept": "*/*", **headers, **length}
         request = _build_request(method, target, fields)
-        connection = self._take_idle()
+        connection = await self._take_idle()
         if connection is None:
             port = parts.port or _PORTS[parts.scheme]
             connection = await self._connect(parts.hostname, port, parts.scheme == "https")
@@ -89,10 +89,10 @@ class DirectClient:
         """The timeouts of every request."""
         return self._timeouts
 
-    def _take_idle(self) -> "_Connection | None":
+    async def _take_idle(self) -> "_Connection | None":
         while self._idle:
             connection = self._idle.pop()
-            if connection.is_usable:
+            if connection.is_usable and await connection.is_silent():
                 return connection
             connection.close()
         return None
@@ -147,6 +147,20 @@ class _Connection:
         """Whether another request can be sent."""
         is_open = not self._writer.is_closing() and not self._reader.at_eof()
         return is_open and time.monotonic() - self._used_at < _IDLE_SECONDS
+
+    async def is_silent(self) -> bool:
+        """Whether nothing has arrived since the last response, which would answer the next request.
+
+        A server can send 408 before it closes an idle connection.
+        """
+        try:
+            async with asyncio.timeout(0):
+                await self._reader.read(1)
+        except TimeoutError:
+            return True
+        except OSError:
+            return False
+        return False
 
     async def exchange(self, request: h11.Request, body: bytes, timeouts: Timeouts) -> h11.Response:
         """Send a request and return the head of its response."""
