@@ -6,7 +6,6 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -15,6 +14,7 @@ from msgspec import Struct
 
 from yourtool.hook_config import EVERYTHING, HookConfig
 from yourtool.patterns import Pattern, compile_pattern
+from yourtool.tools.wildcards import Wildcards, parse_wildcard
 
 _MAX_NAME = 80
 """Characters of the command that name a hook."""
@@ -142,10 +142,10 @@ def _resolve(word: str, directory: Path, workspace: Path) -> Iterator[Path]:
         if path.exists():
             yield path
         elif any(each in path.name for each in "*?["):
-            names = islice(os.scandir(path.parent), _MAX_LISTED)
-            yield from (
-                path.parent / each.name for each in names if fnmatchcase(each.name, path.name)
-            )
+            pattern = Wildcards([parse_wildcard(path.name)])
+            for each in islice(os.scandir(path.parent), _MAX_LISTED):
+                if pattern.verdict(each.name, each.name, is_directory=False):
+                    yield path.parent / each.name
 
 
 def build_hook(config: HookConfig, source: HookSource) -> Hook:
