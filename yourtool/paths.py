@@ -41,6 +41,11 @@ class Paths(Struct, frozen=True):
         return self.data / "prices"
 
     @property
+    def mcp_servers(self) -> Path:
+        """The user's file of MCP servers."""
+        return self.home / "mcp.json"
+
+    @property
     def scratch(self) -> Path:
         """The directory of the demo's copies of workspaces."""
         return self.cache / "scratch"

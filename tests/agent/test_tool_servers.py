@@ -105,7 +105,7 @@ async def test_servers_of_a_project_need_trust_in_the_folder_and_an_answer(work)
     (work / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": entry}}))
     async with opened(work) as runtime:
         session = await runtime.new_session(User())
-        assert not runtime.tool_servers.find(work).servers, "there is no trust"
+        assert runtime.tool_servers.find(work) is None, "there is no trust"
         [file] = session.trust.examine().files
         assert file.kind is MCP_SERVERS
         await session.close()

@@ -19,6 +19,7 @@ NEEDED_LATER = {
     "yourtool.providers.wire",
     "yourtool.store.exports",
     "yourtool.tools.sandbox.sandbox",
+    "yourtool.tools.servers.servers",
     "yourtool.tui.diff.rows",
     "yourtool.tui.markdown.stream",
     "yourtool.tui.screens.picker",

@@ -8,16 +8,16 @@ from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.config import RunOptions
 from yourtool.paths import Paths
 from yourtool.permissions.trust import MCP_SERVERS
-from yourtool.tools.servers import acceptance, settings
+from yourtool.tools.servers import acceptance, server, servers, settings
 from yourtool.tools.servers.logins import FILE_NAME as LOGINS_FILE
 from yourtool.tools.servers.logins import Logins
-from yourtool.tools.servers.server import Surroundings
-from yourtool.tools.servers.servers import ToolServers
-from yourtool.tools.servers.settings import LoadedSettings, SettingsFile
 from yourtool.tools.toolset import JoinedToolset, Toolbox, Toolset
 
 if TYPE_CHECKING:
     from yourtool.tools.sandbox.sandbox import Sandbox
+    from yourtool.tools.servers.server import Surroundings
+    from yourtool.tools.servers.servers import ToolServers
+    from yourtool.tools.servers.settings import LoadedSettings, SettingsFile
 
 _HEADLESS_SECONDS = 10.0
 """How long a run without a user waits for servers: its one turn would miss their tools."""
@@ -29,10 +29,10 @@ class ServerPool:
     def __init__(self, paths: Paths, options: RunOptions) -> None:
         self._paths = paths
         self._options = options
-        self._given = dict[Path, SettingsFile]()
-        self._started = dict[tuple[Path, SettingsFile | None], ToolServers]()
+        self._given = dict[Path, "SettingsFile"]()
+        self._started = dict[tuple[Path, "SettingsFile | None"], "ToolServers"]()
 
-    def give(self, workspace: Path, servers: SettingsFile | None) -> None:
+    def give(self, workspace: Path, servers: "SettingsFile | None") -> None:
         """Set further servers for the sessions of a workspace that open from now on."""
         if servers is None:
             self._given.pop(workspace, None)
@@ -40,11 +40,12 @@ class ServerPool:
             self._given[workspace] = servers
 
     async def join(self, own: Toolbox, workspace: Path, sandbox: "Sandbox | None") -> Toolset:
-        """Return the built-in tools and those of the servers."""
-        return JoinedToolset(own, await self.get(workspace, sandbox))
+        """Return the built-in tools and those of the servers, if there are any."""
+        found = await self._start(workspace, sandbox)
+        return own if found is None else JoinedToolset(own, found)
 
-    async def get(self, workspace: Path, sandbox: "Sandbox | None") -> ToolServers:
-        """Return the servers of a workspace, started.
+    async def _start(self, workspace: Path, sandbox: "Sandbox | None") -> "ToolServers | None":
+        """Return the servers of a workspace, started; None without any file of servers.
 
         The interface does not wait for them: their tools join a later turn.
 
@@ -53,17 +54,18 @@ class ServerPool:
         """
         if (found := self.find(workspace)) is None:
             given = self._given.get(workspace)
-            loaded = await asyncio.to_thread(
-                load_servers, workspace, self._paths, self._options.mcp_config, given
-            )
+            place = (workspace, self._paths, self._options.mcp_config, given)
+            if (loaded := await asyncio.to_thread(find_servers, *place)) is None:
+                return None
             around = build_surroundings(workspace, self._paths, sandbox)
-            found = self._started.setdefault((workspace, given), ToolServers(loaded, around))
+            opened = servers.ToolServers(loaded, around)
+            found = self._started.setdefault((workspace, given), opened)
             found.start()
         if not self._options.interactive:
             await found.settle(_HEADLESS_SECONDS)
         return found
 
-    def find(self, workspace: Path) -> ToolServers | None:
+    def find(self, workspace: Path) -> "ToolServers | None":
         """Return the servers of a workspace, if a session has started them."""
         return self._started.get((workspace, self._given.get(workspace)))
 
@@ -73,15 +75,15 @@ class ServerPool:
         await asyncio.gather(*(each.close() for each in started))
 
 
-def build_surroundings(workspace: Path, paths: Paths, sandbox: "Sandbox | None") -> Surroundings:
+def build_surroundings(workspace: Path, paths: Paths, sandbox: "Sandbox | None") -> "Surroundings":
     """Return where the servers of a workspace run."""
     store = acceptance.Acceptance(paths.home / acceptance.FILE_NAME)
-    return Surroundings(workspace, store, Logins(paths.home / LOGINS_FILE), sandbox)
+    return server.Surroundings(workspace, store, Logins(paths.home / LOGINS_FILE), sandbox)
 
 
 def load_servers(
-    workspace: Path, paths: Paths, option: Path | None, given: SettingsFile | None = None
-) -> LoadedSettings:
+    workspace: Path, paths: Paths, option: Path | None, given: "SettingsFile | None" = None
+) -> "LoadedSettings":
     """Return the configured servers of a workspace; blocks on the file system.
 
     `option`: the file of `--mcp-config`. `given`: servers from the front end. The file of a
@@ -90,14 +92,27 @@ def load_servers(
     Raises:
         McpSettingsError: a file of the user cannot be read.
     """
-    files = list[SettingsFile]() if given is None else [given]
+    return find_servers(workspace, paths, option, given) or settings.load_settings([])
+
+
+def find_servers(
+    workspace: Path, paths: Paths, option: Path | None, given: "SettingsFile | None"
+) -> "LoadedSettings | None":
+    """Return what `load_servers` returns, or None if there is no file of servers."""
+    project = [
+        file
+        for file in ProjectTrust(workspace, paths).examine().used_files
+        if file.kind is MCP_SERVERS
+    ]
+    own = paths.mcp_servers
+    if given is None and option is None and not project and not own.exists():
+        return None  # without the modules that know what servers are
+    files = list["SettingsFile"]() if given is None else [given]
     if option is not None:
-        if (given := settings.read_file(option, "option")) is None:
+        if (read := settings.read_file(option, "option")) is None:
             raise settings.McpSettingsError(f"`--mcp-config`: there is no file `{option}`")
-        files.append(given)
-    if (own := settings.read_file(paths.home / settings.FILE_NAME, "user")) is not None:
-        files.append(own)
-    for file in ProjectTrust(workspace, paths).examine().used_files:
-        if file.kind is MCP_SERVERS:
-            files.append(SettingsFile(str(file.path), file.text, "project"))
+        files.append(read)
+    if (read := settings.read_file(own, "user")) is not None:
+        files.append(read)
+    files += (settings.SettingsFile(str(file.path), file.text, "project") for file in project)
     return settings.load_settings(files)

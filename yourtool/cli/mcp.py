@@ -28,7 +28,7 @@ from yourtool.text import printable
 from yourtool.tools.sandbox import sandbox
 from yourtool.tools.servers.server import ServerState, ToolServer
 from yourtool.tools.servers.servers import ToolServers, estimate_tokens
-from yourtool.tools.servers.settings import FILE_NAME, SettingsFile, load_settings
+from yourtool.tools.servers.settings import SettingsFile, load_settings
 from yourtool.tools.servers.tool import read_texts
 
 _SECONDS = 35.0
@@ -232,9 +232,9 @@ def _add(paths: Paths, arguments: Arguments) -> int:
     document["mcpServers"][arguments.id] = entry
     _store_own(paths, document)
     if arguments.json:
-        print_json({"name": arguments.id, "file": str(paths.home / FILE_NAME)})
+        print_json({"name": arguments.id, "file": str(paths.mcp_servers)})
     else:
-        print_lines(f"Added {arguments.id} to {paths.home / FILE_NAME}.",
+        print_lines(f"Added {arguments.id} to {paths.mcp_servers}.",
                     f"`yourtool mcp show {arguments.id}` connects to it.")  # fmt: skip
     return ExitCode.ANSWERED
 
@@ -247,13 +247,13 @@ def _remove(paths: Paths, arguments: Arguments) -> int:
     """
     document = _read_own(paths)
     if document["mcpServers"].pop(arguments.id, None) is None:
-        file = paths.home / FILE_NAME
+        file = paths.mcp_servers
         raise UsageError(f"there is no server `{arguments.id}` in `{file}`")
     _store_own(paths, document)
     if arguments.json:
         print_json({"name": arguments.id, "removed": True})
     else:
-        print_lines(f"Removed {arguments.id} from {paths.home / FILE_NAME}.")
+        print_lines(f"Removed {arguments.id} from {paths.mcp_servers}.")
     return ExitCode.ANSWERED
 
 
@@ -263,7 +263,7 @@ def _read_own(paths: Paths) -> dict[str, Any]:
     Raises:
         ConfigError: it is not an object with servers.
     """
-    file = paths.home / FILE_NAME
+    file = paths.mcp_servers
     try:
         found: Any = json.loads(file.read_text("utf-8-sig"))
     except FileNotFoundError:
@@ -281,7 +281,7 @@ def _store_own(paths: Paths, document: dict[str, Any]) -> None:
     Raises:
         ConfigError: a server is not valid, or the file cannot be written.
     """
-    file, text = paths.home / FILE_NAME, json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    file, text = paths.mcp_servers, json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     if problems := load_settings([SettingsFile(str(file), text, "user")]).problems:
         raise ConfigError(f"`{file}` was not changed: {problems[0]}")
     try:

@@ -4,5 +4,6 @@ from yourtool.late_modules import late_modules
 
 __getattr__ = late_modules(  # until a message
     __name__,
+    "file_paths",
     "user_shell",
 )

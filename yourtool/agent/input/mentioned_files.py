@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from yourtool.agent.input import file_paths
 from yourtool.agent.input.attachments import MAX_FILE_BYTES, attachment_from_bytes, read_attachment
-from yourtool.agent.input.file_paths import find_media_paths
 from yourtool.amounts import format_size
 from yourtool.effects import Subject
 from yourtool.errors import ToolError, UsageError
@@ -92,7 +92,7 @@ class MentionedFiles:
             if name not in found and (mention := self._find_file(name)) is not None:
                 found[name] = mention
         if self.attaches:
-            for image in find_media_paths(text):
+            for image in file_paths.find_media_paths(text):
                 path = image.path
                 found[image.source] = FileMention(path.name, path.stat().st_size, path=path)
         for name, _, _ in self._iter_resources(text):

@@ -5,4 +5,6 @@ The client that connects to them is `yourtool/tools/mcp`, which `client.py` load
 
 from yourtool.late_modules import late_modules
 
-__getattr__ = late_modules(__name__, "tool")  # until a server is configured
+__getattr__ = late_modules(  # until a server is configured
+    __name__, "acceptance", "server", "servers", "settings", "tool"
+)

@@ -24,8 +24,6 @@ from yourtool.effects import SideEffects
 from yourtool.errors import UsageError
 from yourtool.tables import get_closest, is_table
 
-FILE_NAME = "mcp.json"
-"""The file of the user, in `Paths.home`."""
 PROJECT_FILE = ".mcp.json"
 CALL_SECONDS = 300.0
 _MAX_NAME_LENGTH = 64

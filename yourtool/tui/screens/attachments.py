@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from yourtool.agent.commands.base import Invocation
 from yourtool.agent.commands.parser import ShellLine, parse_input
-from yourtool.agent.input.file_paths import find_media_paths, unquote_path
+from yourtool.agent.input import file_paths
 from yourtool.blobs import store_media
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.messages.blocks import MediaBlock
@@ -28,7 +28,9 @@ async def attach_file(chat: ChatScreen, argument: str) -> None:
         chat.attachments.clear()
     elif argument:
         runtime, session = require_session(chat)
-        await _attach(chat, lambda: runtime.attach(unquote_path(argument), session.workspace))
+        await _attach(
+            chat, lambda: runtime.attach(file_paths.unquote_path(argument), session.workspace)
+        )
     else:
         names = ", ".join(chat.attachments.names)
         chat.note("info", f"Attached to the next prompt: {names or 'nothing'}.")
@@ -61,7 +63,7 @@ async def attach_pasted(chat: ChatScreen, text: str | None) -> None:
         if text is None:
             await paste_clipboard(chat, "")
         elif chat.runtime is not None and not _is_command(chat.prompt.text):
-            for found in await asyncio.to_thread(find_media_paths, text):
+            for found in await asyncio.to_thread(file_paths.find_media_paths, text):
                 attachment = await asyncio.to_thread(chat.runtime.attach, found.path)
                 await _insert_chip(chat, attachment, instead_of=found.source)
     except YourtoolError as error:
