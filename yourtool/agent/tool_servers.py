@@ -106,7 +106,7 @@ def find_servers(
     ]
     own = paths.mcp_servers
     if given is None and option is None and not project and not own.exists():
-        return None  # without the modules that know what servers are
+        return None
     files = list["SettingsFile"]() if given is None else [given]
     if option is not None:
         if (read := settings.read_file(option, "option")) is None:
