@@ -15,7 +15,8 @@ from yourtool.errors import UsageError
 from yourtool.events.branches import BranchSelected
 from yourtool.events.sessions import EntryImported, SessionImported
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
-from yourtool.store.exports import from_jsonl, import_warnings, to_jsonl, write_export
+from yourtool.store.export_lines import import_warnings
+from yourtool.store.exports import from_jsonl, to_jsonl, write_export
 from yourtool.store.forks import import_session
 from yourtool.store.markdown import to_markdown
 from yourtool.store.sqlite.database import Database
@@ -139,6 +140,7 @@ async def test_unknown_events_and_stop_reasons_are_kept_and_reported(store, tmp_
     session_id = await import_session(store, from_jsonl(foreign, tmp_path), tmp_path)
     stored = await store.read(session_id)
     assert import_warnings(stored) == (
+        "unknown stop reason `sleepy`",
         "unknown stop reason `sleepy`",
         "unknown event `quantum.leaped`",
     )

@@ -15,7 +15,8 @@ from yourtool.events.catalog import AnyFact
 from yourtool.paths import Paths
 from yourtool.store.base import SessionStore
 from yourtool.store.bundles import is_bundle, read_bundle
-from yourtool.store.exports import import_warnings, is_export, read_export
+from yourtool.store.export_lines import import_warnings
+from yourtool.store.exports import is_export, read_export
 from yourtool.store.foreign_imports import Outcome, count_losses, import_foreign
 from yourtool.store.forks import find_import, import_session
 from yourtool.store.importers import attocode_database

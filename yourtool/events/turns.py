@@ -49,6 +49,8 @@ class TurnCompleted(Fact, frozen=True, kw_only=True, tag="turn.completed"):
     total_output_tokens: int
     total_cost_usd: Decimal
     wall_time_seconds: float
+    unknown_values: Mapping[str, str] | UnsetType = UNSET
+    """What an imported event has and this version does not define, by field."""
 
 
 class TurnCancelled(Fact, frozen=True, kw_only=True, tag="turn.cancelled"):
@@ -60,6 +62,8 @@ class TurnCancelled(Fact, frozen=True, kw_only=True, tag="turn.cancelled"):
     total_input_tokens: int = 0
     total_output_tokens: int = 0
     total_cost_usd: Decimal = Decimal(0)
+    unknown_values: Mapping[str, str] | UnsetType = UNSET
+    """What an imported event has and this version does not define, by field."""
 
 
 class TurnEvaluated(Fact, frozen=True, kw_only=True, tag="turn.evaluated"):

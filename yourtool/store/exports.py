@@ -11,7 +11,7 @@ import hashlib
 import math
 import os
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -22,14 +22,11 @@ from msgspec import Struct
 
 from yourtool.blobs import reference_of, store_blob
 from yourtool.errors import UsageError
-from yourtool.events.catalog import FACT_TYPES, AnyFact, message_of
-from yourtool.events.codec import STORED_FACT, from_stored, to_stored
+from yourtool.events.catalog import AnyFact
+from yourtool.events.codec import from_stored, to_stored
 from yourtool.events.facts import Fact
-from yourtool.events.sessions import EntryImported
 from yourtool.messages.blocks import canonical_json
-from yourtool.messages.codec import BLOCK_TYPES, metadata_fields, require_shallow
-from yourtool.messages.message import Role
-from yourtool.messages.metadata import StopReason
+from yourtool.store.export_lines import ExportedBlob, decode_line, without_lost_calls
 from yourtool.store.forks import require_complete
 from yourtool.store.html_page import to_html
 from yourtool.store.markdown import to_markdown
@@ -45,8 +42,6 @@ _FORMATS_BY_SUFFIX: Mapping[str, ExportFormat] = {
 }
 _MAX_LINE_BYTES = 2**26
 """Maximum bytes of a line; the largest attachment needs a third of it."""
-_MAX_KIND = 80
-"""Characters of the name of an unknown kind of block that are shown."""
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
 """Times between these can be converted to every time zone."""
 
@@ -56,12 +51,6 @@ class ExportHeader(Struct, frozen=True, kw_only=True, tag_field="type", tag="you
 
     version: int
     session_id: str
-
-
-class ExportedBlob(Struct, frozen=True, kw_only=True, tag_field="type", tag="yourtool.blob"):
-    """The bytes of an attachment."""
-
-    data: str
 
 
 def export_format_of(file: Path) -> ExportFormat:
@@ -130,18 +119,6 @@ def read_export(file: BinaryIO, blobs: Path) -> tuple[tuple[AnyFact, ...], str]:
     return facts, digest.hexdigest()
 
 
-def import_warnings(facts: Iterable[AnyFact]) -> tuple[str, ...]:
-    """Return what an import contains that this version cannot represent."""
-    found = list[str]()
-    for fact in facts:
-        message = message_of(fact)
-        if message is not None and (source := message.metadata.import_source) is not None:
-            found += source.warnings
-        elif isinstance(fact, EntryImported) and fact.system == _OWN_SYSTEM:
-            found.append(f"unknown event `{fact.kind[:_MAX_KIND]}`")
-    return tuple(found)
-
-
 def from_jsonl(lines: Iterable[bytes], blobs: Path) -> tuple[AnyFact, ...]:
     """Read an export and store the attachments that it refers to; blocks on the file system.
 
@@ -158,7 +135,7 @@ def from_jsonl(lines: Iterable[bytes], blobs: Path) -> tuple[AnyFact, ...]:
             if not header:
                 header = _check_header(line)
             elif line.strip():
-                read = _decode_line(line)
+                read = decode_line(line)
                 if isinstance(read, ExportedBlob):
                     content = base64.b64decode(read.data, validate=True)
                     attachments[reference_of(content)] = content
@@ -170,6 +147,7 @@ def from_jsonl(lines: Iterable[bytes], blobs: Path) -> tuple[AnyFact, ...]:
                 f"line {number} is not a line of an exported session: {error}"
             ) from error
     require_complete(facts)
+    facts = without_lost_calls(facts)
     for reference in dict.fromkeys(each for fact in facts for each in get_attachments(fact)):
         if (content := attachments.get(reference)) is not None:
             store_blob(blobs, content)
@@ -198,90 +176,6 @@ def write_export(path: Path, lines: Iterable[bytes], *, overwrite: bool = False)
         raise UsageError(f"`{path}` exists; name another file, or use `--force`.") from error
     except OSError as error:
         raise UsageError(f"`{path}` cannot be written: {error.strerror or error}") from error
-
-
-_OWN_SYSTEM = "yourtool"
-_PLACE = ("id", "timestamp", "session_id", "turn_id", "parent_event_id")
-"""The fields that every event has."""
-_STOP_REASONS = frozenset(StopReason)
-_LINE = STORED_FACT | ExportedBlob
-_LINE_DECODER = msgspec.json.Decoder(_LINE)
-_OBJECT_DECODER = msgspec.json.Decoder(dict[str, Any])
-
-
-def _decode_line(line: bytes) -> Fact | ExportedBlob:
-    """Decode a line; what its message has and this version does not define stays in `import`.
-
-    Unknown metadata is moved to `import.extra`. An unknown block is replaced by a text that names
-    its kind, so that calls and results keep their order; the block is moved to `import.extra`. An
-    unknown reason why a reply stopped is moved there, too; `end_turn` is in its place. An event of
-    an unknown type becomes an entry with its JSON.
-    """
-    raw = _OBJECT_DECODER.decode(line)
-    if (
-        isinstance(kind := raw.get("type"), str)
-        and kind not in FACT_TYPES
-        and kind != "yourtool.blob"
-    ):
-        return _keep_event(raw, kind)
-    has_new_reason = _replace_stop_reason(raw) is not None
-    message = _as_object(raw.get("message"))
-    role, metadata = message.get("role"), _as_object(message.get("metadata"))
-    if role not in list(Role):
-        return msgspec.convert(raw, _LINE) if has_new_reason else _LINE_DECODER.decode(line)
-    extra = {name: metadata.pop(name) for name in metadata.keys() - metadata_fields(Role(role))}
-    warnings = list[str]()
-    if (reason := _replace_stop_reason(metadata)) is not None:
-        extra["stop_reason"] = reason
-        warnings.append(f"unknown stop reason `{reason[:_MAX_KIND]}`")
-    if unknown := _replace_unknown_blocks(message.get("content"), BLOCK_TYPES.keys()):
-        extra["unknown_blocks"] = unknown
-        warnings += [f"unknown block `{each['type'][:_MAX_KIND]}`" for each in unknown]
-    if not extra and not has_new_reason:
-        return _LINE_DECODER.decode(line)
-    message["metadata"] = metadata
-    source = _as_object(metadata.setdefault("import", {"system": "yourtool", "format": "jsonl"}))
-    source["extra"] = _as_object(source.get("extra")) | extra
-    if warnings:
-        source["warnings"] = warnings
-    require_shallow(canonical_json(metadata))
-    return msgspec.convert(raw, _LINE)
-
-
-def _keep_event(raw: dict[str, Any], kind: str) -> EntryImported:
-    """Return an event that this version does not define as an entry with its JSON."""
-    text = canonical_json(raw)
-    require_shallow(text)
-    place = {name: raw.get(name) for name in _PLACE}
-    entry = {"system": _OWN_SYSTEM, "kind": kind, "text": text.decode()}
-    return msgspec.convert(place | entry | {"type": "entry.imported"}, EntryImported)
-
-
-def _replace_stop_reason(fields: dict[str, Any]) -> str | None:
-    """Replace a stop reason that this version does not define, and return it."""
-    reason = fields.get("stop_reason")
-    if not isinstance(reason, str) or reason in _STOP_REASONS:
-        return None
-    fields["stop_reason"] = StopReason.END_TURN
-    return reason
-
-
-def _replace_unknown_blocks(content: Any, known: Collection[str]) -> list[dict[str, Any]]:
-    """Replace the blocks of other kinds in a list of blocks, and return them."""
-    blocks = cast("list[Any]", content) if isinstance(content, list) else []  # JSON
-    unknown = list[dict[str, Any]]()
-    for at, block in enumerate(map(_as_object, blocks)):
-        kind = block.get("type")
-        if kind == "tool_result" and kind in known:
-            unknown += _replace_unknown_blocks(block.get("content"), ("text", "image"))
-        elif isinstance(kind, str) and kind not in known:
-            unknown.append(block)
-            blocks[at] = {"type": "text", "text": f"[unknown block `{kind[:_MAX_KIND]}`]"}
-    return unknown
-
-
-def _as_object(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}  # JSON keys are strings
 
 
 def _check_header(line: bytes) -> bool:
