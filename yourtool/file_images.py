@@ -1,5 +1,6 @@
 """What a file is at one moment, and which lines two versions of it differ in."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
@@ -12,6 +13,7 @@ _MAX_COMPARED_BYTES = 2**20
 _MAX_HUNKS = 100
 """Later hunks are joined into one."""
 _CONTEXT_LINES = 3
+_DIGEST = re.compile("[0-9a-f]{64}")
 
 FileKind: TypeAlias = Literal["absent", "file", "link", "other"]
 
@@ -47,6 +49,11 @@ class FileImage(Struct, frozen=True, omit_defaults=True):
 
 
 ABSENT_FILE = FileImage("absent")
+
+
+def is_digest(text: str) -> bool:
+    """Return whether a text can be a SHA-256; in an import it can be anything, also a path."""
+    return _DIGEST.fullmatch(text) is not None
 
 
 class Hunk(Struct, frozen=True, array_like=True):

@@ -9,8 +9,10 @@ from hypothesis import given
 from tests.store.turns import FactBuilder, changed, tool_call
 from tests.strategies import few, histories
 from yourtool.errors import InvalidMessageError, SessionNotFoundError, UsageError
+from yourtool.events.files import FilesChanged, FilesRestoring
 from yourtool.events.sessions import SessionForked, SessionImported, SessionModelSelected
 from yourtool.events.turns import TurnStarted
+from yourtool.file_images import ABSENT_FILE, FileImage, FileRestore, RecordedChange
 from yourtool.ids import new_id
 from yourtool.messages.blocks import TextBlock, ThinkingBlock
 from yourtool.messages.invariants import validate_message, validate_session
@@ -262,3 +264,27 @@ async def test_copy_of_a_worker_belongs_to_the_user(store, known):
     assert listed == copies | {parent.session_id}
     await store.delete(parent.session_id)
     assert {each.id for each in await store.list()} == copies
+
+
+@pytest.mark.parametrize("digest", ["../../victim", "/etc/passwd", "F" * 64, "a" * 64 + "\n"])
+async def test_import_replaces_paths_in_place_of_digests(store, tmp_path, digest):
+    builder, valid = FactBuilder(), FileImage("file", digest="a" * 64, stored=True)
+    wrong = FileImage("file", digest=digest, stored=True)
+    change = RecordedChange(path="a.txt", before=wrong, after=valid)
+    restore = FileRestore(path="a.txt", before=ABSENT_FILE, after=wrong)
+    start, turn = builder.session_start(), builder.turn()
+    done = builder.fact(FilesChanged, tool_use_id="", changes=(change,))
+    undone = FilesRestoring(
+        id=new_id(),
+        timestamp=done.timestamp,
+        session_id=builder.session_id,
+        kind="undo",
+        turns=(),
+        files=(restore,),
+    )
+    facts = (start, *turn, done, undone)
+    stored = await store.read(await import_session(store, facts, tmp_path))
+    [changed_files] = [each.changes[0] for each in stored if isinstance(each, FilesChanged)]
+    [restored] = [each.files[0] for each in stored if isinstance(each, FilesRestoring)]
+    assert changed_files.before == restored.after == FileImage("file")
+    assert changed_files.after == valid and not changed_files.is_undoable

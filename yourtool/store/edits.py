@@ -4,19 +4,17 @@ import asyncio
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
-from string import hexdigits
 
 from msgspec.structs import replace
 
 from yourtool.events.sessions import SessionRenamed
+from yourtool.file_images import is_digest
 from yourtool.ids import new_id
 from yourtool.messages.message import now
 from yourtool.paths import Paths
 from yourtool.store.base import RemovalReason, SessionStore
 from yourtool.store.journal import ChangeFilter
 from yourtool.store.texts import one_line_title
-
-_DIGEST_LENGTH = 64
 
 
 async def rename(store: SessionStore, session_id: str, title: str) -> None:
@@ -62,9 +60,5 @@ async def delete_session(
 
 
 def _delete_contents(directory: Path, digests: Iterable[str]) -> None:
-    for digest in filter(_is_digest, digests):  # one in an import can be any text, also a path
+    for digest in filter(is_digest, digests):
         (directory / digest).unlink(missing_ok=True)
-
-
-def _is_digest(text: str) -> bool:
-    return len(text) == _DIGEST_LENGTH and set(text) <= set(hexdigits)

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -30,7 +31,7 @@ from yourtool.events.context import (
     ContextHandedOver,
     ContextOverridden,
 )
-from yourtool.events.files import FileChangeFailed, FilesRestoring
+from yourtool.events.files import FileChangeFailed, FilesChanged, FilesRestoring
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallStarted
 from yourtool.events.sessions import (
     SessionCreated,
@@ -41,11 +42,14 @@ from yourtool.events.sessions import (
 )
 from yourtool.events.tools import ShellRan
 from yourtool.events.turns import TurnCancelled, TurnCompleted, TurnStarted
+from yourtool.file_images import FileImage, FileRestore, RecordedChange, is_digest
 from yourtool.ids import is_ulid, new_id, new_session_id, new_tool_use_id
 from yourtool.messages.blocks import ContentBlock, ToolResultBlock, ToolUseBlock
 from yourtool.messages.message import Message, now
 from yourtool.messages.metadata import ReplyMetadata, ResultMetadata
 from yourtool.store.base import SessionStore
+
+Change = TypeVar("Change", RecordedChange, FileRestore)
 
 _CALL_PREFIX = "tu_"
 _SESSION_PREFIX = "sess_"
@@ -124,7 +128,8 @@ async def import_session(
         source_session_id=source,
         source_sha256=source_sha256,
     )
-    await store.append(here, *map(_without_source, facts[1:]), imported)
+    others = map(_without_invalid_digests, map(_without_source, facts[1:]))
+    await store.append(here, *others, imported)
     return session_id
 
 
@@ -152,6 +157,26 @@ def _without_source(fact: AnyFact) -> AnyFact:
     """
     is_import = isinstance(fact, SessionImported | SessionExtended)
     return replace(fact, source_sha256=UNSET) if is_import else fact
+
+
+def _without_invalid_digests(fact: AnyFact) -> AnyFact:
+    """Return a fact whose digests of files are digests or empty, and never paths."""
+    match fact:
+        case FilesChanged(changes=changes):
+            return replace(fact, changes=tuple(map(_clean_change, changes)))
+        case FilesRestoring(files=files):
+            return replace(fact, files=tuple(map(_clean_change, files)))
+        case _:
+            return fact
+
+
+def _clean_change(change: Change) -> Change:
+    before, after = map(_clean_image, (change.before, change.after))
+    return replace(change, before=before, after=after)
+
+
+def _clean_image(image: FileImage) -> FileImage:
+    return image if is_digest(image.digest) else replace(image, digest="", stored=False)
 
 
 def require_complete(facts: Sequence[AnyFact]) -> None:
