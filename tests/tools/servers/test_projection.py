@@ -31,6 +31,14 @@ def test_servers_whose_names_become_the_same_stay_different():
     assert first == "my_server" and second.startswith("my_server_") and second != first
 
 
+def test_name_that_ends_with_the_hash_of_another_stays_different():
+    hashed = name_tools("s", ["a_b", "a.b"])[1].removeprefix("mcp__s__")
+    assert len(set(name_tools("s", [hashed, "a_b", "a.b"]))) == 3
+    long = "a server with a name that is cut"
+    taken = ["", name_server(long)]
+    assert name_server(long, taken) not in taken
+
+
 def test_every_tool_of_real_servers_is_offered():
     [configured] = load({"real": {"command": "x"}}).servers
     foreign = [ForeignTool(name=name, input_schema=schema) for name, schema in SERVER_TOOLS.items()]

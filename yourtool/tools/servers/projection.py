@@ -69,7 +69,8 @@ def name_server(name: str, taken: Iterable[str] = ()) -> str:
     plain = _OTHER.sub("_", name).strip("_") or "server"
     if len(plain) <= _MAX_SERVER_NAME and plain not in taken:
         return plain
-    return f"{plain[: _MAX_SERVER_NAME - _HASH_LENGTH - 1].rstrip('_')}_{_hash(name)}"
+    start = plain[: _MAX_SERVER_NAME - _HASH_LENGTH - 1].rstrip("_")
+    return _append_hash(start, name, taken)
 
 
 def name_tools(server: str, names: Sequence[str]) -> list[str]:
@@ -82,7 +83,7 @@ def name_tools(server: str, names: Sequence[str]) -> list[str]:
     for name in names:
         full = f"{SERVER_PREFIX}{server}__{_OTHER_IN_TOOL.sub('_', name) or 'tool'}"
         if len(full) > _MAX_NAME or full in found:
-            full = f"{full[: _MAX_NAME - _HASH_LENGTH - 1]}_{_hash(name)}"
+            full = _append_hash(full[: _MAX_NAME - _HASH_LENGTH - 1], name, found)
         found.append(full)
     return found
 
@@ -108,6 +109,14 @@ def _project(settings: ServerSettings, foreign: ForeignTool, name: str) -> Proje
     )
     losses = (*resolved.losses, _ONLY_AS_TASK) if foreign.only_as_task else resolved.losses
     return ProjectedTool(foreign, definition, losses)
+
+
+def _append_hash(start: str, name: str, taken: Iterable[str]) -> str:
+    """Return a start with a hash of the name; a server can choose names with a known hash."""
+    salt = ""
+    while (found := f"{start}_{_hash(name + salt)}") in taken:
+        salt += "+"
+    return found
 
 
 def _hash(name: str) -> str:

@@ -308,6 +308,7 @@ class ToolServer:
 
     async def _take_tools(self, tools: tuple[ForeignTool, ...], instructions: str) -> None:
         """Use the tools of the server if they are the accepted ones, or the first ones."""
+        tools = _drop_repeated(tools)
         texts = {each.name: each.text for each in tools}
         acceptance, settings = self._around.acceptance, self.settings
         accepted = (await asyncio.to_thread(acceptance.find, settings)).tools
@@ -329,6 +330,14 @@ class ToolServer:
         while not self._requests.empty():
             if (request := self._requests.get_nowait()) is not None:
                 request.fail("ended before the call", may_have_run=False)
+
+
+def _drop_repeated(tools: Sequence[ForeignTool]) -> tuple[ForeignTool, ...]:
+    """Return the first tool with each name: a second one would be accepted in its place."""
+    found = dict[str, ForeignTool]()
+    for each in tools:
+        found.setdefault(each.name, each)
+    return tuple(found.values())
 
 
 def build_address(settings: ServerSettings, environ: Mapping[str, str]) -> Address:
