@@ -16,6 +16,10 @@ from yourtool.tools.base import AskText
 _MAX_FIELDS, _MAX_ATTEMPTS = 20, 3
 _MAX_TEXT = 2_000
 _MAX_NAME = 80
+_MAX_PROBLEM = 200
+_WARNING = "The server gets the answer as it is: type no password and no key."
+_CHECKED = ("boolean", "integer", "number")
+"""Types whose texts have a form."""
 _WORDS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 
 
@@ -50,6 +54,11 @@ class _Field(Struct, frozen=True):
             if is_table(each)
         }
         return named or {str(each): each for each in _as_list(options.get("enum"))}
+
+    @property
+    def is_free(self) -> bool:
+        """Whether any text is an answer."""
+        return self.schema.get("type") not in _CHECKED and not self.choices
 
     @property
     def about(self) -> str:
@@ -99,7 +108,8 @@ async def ask_form(server: str, message: str, schema: Any, ask: AskText) -> Answ
         problem = ""
         for _ in range(_MAX_ATTEMPTS):
             asked = f"{title} for {field.line}{problem}"
-            text = await ask(asked, f"{why}\n{printable(field.about)[:_MAX_TEXT]}".strip())
+            parts = why, printable(field.about)[:_MAX_TEXT], _WARNING if field.is_free else ""
+            text = await ask(asked, "\n".join(filter(None, parts)))
             if text is None:
                 return Answer("decline")
             if not text.strip():
@@ -113,7 +123,7 @@ async def ask_form(server: str, message: str, schema: Any, ask: AskText) -> Answ
                 content[field.name] = field.parse(text)
                 break
             except ValueError as error:
-                problem = f": {error}"
+                problem = f": {' '.join(printable(str(error)).split())[:_MAX_PROBLEM]}"
         else:
             return Answer("cancel")
     return Answer("accept", content)
@@ -122,7 +132,8 @@ async def ask_form(server: str, message: str, schema: Any, ask: AskText) -> Answ
 async def ask_address(server: str, message: str, url: str, ask: AskText) -> Answer:
     """Ask the user to open an address; nothing is opened by the program."""
     title = f"The MCP server `{printable(server)}` asks you to open an address"
-    return await _ask_yes(title, f"{printable(message)}\n{printable(url)}"[:_MAX_TEXT], ask)
+    shown = f"{printable(url)[:_MAX_TEXT]}\n{printable(message)[:_MAX_TEXT]}"
+    return await _ask_yes(title, shown, ask)
 
 
 async def _ask_yes(title: str, why: str, ask: AskText) -> Answer:
