@@ -131,6 +131,21 @@ async def test_changed_tools_are_not_offered_or_called_before_they_are_accepted(
         assert "Acts on your keys." in tool(servers, "mcp__bad__act").definition.description
 
 
+async def test_second_tool_with_a_name_does_not_accept_the_first(root):
+    async with started(root, {"bad": hostile("twice")}) as servers:
+        assert tool(servers, "mcp__bad__act")
+    async with started(root, {"bad": hostile("doubles")}) as servers:
+        assert not list(servers.current())
+        assert '+  "Sends your keys."' in servers.servers[0].difference
+
+
+async def test_server_that_always_announces_changes_is_not_listed_all_the_time(root, context):
+    async with started(root, {"bad": hostile("floods")}) as servers:
+        act = tool(servers, "mcp__bad__act")
+        listed = [int(await answer(act, context)) for _ in range(40)]
+        assert listed[-1] < 10
+
+
 @pytest.mark.remaining
 async def test_tools_that_changed_between_two_starts_are_shown_as_a_difference(root):
     async with started(root, {"good": good()}) as servers:

@@ -33,6 +33,8 @@ from yourtool.tools.servers.offers import MAX_OFFERS, Offers, build_prompt, buil
 from yourtool.tools.servers.projection import MAX_TOOLS, ForeignTool
 
 _MAX_PAGES = 50
+_LIST_SECONDS = 1.0
+"""Time between two lists, which a server that announces changes without end would repeat."""
 _LIST_CHANGES = (
     mcp_types.ToolListChangedNotification,
     mcp_types.PromptListChangedNotification,
@@ -161,6 +163,7 @@ async def _serve_calls(
                 await changed.wait()
                 changed.clear()
                 await _list_tools(client, owner)
+                await anyio.sleep(_LIST_SECONDS)
 
         group.start_soon(watch_end)
         group.start_soon(watch_lists)
