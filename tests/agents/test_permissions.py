@@ -6,6 +6,7 @@ import json
 import pytest
 
 from tests.agent.harness import ALLOW, DENY, User, names, play
+from yourtool.agents.calls import read_options
 from yourtool.config import Mode
 from yourtool.effects import Decision, Scope, SideEffects, Verdict
 from yourtool.events.deltas import Notice
@@ -68,6 +69,13 @@ async def test_request_without_a_permission_for_one_call_gets_none(stage):
         await on.send("build")
         assert results(on)[0].is_error
         assert "BAD" not in on.messages[-1].text
+
+
+@pytest.mark.parametrize("kinds", [("allow_once", "allow_always"), ("allow_always", "reject_once")])
+def test_answers_with_the_same_id_are_not_given(kinds):
+    options = [{"optionId": "x", "kind": kind} for kind in kinds]
+    other = {"optionId": "y", "kind": "allow_once"}
+    assert [each.id for each in read_options([*options, other])] == ["y"]
 
 
 async def test_accept_edits_still_asks_whatever_the_agent_claims(stage):

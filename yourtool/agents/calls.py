@@ -1,5 +1,6 @@
 """The calls of an agent, as its messages describe them; nothing in them is trusted."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -149,11 +150,16 @@ def read_text(block: dict[str, Any]) -> str:
 
 
 def read_options(options: Any) -> Sequence[Option]:
-    """Return the answers that a permission request offers."""
+    """Return the answers that a permission request offers, without those that share an id.
+
+    Otherwise a denial, or a permission for one call, could be read as a lasting permission.
+    """
     found = ((each.get("optionId"), each.get("kind")) for each in _tables(options))
-    return [
+    offered = [
         Option(key, kind) for key, kind in found if isinstance(key, str) and isinstance(kind, str)
     ]
+    counts = Counter(each.id for each in offered)
+    return [each for each in offered if counts[each.id] == 1]
 
 
 def clean_line(text: str, most: int = MAX_TITLE) -> str:
