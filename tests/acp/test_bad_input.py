@@ -33,6 +33,8 @@ NEW = {"mcpServers": []}
         ("session/new", {**NEW, "cwd": "/" + "x" * 5_000}, -32602, "no directory"),
         ("session/load", {**NEW, "cwd": "/", "sessionId": "../x"}, -32002, "no session"),
         ("session/resume", {**NEW, "cwd": "/", "sessionId": "sess_0"}, -32002, "no session"),
+        ("session/load", {**NEW, "cwd": "/", "sessionId": "a\0b"}, -32002, "no session"),
+        ("session/load", {**NEW, "cwd": "/", "sessionId": "x" * 5_000}, -32002, "no session"),
         ("session/prompt", {"sessionId": "x", "prompt": []}, -32002, "no open session `x`"),
         ("session/prompt", {"sessionId": "x", "prompt": [{"type": "y"}]}, -32602, "prompt"),
         ("session/close", {"sessionId": "x"}, -32002, "no open session"),

@@ -8,6 +8,9 @@ from types import TracebackType
 
 from yourtool.errors import SessionBusyError, SessionNotFoundError, StoreError
 
+_MAX_ID = 200
+"""Characters of a session id; longer ones are no names of files."""
+
 
 class FileLease:
     """The right to write to a session; the kernel releases it when the process dies.
@@ -23,7 +26,8 @@ class FileLease:
             SessionNotFoundError: the id is not a valid session id.
             StoreError: the lock file cannot be created.
         """
-        if Path(session_id).name != session_id:
+        is_name = Path(session_id).name == session_id and "\0" not in session_id
+        if not is_name or len(session_id) > _MAX_ID:
             raise SessionNotFoundError(f"There is no session `{session_id}`.")
         self._path = directory / f"{session_id}.lock"
         try:
