@@ -142,7 +142,8 @@ def _resolve(word: str, directory: Path, workspace: Path) -> Iterator[Path]:
         if path.exists():
             yield path
         elif any(each in path.name for each in "*?["):
-            pattern = Wildcards([parse_wildcard(path.name)])
+            parsed = parse_wildcard(path.name.removeprefix("!"))
+            pattern = Wildcards(() if parsed is None else (parsed,))
             for each in islice(os.scandir(path.parent), _MAX_LISTED):
                 if pattern.verdict(each.name, each.name, is_directory=False):
                     yield path.parent / each.name
