@@ -115,6 +115,20 @@ async def test_change_after_an_approved_write_of_the_same_file_is_undone_too(sta
         assert (work / "a.txt").read_text() == "one\ntwo\n"
 
 
+async def test_change_just_before_an_approved_write_of_the_same_file_is_undone_too(stage, work):
+    new, changed = work / "new.txt", work / "a.txt"
+    steps = []
+    for path in map(str, (new, changed)):
+        steps.append({"write": [path, "evil\n"]})
+        steps.append({"fs": "write_text_file", "path": path, "content": "approved\n"})
+    async with stage(steps) as on:
+        await on.send("hi")
+        assert new.read_text() == changed.read_text() == "approved\n"
+        await play(on.session.files.undo())
+        assert not new.exists()
+        assert changed.read_text() == "one\ntwo\n"
+
+
 async def test_change_is_found_when_the_turn_is_stopped(stage, work):
     steps = [{"write": [str(work / "a.txt"), "evil\n"]}, {"say": "wait"}, {"cancelled": []}]
     async with stage(steps) as on:

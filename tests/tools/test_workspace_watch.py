@@ -219,6 +219,26 @@ def test_what_a_tool_writes_meanwhile_is_no_change_of_the_command(watch, root):
         assert name not in found or found[name].after.content == b"tool"
 
 
+def test_file_of_a_command_is_taken_before_a_tool_writes_it(watch, root):
+    write(root / ".gitignore", b"ignored\n")
+    for name in ("a", "b", "same", "ignored"):
+        write(root / name)
+    with watched(watch) as found:
+        write(root / "a", b"command")
+        write(root / "b", b"command")
+        write(root / "d/new", b"command")
+        for name, before in (("a", b"before"), ("d/new", None)):
+            (change,) = watch.take_file(name).changes
+            assert (change.before.content, change.after.content) == (before, b"command")
+            with watch.writing(name):
+                write(root / name, b"tool")
+        assert change.directories == ("d",)
+        assert not any(map(watch.take_file, ("a", "d/new", "same", "ignored", "missing")))
+        write(root / "d/more", b"command")
+    assert set(found) == {"b", "d/more", "omitted"}
+    assert found["d/more"].directories == ()
+
+
 def test_writing_outside_of_commands_is_no_change_of_the_next_one(watch, root):
     with watch.writing("a"):
         write(root / "a", old=False)

@@ -218,8 +218,11 @@ def _apply(
 
 
 def _write(change: FileChange, context: ToolContext) -> None:
-    """Journal a change and make it."""
+    """Journal a change and make it; content that is there already is not written again."""
     after = change.after
+    if after is not None and change.before == after and change.origin is None:
+        context.reads.record(change.real, _digest(after))
+        return
 
     def announce(found: Replacement) -> AbstractContextManager[object]:
         old = new = FileState(ABSENT_FILE)

@@ -171,13 +171,37 @@ class WorkspaceWatch:
             yield
             self._touched[path] = None
             if self._scan is not None:
-                if (signature := self._get_signature(path)) is None:
-                    self._scan.signatures.pop(path, None)
-                else:
-                    self._scan.signatures[path] = signature
-                    if (state := self._read(path, signature)).content is not None:
-                        self._known[path] = signature, state
-                self._scan.clean.pop(path, None)
+                self._begin_again(self._scan, path)
+
+    def take_file(self, path: str) -> CommandChanges:
+        """Return how the commands that run now changed a file, which a file tool will write."""
+        with self._lock:
+            if (before := self._scan) is None:
+                return CommandChanges()
+            known = before.signatures.get(path)
+            if known == self._get_signature(path) and not before.is_recent(path):
+                return CommandChanges()
+            try:
+                after = self._scan_files(before.index, like=before)
+            except (OSError, ToolError) as error:
+                _log.warning("the change of a command cannot be undone: %s", error)
+                return CommandChanges()
+            found = self._compare(before, after, path)
+            if found:
+                created = (name for each in found.changes for name in each.directories)
+                before.folders.update(f"{name}/" for name in created)
+                self._begin_again(before, path)
+            return found
+
+    def _begin_again(self, scan: _Scan, path: str) -> None:
+        """Let the next change of a file start from its present state."""
+        if (signature := self._get_signature(path)) is None:
+            scan.signatures.pop(path, None)
+        else:
+            scan.signatures[path] = signature
+            if (state := self._read(path, signature)).content is not None:
+                self._known[path] = signature, state
+        scan.clean.pop(path, None)
 
     def _get_signature(self, path: str) -> Signature | None:
         try:
@@ -259,7 +283,8 @@ class WorkspaceWatch:
             return _UNKNOWN
         return state if self._get_signature(path) == signature else _UNKNOWN
 
-    def _compare(self, before: _Scan, after: _Scan) -> CommandChanges:
+    def _compare(self, before: _Scan, after: _Scan, only: str | None = None) -> CommandChanges:
+        """Return the changes between two scans; `only`: those of one path."""
         every = sorted({*before.signatures, *after.signatures})
         different = [
             path for path in every if before.signatures.get(path) != after.signatures.get(path)
@@ -268,9 +293,11 @@ class WorkspaceWatch:
         omitted = len(different) - len(paths)
         recent = [path for path in every if before.is_recent(path) and _is_storable(path)]
         paths = list(dict.fromkeys((*paths, *recent[:MAX_COMMAND_CHANGES])))
+        moved_in = self._moved_in(before, after, paths)
+        if only is not None:
+            paths, omitted = [path for path in paths if path == only], 0
         ids = [before.clean[path] for path in paths if path in before.clean]
         objects = before.index.read_objects(ids, MAX_STORED_BYTES)
-        moved_in = self._moved_in(before, after, paths)
         changes, room = list[CommandChange](), _MAX_TOTAL_STORED_BYTES
         for path in paths:
             old, new = before.signatures.get(path), after.signatures.get(path)

@@ -61,6 +61,8 @@ class CallJournal:
         try:
             if self._turn.env.workspace.is_credential_file(f"./{path}"):
                 before, after = _without_content(before), _without_content(after)
+            if earlier := self._turn.env.watch.take_file(path):
+                self._record_in_thread(self._store_all(earlier))
             change = self._store(path, before, after, directories)
             fact = self._record_in_thread(
                 FilesChanged(tool_use_id=self._tool_use_id, changes=(change,))
