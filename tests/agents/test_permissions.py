@@ -139,6 +139,38 @@ async def test_file_that_the_agent_asks_us_to_write_is_shown_as_a_diff(stage, wo
         assert (work / "a.txt").read_text() == "one\ntwo\n"
 
 
+async def test_file_that_we_and_the_agent_write_is_recorded_once(stage, work):
+    path = str(work / "b.txt")
+    edit = CALL | {"kind": "edit", "content": [{"type": "diff", "path": path, "newText": "b\n"}]}
+    steps = [{"ask": edit, "allow_once": [
+        {"write": [path, "b\n"]},
+        {"fs": "write_text_file", "path": path, "content": "b\n"},
+        {"tell": END}]}]  # fmt: skip
+    async with stage(steps) as on:
+        events = await on.send("edit")
+        (changed,) = of(FilesChanged, events)
+        assert [each.path for each in changed.changes] == ["b.txt"]
+        await play(on.session.files.undo())
+        assert not (work / "b.txt").exists()
+
+
+async def test_permission_for_a_file_lasts_until_the_call_ends(stage, work):
+    path, other = str(work / "b.txt"), str(work / "c.txt")
+    diff = {"type": "diff", "path": path, "newText": "b\n"}
+    edit = CALL | {"kind": "edit", "content": [diff], "rawInput": {"file": "b.txt"}}
+    steps = [{"ask": edit, "allow_once": [
+        {"fs": "read_text_file", "path": str(work / "a.txt")},
+        {"write": [path, "b\n"]},
+        {"write": [other, "c\n"]},
+        {"tell": END}]}]  # fmt: skip
+    again = [{"write": [path, "evil\n"]}]
+    async with stage(steps, again) as on:
+        (told,) = of(Notice, await on.send("edit"))
+        assert "without a question: `c.txt`." in told.text
+        (told,) = of(Notice, await on.send("again"))
+        assert "without a question: `b.txt`." in told.text
+
+
 async def test_denied_write_is_an_error_for_the_agent(stage, work):
     path = str(work / "a.txt")
     steps = [{"fs": "write_text_file", "path": path, "content": "three\n"}]

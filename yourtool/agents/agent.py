@@ -80,6 +80,8 @@ class Agent:
         self.name = name
         self.unasked = dict[str, None]()
         """The files that it changed without a question since they were reported last."""
+        self.permitted = dict[str, set[str]]()
+        """The files that the user saw in the diffs of calls that still run, by the ids of these."""
         self._build_command = build_command
         self._workspace = workspace
         self._watch = watch
@@ -161,6 +163,7 @@ class Agent:
         await self._begin_watching()
         self._events.clear()
         self._calls.clear()
+        self.permitted.clear()
         self._is_cancelled = False
         prompt = [{"type": "text", "text": text}]
         try:
@@ -373,7 +376,9 @@ class Agent:
 
     def _add_changes(self, found: CommandChanges, is_asked: Callable[[str], bool]) -> None:
         if found:
-            paths = tuple(each.path for each in found.changes if not is_asked(each.path))
+            permitted = set[str]().union(*self.permitted.values())
+            changed = (each.path for each in found.changes if each.path not in permitted)
+            paths = tuple(path for path in changed if not is_asked(path))
             self.found.append(FoundChanges(found, paths))
             self.unasked |= dict.fromkeys(paths)
 

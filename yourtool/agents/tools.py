@@ -174,6 +174,7 @@ class AgentCall(_AgentTool):
             text = await asyncio.to_thread(call.format_result)
         elif agent.is_working:
             call.is_told, text = False, _STILL_RUNS
+            agent.permitted[call.id] = named or set()
         else:
             text = "The agent reported no end of this call."
         success = call.status == "completed" or text == _STILL_RUNS
@@ -203,6 +204,7 @@ class AgentReport(_AgentTool):
         note = await self.add_changes(context)
         text, success = "", not note
         if (call := pending.report) is not None:
+            self.adapter.agent.permitted.pop(call.id, None)
             text = await asyncio.to_thread(_format_report, call)
             success = success and call.status == "completed"
         output = self.build_output((text, note), success=success, is_last=pending.is_last)
