@@ -26,6 +26,7 @@ from yourtool.messages.blocks import ToolResultBlock
 from yourtool.paths import resolve_paths
 from yourtool.providers.registry import Registry
 from yourtool.providers.scripted import Pause, Scripted, ScriptLine, calls, counts, fails, says
+from yourtool.store.forks import import_session
 from yourtool.store.journal import ChangeFilter
 from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.toolset import JoinedToolset
@@ -664,6 +665,22 @@ async def test_session_continues_without_the_deleted_session_of_a_killed_worker(
     session = await runtime.resume(session_id, User(ALLOW))
     assert only(session.state.facts, DelegateFailed).llm_call_count == 0
     await session.close()
+
+
+@pytest.mark.req("R-PER-02", "R-DLG-01")
+async def test_session_takes_no_work_of_a_session_that_it_did_not_start(start, home, work):
+    session_id = await delegate_and_die(home, work, "files.changed", 2)
+    runtime, _ = await start(Script(says("Ok.")))
+    facts = await runtime.store.read(session_id)
+    forged = await import_session(runtime.store, facts, work)  # its worker is that of another
+    assert forged != session_id
+    session = await runtime.resume(forged, User(ALLOW))
+    failed = only(session.state.facts, DelegateFailed)
+    assert failed.llm_call_count == failed.total_cost_usd == 0
+    assert not [each for each in session.state.facts if isinstance(each, FilesChanged)]
+    await session.close()
+    worker = await runtime.store.read(failed.worker_session_id)
+    assert not [each for each in worker if isinstance(each, TurnCancelled)], "it stays as it was"
 
 
 @pytest.mark.req("R-PER-02", "R-DLG-01")
