@@ -24,7 +24,7 @@ from yourtool.agent.session.project_checks import find_checks
 from yourtool.agent.session.project_trust import ProjectTrust, open_trusted_gate
 from yourtool.agent.session.repairing import repair_stored
 from yourtool.agent.session.session import Session
-from yourtool.agent.session.session_hooks import find_own_hooks
+from yourtool.agent.session.session_hooks import build_own_hooks
 from yourtool.agent.session.skills import read_descriptions
 from yourtool.agent.session.stored_facts import load_state
 from yourtool.agent.session.system_prompt import system_messages
@@ -384,7 +384,7 @@ class Runtime:
             thinking_on_swap=config.thinking_on_swap,
             attaches_mentions=config.ui.file_mentions == "attach",
             output_schema=options.output_schema,
-            hooks=await asyncio.to_thread(find_own_hooks, config.hooks, workspace.root),
+            hooks=build_own_hooks(config.hooks),
             find_checks=lambda: find_checks(config.checks, workspace.root, self.paths),
             limits=config.limits,
             context=config.context,

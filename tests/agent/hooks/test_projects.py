@@ -9,10 +9,10 @@ import pytest
 from tests.agent.harness import User, play
 from tests.agent.hooks.scripts import ran, results, write
 from tests.trusted_folders import trust
-from yourtool.agent.hooks.hook import TrustedPrograms
+from yourtool.agent.hooks.hook import TrustedPrograms, build_hook
 from yourtool.agent.runtime import Runtime
 from yourtool.agent.session.project_trust import ProjectTrust
-from yourtool.agent.session.session_hooks import find_own_hooks, read_project_hooks
+from yourtool.agent.session.session_hooks import build_own_hooks, read_project_hooks
 from yourtool.config import Mode, RunOptions, config_file
 from yourtool.errors import ConfigError
 from yourtool.events.deltas import Notice
@@ -144,7 +144,7 @@ async def test_script_that_the_model_changed_does_not_run_in_the_same_turn(bench
 
 async def test_file_that_appears_during_a_session_runs_in_no_hook_of_the_user(bench):
     line = f"{sys.executable} tools/guard.py"
-    hooks = find_own_hooks([HookConfig("PostToolUse", line)], bench.workspace)
+    hooks = build_own_hooks([HookConfig("PostToolUse", line)])
     new = write("tools/guard.py", "open('canary', 'w')\n")
     model = Scripted([new, write("a.txt"), says("Done.")])
     session = await bench.session(model, settings={"hooks": hooks}, mode=Mode.ACCEPT_EDITS)
@@ -182,15 +182,20 @@ async def test_mistake_of_a_project_is_named_and_the_turn_goes_on(bench, project
 @pytest.mark.parametrize("line", ["$CLAUDE_PROJECT_DIR/x.py", "python3 x.py", "./x.py --all"])
 async def test_hook_of_the_user_that_names_a_file_of_the_workspace_waits_for_trust(bench, line):
     (bench.workspace / "x.py").write_text(DENY)
-    hooks = find_own_hooks([HookConfig("PreToolUse", line)], bench.workspace)
-    assert not hooks.find("PreToolUse")
-    hooks.renew((), TrustedPrograms(is_trusted=True))
-    assert len(hooks.find("PreToolUse")) == 1
+    config = HookConfig("PreToolUse", line)
+    model = Scripted([write("a.txt"), says("Done.")])
+    session = await bench.session(model, settings={"hooks": build_own_hooks([config])})
+    events = await play(session.send("go"))
+    [failed] = ran(events)
+    assert failed.verdict == "failed" and "you do not trust the folder" in failed.reason
+    assert any("names `x.py`" in each.text for each in events if isinstance(each, Notice))
+    trusted = TrustedPrograms(is_trusted=True)
+    assert not trusted.find_problem(build_hook(config, "user"), bench.workspace.resolve())
 
 
 async def test_hook_of_the_user_elsewhere_runs_without_trust(bench):
-    hooks = find_own_hooks([HookConfig("PreToolUse", "jq -r .x")], bench.workspace)
-    assert len(hooks.find("PreToolUse")) == 1
+    hook = build_hook(HookConfig("PreToolUse", "jq -r .x"), "user")
+    assert not TrustedPrograms().find_problem(hook, bench.workspace.resolve())
 
 
 @pytest.mark.parametrize(

@@ -99,10 +99,8 @@ class HookCall:
 class Hooks:
     """The hooks of one session."""
 
-    def __init__(self, own: Sequence[Hook] = (), *, names_files: Sequence[Hook] = ()) -> None:
-        """`names_files`: those of `own` that name a file of the workspace, which may need trust."""
+    def __init__(self, own: Sequence[Hook] = ()) -> None:
         self._own = tuple(own)
-        self._names_files = frozenset(map(id, names_files))
         self._project: tuple[Hook, ...] = ()
         self.programs = TrustedPrograms()
         """The files of the workspace that hooks can run."""
@@ -126,12 +124,7 @@ class Hooks:
 
     def find(self, event: HookEvent, subjects: Sequence[str] = ()) -> list[Hook]:
         """Return the hooks for an event, in the order in which they run."""
-        return [
-            hook
-            for hook in (*self._own, *self._project)
-            if hook.matches(event, subjects)
-            and (self.programs.is_trusted or id(hook) not in self._names_files)
-        ]
+        return [hook for hook in (*self._own, *self._project) if hook.matches(event, subjects)]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,10 +6,9 @@ import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeAlias
 
-from yourtool.agent.hooks.hook import Hook, TrustedPrograms, build_hook, find_programs
+from yourtool.agent.hooks.hook import Hook, TrustedPrograms, build_hook
 from yourtool.agent.hooks.hooks import HookCall, Hooks
 from yourtool.agent.session.project_checks import parse_project_config
 from yourtool.agent.session.project_trust import FolderTrust
@@ -125,11 +124,9 @@ class SessionHooks:
         return self._events.env.hooks.take_late_warnings()
 
 
-def find_own_hooks(configs: Sequence[HookConfig], workspace: Path) -> Hooks:
-    """Return the hooks of the user; those that name a file of the workspace wait for its trust."""
-    hooks = [build_hook(each, "user") for each in configs]
-    real = Path(os.path.realpath(workspace))
-    return Hooks(hooks, names_files=[e for e in hooks if find_programs(e.config.command, real)])
+def build_own_hooks(configs: Sequence[HookConfig]) -> Hooks:
+    """Return the hooks of the user."""
+    return Hooks([build_hook(each, "user") for each in configs])
 
 
 def find_trusted_programs(trust: FolderTrust) -> TrustedPrograms:
