@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 from asyncio.subprocess import Process
+from collections.abc import Iterable
 from contextlib import suppress
 
 from yourtool.text import printable
@@ -41,9 +42,14 @@ class LineLog:
         while data := await process.stderr.read(CHUNK_BYTES):
             *lines, rest = (rest + data).split(b"\n")
             rest = rest[-CHUNK_BYTES:]
-            for line in filter(bytes.strip, lines):
-                self.last_line = _decode(line).strip()
-                self.add("stderr", line)
+            if lines := [line for line in lines if line.strip()]:
+                self.last_line = _decode(lines[-1]).strip()
+                await asyncio.to_thread(self._add_all, lines)
+
+    def _add_all(self, lines: Iterable[bytes]) -> None:
+        """Log lines in a thread: to mask the keys in them, files are read."""
+        for line in lines:
+            self.add("stderr", line)
 
 
 async def has_ended(process: Process, seconds: float) -> bool:

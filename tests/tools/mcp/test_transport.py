@@ -2,8 +2,10 @@
 
 import asyncio
 import gc
+import logging
 import os
 import sys
+import threading
 import warnings
 
 import anyio
@@ -20,6 +22,35 @@ try:
 finally:
     sys.stdin.read()
 """
+
+
+class Threads(logging.Handler):
+    """Records the thread that writes each line."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def emit(self, record):
+        self.found.append(threading.current_thread())
+
+
+async def test_lines_of_errors_are_logged_in_a_thread(tmp_path):
+    chatty = "import sys; sys.stderr.write('line\\n' * 500); sys.stderr.close(); sys.stdin.read()"
+    command = ShellCommand((sys.executable, "-I", "-c", chatty), tmp_path, dict(os.environ))
+    handler, log = Threads(), logging.getLogger("yourtool")
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        async with StdioTransport("chatty", command).connect():
+            with anyio.fail_after(20):
+                while len(handler.found) < 500:
+                    await asyncio.sleep(0.01)
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+    assert threading.main_thread() not in handler.found
 
 
 async def test_pipes_of_a_server_that_nobody_reads_are_closed(tmp_path):
