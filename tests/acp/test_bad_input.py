@@ -1,6 +1,7 @@
 """Wrong messages and parameters: an error with a sentence, after which the connection works."""
 
 import asyncio
+import base64
 import os
 import random
 
@@ -10,7 +11,9 @@ from acp.exceptions import RequestError
 from acp.schema import ImageContentBlock
 
 from tests.acp.editor import Editor, connected, raw_lines
+from tests.acp.test_content import PNG
 from tests.provider_server import Reply
+from yourtool.paths import resolve_paths
 
 NEW = {"mcpServers": []}
 
@@ -127,6 +130,22 @@ async def test_content_that_cannot_be_sent_is_refused_and_nothing_is_stored(work
             await editor.conn.prompt(session_id=session_id, prompt=[block])
         assert raised.value.code == -32602
     assert not server.requests
+
+
+async def test_image_for_a_model_without_images_is_refused_and_the_connection_goes_on(work, script):
+    server = script(Reply("done"))
+    rows = resolve_paths().home / "models.toml"
+    rows.write_text(
+        '[models."anthropic:blind"]\nmax_context_tokens = 200000\nsupports_images = false\n'
+    )
+    async with connected(work, model="anthropic:blind") as editor:
+        session_id = await editor.open(work)
+        data = base64.b64encode(PNG).decode()
+        image = ImageContentBlock(type="image", data=data, mime_type="image/png")
+        with pytest.raises(RequestError, match="takes no images"):
+            await editor.conn.prompt(session_id=session_id, prompt=[image])
+        assert not server.requests
+        assert await editor.prompt(session_id, "hi") == "end_turn"
 
 
 async def test_wrong_answer_to_a_question_allows_nothing(work, script):
