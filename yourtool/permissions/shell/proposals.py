@@ -96,8 +96,12 @@ def _propose_spec(command: PlainCommand, place: Place) -> Proposal:
     files = (f" {each}" for each in wanted.files)
     spec = "".join((*variables, quote_plain(command.words), *files))
     if parse_spec(spec) != wanted:
-        return Proposal(note=f"no rule can name `{spec[:_MAX_EXCERPT]}`")
+        return Proposal(note=f"no rule can name `{_shorten(spec)}`")
     return Proposal((spec,))
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MAX_EXCERPT else f"{text[: _MAX_EXCERPT - 1]}…"
 
 
 def _describe_problem(line: str) -> str:
@@ -106,5 +110,5 @@ def _describe_problem(line: str) -> str:
         return "it is too long to be checked"
     for node in iter_nodes(root):
         if (problem := _PROBLEMS.get(node.type)) is not None:
-            return problem.format(text_of(node).partition("\n")[0][:_MAX_EXCERPT])
+            return problem.format(_shorten(text_of(node).partition("\n")[0]))
     return "part of it is not plain text"
