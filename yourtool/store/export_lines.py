@@ -221,7 +221,7 @@ def _name_value(name: str, value: str) -> str:
 
 
 def _unknown_in(name: str, value: object, kind: type[Struct]) -> str | None:
-    """Return the text in the value of a field that its enumeration lacks; None: there is none."""
+    """Return the unknown enumerated value in the value of a field, or None."""
     try:
         msgspec.convert(value, _field_type(kind, name))
     except msgspec.ValidationError as error:
@@ -230,7 +230,7 @@ def _unknown_in(name: str, value: object, kind: type[Struct]) -> str | None:
 
 
 def _unknown_value(error: msgspec.ValidationError) -> str | None:
-    """Return the text that an enumeration lacks; None: the error has another cause."""
+    """Return the text that is no value of an enumeration; None: the error has another cause."""
     _, start, rest = str(error).partition("Invalid enum value '")
     return rest.rpartition("'")[0] if start else None
 
