@@ -164,3 +164,11 @@ def test_the_page_of_providers_shows_that_each_gets_its_own_reasoning_back():
     assert carried["its own reasoning"] == ["sent back"] * 6
     assert carried["its signatures"][0] == carried["encrypted reasoning"][1] == "sent back"
     assert set(carried["another model's reasoning"]) == {"omitted"}
+
+
+def test_every_module_that_the_rules_for_changes_name_exists():
+    named = set(re.findall(r"`([a-z_/]+/[a-z_]+\.py)`", (ROOT / "AGENTS.md").read_text("utf-8")))
+    assert len(named) > 20
+    assert not [
+        each for each in named if not any((ROOT / top / each).exists() for top in (".", "yourtool"))
+    ]
