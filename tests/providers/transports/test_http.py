@@ -296,6 +296,33 @@ async def test_response_that_arrives_between_two_requests_answers_neither(connec
         await transport.close()
 
 
+async def test_cancelled_request_closes_the_connection_that_it_was_to_use():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve():
+            """Answer a request; return what follows on its connection."""
+            connection, _ = listener.accept()
+            with connection:
+                connection.settimeout(5)
+                connection.recv(1_000)
+                connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+                return connection.recv(1_000)
+
+        serving = asyncio.create_task(asyncio.to_thread(serve))
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        client = DirectClient(url, Timeouts())
+        reply = await client.send("GET", "/x", {}, None)
+        assert await join_chunks(reply.chunks()) == b"ok"
+        await reply.close()
+        sending = asyncio.create_task(client.send("GET", "/x", {}, None))
+        await asyncio.sleep(0)
+        sending.cancel()
+        assert await serving == b""
+        await client.close()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+
+
 async def test_connection_that_the_server_closed_meanwhile_is_replaced(connect):
     with LocalServer(lambda *_: [keep_alive()]) as server:
         transport = connect(server.url)

@@ -91,10 +91,14 @@ class DirectClient:
 
     async def _take_idle(self) -> "_Connection | None":
         while self._idle:
-            connection = self._idle.pop()
-            if connection.is_usable and await connection.is_silent():
+            connection, is_usable = self._idle.pop(), False
+            try:
+                is_usable = connection.is_usable and await connection.is_silent()
+            finally:  # also if the request is cancelled
+                if not is_usable:
+                    connection.close()
+            if is_usable:
                 return connection
-            connection.close()
         return None
 
     async def _connect(self, host: str, port: int, is_encrypted: bool) -> "_Connection":
