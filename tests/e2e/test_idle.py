@@ -16,21 +16,27 @@ IDLE_SECONDS = 2
 
 
 def activity(terminal):
-    """Return the bytes written so far, and the wake-ups of each process's main thread."""
-    supervisor = terminal.process.pid
-    children = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
-    return len(terminal.output), [wakeups(pid) for pid in (supervisor, *children)]
+    """Return the bytes written so far, and the wake-ups of each process."""
+    return len(terminal.output), [wakeups(pid) for pid in family(terminal.process.pid)]
+
+
+def family(pid):
+    """Return a process and its descendants."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *(one for child in children for one in family(child))]
 
 
 def wakeups(pid):
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+    """Return how often a thread of the process has waited."""
+    threads = [task.joinpath("status").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+    marker = "\nvoluntary_ctxt_switches:"
+    return sum(int(status.partition(marker)[2].split()[0]) for status in threads)
 
 
 def settle(terminal):
-    for _ in range(40):
+    for _ in range(10):
         before = activity(terminal)
-        terminal.read(0.4)
+        terminal.read(IDLE_SECONDS)
         if activity(terminal) == before:
             return
     raise AssertionError("it never became quiet")

@@ -4,6 +4,7 @@ import itertools
 import os
 import pty
 import threading
+import time
 import tty
 
 import pytest
@@ -17,6 +18,7 @@ from yourtool.tui.keyboard import (
     PASTE_START,
     VISIBLE_ESCAPE,
     PasteFilter,
+    SelectableEvent,
     read_keys,
     unify_keys,
 )
@@ -62,12 +64,35 @@ def test_undecodable_bytes_are_skipped_and_a_closed_terminal_ends_the_keys():
         return ()
 
     def run():
-        list(read_keys(theirs, feed, lambda: (), lambda: False))
+        list(read_keys(theirs, feed, lambda: (), SelectableEvent()))
         done.set()
 
     threading.Thread(target=run, daemon=True).start()
     assert done.wait(10)
     assert "".join(heard) == "a\ufffdb"
+    os.close(theirs)
+
+
+def test_reading_keys_ends_at_once_and_can_begin_again():
+    ours, theirs = pty.openpty()
+    tty.setraw(theirs)
+    ended = SelectableEvent()
+    heard = []
+
+    def run():
+        list(read_keys(theirs, lambda text: heard.append(text) or (), lambda: (), ended))
+
+    for typed in "ab":
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        os.write(ours, typed.encode())
+        while typed not in heard:
+            time.sleep(0.01)
+        ended.set()
+        thread.join(10)
+        assert not thread.is_alive()
+        ended.clear()
+    os.close(ours)
     os.close(theirs)
 
 

@@ -9,6 +9,8 @@ visible, so that a pasted log with colours can neither send a prompt nor answer 
 import os
 import re
 import selectors
+import threading
+import time
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -21,6 +23,9 @@ _ALT_ENTER = f"{ESCAPE}[13;3u"
 _OTHER_KEYS = re.compile(r"\x1b(?:\r|\[27;(\d{1,3});(\d{1,7})~)")
 """Alt+Enter of a VT100, or a key of xterm with its modifiers and its code point (`modifyOtherKeys`,
 https://invisible-island.net/xterm/ctlseqs/ctlseqs.html)."""
+
+_TICK_SECONDS, _SETTLED_SECONDS = 0.1, 2.0
+"""Between two ticks; after the last input, when no sequence can be incomplete any more."""
 
 
 class PasteFilter:
@@ -70,33 +75,61 @@ def unify_keys(keys: str) -> str:
     )
 
 
+class SelectableEvent(threading.Event):
+    """An event that a selector can wait for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._set_reader, self._set_writer = os.pipe()
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable while the event is set."""
+        return self._set_reader
+
+    def set(self) -> None:
+        """Set the event."""
+        if not self.is_set():
+            super().set()
+            os.write(self._set_writer, b"x")
+
+    def clear(self) -> None:
+        """Clear the event; only the thread that set it may do so."""
+        if self.is_set():
+            os.read(self._set_reader, 1)
+            super().clear()
+
+
 def read_keys(
     terminal: int,
     feed: Callable[[str], Iterable[T]],
     tick: Callable[[], Iterable[T]],
-    is_done: Callable[[], bool],
+    done: SelectableEvent,
     typed_ahead: bytes = b"",
 ) -> Iterable[T | None]:
-    """Yield the events of `feed` for input, and of `tick` for elapsed time, until `is_done`.
+    """Yield the events of `feed` for input, and of `tick` for elapsed time, until `done`.
 
     `typed_ahead` is input that was read before; it can end inside a character or a sequence. Its
     events are followed by None. Invalid UTF-8 is replaced. Reading also ends when the terminal is
-    closed.
+    closed. Some time after the last input, nothing wakes the thread any more.
     """
     decode, pastes = getincrementaldecoder("utf-8")("replace").decode, PasteFilter()
     if text := unify_keys(pastes(decode(typed_ahead))):
         yield from feed(text)
     yield None
+    last_input = time.monotonic()
     with selectors.DefaultSelector() as selector:
         selector.register(terminal, selectors.EVENT_READ)
-        while not is_done():
-            if selector.select(0.1):
+        selector.register(done, selectors.EVENT_READ)
+        while not done.is_set():
+            is_settled = time.monotonic() > last_input + _SETTLED_SECONDS
+            if selector.select(None if is_settled else _TICK_SECONDS) and not done.is_set():
                 try:
                     typed = os.read(terminal, 4_096)
                 except OSError:
                     return
                 if not typed:
                     return
+                last_input = time.monotonic()
                 if text := unify_keys(pastes(decode(typed))):
                     yield from feed(text)
             yield from tick()

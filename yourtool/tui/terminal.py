@@ -20,7 +20,7 @@ from textual.message import Message
 
 from yourtool.terminal_modes import is_in_foreground
 from yourtool.text import printable
-from yourtool.tui.keyboard import read_keys
+from yourtool.tui.keyboard import SelectableEvent, read_keys
 from yourtool.tui.terminal_background import BackgroundReplyFilter
 
 _SLICE, _SLICE_SECONDS = 20, 0.01
@@ -52,6 +52,7 @@ class OutputDriver(LinuxDriver):
             "STY" in os.environ
         ):  # GNU screen keeps Esc until the next key if a program uses the mouse
             self._mouse = False
+        self.exit_event = self._reading_ended = SelectableEvent()
         self._is_suspended = False
         self._is_released = False
         self._interrupt_handler: Any = None
@@ -99,10 +100,9 @@ class OutputDriver(LinuxDriver):
                 yield from parser.feed(keys)
             yield from parser.tick()
 
-        is_done = self.exit_event.is_set
         take_keys, self._take_keys = self._take_keys, bytes
         left = _SLICE
-        for event in read_keys(self.fileno, feed, tick, is_done, take_keys()):
+        for event in read_keys(self.fileno, feed, tick, self._reading_ended, take_keys()):
             if event is not None:
                 self.process_message(event)
                 left -= 1
