@@ -5,11 +5,10 @@ processes add to it.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from yourtool.agent_config import BudgetConfig, RoutingConfig
 from yourtool.amounts import Spending, format_money
@@ -56,8 +55,7 @@ async def _spend_nothing() -> Spending:
     return Spending()
 
 
-@dataclass(kw_only=True)
-class Budgets:
+class Budgets(Struct, kw_only=True):
     """The budgets of one session and its workers."""
 
     config: BudgetConfig = NO_BUDGETS
@@ -137,8 +135,7 @@ class Budgets:
         return is_same_day and last.limit_usd == used.limit and last.percent >= percent
 
 
-@dataclass(kw_only=True)
-class JudgeBudget:
+class JudgeBudget(Struct, kw_only=True):
     """What the model that judges turns may cost, and what it has cost today (UTC)."""
 
     config: RoutingConfig = field(default_factory=RoutingConfig)

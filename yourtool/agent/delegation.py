@@ -8,11 +8,10 @@ changes is also recorded in the session that started it, so that undo covers it.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict
 from typing import Any, TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from yourtool.agent.session_environment import DelegatingCall, SessionEnvironment
 from yourtool.agent.worker import MissingContext, Worker, WorkerSession

@@ -6,6 +6,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec import Struct
+
 from yourtool.agent.budgets import Budgets, JudgeBudget
 from yourtool.agent.estimates import RequestEstimates
 from yourtool.agent.history.recorder import Recorder
@@ -41,8 +43,7 @@ if TYPE_CHECKING:
     from yourtool.tools.servers.servers import ToolServers
 
 
-@dataclass(kw_only=True)
-class Budget:
+class Budget(Struct, kw_only=True):
     """Requests and cost of a session and its workers since it was opened, with their limits."""
 
     max_requests: int | None = None
@@ -56,8 +57,7 @@ class Budget:
     """The minimum cost of the requests that run now, in US dollars."""
 
 
-@dataclass(kw_only=True)
-class TurnSpending:
+class TurnSpending(Struct, kw_only=True):
     """Cost of a turn of the user, with that of its workers, in US dollars."""
 
     cost: Decimal = Decimal(0)
@@ -65,8 +65,7 @@ class TurnSpending:
     """Cost at which the user is asked again; 0: the configured limit."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class DelegatingCall:
+class DelegatingCall(Struct, frozen=True, kw_only=True):
     """A running call of `delegate`, with what its worker gets from the turn."""
 
     env: "SessionEnvironment"
@@ -89,7 +88,7 @@ class TaskStarter(Protocol):
         ...
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class SessionEnvironment:
     """What the turns of one session use.
 

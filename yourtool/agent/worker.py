@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from yourtool.agent.history.delegated_work import WorkTotals
 from yourtool.errors import YourtoolError
@@ -46,8 +47,7 @@ class WorkerSession(Protocol):
         ...
 
 
-@dataclass
-class Worker:
+class Worker(Struct):
     """Runs one task; `report` has the result, or `failure` and `problem` the reason."""
 
     session: WorkerSession

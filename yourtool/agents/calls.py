@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, cast
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from yourtool.effects import Preview
 from yourtool.line_diff import format_unified
@@ -43,8 +42,7 @@ class Option(Struct, frozen=True):
     kind: str
 
 
-@dataclass
-class ForeignCall:
+class ForeignCall(Struct):
     """A call, as the messages about it have it together."""
 
     id: str

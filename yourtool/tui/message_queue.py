@@ -4,15 +4,15 @@ Changes are synchronous, so a message that the user removes or edits is never se
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from yourtool.messages.blocks import ContentBlock
 from yourtool.tui.drafts import Draft
 
 
-@dataclass(eq=False)
-class QueuedMessage:
+class QueuedMessage(Struct, eq=False):
     """A message or a command that waits; two with the same text are different."""
 
     draft: Draft

@@ -7,11 +7,12 @@ are never separated. Pinned messages stay, each with its step. The stored histor
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from itertools import accumulate, chain
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from yourtool.agent.history.overrides import Overrides, find_steps
 from yourtool.agent.history.summary_texts import list_prompts
@@ -57,8 +58,7 @@ class Span(NamedTuple):
         return max(each.id for each in self.replaced if not _is_summary(each))
 
 
-@dataclass(frozen=True, eq=False)
-class Compacted:
+class Compacted(Struct, frozen=True, eq=False, dict=True):
     """What requests have in place of the first messages.
 
     It is composed when it is needed, because most summaries of a stored session are replaced by the

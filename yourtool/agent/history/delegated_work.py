@@ -1,9 +1,11 @@
 """What workers have used and changed, from the facts of their sessions."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import TypeAlias
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from yourtool.agent.history.recorder import Recorder
 from yourtool.events.catalog import AnyFact, Event
@@ -17,8 +19,7 @@ ReadFacts: TypeAlias = Callable[[str], Awaitable[Sequence[AnyFact]]]
 """Returns the facts of the stored session of a worker, in which no turn is open."""
 
 
-@dataclass
-class WorkTotals:
+class WorkTotals(Struct):
     """What a worker has used, as the last fact about it states it."""
 
     model: str = ""
@@ -59,8 +60,7 @@ class WorkTotals:
         self.unpriced = self.unpriced or end.unpriced
 
 
-@dataclass
-class _Work:
+class _Work(Struct):
     """What a worker had done when the program died."""
 
     totals: WorkTotals = field(default_factory=WorkTotals)

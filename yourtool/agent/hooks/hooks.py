@@ -7,10 +7,10 @@ gets the arguments as the one before left them. The first one that refuses is th
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct, field
 
 from yourtool.agent.hooks import execution, reply
 from yourtool.agent.hooks.hook import Hook, TrustedPrograms
@@ -36,8 +36,7 @@ def rank(advice: HookAdvice) -> int:
     return ("allow", "ask", "deny").index(advice.verdict)
 
 
-@dataclass(kw_only=True)
-class HookCall:
+class HookCall(Struct, kw_only=True):
     """An event for which hooks run, and what they decided."""
 
     event: HookEvent
@@ -127,8 +126,7 @@ class Hooks:
         return [hook for hook in (*self._own, *self._project) if hook.matches(event, subjects)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class HookPlace:
+class HookPlace(Struct, frozen=True, kw_only=True):
     """Where the hooks of a session run, and what they all get."""
 
     session_id: str

@@ -9,7 +9,6 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -69,8 +68,7 @@ class FileMention(Struct, frozen=True):
         return f"{printable(self.name)}, {self.reason or format_size(self.size)}"
 
 
-@dataclass(frozen=True)
-class MentionedFiles:
+class MentionedFiles(Struct, frozen=True):
     """Finds and reads the files that a prompt mentions; all but `attach` block."""
 
     workspace: Workspace

@@ -7,7 +7,8 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.session_environment import SessionEnvironment
@@ -34,8 +35,7 @@ https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html#tag_19
 _log = logging.getLogger(__name__)
 
 
-@dataclass
-class UserShell:
+class UserShell(Struct):
     """Runs one command of the user."""
 
     session_id: str

@@ -5,16 +5,14 @@ forbids, changes nothing; `/model show` has the reason.
 """
 
 import asyncio
-import dataclasses
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from yourtool.agent.budgets import JudgeBudget
 from yourtool.agent.history.recorder import Recorder
@@ -71,8 +69,7 @@ class _JudgementError(YourtoolError):
     """There is no judgement."""
 
 
-@dataclass(kw_only=True)
-class _JudgingTurn(Turn):
+class _JudgingTurn(Turn, kw_only=True):
     """A turn of the judging model, whose failures do not change the availability of models."""
 
     def record_outcome(self, error_class: str | None) -> Sequence[Any]:
@@ -187,7 +184,6 @@ class TurnJudge:
         can = model.capabilities
         most = min(can.max_output_tokens, _MAX_REPLY_TOKENS)
         model = replace(model, capabilities=replace(can, max_output_tokens=most))
-        same = {each.name: getattr(turn, each.name) for each in dataclasses.fields(turn)}
         other: dict[str, Any] = {
             "model": model,
             "adapter": env.registry.adapter(model),
@@ -198,7 +194,7 @@ class TurnJudge:
             "trial_omission": None,
             "parent": turn.root,
         }
-        return _JudgingTurn(**same | other)
+        return _JudgingTurn(**asdict(turn) | other)
 
     async def _require_budget(self, judging: Turn, prompt: Message) -> None:
         """Check the limits of the judge and the budgets of the user, without a question.

@@ -5,8 +5,9 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import replace
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from yourtool.agent.hooks.hook import Hook, TrustedPrograms, build_hook
 from yourtool.agent.hooks.hooks import HookCall, Hooks

@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Literal, cast
+
+from msgspec import Struct
 
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
@@ -27,8 +28,7 @@ ENTRY_KIND = "hook"
 """The kind of the entries with what hooks have for the model."""
 
 
-@dataclass(frozen=True)
-class HookEvents:
+class HookEvents(Struct, frozen=True):
     """The events of one session for which hooks run."""
 
     session_id: str

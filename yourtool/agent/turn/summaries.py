@@ -5,10 +5,9 @@ If the call fails, or its summary is empty or too long, the program writes a sho
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
-from msgspec.structs import replace as replace_fields
+from msgspec.structs import replace
 
 from yourtool.agent.history.summary_texts import (
     INSTRUCTIONS,
@@ -118,5 +117,5 @@ async def _choose_writer(turn: Turn) -> Turn:
         return turn
     model = env.routes.catalogue.resolve(named)
     await asyncio.to_thread(env.registry.prepare, model)
-    routing = replace_fields(turn.routing, chosen_model=model.id, reason="it writes summaries")
+    routing = replace(turn.routing, chosen_model=model.id, reason="it writes summaries")
     return replace(turn, model=model, adapter=env.registry.adapter(model), routing=routing)

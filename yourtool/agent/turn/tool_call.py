@@ -7,10 +7,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import replace
 
 from yourtool.agent.session_environment import DelegatingCall
@@ -68,8 +67,7 @@ BUG_MESSAGE = "`{}` failed with an internal error (see the log). Use another too
 """Message for the model, with the name of the tool."""
 
 
-@dataclass
-class ToolCall:
+class ToolCall(Struct):
     """A tool call and the state of its processing."""
 
     block: ToolUseBlock
@@ -307,8 +305,7 @@ class ToolCall:
         )
 
 
-@dataclass
-class ToolOutcome:
+class ToolOutcome(Struct):
     """The end of a call that ran: its output or its failure."""
 
     call: ToolCall

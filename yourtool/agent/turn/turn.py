@@ -2,8 +2,9 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
+
+from msgspec import Struct, field
 
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
@@ -25,8 +26,7 @@ from yourtool.tools.toolset import Toolbox
 from yourtool.tools.workspace import FileReads
 
 
-@dataclass(kw_only=True)
-class Turn:
+class Turn(Struct, kw_only=True):
     """A running turn; its model is fixed for all of its requests, and so are tools it can call."""
 
     session_id: str

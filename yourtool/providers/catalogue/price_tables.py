@@ -7,7 +7,6 @@ Two tables with the same version and other prices have different names.
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
@@ -30,8 +29,7 @@ class _PricesFile(Struct, frozen=True):
     models: dict[str, Price] = {}
 
 
-@dataclass(frozen=True)
-class PriceTable:
+class PriceTable(Struct, frozen=True, dict=True):
     """The prices of models, and of all models of a provider (`<provider>:*`)."""
 
     version: str

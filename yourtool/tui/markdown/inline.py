@@ -8,7 +8,8 @@ Every step takes time linear in the length of the text, for any content.
 import html
 import re
 from collections import Counter, deque
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from yourtool.text import printable
 from yourtool.tui.styled_lines import Span
@@ -35,8 +36,7 @@ _TICKS = re.compile(r"`+")
 _EMPHASES = ("em", "strike", "strong")
 
 
-@dataclass(slots=True)
-class _Token:
+class _Token(Struct):
     """Literal text, or a run of delimiters that may open or close emphasis."""
 
     text: str

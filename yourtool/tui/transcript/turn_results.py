@@ -1,7 +1,5 @@
 """Texts about a finished turn: figures, routing reasons, failures and advice."""
 
-from http import HTTPStatus
-
 from yourtool.amounts import format_duration, format_money
 from yourtool.errors import ErrorClass, ErrorCode
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed
@@ -16,6 +14,8 @@ from yourtool.messages.metadata import StopReason
 from yourtool.routing.availability import TRIGGER_TEXTS
 from yourtool.tui.transcript.items import FooterItem
 
+_SUCCESS = 200
+"""The HTTP status that is not shown."""
 _EXPLICIT_REASONS = {
     "per_message_override": "`@model` in this message",
     "manual_sticky": "chosen with /model",
@@ -93,7 +93,7 @@ def format_headline(event: LlmCallFailed) -> str:
     what = _HEADS.get(event.error_class, "The request failed")
     what = _CODE_HEADS.get(event.error_code or "", what)
     number = event.provider_status
-    status = f", HTTP {number}" if number and number != HTTPStatus.OK else ""
+    status = f", HTTP {number}" if number and number != _SUCCESS else ""
     return f"{what} · {event.error_class} · {event.provider}{status}"
 
 
