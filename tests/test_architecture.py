@@ -39,6 +39,7 @@ SHORT = {
     "yourtool/tui/key_bindings.py": "the vocabulary of the table of keys",
     "yourtool/tui/screens/urgent_painting.py": "a base of screens",
     "yourtool/tui/slices.py": "the time that long work may take",
+    "yourtool/tui/vim/state.py": "what Vim stores between keys",
     "yourtool/tui/widgets/wrapped_widget.py": "a base of widgets",
 }
 """Modules that may be shorter, with the reason; the others join their neighbour."""

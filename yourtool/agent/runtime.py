@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from yourtool.agent import learned_routes
 from yourtool.agent.budgets import Budgets, JudgeBudget
 from yourtool.agent.delegation import Delegation, WorkerPlan
 from yourtool.agent.estimates import RequestEstimates
@@ -14,7 +15,6 @@ from yourtool.agent.history.space import SpaceWait
 from yourtool.agent.history.state import State
 from yourtool.agent.input.attachments import read_attachment
 from yourtool.agent.input.clipboard import read_clipboard_content
-from yourtool.agent.learned_routes import LearnedRoutes
 from yourtool.agent.routes import Routes
 from yourtool.agent.routing_rules import DefaultModels, RoutingRules, find_default_models
 from yourtool.agent.session.agents import open_agents
@@ -271,8 +271,8 @@ class Runtime:
             interactive=self.options.interactive,
             structured_output=self.options.output_schema is not None,
         )
-        if self.config.routing.patterns:
-            routes.learned = LearnedRoutes(self.store, str(workspace), self.config.routing)
+        if (config := self.config.routing).patterns:
+            routes.learned = learned_routes.LearnedRoutes(self.store, str(workspace), config)
         return routes
 
     def build_estimates(self, workspace: Path, snapshot: ToolSnapshot) -> RequestEstimates:

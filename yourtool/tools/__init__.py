@@ -5,13 +5,11 @@ from yourtool.late_modules import late_modules
 __getattr__ = late_modules(  # few calls need them
     __name__,
     "expanded_targets",
+    "grep_result",
+    "line_ranges",
+    "matcher_pool",
     "page_fetching",
-)
-
-from yourtool.late_modules import late_modules
-
-__getattr__ = late_modules(  # few calls need them
-    __name__,
-    "expanded_targets",
-    "page_fetching",
+    "patch_format",
+    "patch_hunks",
+    "ripgrep",
 )

@@ -13,16 +13,10 @@ from yourtool.masking import Mask
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock
 from yourtool.providers.media_types import IMAGE_TYPES, dimensions, sniff
 from yourtool.providers.requests.media_parts import format_mib
+from yourtool.tools import line_ranges
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.encoding import detect_encoding
 from yourtool.tools.file_changes import MAX_EDITABLE_BYTES
-from yourtool.tools.line_ranges import (
-    END,
-    LineRange,
-    parse_ranges,
-    select_lines,
-    without_lines_before,
-)
 from yourtool.tools.path_resolution import printable_name
 from yourtool.tools.replacing import digest
 from yourtool.tools.text_edits import to_lf
@@ -104,7 +98,11 @@ def _format_entry(entry: DirectoryEntry) -> str:
 
 
 def _read(args: ReadFile, context: ToolContext, unsaved: str | None) -> str | ToolOutput:
-    wanted = parse_ranges(args.ranges) if args.ranges else (LineRange(args.offset, END),)
+    wanted = (
+        line_ranges.parse_ranges(args.ranges)
+        if args.ranges
+        else (line_ranges.LineRange(args.offset, line_ranges.END),)
+    )
     with context.workspace.open(args.path) as file:
         start = file.read(_SNIFF_BYTES)
         if (media_type := sniff(start)) in IMAGE_TYPES:
@@ -190,22 +188,24 @@ def _iter_pieces(file: BinaryIO, mask: Mask, cancelled: threading.Event) -> Iter
         yield rest
 
 
-def _format_text(args: ReadFile, text: _FileText, wanted: Sequence[LineRange], mask: Mask) -> str:
+def _format_text(
+    args: ReadFile, text: _FileText, wanted: "Sequence[line_ranges.LineRange]", mask: Mask
+) -> str:
     if text.total == 0:
         return f"`{args.path}` is empty."
     most = MAX_LINES if args.ranges else args.limit
-    shown, runs, size, footer = list[str](), list[LineRange](), 0, ""
-    for count, (number, line) in enumerate(select_lines(text.lines, wanted)):
+    shown, runs, size, footer = list[str](), list[line_ranges.LineRange](), 0, ""
+    for count, (number, line) in enumerate(line_ranges.select_lines(text.lines, wanted)):
         shown_line = line if len(line) <= _MAX_LINE_LENGTH else _truncate_line(line, mask)
         size += len(shown_line.encode("utf-8", "replace")) + 8
         if count == most or (size > MAX_RESULT_BYTES and shown):
             footer = _build_footer(args, wanted, number)
             break
         if runs and number <= runs[-1].last + 1:
-            runs[-1] = LineRange(runs[-1].first, number)
+            runs[-1] = line_ranges.LineRange(runs[-1].first, number)
         else:
             shown += ["…"] * bool(runs)
-            runs.append(LineRange(number, number))
+            runs.append(line_ranges.LineRange(number, number))
         shown.append(f"{number:>6}\t{shown_line}")
     if not shown:
         total = text.lines.total if isinstance(text.lines, _LargeText) else text.total
@@ -216,10 +216,10 @@ def _format_text(args: ReadFile, text: _FileText, wanted: Sequence[LineRange], m
     return "\n".join((header, *shown, *([footer] if footer else [])))
 
 
-def _build_footer(args: ReadFile, wanted: Sequence[LineRange], number: int) -> str:
+def _build_footer(args: ReadFile, wanted: "Sequence[line_ranges.LineRange]", number: int) -> str:
     """Return how to continue from a line, also in larger steps if the model reads small ones."""
     if args.ranges:
-        rest = ",".join(map(str, without_lines_before(wanted, number)))
+        rest = ",".join(map(str, line_ranges.without_lines_before(wanted, number)))
         return f"[more lines follow; continue with `ranges` {rest}]"
     is_small = args.offset > 1 and args.limit <= _SMALL_STEP
     advice = f"; one call reads up to {MAX_LINES:,} lines" if is_small else ""

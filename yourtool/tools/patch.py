@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from yourtool.effects import Preview, SideEffects
 from yourtool.errors import ToolError
 from yourtool.messages.blocks import TextBlock
+from yourtool.tools import patch_format, patch_hunks
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.encoding import Encoding
 from yourtool.tools.file_changes import (
@@ -27,13 +28,6 @@ from yourtool.tools.file_changes import (
     require_read,
     without_origins,
 )
-from yourtool.tools.patch_format import (
-    AddedFile,
-    DeletedFile,
-    UpdatedFile,
-    parse_patch,
-)
-from yourtool.tools.patch_hunks import apply_hunks
 from yourtool.tools.text_edits import to_lf
 
 MAX_TOTAL_BYTES = 4 * MAX_EDITABLE_BYTES
@@ -51,7 +45,7 @@ class ApplyPatch(Args, frozen=True):
         Raises:
             ToolError: the text is not a patch.
         """
-        return parse_patch(self.patch).paths
+        return patch_format.parse_patch(self.patch).paths
 
 
 async def _preview(args: ApplyPatch, context: ToolContext) -> Preview:
@@ -125,13 +119,13 @@ def _compute(args: ApplyPatch, context: ToolContext) -> Sequence[FileChange]:
         ToolError: the patch cannot be applied.
     """
     patched = _PatchedFiles(context)
-    for each in parse_patch(args.patch).files:
+    for each in patch_format.parse_patch(args.patch).files:
         match each:
-            case AddedFile():
+            case patch_format.AddedFile():
                 patched.add(each)
-            case DeletedFile():
+            case patch_format.DeletedFile():
                 patched.delete(each)
-            case UpdatedFile():
+            case patch_format.UpdatedFile():
                 patched.update(each)
     changes = patched.get_changes()
     if not changes:
@@ -156,7 +150,7 @@ class _PatchedFiles:
         changes = [each for each in self._changes.values() if each.before != each.after]
         return sorted(changes, key=lambda each: each.after is None)
 
-    def add(self, added: AddedFile) -> None:
+    def add(self, added: "patch_format.AddedFile") -> None:
         """Create a file."""
         change = self._open(added.path, added.line)
         if change.after is not None:
@@ -167,20 +161,22 @@ class _PatchedFiles:
         content = encode(added.path, Encoding(), added.content)
         self._changes[change.real] = replace(change, after=content)
 
-    def delete(self, deleted: DeletedFile) -> None:
+    def delete(self, deleted: "patch_format.DeletedFile") -> None:
         """Delete a file."""
         change = self._open_existing(deleted.path, deleted.line)
         self._require_no_link(deleted.path)
         self._changes[change.real] = replace(change, after=None)
 
-    def update(self, updated: UpdatedFile) -> None:
+    def update(self, updated: "patch_format.UpdatedFile") -> None:
         """Change the lines of a file, or its path."""
         change = self._open_existing(updated.path, updated.line)
         path, before = updated.path, change.after or b""
         after, remarks = before, change.remarks
         if updated.hunks:
             encoding, text = decode(path, before)
-            edited = apply_hunks(path, text, updated.hunks, encoding, self._context.mask)
+            edited = patch_hunks.apply_hunks(
+                path, text, updated.hunks, encoding, self._context.mask
+            )
             after, remarks = encode(path, encoding, edited.text), (*remarks, *edited.remarks)
         if updated.target:
             self._move(change, after, remarks, updated)
@@ -193,7 +189,11 @@ class _PatchedFiles:
             self._changes[change.real] = replace(change, after=after, remarks=remarks)
 
     def _move(
-        self, change: FileChange, after: bytes, remarks: tuple[str, ...], updated: UpdatedFile
+        self,
+        change: FileChange,
+        after: bytes,
+        remarks: tuple[str, ...],
+        updated: "patch_format.UpdatedFile",
     ) -> None:
         self._require_no_link(updated.path)
         target = self._open(updated.target, updated.line)

@@ -20,13 +20,11 @@ from msgspec import Meta, Struct
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.credential_files import credential_names
+from yourtool.tools import grep_result, matcher_pool, ripgrep
 from yourtool.tools.base import Args, ToolContext, tool
 from yourtool.tools.directory_walk import Folder, Tree, open_tree, sort_newest_first
-from yourtool.tools.grep_result import NARROWING_HINT, GrepResult, ignore_limit_note
-from yourtool.tools.matcher_pool import MatcherPool, SearchAnswer, SearchPattern
 from yourtool.tools.name_filter import NameFilter
 from yourtool.tools.path_resolution import printable_name
-from yourtool.tools.ripgrep import Ripgrep, SearchRoot, find_ripgrep
 
 TIMEOUT_SECONDS = 30.0
 """Timeout of a search."""
@@ -107,7 +105,9 @@ async def search(args: Grep, context: ToolContext, *, seconds: float) -> str:
         work.cancel()
         await asyncio.wait([work])
     if stopped and not grep_run.result.searched:
-        raise ToolError(f"the search was {stopped}; {NARROWING_HINT}", ToolFailure.TIMEOUT)
+        raise ToolError(
+            f"the search was {stopped}; {grep_result.NARROWING_HINT}", ToolFailure.TIMEOUT
+        )
     return grep_run.result.format(args.pattern, args.path, stopped)
 
 
@@ -128,12 +128,12 @@ class _GrepRun:
     def __init__(self, args: Grep) -> None:
         self._args = args
         self._name_filter = NameFilter(args.files) if args.files else None
-        self._matching: MatcherPool | None = None
-        self._blocks: list[tuple[_FileBlock, Future[SearchAnswer]]] = []
+        self._matching: matcher_pool.MatcherPool | None = None
+        self._blocks: list[tuple[_FileBlock, Future[matcher_pool.SearchAnswer]]] = []
         self._stopped = False
         self._is_path_approved = False
         """Whether `path` names a credential file, so that the approval covers it."""
-        self.result = GrepResult(args.limit, args.files_only, args.context)
+        self.result = grep_result.GrepResult(args.limit, args.files_only, args.context)
 
     @property
     def current(self) -> str:
@@ -159,9 +159,11 @@ class _GrepRun:
             excluded = own.directories | own.entries
             if not self._is_path_approved:
                 excluded |= context.workspace.linked_credential_files()
-            start = SearchRoot(tree.descriptor, excluded)
-            ripgrep = _ripgrep(context, tree, start)
-            self._matching = matching = MatcherPool(pattern, start, context.mask, ripgrep)
+            start = ripgrep.SearchRoot(tree.descriptor, excluded)
+            own_ripgrep = _find_ripgrep(context, tree, start)
+            self._matching = matching = matcher_pool.MatcherPool(
+                pattern, start, context.mask, own_ripgrep
+            )
             if self._stopped:
                 matching.processes.kill()
             try:
@@ -187,9 +189,13 @@ class _GrepRun:
             self._matching.processes.kill()
 
     def _search(
-        self, workers: ThreadPoolExecutor, matching: MatcherPool, tree: Tree, root: Path
+        self,
+        workers: ThreadPoolExecutor,
+        matching: "matcher_pool.MatcherPool",
+        tree: Tree,
+        root: Path,
     ) -> None:
-        running = set[Future[SearchAnswer]]()
+        running = set[Future[matcher_pool.SearchAnswer]]()
         folders = tree.folders if self._name_filter is None else self._name_filter.filter_tree(tree)
         if not self._is_path_approved:
             folders = self._without_credentials(tree.base, folders, root)
@@ -224,8 +230,8 @@ class _GrepRun:
                 self.result.add(block.paths, answer.result())
 
 
-def _build_pattern(args: Grep) -> SearchPattern:
-    return SearchPattern(
+def _build_pattern(args: Grep) -> "matcher_pool.SearchPattern":
+    return matcher_pool.SearchPattern(
         re.escape(args.pattern) if args.literal else args.pattern,
         args.ignore_case,
         0 if args.files_only else args.limit,
@@ -246,10 +252,12 @@ def _open_target(context: ToolContext, path: str) -> Generator[Tree, None, None]
         yield Tree(descriptor, f"{folder}/" if folder else "", iter([Folder("", [name])]))
 
 
-def _ripgrep(context: ToolContext, tree: Tree, start: SearchRoot) -> Ripgrep | None:
+def _find_ripgrep(
+    context: ToolContext, tree: Tree, start: "ripgrep.SearchRoot"
+) -> "ripgrep.Ripgrep | None":
     root = context.workspace.root
-    program = find_ripgrep(root)
-    return program and Ripgrep(program, root / tree.base, start, _MAX_FILE_BYTES)
+    program = ripgrep.find_ripgrep(root)
+    return program and ripgrep.Ripgrep(program, root / tree.base, start, _MAX_FILE_BYTES)
 
 
 def _blocks(base: str, folders: Iterable[Folder]) -> Iterator[_FileBlock]:
@@ -279,7 +287,7 @@ def _glob(args: Glob, context: ToolContext) -> str:
         for folder in folders:
             found += [tree.base + folder.path + name for name in folder.names]
     notes = (
-        [f"[{ignore_limit_note(tree.truncated_ignore_files)}]"]
+        [f"[{grep_result.ignore_limit_note(tree.truncated_ignore_files)}]"]
         if tree.truncated_ignore_files
         else []
     )

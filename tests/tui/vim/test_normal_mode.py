@@ -4,7 +4,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from yourtool.tui.vim.normal_mode import VimState, leave_insert, press
+from yourtool.tui.vim.normal_mode import leave_insert, press
+from yourtool.tui.vim.state import VimState
 
 
 def start(marked):

@@ -5,5 +5,6 @@ from yourtool.late_modules import late_modules
 __getattr__ = late_modules(  # until a message
     __name__,
     "file_paths",
+    "mentioned_files",
     "user_shell",
 )

@@ -5,4 +5,6 @@ from yourtool.late_modules import late_modules
 __getattr__ = late_modules(  # until there is a skill or a command
     __name__,
     "front_matter",
+    "preflight",
+    "turn_opening",
 )

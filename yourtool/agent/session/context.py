@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 
+from yourtool.agent import next_request
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
-from yourtool.agent.next_request import NextRequest, compose_next
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import UsageError
 from yourtool.events.catalog import Event
@@ -29,10 +29,10 @@ class SessionContext:
         self._is_busy = is_busy
         self._build_turn = build_turn
 
-    async def compose(self) -> NextRequest:
+    async def compose(self) -> "next_request.NextRequest":
         """Return the next request as it would be sent now, without a new prompt."""
         turn = await self._build_turn(Interrupt())
-        return await asyncio.to_thread(compose_next, turn)
+        return await asyncio.to_thread(next_request.compose_next, turn)
 
     async def override(self, message_id: str, override: Override) -> AsyncGenerator[Event, None]:
         """Choose what all later requests have of a message.

@@ -18,9 +18,7 @@ from yourtool.agent.budgets import JudgeBudget
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.agent.history.summary_texts import render_conversation
-from yourtool.agent.turn import loop
-from yourtool.agent.turn.model_call import call_silently
-from yourtool.agent.turn.request import SilentRequest
+from yourtool.agent.turn import loop, model_call, request
 from yourtool.agent.turn.turn import Turn
 from yourtool.agent.turn.user_messages import build_prompt
 from yourtool.errors import YourtoolError
@@ -154,7 +152,9 @@ class TurnJudge:
             for requests in range(1, _ATTEMPTS + 1):
                 await self._require_budget(judging, prompt)
                 unanswered, paid = unanswered + 1, judging.cost
-                end = await call_silently(judging, SilentRequest(JUDGEMENT, (prompt,)))
+                end = await model_call.call_silently(
+                    judging, request.SilentRequest(JUDGEMENT, (prompt,))
+                )
                 spent += judging.cost - paid
                 if not isinstance(end, LlmCallCompleted):
                     raise _JudgementError(end.error_message_redacted)

@@ -8,10 +8,10 @@ A selection during a turn is stored after the turn, so that the facts of the tur
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 
+from yourtool.agent import learned_routes
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
-from yourtool.agent.learned_routes import find_advice
-from yourtool.agent.session.preflight import Preflight, Preflights, PreflightSettings
+from yourtool.agent.session import preflight
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.errors import SwapRefusedError, UsageError
 from yourtool.events.catalog import Event
@@ -46,7 +46,7 @@ class ModelSelection:
         if (chosen := state.effort) is not None:
             env.effort = chosen.effort
 
-    async def examine(self, name: str) -> Preflight:
+    async def examine(self, name: str) -> "preflight.Preflight":
         """Return what a swap to a model would change.
 
         Raises:
@@ -54,8 +54,8 @@ class ModelSelection:
         """
         env = self._env
         await env.routes.load_description(env.routes.catalogue.resolve(name), refresh=True)
-        preflights = Preflights(self._state, env.registry, env.routes, env.estimates)
-        settings = PreflightSettings(
+        preflights = preflight.Preflights(self._state, env.registry, env.routes, env.estimates)
+        settings = preflight.PreflightSettings(
             places=FileRoots(env.blobs, env.workspace.root),
             effort=env.effort,
             thinking_on_swap=env.thinking_on_swap,
@@ -138,7 +138,7 @@ class ModelSelection:
         if self._is_busy():
             raise UsageError("A turn is running; wait until it ends or stop it.")
         route = self._state.last_route
-        advised = None if route is None else find_advice(route)
+        advised = None if route is None else learned_routes.find_advice(route)
         if route is None or advised is None:
             raise UsageError("Past turns recommend no other model than that of the last turn.")
         return route.chosen_model or "", advised

@@ -11,8 +11,7 @@ from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
 from yourtool.agent.history.storing_order import show_stored
-from yourtool.agent.input import user_shell
-from yourtool.agent.input.mentioned_files import MentionedFiles, list_mentionable_files
+from yourtool.agent.input import mentioned_files, user_shell
 from yourtool.agent.input.mentions import AddressedPrompt
 from yourtool.agent.routes import to_routing_record
 from yourtool.agent.session import agents, turn_opening
@@ -139,14 +138,14 @@ class Session:
     def list_files(self, limit: int) -> list[str]:
         """Return resources and at most `limit` files that git does not ignore; blocks on files."""
         resources = self._env.servers.list_resources() if self._env.servers else []
-        return [*resources, *list_mentionable_files(self._env.workspace, limit)]
+        return [*resources, *mentioned_files.list_mentionable_files(self._env.workspace, limit)]
 
     @property
-    def mentioned_files(self) -> MentionedFiles:
+    def mentioned_files(self) -> "mentioned_files.MentionedFiles":
         """The files that prompts mention."""
         env, attaches = self._env, self._env.attaches_mentions
         around = (env.workspace, env.gate, self._reads, env.mask)
-        return MentionedFiles(*around, self.find_rejection, attaches, env.servers)
+        return mentioned_files.MentionedFiles(*around, self.find_rejection, attaches, env.servers)
 
     async def load_model_description(self) -> None:
         """Load the description of the next turn's model from its server if it is unknown."""

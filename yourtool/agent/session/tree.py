@@ -10,7 +10,7 @@ from yourtool.agent.history.file_history import RestorePlan
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.agent.session.stored_facts import StoredFacts
-from yourtool.agent.turn.summaries import summarise
+from yourtool.agent.turn import summaries
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import UsageError
 from yourtool.events.branches import (
@@ -118,7 +118,7 @@ class SessionTree:
             return
         try:
             async with self._open_turn() as turn:
-                summary = await summarise(turn, messages, hint, PURPOSE)
+                summary = await summaries.summarise(turn, messages, hint, PURPOSE)
         except Interrupted:
             yield Notice(level="info", text="Stopped; nothing was summarised.")
             return

@@ -4,5 +4,9 @@ from yourtool.late_modules import late_modules
 
 __getattr__ = late_modules(  # until a turn
     __name__,
+    "compaction",
     "loop",
+    "model_call",
+    "request",
+    "summaries",
 )

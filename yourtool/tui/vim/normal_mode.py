@@ -6,7 +6,6 @@ The text of the insert mode is typed elsewhere: `leave_insert` gets it.
 import re
 from collections.abc import Callable, Mapping
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.tui.vim.motions import (
@@ -16,6 +15,7 @@ from yourtool.tui.vim.motions import (
     line_end,
     line_start,
 )
+from yourtool.tui.vim.state import Register, VimState
 from yourtool.tui.vim.text_objects import find_text_object
 
 MAX_UNDO = 100
@@ -35,32 +35,6 @@ _SAME_AS = {"D": "d$", "C": "c$", "Y": "yy", "x": "dl"}
 _OPPOSITE = {"f": "F", "F": "f", "t": "T", "T": "t"}
 REDO = "\x12"
 """Ctrl+R."""
-
-
-class Register(Struct, frozen=True):
-    """What was deleted or yanked last."""
-
-    text: str = ""
-    linewise: bool = False
-
-
-class VimState(Struct, frozen=True, kw_only=True):
-    """A text, a caret, and what Vim stores between keys."""
-
-    text: str = ""
-    caret: int = 0
-    is_insert: bool = True
-    pending: str = ""
-    """The keys of an incomplete command."""
-    register: Register = Register()
-    find: str = ""
-    """The last `f`, `F`, `t` or `T` with its character."""
-    change: str = ""
-    """The keys of the last change."""
-    inserted: str | None = None
-    """The text that the last change inserted."""
-    undo: tuple[tuple[str, int], ...] = ()
-    redo: tuple[tuple[str, int], ...] = ()
 
 
 def press(state: VimState, key: str) -> VimState:

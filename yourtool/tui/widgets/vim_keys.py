@@ -4,7 +4,8 @@ from msgspec.structs import replace
 from textual.message import Message
 from textual.widgets import TextArea
 
-from yourtool.tui.vim.normal_mode import REDO, VimState, leave_insert, press
+from yourtool.tui.vim import normal_mode
+from yourtool.tui.vim.state import VimState
 
 
 class VimKeys:
@@ -46,7 +47,7 @@ class VimKeys:
         if not (self.is_on and self._area.has_focus and is_needed):
             return False
         if self._state.is_insert:
-            self._show(leave_insert(self._state, self._area.text, self._caret))
+            self._show(normal_mode.leave_insert(self._state, self._area.text, self._caret))
         else:
             self._show(replace(self._state, pending=""))
         return True
@@ -54,14 +55,14 @@ class VimKeys:
     def press(self, key: str) -> bool:
         """Run a key of the normal mode; return False if it changed nothing."""
         before = replace(self._state, text=self._area.text, caret=self._caret)
-        after = press(before, key)
+        after = normal_mode.press(before, key)
         self._show(after)
         return after != before
 
     def redo(self) -> bool:
         """Ctrl+R: redo a change in the normal mode; return False in other modes."""
         if self.is_normal:
-            self.press(REDO)
+            self.press(normal_mode.REDO)
         return self.is_normal
 
     @property
