@@ -100,8 +100,9 @@ class OwnDirectories:
         self._entries = _Entries()
         self._lock = threading.Lock()
         weakref.finalize(self, _close_all, self._descriptors)
+        found: _Statuses = {}
         for path in self._paths:
-            self._open_directory(path)
+            self._open_directory(path, found)
 
     def snapshot(self) -> OwnFiles:
         """Return the current state of the directories; blocks on the file system.
@@ -110,18 +111,23 @@ class OwnDirectories:
             ToolError: a directory has too many entries, so its files cannot be recognised.
         """
         with self._lock:
-            missing = tuple(filter(None, map(self._open_directory, self._paths)))
+            found: _Statuses = {}
+            opened = (self._open_directory(each, found) for each in self._paths)
+            missing = tuple(filter(None, opened))
             return OwnFiles(frozenset(self._descriptors), self._scan_entries(), missing)
 
-    def _open_directory(self, own: "_OwnPath") -> MissingDirectory | None:
+    def _open_directory(self, own: "_OwnPath", found: "_Statuses") -> MissingDirectory | None:
         """Open a directory unless already open; return its location if it does not exist."""
         try:
-            if identity(os.stat(own.text)) not in self._descriptors:  # noqa: PTH116 - as below
+            status = _find_status(own.text, found)
+            if status is None:
+                return own.find_missing(found)
+            if identity(status) not in self._descriptors:
                 descriptor = os.open(own.text, _OPEN)
                 self._descriptors.setdefault(identity(os.fstat(descriptor)), descriptor)
                 self._paths_by_descriptor[descriptor] = own.path
         except OSError:
-            return own.find_missing()
+            return own.find_missing({})
         return None
 
     def _scan_entries(self) -> frozenset[Identity]:
@@ -177,12 +183,21 @@ def _is_inner(entry: os.DirEntry[str]) -> bool:
     return entry.name in _INNER_DIRECTORIES and entry.is_dir(follow_symlinks=False)
 
 
-def _find_status(path: str) -> os.stat_result | None:
-    """Return the status of a file; None if it is missing."""
-    try:
-        return os.stat(path)  # noqa: PTH116 - much faster than `Path.stat`
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+_Statuses: TypeAlias = dict[str, os.stat_result | None]
+"""The statuses that one snapshot has found, so that it asks for each only once; None: missing."""
+
+
+def _find_status(path: str, found: _Statuses) -> os.stat_result | None:
+    """Return the status of a file; None if it, or a directory above it, is missing."""
+    if path not in found:
+        if found.get(os.path.dirname(path), path) is None:  # noqa: PTH120 - as below
+            found[path] = None
+        else:
+            try:
+                found[path] = os.stat(path)  # noqa: PTH116 - much faster than `Path.stat`
+            except (FileNotFoundError, NotADirectoryError):
+                found[path] = None
+    return found[path]
 
 
 class _OwnPath:
@@ -197,12 +212,12 @@ class _OwnPath:
         ]
         """The directory and those above it, each with the folded names below it."""
 
-    def find_missing(self) -> MissingDirectory | None:
+    def find_missing(self, found: _Statuses) -> MissingDirectory | None:
         """Return the location of a missing directory; None if it exists or is inaccessible."""
         existing = (
             (status, names)
             for above, names in self._places
-            if (status := _find_status(above)) is not None
+            if (status := _find_status(above, found)) is not None
         )
         try:
             status, names = next(existing)  # the root directory exists
