@@ -8,6 +8,9 @@ from acp.schema import HttpMcpServer, McpServerStdio
 
 from tests.acp.editor import READS, Editor, connected
 from tests.provider_server import Reply
+from yourtool.paths import resolve_paths
+from yourtool.store.sqlite.database import Database
+from yourtool.store.sqlite.store import SqliteStore
 
 READ = ("read_file", {"path": "a.txt"})
 
@@ -63,6 +66,25 @@ async def test_session_is_opened_in_its_own_directory_only(work, script, tmp_pat
                 await editor.conn.load_session(
                     cwd=str(tmp_path), session_id=session_id, mcp_servers=[]
                 )
+
+
+async def test_session_that_is_opened_in_a_wrong_directory_is_not_changed(work, script, tmp_path):
+    script(Reply("one"))
+    server = McpServerStdio(
+        name="theirs", command="touch", args=[str(tmp_path / "started")], env=[]
+    )
+    async with connected(work) as editor:
+        session_id = await editor.open(work)
+        await editor.prompt(session_id, "hi")
+        await editor.conn.close_session(session_id=session_id)
+        store = SqliteStore(Database(resolve_paths().database))
+        before = await store.read(session_id)
+        for opening in (editor.conn.load_session, editor.conn.resume_session):
+            with pytest.raises(RequestError, match="belongs to"):
+                await opening(cwd=str(tmp_path), session_id=session_id, mcp_servers=[server])
+        assert await store.read(session_id) == before
+        await store.close()
+    assert not (tmp_path / "started").exists()
 
 
 async def test_mode_and_settings_are_those_that_the_editor_selects(work, script):

@@ -98,6 +98,11 @@ class MemoryStore(SessionStore):
             for ours, wire in sorted(fact.provider_tool_ids.items())
         )
 
+    async def find_workspace(self, session_id: str) -> str:
+        created, *_ = await self.read(session_id)
+        assert isinstance(created, SessionCreated)
+        return created.workspace_path
+
     async def has_any(self, ids: Iterable[str], session_id: str) -> bool:
         stored = {fact.id for facts in self._sessions.values() for fact in facts}
         messages = [message for facts in self._sessions.values() for message in _messages(facts)]

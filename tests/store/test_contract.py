@@ -309,6 +309,14 @@ async def test_renamed_session_has_its_title_and_keeps_its_place(store):
         await rename(store, "sess_01AAAAAAAAAAAAAAAAAAAAAAAA", "x")
 
 
+async def test_directory_of_a_session_is_found_without_its_facts(store):
+    builder = FactBuilder()
+    await store.append(created := builder.session_start(), *builder.turn())
+    assert await store.find_workspace(builder.session_id) == created.workspace_path
+    with pytest.raises(SessionNotFoundError, match="no session `sess_0`"):
+        await store.find_workspace("sess_0")
+
+
 async def test_deleted_session_leaves_nothing_and_its_fork_stays(store):
     builder, other = FactBuilder(), FactBuilder()
     await store.append(builder.session_start(), *builder.turn())

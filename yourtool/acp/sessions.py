@@ -215,14 +215,12 @@ class Sessions:
         servers = to_settings(request.mcp_servers or ())
         runtime, questions = await self._get_runtime(), Questions(self._client)
         async with self._opening:
+            stored = Path(await runtime.store.find_workspace(session_id))
+            if workspace != stored and stored.parent != self._paths.scratch:
+                place = printable(str(stored))
+                raise UsageError(f"`cwd`: the session belongs to `{place}`; open it there.")
             runtime.tool_servers.give(workspace, servers)
             session = await runtime.resume(session_id, questions.confirm, dirs=dirs)
-        if workspace != session.workspace and session.workspace.parent != self._paths.scratch:
-            await session.close()
-            raise UsageError(
-                f"`cwd`: the session belongs to `{printable(str(session.workspace))}`; open it"
-                " there."
-            )
         return self._add(session, questions, runtime)
 
     def _add(self, session: Session, questions: Questions, runtime: Runtime) -> OpenSession:

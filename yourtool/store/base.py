@@ -194,6 +194,14 @@ class SessionStore(Protocol):
         """Return (our id, provider, the provider's id) of the calls that have a provider id."""
         ...
 
+    async def find_workspace(self, session_id: str) -> str:
+        """Return the path of the directory of a session.
+
+        Raises:
+            SessionNotFoundError: no session has this id.
+        """
+        ...
+
     async def has_any(self, ids: Iterable[str], session_id: str) -> bool:
         """Whether the session, or an event, message or call with one of the ids, is stored."""
         ...

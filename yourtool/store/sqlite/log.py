@@ -130,6 +130,20 @@ def pending_call_ids(connection: Connection, session_id: str) -> list[str]:
     return [row[0] for row in connection.execute(query, (session_id,))]
 
 
+def find_workspace(connection: Connection, session_id: str) -> str:
+    """Return the path of the directory of a session.
+
+    Raises:
+        SessionNotFoundError: no session has this id.
+    """
+    row = connection.execute(
+        "SELECT CAST(workspace_path AS TEXT) FROM sessions WHERE id = ?", (session_id,)
+    ).fetchone()
+    if row is None:
+        raise SessionNotFoundError(f"There is no session `{session_id}`.")
+    return str(row[0])
+
+
 def has_any(connection: Connection, ids: Iterable[str], session_id: str) -> bool:
     """Return whether the session, or an event, message or call with one of the ids, is stored."""
     [row] = connection.execute(

@@ -85,6 +85,11 @@ class SqliteStore(SessionStore):
             )
         )
 
+    async def find_workspace(self, session_id: str) -> str:
+        return await self.database.read(
+            lambda connection: log.find_workspace(connection, session_id)
+        )
+
     async def has_any(self, ids: Iterable[str], session_id: str) -> bool:
         return await self.database.read(lambda connection: log.has_any(connection, ids, session_id))
 
