@@ -61,8 +61,8 @@ def test_acpx_allows_or_denies_a_change(work, home, provider, policy, changed):
 def test_acpx_sends_a_second_turn_to_a_named_session(work, home, provider):
     provider.script += [Reply("The first."), Reply("The second.")]
     assert acpx(work, home, "sessions", "new", "--name", "tide").returncode == 0
-    first = acpx(work, home, "--ttl", "1", "prompt", "-s", "tide", "one")
-    second = acpx(work, home, "--ttl", "1", "prompt", "-s", "tide", "two")
+    first = acpx(work, home, "--ttl", "60", "prompt", "-s", "tide", "one")
+    second = acpx(work, home, "--ttl", "60", "prompt", "-s", "tide", "two")
     assert "The first." in first.stdout, first.stderr
     assert "The second." in second.stdout, second.stderr
     assert "one" in str(provider.requests[-1][1]), "the same conversation"
