@@ -79,6 +79,14 @@ async def test_broken_line_is_answered_and_the_next_one_read(work, line, code):
         assert (await client.ask("initialize", {"protocolVersion": 1}))["result"]
 
 
+async def test_line_of_millions_of_values_is_refused_without_a_pause(work):
+    async with raw_lines(work) as client:
+        client.send(b'{"id": 1, "method": "initialize", "params": [' + b"[]," * 6_000_000 + b"1]}")
+        error = await client.receive()
+        assert error["error"]["message"] == "A message has more than 100,000 values."
+        assert (await client.ask("initialize", {"protocolVersion": 1}))["result"]
+
+
 async def test_answers_to_nothing_and_unknown_notifications_are_ignored(work):
     async with raw_lines(work) as client:
         for line in (

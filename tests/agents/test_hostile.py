@@ -209,6 +209,7 @@ async def test_silent_agent_is_given_up(stage, monkeypatch):
         ([{"print": "no JSON", "times": 300}, {"sleep": 5}], "no message of the protocol"),
         ([{"flood": 50 * 2**20}], "sent a message of over 8 MiB"),
         ([{"flood": 2**20}] * 70, "longer than"),
+        ([{"print": f"[{'[],' * 2_000_000}1]"}], "sent a message with over 100,000 values"),
         ([{"fail": "out of credit\x1b[31m"}], "reports an error: out of credit"),
     ],
 )

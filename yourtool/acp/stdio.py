@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from yourtool.json_sizes import MAX_PARTS, has_too_many_parts
 from yourtool.tables import is_table
 from yourtool.text import storable_json
 
@@ -196,6 +197,8 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     """
     if len(line) > MAX_LINE:
         raise MessageError(PARSE_ERROR, f"A message is longer than {MAX_LINE:,} bytes.")
+    if has_too_many_parts(line):
+        raise MessageError(PARSE_ERROR, f"A message has more than {MAX_PARTS:,} values.")
     try:
         message = storable_json(msgspec.json.decode(line))
     except (ValueError, RecursionError) as error:

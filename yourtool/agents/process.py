@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from yourtool.environment import CALL
+from yourtool.json_sizes import MAX_PARTS, has_too_many_parts
 from yourtool.tables import is_table
 from yourtool.text import storable_json
 from yourtool.tools.peer_process import CHUNK_BYTES, LineLog, close_pipes, has_ended, send_signal
@@ -33,8 +34,8 @@ EXIT_SECONDS = 2.0
 """Time for an exit after the end of standard input, and then after SIGTERM."""
 SEND_SECONDS = 10.0
 """Time that an agent has to read a message."""
-_THREAD_BYTES = 262_144
-"""Longer messages are parsed in a thread."""
+_THREAD_BYTES = 65_536
+"""Longer messages are parsed in a thread; shorter ones have at most `MAX_PARTS`."""
 
 
 class AgentProcess:
@@ -170,13 +171,16 @@ class AgentProcess:
             self.stop("prints text that is no message of the protocol")
 
     async def _pass_on(self, line: bytes) -> None:
-        if not line.strip():
+        if not line.strip() or self.problem:
             return
         is_long = len(line) > _THREAD_BYTES
+        if is_long and await asyncio.to_thread(has_too_many_parts, line):
+            self.stop(f"sent a message with over {MAX_PARTS:,} values")
+            return
         message = await asyncio.to_thread(_parse, line) if is_long else _parse(line)
         if message is None:
             self._garbage += 1
-            self._lines.add("no message", line)
+            await self._lines.add("no message", line)
             return
         self._garbage = 0
         try:

@@ -29,11 +29,9 @@ class LineLog:
         self.last_line = ""
         """The last line on standard error."""
 
-    def add(self, kind: str, line: bytes) -> None:
+    async def add(self, kind: str, line: bytes) -> None:
         """Log the start of a line."""
-        self._logged += bool(line.strip())
-        if line.strip() and self._logged <= _MAX_LOGGED_LINES:
-            self._log.info("%s, %s: %s", self._name, kind, _decode(line))
+        await self._add_all(kind, [line])
 
     async def read_errors(self, process: Process) -> None:
         """Log the standard error of the process until its end."""
@@ -44,12 +42,19 @@ class LineLog:
             rest = rest[-CHUNK_BYTES:]
             if lines := [line for line in lines if line.strip()]:
                 self.last_line = _decode(lines[-1]).strip()
-                await asyncio.to_thread(self._add_all, lines)
+                await self._add_all("stderr", lines)
 
-    def _add_all(self, lines: Iterable[bytes]) -> None:
+    async def _add_all(self, kind: str, lines: Iterable[bytes]) -> None:
         """Log lines in a thread: to mask the keys in them, files are read."""
+        filled = [line for line in lines if line.strip()]
+        logged = filled[: _MAX_LOGGED_LINES - self._logged]
+        self._logged += len(logged)
+        if logged:
+            await asyncio.to_thread(self._write, kind, logged)
+
+    def _write(self, kind: str, lines: Iterable[bytes]) -> None:
         for line in lines:
-            self.add("stderr", line)
+            self._log.info("%s, %s: %s", self._name, kind, _decode(line))
 
 
 async def has_ended(process: Process, seconds: float) -> bool:

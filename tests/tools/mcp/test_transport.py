@@ -9,6 +9,7 @@ import threading
 import warnings
 
 import anyio
+import pytest
 
 from yourtool.tools.mcp.transport import StdioTransport
 from yourtool.tools.process import ShellCommand
@@ -35,8 +36,9 @@ class Threads(logging.Handler):
         self.found.append(threading.current_thread())
 
 
-async def test_lines_of_errors_are_logged_in_a_thread(tmp_path):
-    chatty = "import sys; sys.stderr.write('line\\n' * 500); sys.stderr.close(); sys.stdin.read()"
+@pytest.mark.parametrize("lines", ["sys.stderr.write('line\\n' * 100)", "print('line\\n' * 100)"])
+async def test_lines_that_are_no_message_are_logged_in_a_thread(tmp_path, lines):
+    chatty = f"import sys; {lines}; sys.stdout.flush(); sys.stdin.read()"
     command = ShellCommand((sys.executable, "-I", "-c", chatty), tmp_path, dict(os.environ))
     handler, log = Threads(), logging.getLogger("yourtool")
     level = log.level
@@ -45,7 +47,7 @@ async def test_lines_of_errors_are_logged_in_a_thread(tmp_path):
     try:
         async with StdioTransport("chatty", command).connect():
             with anyio.fail_after(20):
-                while len(handler.found) < 500:
+                while len(handler.found) < 100:
                     await asyncio.sleep(0.01)
     finally:
         log.removeHandler(handler)

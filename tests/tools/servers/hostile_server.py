@@ -56,6 +56,8 @@ def answer_call(number, name):
             return
         case "huge":
             content[0]["text"] = "x" * 50 * 2**20
+        case "wide":
+            content[0]["text"] = [[]] * 2_000_000
         case "wrong-result":
             send({"id": number, "result": {"content": "no list"}})
             return

@@ -19,6 +19,7 @@ from mcp.client._transport import TransportStreams  # pyright: ignore[reportPriv
 from mcp.shared.message import SessionMessage
 
 from yourtool.environment import CALL
+from yourtool.json_sizes import MAX_PARTS, has_too_many_parts
 from yourtool.tools.peer_process import CHUNK_BYTES, LineLog, close_pipes, has_ended, send_signal
 from yourtool.tools.process import ShellCommand, end_processes_of
 
@@ -96,15 +97,17 @@ class StdioTransport:
             while data := await process.stdout.read(CHUNK_BYTES):
                 *lines, rest = data.split(b"\n")
                 for line in lines:
-                    buffer += line
-                    message = _parse(bytes(buffer))
-                    if message is None:
-                        garbage += bool(buffer.strip())
-                        self._lines.add("no JSON-RPC", bytes(buffer))
+                    whole = bytes(buffer + line)
+                    buffer.clear()
+                    if await _is_too_large(whole):
+                        self._stop(process, f"sent a message with over {MAX_PARTS:,} values")
+                        return
+                    if (message := _parse(whole)) is None:
+                        garbage += bool(whole.strip())
+                        await self._lines.add("no JSON-RPC", whole)
                     else:
                         garbage = 0
                         await to_us.send(message)
-                    buffer.clear()
                 buffer += rest
                 if len(buffer) > MAX_MESSAGE_BYTES:
                     self._stop(process, f"sent a message of over {MAX_MESSAGE_BYTES >> 20} MiB")
@@ -149,6 +152,11 @@ class StdioTransport:
         send_signal(process, signal.SIGKILL)
         if not await has_ended(process, _TERM_SECONDS):
             _log.warning("MCP server %s, process %d, cannot be ended", self._name, process.pid)
+
+
+async def _is_too_large(line: bytes) -> bool:
+    """Return whether a line has too many values; most lines are too short for that."""
+    return len(line) > MAX_PARTS and await asyncio.to_thread(has_too_many_parts, line)
 
 
 def _parse(line: bytes) -> SessionMessage | None:
