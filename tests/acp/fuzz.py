@@ -69,17 +69,18 @@ class Fuzzer:
         for sent in range(count):
             self._client.send(self._build())
             if sent % 50 == 49:
-                await self.settle()
-        await self.settle()
+                await self.settle(cancel=sent % 100 == 99)
+        await self.settle(cancel=True)
 
-    async def settle(self) -> None:
+    async def settle(self, *, cancel: bool) -> None:
         """Wait until each request has an answer."""
-        self._client.send({"jsonrpc": "2.0", "method": "session/cancel",
-                           "params": {"sessionId": self._session_id}})  # fmt: skip
+        if cancel:
+            self._client.send({"jsonrpc": "2.0", "method": "session/cancel",
+                               "params": {"sessionId": self._session_id}})  # fmt: skip
         self.idle.clear()
         self._client.send(self._request("session/list", {}))
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 await self.idle.wait()
         except TimeoutError as error:
             missing = sorted(self.sent_ids - self.answers.keys())

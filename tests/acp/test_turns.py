@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tests.acp.editor import CANCELLED, Editor, connected
+from tests.acp.editor import CANCELLED, Editor, connected, raw_lines
 from tests.provider_server import Reply
 
 EDIT = ("edit_file", {"path": "a.txt", "edits": [{"old": "two", "new": "2"}]})
@@ -73,6 +73,21 @@ async def test_cancel_stops_the_turn_in_a_question(work, script):
         assert not (work / "b.txt").exists()
         assert editor.calls[0]["status"] == "failed", "the call has its result"
         assert await editor.prompt(session_id, "again") == "end_turn", "the session goes on"
+
+
+async def test_cancel_that_follows_the_prompt_at_once_stops_the_turn(work, script):
+    server = script(Reply(calls=[WRITE]), Reply("not reached"))
+    async with raw_lines(work) as client:
+        opened = await client.ask("session/new", {"cwd": str(work), "mcpServers": []})
+        session_id = opened["result"]["sessionId"]
+        text = [{"type": "text", "text": "write"}]
+        prompt = {"sessionId": session_id, "prompt": text}
+        client.send({"id": 5, "method": "session/prompt", "params": prompt})
+        client.send({"method": "session/cancel", "params": {"sessionId": session_id}})
+        while (message := await client.receive()).get("id") != 5:
+            assert message["method"] == "session/update", "nothing is asked"
+        assert message["result"]["stopReason"] == "cancelled"
+    assert not server.requests
 
 
 async def test_end_of_the_input_stops_the_turn_and_stores_its_results(work, script):

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from acp.connection import Connection
@@ -149,9 +149,10 @@ class Server:
                 raise AssertionError(f"`{type(request).__name__}` is in `_REQUESTS`")
 
     def _notice(self, method: str, params: Any) -> None:
-        """Handle a notification; an unknown one is ignored."""
+        """Handle a notification; one that is unknown or not valid is ignored."""
         if method == _CANCEL and self._sessions is not None:
-            self._sessions.cancel(CancelNotification.model_validate(params).session_id)
+            with suppress(ValidationError):
+                self._sessions.cancel(CancelNotification.model_validate(params).session_id)
 
     def _initialize(self, request: InitializeRequest) -> InitializeResponse:
         if request.client_capabilities is not None:
@@ -175,10 +176,14 @@ class Server:
         )
 
     async def _get_sessions(self) -> "Sessions":
-        """Return the sessions; the first request that needs them imports the core in a thread."""
-        kind = await asyncio.to_thread(getattr, acp.sessions, "Sessions")
+        """Return the sessions; the first request that needs them imports the core in a thread.
+
+        Later ones do not wait, so that a prompt starts before a cancellation that follows it.
+        """
         if (found := self._sessions) is None:
-            found = self._sessions = kind(self._paths, self._options, self._client)
+            kind = await asyncio.to_thread(getattr, acp.sessions, "Sessions")
+            if (found := self._sessions) is None:  # no other request was faster
+                found = self._sessions = kind(self._paths, self._options, self._client)
         return found
 
 
