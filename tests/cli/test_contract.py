@@ -109,6 +109,23 @@ def test_reasoning_effort_returns_with_continue(line: CommandLine, provider, mon
     assert [body["reasoning"]["effort"] for _, body in provider.requests] == ["high", "high"]
 
 
+@pytest.mark.req("R-CLI-03")
+@pytest.mark.parametrize(
+    ("level", "sent"),
+    [("off", "minimal"), ("minimal", "minimal"), ("low", "low"), ("medium", "medium"),
+     ("high", "high"), ("max", "high")],
+)  # fmt: skip
+def test_level_of_reasoning_effort_reaches_the_provider_as_near_as_the_model_has_it(
+    line: CommandLine, provider, monkeypatch, level, sent
+):
+    provider.script += [Reply("one")]
+    for name, value in provider.environment.items():
+        monkeypatch.setenv(name, value)
+    assert line("-p", "a", "-m", "openai:gpt-5", "--effort", level)[0] == 0
+    [(_, body)] = provider.requests
+    assert body["reasoning"]["effort"] == sent
+
+
 def test_renamed_and_forked_sessions_are_printed_as_json(line: CommandLine):
     line.script([{"say": "hi"}])
     session = line.result("-p", "go")["session_id"]

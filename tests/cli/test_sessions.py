@@ -269,7 +269,7 @@ def test_markdown_is_the_default_and_no_file_is_overwritten(line, tmp_path):
     assert file.read_text() == text
 
 
-@pytest.mark.parametrize("form", ["markdown", "jsonl"])
+@pytest.mark.parametrize("form", ["markdown", "jsonl", "pi"])
 @pytest.mark.req("R-CRD-02")
 def test_export_contains_no_key(line, monkeypatch, form):
     session_id = start_session(line, f"my key is {CANARY}", f"Is it {CANARY}?")

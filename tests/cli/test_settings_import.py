@@ -61,10 +61,15 @@ def test_json_has_the_same_report(line, person):
     ]
 
 
-def test_nothing_to_import_is_told(line, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [("claude", "Claude Code"), ("codex", "Codex"), ("gemini", "Gemini CLI"),
+     ("opencode", "opencode")],
+)  # fmt: skip
+def test_agent_without_settings_is_named(line, tmp_path, monkeypatch, agent, name):
     monkeypatch.setenv("HOME", str(tmp_path / "empty"))
-    code, out, _ = line("import", "settings", "--from", "codex")
-    assert (code, out) == (0, "There are no settings of Codex here.\n")
+    code, out, _ = line("import", "settings", "--from", agent)
+    assert (code, out) == (0, f"There are no settings of {name} here.\n")
 
 
 @pytest.mark.parametrize(
