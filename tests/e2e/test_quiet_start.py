@@ -1,6 +1,8 @@
 """Before the first message nothing is sent, and nothing is created in the workspace."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,23 @@ def test_an_idle_session_has_no_openssl_until_a_prompt_is_typed(home, tmp_path):
         terminal.send("\x03")
         terminal.say("/quit")
         assert terminal.end() == 0
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [("--help",), ("-p", "hello", "-m", "demo:tour"), ("mcp", "list"), ("acp", "--help")],
+    ids=" ".join,
+)
+def test_runs_without_editors_and_servers_import_no_library_for_them(home, tmp_path, argv):
+    hook, imported = tmp_path / "hook", tmp_path / "imported"
+    hook.mkdir()
+    watch = WATCH.format(log=str(tmp_path / "calls"), imported=str(imported))
+    (hook / "sitecustomize.py").write_text(watch)
+    env = {**os.environ, **home, "PYTHONPATH": f"{hook}:{ROOT}", "YOURTOOL_DEMO_PACE": "0"}
+    done = subprocess.run((*YOURTOOL, *argv), cwd=tmp_path, env=env, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    found = {name.partition(".")[0] for name in imported.read_text().split()}
+    assert "yourtool" in found and not {"acp", "mcp", "mcp_types", "pydantic", "httpx2"} & found
 
 
 @pytest.mark.req("R-TOOL-19")
