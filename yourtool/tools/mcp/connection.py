@@ -23,9 +23,11 @@ from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
 from yourtool import __version__
+from yourtool.decompression import ACCEPTED
 from yourtool.text import printable
 from yourtool.tools.mcp.login_addresses import LoginAddresses, RefusedAddressError
 from yourtool.tools.mcp.questions import Answer, ask_address, ask_form
+from yourtool.tools.mcp.responses import limit_response
 from yourtool.tools.mcp.transport import StdioTransport
 from yourtool.tools.servers.calls import ASKING_SECONDS, ForeignResult, ServerConnectionError
 from yourtool.tools.servers.client import CallRequest, Owner
@@ -101,8 +103,12 @@ async def serve_url(
         statuses[0] = response.status_code
 
     check = LoginAddresses(url).check
-    hooks: dict[str, list[Callable[..., Any]]] = {"request": [check], "response": [note]}
+    hooks: dict[str, list[Callable[..., Any]]] = {
+        "request": [check],
+        "response": [note, limit_response],
+    }
     client = httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, event_hooks=hooks)
+    client.headers.update(ACCEPTED)
     async with client:
         streams = streamable_http_client(url, http_client=client)
         try:
