@@ -404,6 +404,22 @@ async def test_any_text_can_be_stored(store, text):
     assert asked.message.text.replace("\0", "") == safe.replace("\0", "")
 
 
+async def test_messages_whose_times_are_in_another_order_are_all_replayed(store):
+    builder = FactBuilder()
+    facts = [builder.session_start()]
+    for minutes in (0, 5, 3, 4, 1, 2) * 40:
+        prompt = builder.turn_start(f"after {minutes}")
+        at = prompt.message.created_at + timedelta(minutes=minutes)
+        facts += [
+            changed(prompt, message=changed(prompt.message, created_at=at)),
+            builder.turn_end(),
+        ]
+    await store.append(*facts)
+    read = []
+    assert await store.replay(builder.session_id, read.append) == ()
+    assert read == facts
+
+
 async def test_ids_after_a_resume_are_greater_than_all_stored_ids(store):
     ahead = datetime.now(UTC) + timedelta(minutes=1)
     alphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

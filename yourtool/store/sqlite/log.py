@@ -22,6 +22,8 @@ from yourtool.store.sqlite.row_codec import (
     SELECT_EVENTS,
     SELECT_EVENTS_OF_TYPES,
     SELECT_MESSAGE,
+    SELECT_MESSAGES,
+    MessageRow,
     event_row,
     fact_from_row,
     message_from_row,
@@ -39,6 +41,7 @@ _LAST_IDS = """
 _SORTED_SHARE = 10
 """Of all events; fewer than one of so many are sorted rather than found by a pass over all."""
 _AFTER_ALL_IDS = "~"
+_MESSAGES_AT_A_TIME = 64
 _FIRST_OF_END = """
     SELECT id FROM events WHERE session_id = :session AND id < :before
     ORDER BY id DESC LIMIT 1 OFFSET :skipped
@@ -69,10 +72,10 @@ def replay(
         raise SessionNotFoundError(f"There is no session `{session_id}`.")
     last = connection.execute(_LAST_IDS, {"session": session_id})
     _advance_ids(row[0] for row in last if isinstance(row[0], str))
-    unread = list[str]()
+    unread, messages = list[str](), _MessagesInOrder(connection, session_id)
 
     def find_message(message_id: str) -> Message | None:
-        if (message := _find_message(connection, message_id, session_id)) is None:
+        if (message := messages.find(message_id)) is None:
             unread.append(message_id)
         return message
 
@@ -171,6 +174,23 @@ def update_messages(connection: Connection, messages: Iterable[Message]) -> None
             raise StoreError(f"There is no message `{message_id}` in session `{session_id}`.")
         connection.execute("DELETE FROM message_words WHERE message_id = ?", (message_id,))
         index_message(connection, message)
+
+
+class _MessagesInOrder:
+    """Finds messages quickly if they are asked for in about the order of their times."""
+
+    def __init__(self, connection: Connection, session_id: str) -> None:
+        self._connection, self._session_id = connection, session_id
+        self._rows = connection.execute(SELECT_MESSAGES, (session_id,))
+        self._next: dict[str, MessageRow] = {}
+
+    def find(self, message_id: str) -> Message | None:
+        """Return a message; None if it is not stored or this version cannot read it."""
+        if message_id not in self._next:
+            self._next = {row[0]: row for row in self._rows.fetchmany(_MESSAGES_AT_A_TIME)}
+        if (row := self._next.pop(message_id, None)) is not None:
+            return message_from_row(row)
+        return _find_message(self._connection, message_id, self._session_id)
 
 
 def _find_message(connection: Connection, message_id: str, session_id: str) -> Message | None:

@@ -48,6 +48,10 @@ SELECT_MESSAGE = """
     SELECT id, session_id, role, content_json, metadata_json, created_at, schema_version
     FROM messages WHERE id = ? AND session_id = ?
 """
+SELECT_MESSAGES = """
+    SELECT id, session_id, role, content_json, metadata_json, created_at, schema_version
+    FROM messages WHERE session_id = ? ORDER BY created_at
+"""
 MessageRow: TypeAlias = tuple[str, str, str, str, str, int, int]
 
 INSERT_EVENT = """
