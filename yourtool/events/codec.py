@@ -6,8 +6,9 @@ they differ, the reply is right.
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any, TypeVar, Union, cast
 
 from msgspec import UNSET, Struct
@@ -125,11 +126,14 @@ def _read_counters(stored: StoredLlmCallCompleted | StoredLlmCallFailed) -> Usag
 
 def _convert(source: Fact, kind: type[F], **changes: Any) -> F:
     """Return a fact with the values of `source` in the fields that both have, and `changes`."""
-    same = {name: getattr(source, name) for name in _shared_fields(type(source), kind)}
-    return kind(**same | changes)
+    names, get_values = _shared_fields(type(source), kind)
+    return kind(**dict(zip(names, get_values(source), strict=True)) | changes)
 
 
 @functools.cache
-def _shared_fields(source: type[Fact], kind: type[Fact]) -> tuple[str, ...]:
-    """Return the fields of `kind` that are fields or properties of `source`."""
-    return tuple(name for name in kind.__struct_fields__ if hasattr(source, name))
+def _shared_fields(
+    source: type[Fact], kind: type[Fact]
+) -> tuple[tuple[str, ...], Callable[[Fact], tuple[Any, ...]]]:
+    """Return the fields of `kind` that are fields or properties of `source`, and their getter."""
+    names = tuple(name for name in kind.__struct_fields__ if hasattr(source, name))
+    return names, attrgetter(*names)

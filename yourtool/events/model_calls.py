@@ -132,8 +132,9 @@ LlmCallEnd: TypeAlias = LlmCallCompleted | LlmCallFailed
 """The facts that end a request or an attempt of one; each has its usage, if it is known."""
 
 
+_OF_CALLS = (LlmCallStarted, LlmCallCompleted, LlmCallFailed)
+
+
 def is_silent(fact: Fact) -> bool:
     """Return whether a fact belongs to a silent call, which has a cost and no place elsewhere."""
-    if not isinstance(fact, LlmCallStarted | LlmCallCompleted | LlmCallFailed):
-        return False
-    return bool(fact.purpose)
+    return isinstance(fact, _OF_CALLS) and bool(fact.purpose)

@@ -120,14 +120,15 @@ def get_entry_id(fact: AnyFact) -> str:
 
     Replies to silent calls are no part of it. A `branch.selected` can refer to this id.
     """
+    if (message := message_of(fact)) is not None:
+        return "" if is_silent(fact) else message.id
     match fact:
         case BranchSummarised(id=fact_id) | EntryAdded(id=fact_id):
             return fact_id
         case BranchMerged(merged=(*_, last)):
             return last.id
         case _:
-            message = None if is_silent(fact) else message_of(fact)
-            return "" if message is None else message.id
+            return ""
 
 
 def select_branch(facts: Sequence[AnyFact]) -> Sequence[AnyFact]:

@@ -128,7 +128,7 @@ def require_shallow(data: object) -> None:
     if not isinstance(data, str | bytes):
         raise ValueError(f"{type(data).__name__} instead of JSON")
     text = data if isinstance(data, str) else data.decode()
-    if text.count("{") + text.count("[") <= _MAX_DEPTH:
+    if len(text) <= _MAX_DEPTH or text.count("{") + text.count("[") <= _MAX_DEPTH:
         return
     depth = 0
     for bracket in _BRACKET.findall(_STRING.sub("", text)):

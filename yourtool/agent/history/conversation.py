@@ -143,6 +143,9 @@ class Conversation:
                 self._drop_fleeting()
                 self._confirm_rejection(fact)
                 self._add_reply(fact)
+            case ToolCompleted(message=message):
+                self.add_message(message)
+                self._add_found_tools(fact)
             case LlmCallFailed(message=message):
                 self.last_error, self.last_turn_failed = fact, True
                 self.add_message(message)
@@ -155,9 +158,6 @@ class Conversation:
                 | ToolFailed(message=message)
             ):
                 self.add_message(message)
-            case ToolCompleted(message=message):
-                self.add_message(message)
-                self._add_found_tools(fact)
             case TurnCompleted(stop_reason=StopReason.ERROR):
                 self.last_turn_failed = True
             case ContextHandedOver():

@@ -21,6 +21,11 @@ from yourtool.events.sessions import SessionImported
 from yourtool.events.turns import TurnStarted
 from yourtool.file_images import FileImage, FileRestore, LeftFile
 
+OF_FILES = frozenset(
+    {TurnStarted, FilesChanged, FileChangeFailed, FilesRestoring, FilesRestored, SessionImported}
+)
+"""The facts that change the history; no others need to be applied."""
+
 _NOT_STORED = "its content was not stored: too large, secret or not readable"
 _CHANGED_BETWEEN = "only the changes after an edit by somebody else are taken back"
 

@@ -4,6 +4,11 @@ from yourtool.events.catalog import AnyFact
 from yourtool.events.sessions import SessionForked, SessionImported
 from yourtool.events.tools import ProcessEnded, ProcessesReported, ProcessStarted
 
+OF_PROCESSES = frozenset(
+    {ProcessStarted, ProcessEnded, ProcessesReported, SessionForked, SessionImported}
+)
+"""The facts that change the history; no others need to be applied."""
+
 
 class ProcessHistory:
     """Which processes were started, and which of them have not ended; only `apply` changes it."""

@@ -6,11 +6,11 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from yourtool.agent.history.conversation import OF_CONVERSATION, Conversation
-from yourtool.agent.history.file_history import FileHistory
+from yourtool.agent.history.file_history import OF_FILES, FileHistory
 from yourtool.agent.history.headroom import LatestLimits
 from yourtool.agent.history.overrides import Overrides
-from yourtool.agent.history.process_history import ProcessHistory
-from yourtool.agent.history.stored_prompt import StoredPrompt
+from yourtool.agent.history.process_history import OF_PROCESSES, ProcessHistory
+from yourtool.agent.history.stored_prompt import OF_PROMPT, StoredPrompt
 from yourtool.events.branches import BranchLabelled, BranchMerged, BranchSelected
 from yourtool.events.budgets import BudgetWarned
 from yourtool.events.catalog import AnyFact
@@ -175,8 +175,7 @@ class State:
         if isinstance(fact, TurnStarted) and not self._keep_facts and not self.open_calls:
             self.facts.clear()
         self.facts.append(fact)
-        for part in (self.files, self.processes, self.system_prompt):
-            part.apply(fact)
+        self._apply_to_parts(fact)
         self._apply_to_branch(fact)
         match fact:  # the most frequent ones first
             case LlmCallCompleted() | LlmCallFailed():
@@ -188,6 +187,13 @@ class State:
                 self.turn_count += 1
             case TurnCompleted() | TurnCancelled():
                 self.open_turn = None
+            case (
+                RouteDecided()
+                | PatternOverrideDismissed()
+                | RoutingPolicyChanged()
+                | RoutingSnapshot()
+            ):
+                self._apply_routing(fact)
             case SessionCreated(workspace_path=path):
                 self.workspace_path = path
             case SessionRenamed(title=title):
@@ -202,13 +208,6 @@ class State:
                 self.model_refusal = fact
             case SessionEffortSelected():
                 self.effort = fact
-            case (
-                RouteDecided()
-                | PatternOverrideDismissed()
-                | RoutingPolicyChanged()
-                | RoutingSnapshot()
-            ):
-                self._apply_routing(fact)
             case DelegateCompleted() | DelegateFailed():
                 self.cost_usd += fact.total_cost_usd
                 self.unpriced = self.unpriced or fact.unpriced
@@ -226,6 +225,15 @@ class State:
                 self.budget_warnings.append(fact)
             case _:
                 pass
+
+    def _apply_to_parts(self, fact: AnyFact) -> None:
+        kind = type(fact)
+        if kind in OF_FILES:
+            self.files.apply(fact)
+        if kind in OF_PROCESSES:
+            self.processes.apply(fact)
+        if kind in OF_PROMPT:
+            self.system_prompt.apply(fact)
 
     def _apply_to_branch(self, fact: AnyFact) -> None:
         """Keep a fact of the conversation, and update the branch unless that has to be built."""

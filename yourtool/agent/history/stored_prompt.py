@@ -15,6 +15,9 @@ from yourtool.events.sessions import SessionForked, SessionImported
 from yourtool.events.turns import TurnStarted
 from yourtool.messages.blocks import canonical_json
 
+OF_PROMPT = frozenset({TurnStarted, SessionForked, SessionImported, LlmCallStarted})
+"""The facts that have something of it; no others need to be applied."""
+
 
 class StoredPrompt:
     """What requests of a session had as their system prompt and as their tools."""
