@@ -91,8 +91,6 @@ def decode_line(line: bytes) -> Fact | ExportedBlob:
 
 def without_lost_calls(facts: Sequence[AnyFact]) -> Sequence[AnyFact]:
     """Return facts in which the results of calls in unknown events and blocks are entries."""
-    if not import_warnings(facts):
-        return facts
     calls, kept = set[str](), list[AnyFact]()
     for fact in facts:
         if (message := message_of(fact)) is not None:

@@ -26,9 +26,15 @@ from yourtool.events.catalog import AnyFact
 from yourtool.events.codec import from_stored, to_stored
 from yourtool.events.facts import Fact
 from yourtool.messages.blocks import canonical_json
-from yourtool.store.export_lines import ExportedBlob, decode_line, without_lost_calls
+from yourtool.store.export_lines import (
+    ExportedBlob,
+    decode_line,
+    import_warnings,
+    without_lost_calls,
+)
 from yourtool.store.forks import require_complete
 from yourtool.store.html_page import to_html
+from yourtool.store.lost_results import add_lost_results
 from yourtool.store.markdown import to_markdown
 from yourtool.store.pi_export import to_pi
 from yourtool.store.texts import TextTransform, get_attachments, read_shared, transform_texts
@@ -147,7 +153,8 @@ def from_jsonl(lines: Iterable[bytes], blobs: Path) -> tuple[AnyFact, ...]:
                 f"line {number} is not a line of an exported session: {error}"
             ) from error
     require_complete(facts)
-    facts = without_lost_calls(facts)
+    if import_warnings(facts):  # what is unknown can be a call or a result
+        facts = [*add_lost_results(without_lost_calls(facts))]
     for reference in dict.fromkeys(each for fact in facts for each in get_attachments(fact)):
         if (content := attachments.get(reference)) is not None:
             store_blob(blobs, content)

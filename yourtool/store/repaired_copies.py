@@ -8,12 +8,10 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from yourtool.blobs import is_blob
-from yourtool.errors import ToolFailure
 from yourtool.events.catalog import AnyFact, message_of
 from yourtool.events.files import FilesChanged
 from yourtool.events.model_calls import LlmCallStarted
 from yourtool.events.sessions import SessionCreated, SessionForked
-from yourtool.events.tools import ToolFailed
 from yourtool.events.turns import TurnStarted
 from yourtool.file_images import FileImage, RecordedChange
 from yourtool.ids import new_id, new_session_id
@@ -24,15 +22,12 @@ from yourtool.messages.blocks import (
     ImageBlock,
     TextBlock,
     ToolResultBlock,
-    ToolUseBlock,
 )
-from yourtool.messages.message import ResultMessage, now
-from yourtool.messages.metadata import Origin, ResultMetadata
+from yourtool.messages.message import now
 from yourtool.store.base import SessionStore
 from yourtool.store.checks import (
     StoredContents,
     find_message_problems,
-    find_unanswered,
     find_wrong_parts,
     has_wrong_hash,
     hash_text,
@@ -41,8 +36,7 @@ from yourtool.store.checks import (
     list_references,
 )
 from yourtool.store.forks import with_new_ids
-
-_NO_RESULT = "The result of this call is lost. Check what it did before you do it again."
+from yourtool.store.lost_results import add_lost_results
 
 
 async def write_repaired_copy(
@@ -108,7 +102,7 @@ def _repair(
     if not repaired or not isinstance(repaired[0], SessionCreated):
         repaired.insert(0, _build_start(repaired, workspace))
     repaired = [_correct_hash(_replace_missing(fact, contents)) for fact in repaired]
-    repaired = [*_answer_calls(_drop_parts(repaired))]
+    repaired = [*add_lost_results(_drop_parts(repaired))]
     return [*_drop_references(repaired)]
 
 
@@ -195,42 +189,6 @@ def _drop_parts(facts: Sequence[AnyFact]) -> Sequence[AnyFact]:
         else fact
         for fact in facts
     ]
-
-
-def _answer_calls(facts: Sequence[AnyFact]) -> Iterator[AnyFact]:
-    """Yield the facts, with a result for each call of an ended turn that has none."""
-    unanswered = find_unanswered(facts)
-    for fact in facts:
-        yield fact
-        message = message_of(fact)
-        for number, call in enumerate(message.tool_uses if message is not None else ()):
-            if message is not None and call.id in unanswered:
-                yield _build_result(fact, call, f"~{number}")
-
-
-def _build_result(fact: AnyFact, call: ToolUseBlock, suffix: str) -> ToolFailed:
-    """Return a result whose ids sort directly after those of the fact with the call."""
-    message = message_of(fact)
-    assert message is not None, "a fact with a call has a message"
-    return ToolFailed(
-        id=fact.id + suffix,
-        timestamp=fact.timestamp,
-        session_id=fact.session_id,
-        turn_id=fact.turn_id,
-        parent_event_id=fact.id,
-        tool_use_id=call.id,
-        tool_name=call.name,
-        error_class=ToolFailure.CANCELLED,
-        error_message=_NO_RESULT,
-        latency_ms=0,
-        message=ResultMessage(
-            id=message.id + suffix,
-            session_id=message.session_id,
-            content=(ToolResultBlock(call.id, (TextBlock(_NO_RESULT),), is_error=True),),
-            metadata=ResultMetadata(parent_tool_use_id=call.id, origin=Origin.RESUME_REPAIR),
-            created_at=message.created_at,
-        ),
-    )
 
 
 def _drop_references(facts: Sequence[AnyFact]) -> Iterator[AnyFact]:
