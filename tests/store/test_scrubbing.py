@@ -80,6 +80,15 @@ def test_own_key_is_found_in_every_encoding(scrubber):
     assert (kind, sample) == ("key that yourtool uses", "… (15 characters)")
 
 
+@pytest.mark.parametrize("line", ["{}\n", "{}\\n", " 12\t{}\n"])
+def test_private_key_that_was_read_in_two_parts_is_in_neither(line, scrubber):
+    body = [LETTERS + LETTERS + str(number) for number in range(10, 20)]
+    key = ["-----BEGIN PRIVATE KEY-----", *body, "-----END PRIVATE KEY-----"]
+    for part in (key[:6], key[6:]):
+        shown = scrubber.text("".join(map(line.format, part)) + "and more")
+        assert not [each for each in body if each in shown]
+
+
 PIECES = st.sampled_from(
     [*SECRETS.values(), *("".join(each) for each in AROUND.values()), "token=", "sk-", "é", " "]
 )
@@ -97,7 +106,13 @@ def test_scrubbed_text_has_no_secret(text):
 
 
 def test_search_takes_linear_time(scrubber):
-    for unit in ("-----BEGIN PRIVATE KEY-----", "eyJ" + "a" * 20 + ".", "password: ", "a://b:"):
+    for unit in (
+        "-----BEGIN PRIVATE KEY-----",
+        "ab12" * 16 + "\n",
+        "eyJ" + "a" * 20 + ".",
+        "password: ",
+        "a://b:",
+    ):
         assert growth(scrubber.text, lambda size, unit=unit: unit * size) < LINEAR
 
 

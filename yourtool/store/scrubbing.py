@@ -51,6 +51,11 @@ _FORMS = (  # each takes what follows in the same word, so that a replacement un
         r"(?:[A-Za-z0-9+/=\s\\,:.]|-[A-Za-z0-9])*"
         r"(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----)?",
     ),
+    _Form(  # its end, as a tool that reads a file in parts returns it
+        "private key",
+        r"[A-Za-z0-9+/=]{40,}(?:[\s\\,:.]|[A-Za-z0-9+/=])*"
+        r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----",
+    ),
     _Form("AWS access key", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
     _Form("GitHub token", r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})"),
     _Form("GitLab token", r"\bglpat-[A-Za-z0-9_-]{20,}"),
