@@ -1,6 +1,5 @@
 """Markdown export of a session."""
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -19,10 +18,10 @@ from yourtool.messages.blocks import (
 )
 from yourtool.messages.message import Message, ReplyMessage, Role
 from yourtool.messages.metadata import Audience, Origin
+from yourtool.store.markdown_texts import contain, fence, without_html
 from yourtool.store.texts import TextTransform, message_title, transform_texts
 from yourtool.text import printable
 
-_TICKS = re.compile("`+")
 _ROLE_NAMES = {Role.USER: "You", Role.ASSISTANT: "Assistant", Role.SYSTEM: "System"}
 
 
@@ -39,7 +38,8 @@ def _document(facts: Sequence[AnyFact]) -> Iterator[str]:
         if not is_silent(fact) and (message := message_of(fact)) is not None
     ]
     first_prompt = next((each for each in messages if each.role is Role.USER), None)
-    yield f"# {(message_title(first_prompt.content) if first_prompt else '') or 'A session'}"
+    title = message_title(first_prompt.content) if first_prompt else ""
+    yield without_html(f"# {title or 'A session'}")
     yield ""
     yield f"- Session: {_inline_code(facts[0].session_id)}"
     for fact in facts:
@@ -63,7 +63,7 @@ def _message(message: Message) -> Iterator[str]:
         yield "**Command** (not sent to the model)" if unseen else "**Command**"
         yield ""
         texts = (block.text for block in message.content if isinstance(block, TextBlock))
-        yield from _fence("".join(texts).rstrip("\n"))
+        yield from fence("".join(texts).rstrip("\n"))
         return
     for block in message.content:
         yield ""
@@ -73,36 +73,27 @@ def _message(message: Message) -> Iterator[str]:
 def _block(block: ContentBlock) -> Iterator[str]:
     match block:
         case TextBlock(text=text):
-            yield text
+            yield from contain(text)
         case ThinkingBlock(text=text):
             yield "**Reasoning**"
             yield ""
-            yield from (f"> {line}".rstrip() for line in text.splitlines())
+            yield from (f"> {line}".rstrip() for line in without_html(text).split("\n"))
         case RedactedThinkingBlock():
             yield "**Reasoning** (encrypted by the provider)"
         case ToolUseBlock(name=name, input=arguments):
             yield f"**Tool call** {_inline_code(name)}"
             yield ""
-            yield from _fence(canonical_json(arguments).decode(), "json")
+            yield from fence(canonical_json(arguments).decode(), "json")
         case ToolResultBlock(content=content, is_error=is_error):
             yield "**Error**" if is_error else "**Result**"
             for part in content:
                 yield ""
                 if isinstance(part, TextBlock):
-                    yield from _fence(part.text)
+                    yield from fence(part.text)
                 else:
                     yield from _block(part)
         case _:
             yield f"**Attachment** {_inline_code(block.media_type)}"
-
-
-def _fence(text: str, language: str = "") -> Iterator[str]:
-    """Yield a code block, fenced with more backticks than any run in the text."""
-    longest = max((len(run) for run in _TICKS.findall(text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    yield fence + language
-    yield text
-    yield fence
 
 
 def _inline_code(text: str) -> str:
