@@ -53,6 +53,7 @@ LATE_IMPORTERS = {
     "yourtool/providers/registry.py",  # the requested adapter
     "yourtool/permissions/shell/syntax.py",  # the parser of commands
     "yourtool/patterns.py",  # the patterns of rules and hooks
+    "yourtool/store/markdown_texts.py",  # the parser of Markdown
     "yourtool/store/scrubbing.py",  # the patterns of secrets
     "yourtool/late_modules.py",  # the modules that packages name
     "yourtool/tools/servers/client.py",  # the client of MCP servers, which can be removed

@@ -63,7 +63,7 @@ def document_about(text):
 
 
 def outline(document):
-    """Return the headings of the document that name who speaks, and all HTML in it."""
+    """Return the headings of the document that name an author, and all HTML in it."""
     tokens = MarkdownIt("commonmark").parse(document)
     inner = [child for token in tokens for child in token.children or ()]
     html = [each.content for each in (*tokens, *inner) if each.type.startswith("html")]

@@ -16,7 +16,7 @@ _TICKS = re.compile("`+")
 _NEEDS_PARSER = re.compile("<|```|~~~")
 """Without these, no text has HTML or a code block that needs an end."""
 _ROUNDS = 3
-"""How often HTML is looked for: what follows a comment is read anew once it is none."""
+"""How often HTML is looked for: there can be more of it once a comment is text."""
 _NEXT = "\n\n# next"
 
 

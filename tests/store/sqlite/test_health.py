@@ -65,7 +65,7 @@ def test_small_file_is_checked_at_every_start(tmp_path):
 
 
 async def test_large_store_that_a_dead_process_left_is_checked_before_it_is_written(path, tmp_path):
-    """A process that dies leaves the log of its last changes beside the file."""
+    """A process that dies leaves the log of its last changes next to the file."""
     database = Database(path)
     await SqliteStore(database).append(FactBuilder().session_start())
     await database.write(_fill)
