@@ -168,6 +168,8 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     consequences: Consequences = Consequences()
     rules: tuple[str, ...] = ()
     """The rules that `session` and `always` would add; empty: only `once` is offered."""
+    wider_rules: tuple[str, ...] = ()
+    """Rules that the user can add to those of `always`, because they allow more than the call."""
     no_rule_reason: str = ""
     """Why no rule is offered; empty if one is, or if no rule could make a difference."""
     reason: str = ""

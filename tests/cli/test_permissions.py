@@ -104,6 +104,11 @@ def test_figures_of_the_recorded_corpus(line, tmp_path, figures):
             ("ask", None, "", [["make", "test"]], ["shell(make test > out.txt)"]),
         ),
         ([], "make test", ("ask", None, "", [["make", "test"]], ["shell(make test)"])),
+        (
+            [],
+            "FOO=1 make test",
+            ("ask", None, "", [["make", "test"]], ["shell(FOO=1 make test)", "shell(make test)"]),
+        ),
     ],
 )
 def test_decision_is_that_of_the_gate_with_its_rule_and_reason(line, options, command, expected):

@@ -47,6 +47,11 @@ from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict
             ("make test > out.txt", "make test > out.txt 2>&1", "CI=1 make test > out.txt"),
             ("make test", "make test > other", "make other"),
         ),
+        (
+            "command", "FOO='a b' make test",
+            ("FOO='a b' make test", "FOO='a b' make test 2>&1", "CI=1 FOO='a b' make test"),
+            ("make test", "FOO=other make test", "FOOX=1 make test"),
+        ),
         ("command", "a > b*", (), ()),
         ("opaque", None, (), ()),
     ],

@@ -92,6 +92,25 @@ def test_rule_is_offered_only_for_the_parts_that_are_not_free(root):
 
 
 @pytest.mark.req("R-CONF-04")
+def test_grant_of_a_command_with_an_assignment_allows_nothing_without_it(root):
+    asked = decide(root, "DRY_RUN=1 make deploy")
+    assert asked.proposed_rules == ("shell(DRY_RUN=1 make deploy)",)
+    assert asked.wider_rules == ("shell(make deploy)",)
+    assert decide(root, "DRY_RUN=1 make deploy", *asked.proposed_rules).verdict == "allow"
+    assert decide(root, "make deploy", *asked.proposed_rules).verdict == "ask"
+
+
+@pytest.mark.req("R-CONF-04")
+def test_both_offered_rules_allow_both_commands_and_no_other_assignment(root):
+    asked = decide(root, "FOO=1 make test")
+    rules = (*asked.proposed_rules, *asked.wider_rules)
+    for line in ("FOO=1 make test", "make test", "cd src && FOO=1 make test 2>&1 | cat"):
+        assert decide(root, line, *rules).verdict == "allow"
+    for line in ("BAR=1 make test", "FOO=2 make test", "FOO=1 BAR=1 make test", "PATH=. make test"):
+        assert decide(root, line, *rules).verdict == "ask"
+
+
+@pytest.mark.req("R-CONF-04")
 def test_what_runs_without_a_question_is_quoted_again_with_the_programs_that_are_meant(root):
     found = decide(root, 'cd src && timeout 5 make "a b" 2>&1', "shell(make 'a b')").command
     assert found == f"cd src && {root}/bin/timeout 5 {root}/bin/make 'a b' 2>&1"

@@ -1081,6 +1081,32 @@ async def test_rule_is_changed_with_examples_before_it_is_stored(home, clock):
         assert (asked.decision.scope, asked.decision.rules) == (Scope.ALWAYS, ("shell(git push*)",))
 
 
+@pytest.mark.parametrize(
+    ("keys", "rules"),
+    [
+        ((), ("shell(DRY_RUN=1 deploy)",)),
+        (("home", "delete", "delete"), ("shell(DRY_RUN=1 deploy)", "shell(deploy)")),
+    ],
+    ids=["as offered", "without the sign"],
+)
+@pytest.mark.req("R-CONF-03", "R-CONF-04")
+async def test_wider_rule_is_shown_and_stored_only_without_its_sign(home, clock, keys, rules):
+    question = changeable(rules=("shell(DRY_RUN=1 deploy)",), wider_rules=("shell(deploy)",))
+    asked = Ask(
+        replace(question, describe_rule=lambda rule: RuleDescription(covered=(f"({rule})",)))
+    )
+    app = asking(home, clock, asked)
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await ask(pilot, clock)
+        assert "w can also allow: shell(deploy)" in screen_text(app)
+        await press(pilot, "w", "enter")
+        assert panel.field.text == "shell(DRY_RUN=1 deploy)\n# shell(deploy)"
+        assert "without #, shell(deploy) allows (shell(deploy))" in screen_text(app)
+        await press(pilot, *keys, "enter")
+        await until(pilot, lambda: asked.decision is not None)
+        assert (asked.decision.scope, asked.decision.rules) == (Scope.ALWAYS, rules)
+
+
 @pytest.mark.req("R-LOOP-12")
 async def test_call_is_allowed_with_a_note(home, clock):
     asked = Ask(approval_request())

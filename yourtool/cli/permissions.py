@@ -37,7 +37,7 @@ class Decided(Struct, frozen=True):
     commands: tuple[tuple[str, ...], ...]
     """The words of each command of the line; empty if it is not completely understood."""
     proposal: tuple[str, ...] | None
-    """The rules that an approval with "always" would add."""
+    """The rules that an approval with "always" offers, the narrowest first."""
 
 
 class _CommandLine(Struct):
@@ -112,7 +112,7 @@ def _decide(gate: Gate, command: str, workspace: Path) -> Decided:
         rule=str(found.rules[0]) if found.rules else None,
         reason=found.reason or found.no_rule_reason,
         commands=tuple(each.texts for each in parse_plain(command)),
-        proposal=found.proposed_rules or None,
+        proposal=(*found.proposed_rules, *found.wider_rules) or None,
     )
 
 

@@ -69,7 +69,9 @@ def _command_candidates(spec: str | None) -> _Candidates:
         return _ANY_COMMAND, ()
     if (parsed := specs.parse_spec(spec)) is None:
         return (), ()
-    command = shlex.join(parsed.words)
+    bare = shlex.join(parsed.words)
+    assigned = (f"{name}={shlex.quote(value)}" for name, value in parsed.variables)
+    command = " ".join((*assigned, bare))
     line = " ".join((command, *map(str, parsed.files)))
     covered = (
         (command, f"{command} a.txt", f"{command} -v", f"{command} --help", f"{command} status")
@@ -78,6 +80,7 @@ def _command_candidates(spec: str | None) -> _Candidates:
     )
     first, *rest = parsed.words
     others = (
+        *([bare, *_iter_changed_variables(parsed, bare)] if parsed.variables else ()),
         *([command, f"{command} {replace(parsed.files[0], path='other')}"] if parsed.files else ()),
         shlex.join([*parsed.words[:-1], "other"]) if rest else f"{first}x",
         f"{command} > out.txt",
@@ -88,6 +91,12 @@ def _command_candidates(spec: str | None) -> _Candidates:
         f"man {first}",
     )
     return covered, others
+
+
+def _iter_changed_variables(spec: specs.CommandSpec, bare: str) -> Iterator[str]:
+    """Yield a command with other values of its variables, and with another variable."""
+    yield " ".join((*(f"{name}=other" for name, _ in spec.variables), bare))
+    yield f"{spec.variables[0][0]}X=1 {bare}"
 
 
 def _path_candidates(spec: str | None) -> _Candidates:

@@ -42,6 +42,8 @@ class GateDecision(Struct, frozen=True):
     """For `deny`, a message for the model; for `ask`, why every mode requires an approval."""
     proposed_rules: tuple[str, ...] = ()
     """For `ask`, the rules that a grant would add."""
+    wider_rules: tuple[str, ...] = ()
+    """For `ask`, rules that the user can add to those: the commands without their assignments."""
     no_rule_reason: str = ""
     """For `ask`, one line: why no rule is proposed."""
     rules: tuple[Rule, ...] = ()
@@ -169,7 +171,7 @@ def _judge_by_default(policy: Policy, call: JudgedCall) -> GateDecision:
     named = ", ".join(f"`{path}`" for path in subjects.credential_files)
     reason = f"{named} may contain credentials; approval is required unless a rule allows it"
     if problem := _find_rule_problem(call):
-        return GateDecision("ask", reason if named else "", (), problem)
+        return GateDecision("ask", reason if named else "", no_rule_reason=problem)
     proposal = propose_rules(
         call.tool, subjects.items[0], policy.rules.allow, is_trusted=policy.is_trusted
     )
@@ -177,7 +179,8 @@ def _judge_by_default(policy: Policy, call: JudgedCall) -> GateDecision:
         "ask",
         reason if named else "",
         tuple(map(str, proposal.rules)),
-        proposal.reason,
+        no_rule_reason=proposal.reason,
+        wider_rules=tuple(map(str, proposal.wider)),
         is_free_if_trusted=only_reads and _build_allowed(subjects).verdict == "allow",
     )
 

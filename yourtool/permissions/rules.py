@@ -155,6 +155,8 @@ class Proposal(Struct, frozen=True):
     rules: tuple[Rule, ...] = ()
     reason: str = ""
     """Why no rule is proposed, or which part of the call the rules do not cover."""
+    wider: tuple[Rule, ...] = ()
+    """Rules for the same commands without their assignments, which the user can add."""
 
 
 def propose_rules(
@@ -172,7 +174,10 @@ def propose_rules(
         proposed = proposals.propose_specs(
             subject.text, _get_specs(allow, tool), get_place(subject), is_trusted=is_trusted
         )
-        return Proposal(tuple(Rule(tool, spec) for spec in proposed.specs), proposed.note)
+        rules, wider = (
+            tuple(Rule(tool, spec) for spec in each) for each in (proposed.specs, proposed.wider)
+        )
+        return Proposal(rules, proposed.note, wider)
     if not subject.text or set(subject.text) & set("*?") or not _allows([subject.text], subject):
         return Proposal(reason="its name has characters that mean something else in a rule")
     return Proposal((Rule(tool, subject.text),))

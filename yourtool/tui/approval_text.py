@@ -19,6 +19,9 @@ _MAX_DESCRIBED = 20
 """Rules of one question that can be changed."""
 _GAP = " · "
 _CHANGES, _RUNS_IN, _ALLOWS = "changes: ", "runs in: ", "s, w allow: "
+_OFFERS = "w can also allow: "
+_NOT_STORED = "#"
+"""Start of a line with a rule that is offered and not stored."""
 
 
 class Entry(Struct, frozen=True):
@@ -140,6 +143,12 @@ def build_edit(question: Confirmation, text: str) -> Decision | None:
     return replace(EDIT, edited_input=editable.build_input(text))
 
 
+def build_rules_text(question: Confirmation) -> str:
+    """Return the rules that `always` stores, and those that it stores without their `#`."""
+    offered = (f"{_NOT_STORED} {rule}" for rule in question.wider_rules)
+    return "\n".join((*question.rules, *offered))
+
+
 def describe_rules(question: Confirmation, text: str) -> tuple[list[str], bool]:
     """Return lines with examples for the rules in a text, and whether all rules are valid."""
     lines, is_valid = list[str](), True
@@ -156,11 +165,16 @@ def describe_rules(question: Confirmation, text: str) -> tuple[list[str], bool]:
             lines.append(f"{name}allows {_join(described.covered)}")
         if described.others:
             lines.append(f"{name}does not allow {_join(described.others)}")
+    for rule in question.wider_rules:
+        if f"{_NOT_STORED} {rule}" in text.splitlines():
+            covered = _join(describe(rule).covered)
+            lines.append(f"without {_NOT_STORED}, {escape_line(rule)} allows {covered}")
     return lines, is_valid and len(rules) <= _MAX_DESCRIBED
 
 
 def _split_rules(text: str) -> tuple[str, ...]:
-    return tuple(line.strip() for line in text.splitlines() if line.strip())
+    lines = map(str.strip, text.splitlines())
+    return tuple(line for line in lines if line and not line.startswith(_NOT_STORED))
 
 
 def _join(examples: tuple[str, ...]) -> str:
@@ -222,7 +236,7 @@ def approval_cautions(confirmation: Confirmation) -> list[str]:
 
 def is_sentence(detail: str) -> bool:
     """Whether a detail is prose, and not a path or a rule, of which each character counts."""
-    return not detail.startswith((_CHANGES, _RUNS_IN, _ALLOWS))
+    return not detail.startswith((_CHANGES, _RUNS_IN, _ALLOWS, _OFFERS))
 
 
 def approval_details(confirmation: Confirmation, *, by_key: bool = True) -> list[str]:
@@ -252,6 +266,8 @@ def approval_details(confirmation: Confirmation, *, by_key: bool = True) -> list
     if confirmation.reason:
         lines.append(confirmation.reason)
     lines += [f"{_ALLOWS}{rule}" for rule in confirmation.rules]
+    if by_key:
+        lines += [f"{_OFFERS}{rule}" for rule in confirmation.wider_rules]
     if (offer := confirmation.trust) is not None:
         use = f" and uses {', '.join(offer.files)}" if offer.files else ""
         way = f"{get_answer_label('f')} trusts" if by_key else f"“{_TRUST.label}” trusts"

@@ -114,6 +114,28 @@ def test_rule_names_the_variables_that_are_not_harmless(place):
     assert cover_line([parse_spec("FOO='a b' make test")], line, place).is_complete
 
 
+@pytest.mark.parametrize(
+    ("line", "rules", "wider"),
+    [
+        ("FOO=1 make test", ("FOO=1 make test",), ("make test",)),
+        ("cd src && CI=1 FOO=1 timeout 9 make 2>&1 | tail", ("FOO=1 make", "tail"), ("make",)),
+        ("A=1 make > out.txt", ("A=1 make > out.txt",), ("make > out.txt",)),
+        ("A=1 make; B=1 make; make", ("A=1 make", "B=1 make", "make"), ()),
+        ("CI=1 make test", ("make test",), ()),
+        ("make test", ("make test",), ()),
+    ],
+)
+@pytest.mark.req("R-CONF-04")
+def test_command_without_its_assignment_is_offered_next_to_its_rule(place, line, rules, wider):
+    found = proposed(place, line)
+    assert (found.specs, found.wider) == (rules, wider)
+
+
+def test_wider_rule_is_not_offered_if_it_is_in_effect_or_needs_no_rule(place):
+    assert proposed(place, "FOO=1 make test", "make*").wider == ()
+    assert proposed(place, "FOO=1 wc -l", is_trusted=True).wider == ()
+
+
 @pytest.mark.parametrize("name", ["LD_PRELOAD", "PATH", "GIT_PAGER", "NODE_OPTIONS", "BASH_ENV"])
 def test_no_rule_is_proposed_with_a_variable_that_makes_programs_run_others(place, name):
     proposal = proposed(place, f"{name}=x make test")

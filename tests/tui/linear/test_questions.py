@@ -155,6 +155,23 @@ async def test_rules_are_shown_with_examples_and_changed_before_they_are_stored(
     assert "no rule\n" in text
 
 
+@pytest.mark.req("R-CONF-04", "R-TUI-23")
+async def test_wider_rule_is_written_with_a_sign_and_not_stored_with_it():
+    def describe(rule):
+        return RuleDescription(covered=(f"({rule})",))
+
+    question = replace(command(), describe_rule=describe, wider_rules=("shell(git*)",))
+    _, _, written = shown = ask("1")
+    await shown[0].confirm(question)
+    always = number_of(written, "always")
+    questions, _, written = ask(always, "3")
+    decision = await questions.confirm(question)
+    assert decision.rules == question.rules
+    assert "# shell(git*)\nallows" in (text := "".join(written))
+    assert "without #, shell(git*) allows (shell(git*))" in text
+    assert "w can also allow" not in text
+
+
 @pytest.mark.req("R-LOOP-13")
 async def test_plan_is_answered_by_the_number_of_its_answer():
     preview = Preview(kind="text", body="1. Edit \x1b[31ma.py")

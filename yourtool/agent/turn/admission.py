@@ -204,6 +204,7 @@ async def _build_confirmation(
         preview=call.preview,
         consequences=consequences,
         rules=decision.proposed_rules,
+        wider_rules=decision.wider_rules,
         no_rule_reason=decision.no_rule_reason,
         reason=decision.reason,
         expires_at=None if turn.env.interactive else now() + limit,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yourtool.permissions.shell.coverage import cover_line, is_reading
 from yourtool.permissions.shell.place import Place
@@ -52,6 +53,8 @@ class Proposal(Struct, frozen=True):
     specs: tuple[str, ...] = ()
     note: str = ""
     """Why no rule is proposed, or which command the rules do not cover; a clause."""
+    wider: tuple[str, ...] = ()
+    """Specs for the same commands without their assignments, which the user can add."""
 
 
 def propose_specs(
@@ -64,12 +67,22 @@ def propose_specs(
     if coverage.problem:
         return Proposal(note=coverage.problem)
     proposed: list[str] = []
+    wider: list[str] = []
     for command in coverage.uncovered:
-        proposal = _propose_spec(unwrap(command, place) or command, place)
+        inner = unwrap(command, place) or command
+        proposal = _propose_spec(inner, place)
         if not proposal.specs:
             return proposal
         proposed += proposal.specs
-    return Proposal(tuple(dict.fromkeys(proposed)))
+        if build_spec(inner).variables:
+            wider += _propose_spec(replace(inner, variables=()), place).specs
+    known = [*specs, *filter(None, map(parse_spec, proposed))]
+    needed = (
+        each
+        for each in dict.fromkeys(wider)
+        if not cover_line(known, each, place, is_trusted=is_trusted).is_complete
+    )
+    return Proposal(tuple(dict.fromkeys(proposed)), wider=tuple(needed))
 
 
 def _propose_spec(command: PlainCommand, place: Place) -> Proposal:

@@ -19,6 +19,7 @@ from yourtool.tui.approval_text import (
     argument_lines,
     build_decision,
     build_edit,
+    build_rules_text,
     describe_rules,
     is_about_input,
 )
@@ -89,7 +90,7 @@ class Questions:
 
     async def _change_rules(self, entry: Entry, question: Confirmation) -> Decision | None:
         """Return the rules that are stored, with examples of what they allow."""
-        rules = "\n".join(question.rules)
+        rules = build_rules_text(question)
         while True:
             lines, is_valid = describe_rules(question, rules)
             self._speaker.say("Question", "Store these rules?")

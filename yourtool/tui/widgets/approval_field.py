@@ -14,6 +14,7 @@ from yourtool.tui.active_keys import get_keys
 from yourtool.tui.approval_text import (
     Entry,
     build_decision,
+    build_rules_text,
     describe_rules,
     get_editable,
     is_about_input,
@@ -79,7 +80,7 @@ class ApprovalField(TextArea):
         self.entry, self._question, self.placeholder = entry, question, entry.placeholder
         editable = get_editable(question)
         if entry.decision.scope is Scope.ALWAYS:
-            self.load_text("\n".join(question.rules))
+            self.load_text(build_rules_text(question))
             self.move_cursor(self.document.end)
         elif is_about_input(question):
             self.load_text("")
