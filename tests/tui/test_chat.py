@@ -614,7 +614,7 @@ async def test_banner_of_auto_warns_of_scripts_where_no_sandbox_contains_them(
     home, session, sandbox, warns
 ):
     app, _ = app_of(home, session)
-    warning = "Without a sandbox, scripts can write to protected places."
+    warning = "No sandbox: scripts can write to protected places."
     async with app.run_test(size=(160, 30)) as pilot:
         await until(pilot, lambda: app.chat.session is not None)
         app.chat.banner.show_mode(Mode.AUTO, sandbox)
@@ -622,6 +622,19 @@ async def test_banner_of_auto_warns_of_scripts_where_no_sandbox_contains_them(
         assert (warning in screen_text(app)) == warns
         app.chat.banner.show_mode(Mode.ASK, sandbox)
         await until(pilot, lambda: warning not in screen_text(app))
+
+
+async def test_banner_of_auto_is_complete_on_a_small_screen(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test(size=(40, 12)) as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        app.chat.banner.show_mode(Mode.AUTO)
+        await until(pilot, lambda: "Shift+Tab ends it." in screen_text(app))
+        shown = " ".join(screen_text(app).split())
+        assert (
+            "AUTO: tools run without approval. No sandbox: scripts can write to protected places."
+            " Shift+Tab ends it."
+        ) in shown
 
 
 # No key

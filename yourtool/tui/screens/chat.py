@@ -65,7 +65,7 @@ class ChatScreen(UrgentScreen):
             &.-short Prompt { max-height: 1; }
         }
         &.-short {
-            Prompt { border: none; min-height: 1; max-height: 3; } Banner { max-height: 2; }
+            Prompt { border: none; min-height: 1; max-height: 3; } Banner { max-height: 3; }
             #preview, ApprovalPrompt.-expanded #preview { max-height: 3; }
             ApprovalPrompt.-noting #preview { display: none; }
             ApprovalField { max-height: 2; } RuleExamples { max-height: 3; }

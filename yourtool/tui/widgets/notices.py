@@ -51,9 +51,10 @@ class Banner(Static):
         `sandbox`: the level that contains commands; empty if none is measured.
         """
         back = get_label("chat.mode") or "`/mode ask`"
-        auto = f"AUTO: tools run without approval. {back} switches back to ask."
+        auto = "AUTO: tools run without approval."
         if sandbox in ("", "none"):
-            auto += " Without a sandbox, scripts can write to protected places."
+            auto += " No sandbox: scripts can write to protected places."
+        auto += f" {back} ends it."
         self.set_notice("mode", auto if mode is Mode.AUTO else None)
 
     def set_notice(self, kind: str, text: str | None) -> None:
