@@ -52,6 +52,18 @@ def root(tmp_path):
         "/bin/Sudo tee .envrc",
         "git apply --directory=.git/hooks a", "git -C x am --dir .github/workflows a",
         "patch -d .git/hooks -p1", "patch -d.git/hooks", "patch --directory=.git/hooks",
+        "git -C .git/hooks apply ../../a", "git -C .git -C hooks am a", "cd .git/hooks && git am a",
+        "git --git-dir .git --work-tree .git/hooks apply a", "git -C .github/workflows mv a b",
+        "git --git-dir .git apply --directory=.git/hooks a",
+        "git --attr-source HEAD apply --directory=.git/hooks a",
+        "git -C .github apply --directory=workflows a", "git -C .github mv a workflows/b",
+        "git --git-dir=.git --work-tree=.git/hooks checkout -- pre-commit",
+        "git -c core.worktree=.git/hooks restore x", "GIT_WORK_TREE=.git/hooks git checkout -- x",
+        "env GIT_WORK_TREE=.git/hooks git checkout x", "export GIT_WORK_TREE=.git/hooks; git am x",
+        "git -C .git/hooks stash pop", "git worktree add .git/hooks/a", "git submodule add a b",
+        "cd .git/hooks && patch -p1 -i ../../a", "cd .git/hooks && tar xf ../../a",
+        "cd .git/hooks && unzip ../../a", "env -C .git/hooks tar xf a",
+        "env --chdir=.git/hooks wget example.org",
         "gzip .git/hooks/a", "gunzip -f .envrc.gz", "xz -d .git/config", "split a .git/hooks/b",
     ],
 )  # fmt: skip
@@ -74,10 +86,27 @@ def test_visible_write_to_a_protected_place_is_found(root, line):
         "grep -efoo .envrc", "grep -o x .envrc", "ls -lo .git", "git clone a", "make -C .ci test",
         "make --directory=.ci test", "gcc -c -- .envrc", "x o .envrc", "x --o.envrc a",
         "gzip a.txt", "xz -d a.xz b.xz", "git apply --directory=src a", "git log --dir .envrc",
+        "git apply a", "git -C src apply ../a", "cd src && git am ../a", "cd src && tar xf ../a",
+        "patch -p1 -i a", "git --work-tree=. apply a", "git --git-dir",
+        "git --git-dir=.git apply a", "git -C .git log", "git -C .git/hooks status",
+        "git worktree list", "git submodule status",
+        "env -C src tar xf a", "A=.git/hooks git apply a", "git -c a.b=.git/hooks apply a",
     ],
 )  # fmt: skip
 def test_reading_and_other_writes_are_no_protected_writes(root, line):
     assert find_protected_write(line, root) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ("git --work-tree=.git/hooks checkout -- a", ".git/hooks"),
+        ("cd .git/hooks && git apply ../../a", ".git/hooks"),
+        ("cd link && patch < ../a", "link"),
+    ],
+)
+def test_directory_of_a_patch_is_named(root, line, place):
+    assert find_protected_write(line, root) == place
 
 
 def test_number_of_a_descriptor_is_no_file(root):

@@ -80,6 +80,9 @@ async def test_git_has_no_traces_of_the_sandbox_after_a_command(repository, cont
         "rm AGENTS.md",
         "echo ../evil > .git/commondir",
         "echo x > $HOME/.profile",
+        r"printf -- '--- a/AGENTS.md\n+++ b/AGENTS.md\n@@ -1 +1 @@\n-be kind\n+x\n' | git apply",
+        r"printf -- '--- /dev/null\n+++ b/.claude/a\n@@ -0,0 +1 @@\n+x\n' | git apply",
+        "mkdir a; echo x > a/AGENTS.md; tar cf a.tar -C a AGENTS.md; tar xf a.tar --overwrite",
     ],
 )
 async def test_change_of_a_protected_place_fails_and_reports_the_sandbox(

@@ -61,9 +61,17 @@ _READING_GIT_CONFIG = frozenset(
     }
 )
 _EDIT = ("-e", "--edit", "edit")
-_GIT_OPTIONS_WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace"})
+_GIT_OPTIONS_WITH_VALUE = frozenset(
+    {"-C", "-c", "--attr-source", "--config-env", "--git-dir", "--namespace", "--work-tree"}
+)
+_WORK_TREE = re.compile(r"--work-tree=|GIT_WORK_TREE=|core\.worktree=", re.IGNORECASE)
+"""Before the directory in which git writes files."""
 _GIT_PATCHERS = frozenset({"am", "apply"})
-_GIT_WRITERS = frozenset({"checkout", "clone", "init", "mv", "restore", "rm"})
+_GIT_WRITERS = frozenset(
+    {"checkout", "clone", "init", "mv", "restore", "rm", "submodule", "worktree"}
+)
+_HERE = "."
+"""Target of programs whose input names the files that they write, such as `patch` and `tar`."""
 
 
 def find_protected_write(line: str, root: Path) -> str | None:
@@ -75,8 +83,11 @@ def find_protected_write(line: str, root: Path) -> str | None:
     for number, target in enumerate(_iter_targets(line, directories, depth=0)):
         if number >= _MAX_RESOLVED:
             directories = []  # too many to look up; their names are still compared
-        if is_protected(target) or any(_is_protected(target, each, root) for each in directories):
+        if is_protected(target):
             return target
+        for each in directories:
+            if _is_protected(target, each, root):
+                return _relative(str(each), root) if target == _HERE else target
     return None
 
 
@@ -88,6 +99,8 @@ def _iter_targets(line: str, directories: list[Path], depth: int) -> Iterator[st
     for node in iter_nodes(tree):
         if node.type == "file_redirect":
             yield from _iter_redirected(node)
+        elif node.type == "variable_assignment":
+            yield from _iter_work_trees(_read(node))
         elif node.type == "command":
             words = [_read(each) for each in node.children if each.type not in _NO_WORDS]
             yield from _iter_written(words, directories)
@@ -116,6 +129,11 @@ def _iter_written(words: Sequence[str], directories: list[Path]) -> Iterator[str
     name = _name(words[0])
     if name in ("cd", "pushd") and len(words) > 1:
         directories.append(directories[-1] / words[-1])
+    if name == "env":
+        entered = _iter_outputs(words[1:], ("--chdir",), "C")
+        directories += [directories[-1] / each for each in entered]
+        for word in words:
+            yield from _iter_work_trees(word)
     if (inner := find_inner_start(words)) is not None:
         yield from _iter_written(words[inner:], directories)
         return
@@ -132,11 +150,15 @@ def _iter_written_by(name: str, arguments: Sequence[str]) -> Iterator[str]:
             yield re.sub(r"^--?[\w-]*=?", "", word)
             if "=" in word:
                 yield word.partition("=")[2]
+        if name == "patch":
+            yield _HERE
     elif name in _COMPRESSORS:
         for word in arguments:
             yield from (word, _COMPRESSED.sub("", word))
     elif not _is_known_to_read(name, arguments):
         letter = _DIRECTORY_LETTERS.get(name, "")
+        if letter:
+            yield _HERE
         options = _DIRECTORY_OPTIONS if letter else _OUTPUT_OPTIONS
         yield from _iter_outputs(arguments, options, letter)
 
@@ -162,20 +184,48 @@ def _iter_outputs(
 
 
 def _iter_written_by_git(arguments: Sequence[str]) -> Iterator[str]:
-    rest = list(arguments)
-    while rest and rest[0].startswith("-"):
-        del rest[: 2 if rest[0] in _GIT_OPTIONS_WITH_VALUE else 1]
+    folder, rest = _read_git_options(arguments)
     if not rest:
         return
+    if folder and not _is_known_to_read("git", rest):
+        yield folder
     if rest[0] == "config" and _READING_GIT_CONFIG.isdisjoint(rest):
         places = ("--global", "--local", "--system", "--worktree")
         if len([word for word in rest[1:] if word not in places]) != 1 or rest[-1] in _EDIT:
             yield ".git/config"
     elif rest[0] in _GIT_WRITERS:
-        yield from (word for word in rest[1:] if word != "HEAD")
+        yield from (os.path.join(folder, word) for word in rest[1:] if word != "HEAD")  # noqa: PTH118
+        if rest[0] == "submodule" and not {"add", "set-branch", "set-url"}.isdisjoint(rest):
+            yield ".gitmodules"
     else:  # other letters can have a value in the same word, such as the text of `-S`
-        options = _DIRECTORY_OPTIONS if rest[0] in _GIT_PATCHERS else _OUTPUT_OPTIONS
-        yield from _iter_outputs([word for word in rest if not re.match("-[^-oO]", word)], options)
+        options = _OUTPUT_OPTIONS
+        if rest[0] in _GIT_PATCHERS:
+            options = _DIRECTORY_OPTIONS
+            yield folder or _HERE
+        words = [word for word in rest if not re.match("-[^-oO]", word)]
+        for each in _iter_outputs(words, options):
+            yield os.path.join(folder, each)  # noqa: PTH118
+
+
+def _read_git_options(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Return the directory in which git writes files, if options name one, and what follows."""
+    folder, at = "", 0
+    while at < len(arguments) and arguments[at].startswith("-"):
+        option = arguments[at]
+        value = ""
+        if option in _GIT_OPTIONS_WITH_VALUE:
+            at += 1
+            value = arguments[at] if at < len(arguments) else ""
+        is_folder = option in ("-C", "--work-tree")
+        for each in (value,) if is_folder else _iter_work_trees(value or option):
+            folder = os.path.join(folder, each)  # noqa: PTH118 - a text, and not a path here
+        at += 1
+    return folder, arguments[at:]
+
+
+def _iter_work_trees(word: str) -> Iterator[str]:
+    if (found := _WORK_TREE.match(word)) is not None:
+        yield word[found.end() :]
 
 
 def _edits(option: str) -> bool:
@@ -223,7 +273,7 @@ def _matches_protected(pattern: str) -> bool:
 
 def _relative(path: str, root: Path) -> str:
     normal = os.path.normpath(path)
-    return normal.removeprefix(f"{root}/")
+    return _HERE if normal == str(root) else normal.removeprefix(f"{root}/")
 
 
 def _read(node: Node) -> str:
