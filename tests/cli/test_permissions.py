@@ -201,8 +201,8 @@ FORMER_FAILURES = (
     *(
         (command, [], ["rm*"], "deny")
         for command in (
-            "if true; then rm x; fi", "while rm x; do :; done", "$'rm' x", "bash -c rm",
-            "coproc rm",
+            "if true; then rm x; fi", "while rm x; do :; done", "for i in 1; do rm x; done",
+            "until rm x; do :; done", "$'rm' x", "bash -c rm", "coproc rm",
             "busybox rm x", "su -c 'rm x'", "taskset 1 rm x", "unshare rm x", "setpriv rm x",
             "script -c 'rm x'", "runuser -u a rm x",
         )
@@ -213,18 +213,29 @@ FORMER_FAILURES = (
     ("echo x > .git/hooks/pre-commit", ["shell"], [], "ask"),
     ("cd docs && ls", ["ls"], [], "allow"),
     ("grep -r x . | head", ["grep -r x .", "head"], [], "allow"),
+    ("make test > out.txt", ["make test > out.txt"], [], "allow"),
 )  # fmt: skip
+
+
+def find_former_failures(line):
+    """Return the cases that are still decided wrongly."""
+    cases = [dict(zip(NAMES, case, strict=False)) for case in FORMER_FAILURES]
+    decided = check_all(line, cases)
+    return [
+        case
+        for case, found in zip(FORMER_FAILURES, decided, strict=True)
+        if found["decision"] != case[3]
+    ]
+
+
+@pytest.mark.req("R-CONF-04")
+def test_commands_that_earlier_versions_judged_wrongly_are_decided_as_expected(hostile_line):
+    assert find_former_failures(hostile_line) == []
 
 
 @pytest.mark.security
 @pytest.mark.req("R-CONF-04")
 def test_figures_of_commands_that_were_judged_wrongly(hostile_line, figures):
-    cases = [dict(zip(NAMES, case, strict=False)) for case in FORMER_FAILURES]
-    decided = check_all(hostile_line, cases)
-    left = [
-        case
-        for case, found in zip(FORMER_FAILURES, decided, strict=True)
-        if found["decision"] != case[3]
-    ]
-    figures("former failures", f"{len(left)} of {len(cases)} left")
+    left = find_former_failures(hostile_line)
+    figures("former failures", f"{len(left)} of {len(FORMER_FAILURES)} left")
     assert left == []
