@@ -58,6 +58,7 @@ from yourtool.tui.terminal_background import get_query
 from yourtool.tui.theme_choice import ThemeChoice, ThemeChosen
 from yourtool.tui.themes import load_themes, theme_directories
 from yourtool.tui.transcript.scrollback import render_transcript
+from yourtool.tui.transcript.search_bar import QueryInput
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.ui_config import UiConfig
 
@@ -209,7 +210,8 @@ class YourtoolApp(FirstScreenApp):
             if is_ignored or any(each.intercept(event) for each in questions):
                 return
             places = chat.transcript, chat.queue_list, chat.approval_prompt.open_field, None
-            if self.focused is chat.prompt or (shown is chat and self.focused in places):
+            is_field = isinstance(self.focused, Prompt | QueryInput)
+            if is_field or (shown is chat and self.focused in places):
                 await self._handle_chat_key(event)
                 return
             if isinstance(shown, key_inspector.KeyInspector) and isinstance(event, events.Key):
@@ -217,7 +219,7 @@ class YourtoolApp(FirstScreenApp):
                 return
             if isinstance(shown, report.ReportScreen | dialog.Chooser) and self._starts_text(event):
                 shown.dismiss()
-                self._type(event)
+                chat.type_into(chat.prompt, event)
                 return
         await super().on_event(event)
 
@@ -236,13 +238,14 @@ class YourtoolApp(FirstScreenApp):
 
         Textual queues text in the widget but resolves bindings later, which changes the order.
         """
+        field = self.focused if isinstance(self.focused, Prompt | QueryInput) else None
         if isinstance(event, events.Key):
             if await self._check_bindings(event.key, priority=True):
                 return
-            is_text = self.focused is self.chat.prompt and event.is_printable
+            is_text = field is not None and event.is_printable
             if not is_text and await self._check_bindings(event.key):
                 return
-        self._type(event)
+        self.chat.type_into(field or self.chat.prompt, event)
         await self.pause_between_keys()
 
     def _starts_text(self, event: events.Key | events.Paste) -> bool:
@@ -251,11 +254,6 @@ class YourtoolApp(FirstScreenApp):
             return False
         bound = self.screen.active_bindings
         return isinstance(event, events.Paste) or (event.is_printable and event.key not in bound)
-
-    def _type(self, event: events.Key | events.Paste) -> None:
-        """Insert text into the prompt, which gets the focus."""
-        if self.chat.prompt.insert_typed(event):
-            self.chat.type_into(self.chat.prompt)
 
     def copy_to_clipboard(self, text: str) -> None:
         """Copy a text in the background, and show where it was copied."""

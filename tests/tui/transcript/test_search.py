@@ -3,11 +3,11 @@
 import asyncio
 
 import pytest
-from textual.widgets import Input
+from textual import events
 
 from tests.tui.events import EventBuilder
 from tests.tui.fakes import FakeSession, turn
-from tests.tui.pilot_helpers import burst, paint, press, screen_text, until
+from tests.tui.pilot_helpers import burst, paint, press, screen_text, settle, until
 from tests.tui.test_chat import app_of
 from tests.tui.transcript.test_transcript import Stage
 from yourtool.messages.blocks import TextBlock, ToolUseBlock
@@ -212,6 +212,35 @@ async def test_query_typed_with_the_key_that_opens_the_search_is_in_the_search(t
         assert app.chat.prompt.text == ""
 
 
+async def test_keys_of_the_transcript_follow_enter_however_fast_they_are_typed(tmp_path):
+    (tmp_path / "work").mkdir()
+    session = FakeSession(turn("hello", "hello " * 8), workspace=tmp_path / "work")
+    app, _ = app_of(tmp_path / "home", session)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await press(pilot, *"hello", "enter")
+        await until(pilot, lambda: not app.chat.runner.is_running)
+        await press(pilot, "tab")
+        await burst(pilot, "slash", *"helpo", "left", "backspace", "l", "enter", *"nn")
+        bar = app.screen.query_one(SearchBar)
+        await until(pilot, lambda: bar.search is not None and "of 9" in screen_text(app))
+        assert bar.entry.value == "hello" and app.chat.prompt.text == ""
+        await until(pilot, lambda: bar.search.summary == "3 of 9")
+
+
+async def test_paste_in_the_search_is_its_query(tmp_path):
+    (tmp_path / "work").mkdir()
+    session = FakeSession(turn("hello", "hello " * 8), workspace=tmp_path / "work")
+    app, _ = app_of(tmp_path / "home", session)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await press(pilot, "tab", "slash")
+        app.post_message(events.Paste("hello\nto you"))
+        await settle(pilot)
+        assert app.screen.query_one(SearchBar).entry.value == "hello"
+        assert app.chat.prompt.text == ""
+
+
 async def test_each_of_many_fast_keys_moves_one_match(tmp_path):
     (tmp_path / "work").mkdir()
     session = FakeSession(turn("hello", "hello " * 8), workspace=tmp_path / "work")
@@ -238,7 +267,8 @@ async def test_keys_that_are_faster_than_the_search_move_from_its_first_match(tm
         await press(pilot, "tab", "slash", *"hello")
         bar = app.screen.query_one(SearchBar)
         start = int(bar.search.summary.split()[0])
-        bar.on_input_changed(Input.Changed(bar.entry, "hello"))
+        bar.entry.value = ""
+        bar.entry.value = "hello"
         for _ in range(4):
             app.chat.transcript.action_step_match(1)
         await until(pilot, lambda: bar.search is not None)

@@ -7,16 +7,20 @@ from textual import events
 from textual.screen import Screen
 from textual.widget import Widget
 
+from yourtool.tui.transcript.search_bar import QueryInput
+from yourtool.tui.widgets.prompt import Prompt
+
 
 class UrgentScreen(Screen[None]):
     """Paints one widget as soon as it reports its change, with all other changes until then."""
 
     _urgent: Widget | None = None
 
-    def type_into(self, widget: Widget) -> None:
-        """Give a widget the focus, and paint its next change at once."""
-        self.set_focus(widget)
-        self._urgent = widget
+    def type_into(self, field: Prompt | QueryInput, event: events.Key | events.Paste) -> None:
+        """Insert text into a field, which gets the focus and is painted at once."""
+        if field.insert_typed(event):
+            self.set_focus(field)
+            self._urgent = field
 
     async def _on_idle(self, event: events.Idle) -> None:
         await super()._on_idle(event)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from textual import work
+from textual import events, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
@@ -14,6 +14,35 @@ from yourtool.tui.transcript.search import Search
 MAX_QUERY = 500
 """Characters of a query; each one makes the search slower."""
 _NEXT, _PREVIOUS = "transcript.next_match", "transcript.previous_match"
+
+
+class QueryInput(Input):
+    """The query of a search; it handles each key completely before the next one."""
+
+    def __init__(self, change: Callable[[str], None], leave: Callable[[], object]) -> None:
+        """`change` gets each new query; Enter calls `leave`."""
+        super().__init__(max_length=MAX_QUERY, select_on_focus=False)
+        self.cursor_blink = False
+        self._change = change
+        self._leave = leave
+
+    def insert_typed(self, event: events.Key | events.Paste) -> bool:
+        """Insert the text of a key, or the first line of a paste; False for another key."""
+        is_paste = isinstance(event, events.Paste)
+        text = event.text.partition("\n")[0] if is_paste else event.character or ""
+        if not is_paste and not event.is_printable:
+            return False
+        self.replace(text, *self.selection)
+        return True
+
+    def watch_value(self, value: str) -> None:
+        """Search for another query."""
+        if self.is_mounted:
+            self._change(value)
+
+    async def action_submit(self) -> None:
+        """Leave the query; a message would be handled after the next key."""
+        self._leave()
 
 
 class SearchBar(Horizontal):
@@ -55,9 +84,7 @@ class SearchBar(Horizontal):
         self._layout = layout
         self._first_row = first_row
         self._show_match = show_match
-        self._leave = leave
-        self.entry = Input(max_length=MAX_QUERY)
-        self.entry.cursor_blink = False
+        self.entry = QueryInput(self._change, leave)
         self._summary = Static(markup=False)
 
     def compose(self) -> ComposeResult:
@@ -67,9 +94,13 @@ class SearchBar(Horizontal):
         yield self._summary
 
     def on_mount(self) -> None:
-        """Accept keys."""
+        """Show the key that ends the search."""
         self._show("")
-        self.entry.focus()
+
+    def edit(self) -> None:
+        """Accept keys; a new query replaces the one before."""
+        self.entry.select_all()
+        self.screen.set_focus(self.entry)
 
     @property
     def has_query(self) -> bool:
@@ -91,18 +122,12 @@ class SearchBar(Horizontal):
             steps = ["/".join(filter(None, (get_label(_NEXT), get_label(_PREVIOUS))))]
         self._summary.update(join_hints(summary, *steps, end) if summary else end)
 
-    def on_input_changed(self, changed: Input.Changed) -> None:
+    def _change(self, query: str) -> None:
         """Search as the query is typed."""
-        changed.stop()
         self.search = None
         self._steps.clear()
-        self._is_moving = bool(changed.value.strip())
-        self._find(changed.value)
-
-    def on_input_submitted(self, submitted: Input.Submitted) -> None:
-        """Return the focus to the transcript, whose keys go from match to match."""
-        submitted.stop()
-        self._leave()
+        self._is_moving = bool(query.strip())
+        self._find(query)
 
     @work(group="search", exclusive=True)
     async def _find(self, query: str) -> None:

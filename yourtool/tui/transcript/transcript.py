@@ -261,10 +261,10 @@ class Transcript(ScrollView, can_focus=True):
                 self._layout,
                 first_row=lambda: round(self.scroll_y),
                 show_match=self._show_match,
-                leave=self.focus,
+                leave=lambda: self.screen.set_focus(self),
             )
             await self.screen.mount(self._search_bar, after=self)
-        self.screen.set_focus(self._search_bar.entry)
+        self._search_bar.edit()
 
     def action_step_match(self, step: int) -> None:
         """Go to the next or previous match; without a search, the key goes to the prompt."""
