@@ -40,6 +40,7 @@ class Stage(App[None]):
         )
 
     def on_mount(self):
+        self.queue.start_turn()
         for number in range(1, self.steering + 1):
             content = (TextBlock("now"),)
             self.queue.add(QueuedMessage(Draft(f"correction {number}"), content))

@@ -170,6 +170,19 @@ async def test_first_prompt_waits_for_the_answer(opened):
         await until(pilot, lambda: session.sent == ["go"])
 
 
+async def test_message_sent_before_the_answer_is_not_shown_as_waiting_for_a_turn(opened):
+    app, session, clock = opened()
+    async with app.run_test() as pilot:
+        await until_asked(pilot, clock)
+        await press(pilot, *"go on", "enter")
+        await settle(pilot)
+        assert "Waiting to be sent: Up edits" in screen_text(app)
+        assert "After this turn" not in screen_text(app)
+        clock.now += 1
+        await answer(pilot, clock, "c")
+        await until(pilot, lambda: session.sent == ["go on"])
+
+
 async def test_quit_closes_the_program_and_stores_no_answer(opened, home):
     app, session, clock = opened("go")
     async with app.run_test() as pilot:

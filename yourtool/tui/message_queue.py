@@ -46,6 +46,8 @@ class MessageQueue:
         """Why the queue waits for the user; empty while it sends messages in order."""
         self.can_retry = False
         """Whether the user can retry the failed turn."""
+        self.follows_turn = False
+        """Whether a turn runs, after which the messages are sent."""
         self._delivered: list[QueuedMessage] = []  # the turn has not stored them yet
         self._observers: list[Callable[[], None]] = []
 
@@ -145,8 +147,14 @@ class MessageQueue:
         """Forget the first delivered message: the turn has stored it."""
         del self._delivered[:1]
 
+    def start_turn(self) -> None:
+        """Send the messages in order after the turn that starts."""
+        self.follows_turn = True
+        self.resume()
+
     def end_turn(self) -> None:
         """Let the messages to the turn that it did not store wait in front of the others."""
+        self.follows_turn = False
         left = [*self._delivered, *self.steering]
         for message in left:
             message.content = ()

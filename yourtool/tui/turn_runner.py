@@ -251,7 +251,7 @@ class TurnRunner:
     def start_turn(self, events: AsyncGenerator[Event, None], draft: Draft | None = None) -> None:
         """Start a turn; `is_running` is set immediately, and the queue continues after it."""
         self.is_running = True
-        self.queue.resume()
+        self.queue.start_turn()
         self._turn_ended.clear()
         self._display.run_worker(partial(self._play, events, draft), group="turn")
 

@@ -18,6 +18,8 @@ _SHORT_SCREEN_ROWS = 16
 _MAX_ROWS_IF_SHORT = 2
 _TITLE_STEERING = "After the next tool call"
 _TITLE_WAITING = "After this turn"
+_TITLE_WITHOUT_TURN = "Waiting to be sent"
+"""While a session opens, a question about the folder is open, or a command runs."""
 
 _Row = tuple[Content, QueuedMessage | None]
 
@@ -89,7 +91,8 @@ class QueueList(WrappedWidget, can_focus=True):
         """Return the keys and the reason of a pause, in two rows if one is too narrow."""
         reason = self._queue.pause_reason
         if not reason:
-            return [self._title(f"{_TITLE_WAITING}: {_key_hints()}")]
+            title = _TITLE_WAITING if self._queue.follows_turn else _TITLE_WITHOUT_TURN
+            return [self._title(f"{title}: {_key_hints()}")]
         retry = build_hint("chat.retry", "retries") if self._queue.can_retry else ""
         sends, edits = build_hint("prompt.send", "sends"), build_hint("prompt.older", "edits")
         keys = ", ".join(filter(None, (sends, edits, retry)))
