@@ -227,6 +227,26 @@ async def test_a_submitted_text_has_left_the_prompt_when_its_command_starts(app,
         assert session.sent == ["hello"]
 
 
+async def test_completed_mention_is_followed_by_one_space(app, session):
+    session.list_files = lambda limit: ["notes.md", "tally.py"]
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        prompt = app.chat.prompt
+        prompt.load(Draft())
+        await press(pilot, "@")
+        await until(pilot, lambda: app.chat.completer.files)
+        await burst(pilot, *"tal", "tab", "space", *"is wrong")
+        assert prompt.text == "@tally.py is wrong"
+        await press(pilot, "ctrl+c")
+        await burst(pilot, *"in  and", *["left"] * 4, *"@not", "enter")
+        assert prompt.text == "in @notes.md and"
+        await burst(pilot, *"see")
+        assert prompt.text == "in @notes.md seeand"
+        await press(pilot, "ctrl+c")
+        await burst(pilot, *"@tal", "tab", "space", "space", "x")
+        assert prompt.text == "@tally.py  x"
+
+
 MANY = [f"src/part{number // 100}/module_{number}.py" for number in range(20_000)]
 
 

@@ -113,6 +113,8 @@ class Prompt(TextArea):
         self._completion = completion
         self._completed_for = ""
         """The text before the cursor when the completion list was last opened or closed."""
+        self._spaced_text: str | None = None
+        """The text before the cursor after a completion that ended with a space."""
         self._pastes: tuple[str, ...] = ()
         self._attachments: tuple[ChipAttachment, ...] = ()
         self._pause: Timer | None = None
@@ -148,6 +150,9 @@ class Prompt(TextArea):
         if self.vim.is_normal:
             if not self.vim.press(character) and character in "jk":  # at the edge of the text
                 self._recall(1 if character == "j" else -1)
+            return
+        if character == " " and self._text_before_cursor() == self._spaced_text:
+            self._spaced_text = None  # the user types the space that the completion has inserted
             return
         self._replace_via_keyboard(character, *self.selection)
 
@@ -372,5 +377,8 @@ class Prompt(TextArea):
         assert offers is not None and candidate is not None, "only called while the list is open"
         row, column = self.cursor_location
         word = len(self._text_before_cursor()) - offers.start  # a word never crosses a line
-        result = self.replace(candidate.text, (row, column - word), (row, column))
+        has_space = candidate.text.endswith(" ")
+        end = column + (has_space and self.document[row][column : column + 1] == " ")
+        result = self.replace(candidate.text, (row, column - word), (row, end))
         self.move_cursor(result.end_location)
+        self._spaced_text = self._text_before_cursor() if has_space else None
