@@ -826,6 +826,44 @@ async def test_end_of_the_newest_card_stays_in_view_when_it_opens(session, key):
         assert "row 89" not in stage.shown() and "row 78" in stage.shown()
 
 
+async def test_opened_output_shows_the_end_that_its_fold_showed(session):
+    stage = Stage()
+    async with stage.run_test(size=(60, 20)) as pilot:
+        transcript = stage.transcript
+        call = [session.reply(SHELL), session.tool_start(SHELL)]
+        await play(stage, pilot, *call, session.tool_result(SHELL, LONG_OUTPUT))
+        await play(stage, pilot, session.reply(TextBlock("It ran.")), session.turn_end())
+        for _ in range(2):
+            transcript.action_select(-1)
+        transcript.action_toggle_item()
+        await settle(pilot)
+        assert all(text in stage.shown() for text in ("row 77", "row 89", "It ran.", "3.2 s"))
+        transcript.action_select(-1)
+        await settle(pilot)
+        assert "row 61" in stage.shown() and "row 89" not in stage.shown()
+
+
+async def test_rows_below_an_opened_output_stay_where_they_are(session):
+    stage = Stage()
+    async with stage.run_test(size=(60, 14)) as pilot:
+        transcript = stage.transcript
+        call = [session.reply(SHELL), session.tool_start(SHELL)]
+        await play(stage, pilot, *call, session.tool_result(SHELL, LONG_OUTPUT))
+        await play(stage, pilot, *session.turn(reply="last words\n\n" * 12, output="x"))
+        transcript._selected = transcript.items[0]
+        transcript.scroll_to(y=0)
+        await settle(pilot)
+        before = stage.rows()
+        end = next(at for at, row in enumerate(before) if "row 89" in row)
+        transcript.action_toggle_item()
+        await settle(pilot)
+        assert [row[2:] for row in stage.rows()[end:]] == [row[2:] for row in before[end:]]
+        assert "row 88" in stage.rows()[end - 1] and "row 83" in stage.rows()[end - 6]
+        transcript.action_toggle_item()
+        await settle(pilot)
+        assert "shell" in stage.rows()[0]
+
+
 async def test_opening_a_card_above_others_moves_no_row_that_is_read(session):
     stage = Stage()
     async with stage.run_test(size=(60, 12)) as pilot:

@@ -29,6 +29,8 @@ class Item(ABC):
     focusable: ClassVar[bool] = True
     foldable: ClassVar[bool] = False
     """Whether `expanded` changes the rows."""
+    folds_to_end: bool = False
+    """Whether the last rows are shown while the item is folded."""
 
     expanded = False
     mark: Span = ("", "")

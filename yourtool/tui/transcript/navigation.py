@@ -43,6 +43,20 @@ def find_anchor(layout: ItemLayout, view: View) -> Anchor | None:
     return Anchor(index, get_head(layout, index) - view.top)
 
 
+def get_toggled_top(layout: ItemLayout, index: int, end: int, view: View) -> int:
+    """Return the first visible row after an item was folded or expanded.
+
+    The end of an output stays, and the rows that were hidden are above it. `end` is the row on the
+    screen where the next item was.
+    """
+    item = layout.items[index]
+    if not item.expanded:
+        return min(view.top, get_head(layout, index))
+    if item.folds_to_end and 0 < end <= view.height:
+        return layout.top(index + 1) - end
+    return view.top
+
+
 class Target(NamedTuple):
     """Where a key leads."""
 

@@ -246,6 +246,16 @@ class ToolCard(Item):
         return (has_quiet_output and not self._plan) or "\n" in self._key_argument.strip()
 
     @property
+    def folds_to_end(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]  # by status
+        """Whether a folded card shows the end of the output."""
+        return bool(self._output or self._live_output) and not (
+            self._problem
+            or self._plan
+            or self._diff
+            or (self.status == "ok" and self._is_read_only)
+        )
+
+    @property
     def _status_text(self) -> str:
         parts: list[str] = []
         if self.status == "running":

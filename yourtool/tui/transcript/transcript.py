@@ -295,16 +295,13 @@ class Transcript(ScrollView, can_focus=True):
         self._repaint()
 
     def action_toggle_item(self) -> None:
-        """Fold or expand the selected item; its first row stays or comes into view.
-
-        If the end is in view and the item is the newest, the end stays in view.
-        """
-        if (item := self._selected) is None:
+        """Fold or expand the selected item; the rows that its fold shows stay or come into view."""
+        if (item := self._selected) is None or (index := self._layout.find_index(item)) is None:
             raise SkipAction
+        end = self._layout.top(index + 1) - self._view.top
         item.expand(not item.expanded)
         self._redraw_item(item)
-        if not item.expanded and (index := self._layout.find_index(item)) is not None:
-            self.scroll_to(y=min(self._view.top, navigation.get_head(self._layout, index)))
+        self.scroll_to(y=navigation.get_toggled_top(self._layout, index, end, self._view))
 
     def toggle_folds(self) -> None:
         """Expand everything that is folded, or fold it again; this includes later items."""
