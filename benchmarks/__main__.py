@@ -39,7 +39,7 @@ from benchmarks.terminal import raise_priority
 
 MODULES = {OURS: "yourtool", LIMIT: "benchmarks.limit"}
 BEFORE = ("start", "request", "print", "ahead")
-RUNNING = ("idle", "keys", "stream", "paced", "tools", "output")
+RUNNING = ("idle", "waiting", "keys", "stream", "paced", "tools", "output")
 SCREEN = (*BEFORE, *RUNNING)
 ALONE: dict[str, Callable[[bool], dict[str, Any]]] = {
     "servers": lambda quick: server_start.measure(3 if quick else 15),
@@ -94,6 +94,8 @@ class Bench:
         if "keys" in chosen:
             note("keys_idle", cases.keys(terminal, 30, 0.08))
         cases.stream(terminal, provider, 50)  # warm-up
+        if "waiting" in chosen and number == 0:
+            note("waiting", cases.waiting(terminal, provider, 5 if quick else 30))
         if "stream" in chosen:
             note("stream_2k", cases.stream(terminal, provider, 2_000))
         if "paced" in chosen and number == 0 and not quick:

@@ -14,6 +14,8 @@ Figures = dict[str, float]
 MIB = 1 << 20
 TYPED = "abcdefghijklmnopqrst"
 """Letters that no key of the interface uses."""
+_START_SECONDS = 2
+"""Seconds after which a request has been sent and the screen shows only that the turn waits."""
 
 
 def start(program: Program) -> Figures:
@@ -84,6 +86,23 @@ def idle(terminal: Terminal, seconds: float) -> Figures:
         "tty_bytes": terminal.written(mark),
         "memory_mib": terminal.memory() / MIB,
     }
+
+
+def waiting(terminal: Terminal, provider: Provider, seconds: float) -> Figures:
+    """CPU and output while nothing of a reply arrives."""
+    turn = Turn(["Yes."], delay=seconds + 2 * _START_SECONDS)
+    provider.will_say(turn)
+    submit(terminal)
+    time.sleep(_START_SECONDS)
+    mark, cpu, began = terminal.mark, terminal.cpu(), time.monotonic()
+    time.sleep(seconds)
+    figures = {
+        "cpu_percent": 100 * (terminal.cpu() - cpu) / (time.monotonic() - began),
+        "tty_bytes": terminal.written(mark) / seconds,
+        "replied": float(turn.first_sent > 0),
+    }
+    turn.over.wait(PATIENCE)
+    return figures
 
 
 def keys(terminal: Terminal, count: int, gap: float) -> Figures:

@@ -16,6 +16,8 @@ class Turn:
     pieces: Sequence[str]
     rate: float = 0
     """Pieces per second; 0: as fast as they are read."""
+    delay: float = 0
+    """Seconds before the first piece."""
     call: tuple[str, dict[str, Any]] | None = None
     prompt: str = ""
     """The last message of the request."""
@@ -89,6 +91,7 @@ class _Server(ThreadingHTTPServer):
 def _play(turn: Turn, handler: BaseHTTPRequestHandler) -> None:
     events = [_text(piece) for piece in turn.pieces]
     ending = b"".join(_ending(turn))
+    time.sleep(turn.delay)
     turn.first_sent = time.monotonic()
     for number, event in enumerate(events, 1):
         _chunk(handler, event)  # one chunk for each event, as servers send them

@@ -33,6 +33,8 @@ ROWS = (
     Row("idle.memory_mib", "idle, MiB", 60, "value", 0),
     Row("idle.cpu_percent", "idle, % CPU", 0.1, "value"),
     Row("idle.tty_bytes", "idle, bytes to the terminal", 0, "value", 0),
+    Row("waiting.cpu_percent", "waiting for a reply, % CPU", 0.5, "value"),
+    Row("waiting.tty_bytes", "waiting for a reply, bytes a second to the terminal", digits=0),
     Row("keys_idle.p50_ms", "key echo idle, p50 ms", digits=1),
     Row("keys_idle.p95_ms", "key echo idle, p95 ms", 8, "value", 1),
     Row("keys_idle.cpu_ms", "key idle, CPU ms", digits=1),
