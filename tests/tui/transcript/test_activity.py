@@ -272,6 +272,27 @@ async def test_spinner_repaints_one_cell(monkeypatch):
         assert [region.area for region in painted] == [1]
 
 
+async def test_a_waiting_minute_paints_two_cells_a_second_and_one_row_each_second(monkeypatch):
+    stage = TimedStage()
+    async with stage.run_test(size=(60, 20)) as pilot:
+        stage.begin()
+        await play(stage, pilot, *STARTED)
+        assert stage.transcript._ticker._seconds == 1 / FRAMES_PER_SECOND
+        whole, painted, built = Region(0, 0, 60, 20), [], []
+        monkeypatch.setattr(
+            stage.transcript, "refresh", lambda *regions: painted.extend(regions or [whole])
+        )
+        for item in stage.transcript.items:
+            monkeypatch.setattr(item, "build", built.append)
+        for _ in range(60 * FRAMES_PER_SECOND):
+            stage.clock.now += 1 / FRAMES_PER_SECOND
+            stage.transcript._tick()
+        rows = [region for region in painted if region.area > 1]
+        assert len(painted) - len(rows) == 60 * FRAMES_PER_SECOND
+        assert len(rows) == 60 and {region.height for region in rows} == {1}
+        assert not built
+
+
 async def test_no_frame_is_painted_while_the_line_is_out_of_view(monkeypatch):
     stage = TimedStage()
     async with stage.run_test(size=(60, 12)) as pilot:
