@@ -1,7 +1,11 @@
 """Typed text goes to the prompt; only keys of the table have other effects."""
 
+import importlib
+import pkgutil
+
 import pytest
 from textual import events
+from textual.widget import Widget
 
 from tests.tui.fakes import (
     FakeRuntime,
@@ -13,6 +17,7 @@ from tests.tui.fakes import (
     turn_start,
 )
 from tests.tui.pilot_helpers import burst, press, say, screen_text, settle, until
+from yourtool import tui
 from yourtool.agent.commands.base import Section
 from yourtool.tui.active_keys import describe_keys, fit_hints, place_hints
 from yourtool.tui.app import YourtoolApp
@@ -177,6 +182,20 @@ async def test_keys_of_other_agents_recall_earlier_prompts(app):
         assert app.chat.prompt.text == "hello"
         await press(pilot, "ctrl+n")
         assert app.chat.prompt.text == "draft"
+
+
+def test_every_key_of_a_screen_or_widget_is_in_the_table():
+    for module in pkgutil.walk_packages(tui.__path__, "yourtool.tui."):
+        importlib.import_module(module.name)
+    classes, ours = [Widget], []
+    for each in classes:
+        classes += each.__subclasses__()
+        if each.__module__.startswith("yourtool."):
+            ours += [(each.__name__, key) for key in each.__dict__.get("BINDINGS", ())]
+    ids = {key.id for key in KEYS}
+    others = [(name, key) for name, key in ours if getattr(key, "id", "") not in ids]
+    assert len(ours) > 60
+    assert [(name, key[0]) for name, key in others] == [("Answers", "enter")], "`list.choose`"
 
 
 def test_every_key_belongs_to_a_section_of_the_help():

@@ -44,8 +44,8 @@ def get_keymap() -> Keymap:
     return _active
 
 
-def bindings(place: KeyPlace) -> list[Binding]:
-    """Return Textual's bindings for the default keys of one place.
+def bindings(place: KeyPlace, *, only: str = "") -> list[Binding]:
+    """Return Textual's bindings for the default keys of one place, or for those of one action.
 
     Bindings of the chat have priority over the focused widget; an action raises `SkipAction` to
     pass the key on to that widget. Answers to approval prompts are never bound: only the approval
@@ -61,7 +61,7 @@ def bindings(place: KeyPlace) -> list[Binding]:
             priority=key.place == "chat",
         )
         for key in KEYS
-        if key.place == place and key.action and key.id not in ANSWERS
+        if key.place == place and key.action and key.id not in ANSWERS and only in ("", key.id)
     ]
 
 

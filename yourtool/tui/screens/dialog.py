@@ -9,6 +9,7 @@ from textual.screen import ModalScreen, ScreenResultType
 from textual.widgets import Input, Static
 
 from yourtool.text import printable
+from yourtool.tui.active_keys import bindings, build_hint, join_hints
 from yourtool.tui.keystroke_guard import SEEN_SECONDS
 
 
@@ -82,7 +83,7 @@ class TextEntry(Dialog[str | None]):
         }
     }
     """
-    BINDINGS = [("escape,ctrl+c", "dismiss(None)", "close")]  # noqa: RUF012 - Textual's form
+    BINDINGS = bindings("list", only="list.close")  # pyright: ignore[reportAssignmentType] - as in `Prompt`
 
     def __init__(self, title: str, text: str, *, hidden: bool = False) -> None:
         super().__init__()
@@ -94,7 +95,8 @@ class TextEntry(Dialog[str | None]):
         """Lay out the text above the input."""
         with Vertical(id="window") as window:
             window.border_title = Content(printable(self._title))
-            window.border_subtitle = "Enter accepts · Esc cancels"
+            cancels = build_hint("list.close", "cancels")
+            window.border_subtitle = join_hints("Enter accepts", cancels)
             yield Static(printable(self._text), markup=False)
             field = Input(password=self._hidden)
             field.cursor_blink = False
