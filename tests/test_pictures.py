@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from tests.pictures.asciicast import Asciicast
 from tests.pictures.scene_clock import SceneClock
 
 ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
 COMMITTED = ROOT / "docs" / "screenshots"
 
 
@@ -35,13 +37,27 @@ def test_screenshots_and_recording_are_the_same_bytes_in_another_run(tmp_path):
 
 
 def test_every_screenshot_is_on_a_page():
-    pages = [ROOT / "README.md", ROOT / "docs" / "guide.md"]
+    pages = [README, ROOT / "docs" / "guide.md"]
     shown = {
         name
         for page in pages
         for name in re.findall(r"([\w-]+\.svg|[\w-]+\.cast)", page.read_text())
     }
     assert shown == {path.name for path in COMMITTED.iterdir()}
+
+
+def test_readme_shows_the_first_screen_a_diff_question_the_explanation_of_a_model_and_the_picker():
+    pictures = re.findall(r"!\[[^\]]+\]\(docs/screenshots/(.+?)\.svg\)", README.read_text())
+    assert pictures == ["first-screen", "diff-question", "model-show", "model-picker"]
+    texts = {
+        "first-screen": "ask before changes and commands",
+        "diff-question": "Edit `",
+        "model-show": "7 global default",
+        "model-picker": "Model for this session",
+    }
+    for name, text in texts.items():
+        drawn = "".join(re.findall(r">([^<]*)<", (COMMITTED / f"{name}.svg").read_text()))
+        assert text in unescape(drawn).replace("\xa0", " "), name
 
 
 def test_a_recording_has_the_rows_that_changed_and_no_empty_frame():

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
@@ -42,6 +43,7 @@ from yourtool.messages.blocks import TextBlock, ToolUseBlock
 from yourtool.tui.drafts import Draft
 from yourtool.tui.highlight import get_highlighter
 from yourtool.tui.screens.command_results import show_result
+from yourtool.tui.screens.trust import settle_trust
 
 STATES: dict[str, State] = {}
 state = adder_to(STATES)
@@ -155,6 +157,33 @@ async def enlarged_plan(pilot):
 async def note_for_a_plan(pilot):
     await chosen(pilot, "n")
     await press(pilot, *"fewer files")
+
+
+async def ask_about_folder(pilot):
+    texts = {"AGENTS.md": "2.1 KiB, instructions", ".yourtool/hooks.toml": "0.2 KiB, hooks"}
+    files = [SimpleNamespace(name=name) for name in texts]
+    found = SimpleNamespace(
+        needs_answer=True,
+        files_by_importance=files,
+        describe=lambda file: texts[file.name],
+        folder="/home/me/work",
+        is_changed=False,
+    )
+    trust = SimpleNamespace(asks=True, examine=lambda: found, examine_all=lambda: found)
+    pilot.app.chat.runner.session = None  # it opens after the answer
+    pilot.app.chat.run_worker(settle_trust(pilot.app.chat, trust))
+    await until(pilot, lambda: pilot.app.chat.trust_question.is_mounted)
+
+
+@state()
+async def question_about_the_folder(pilot):
+    await ask_about_folder(pilot)
+
+
+@state()
+async def message_that_waits_for_the_answer_about_the_folder(pilot):
+    await ask_about_folder(pilot)
+    await say(pilot, "what does this project do?")
 
 
 QUESTIONS = {

@@ -8,13 +8,9 @@ from typing import TYPE_CHECKING
 from yourtool.agent.commands import custom
 from yourtool.errors import ConfigError
 from yourtool.tui.screens.chat import ChatScreen
-from yourtool.tui.widgets.notices import Greeting
 
 if TYPE_CHECKING:  # the core opens after the first paint
     from yourtool.agent.session.project_trust import FolderTrust, ProjectTrust
-
-_TALL = 16
-"""Height from which on a screen has space for the greeting and the question."""
 
 
 async def settle_trust(chat: ChatScreen, trust: "ProjectTrust") -> None:
@@ -58,12 +54,11 @@ async def _ask(chat: ChatScreen, trust: "ProjectTrust", found: "FolderTrust") ->
 @contextmanager
 def _space_for_question(chat: ChatScreen) -> Generator[None, None, None]:
     """Hide the greeting on a low screen, and show in the status line what is waited for."""
-    greeting, status = chat.query_one(Greeting), chat.status
-    before, status.without_session = status.without_session, "waiting for your answer"
-    greeting.display = chat.app.size.height >= _TALL
+    before, chat.status.without_session = chat.status.without_session, "waiting for your answer"
+    chat.add_class("-trust")
     chat.refresh_status()
     try:
         yield
     finally:
-        greeting.styles.clear_rule("display")
-        status.without_session = before
+        chat.remove_class("-trust")
+        chat.status.without_session = before
