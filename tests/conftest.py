@@ -19,7 +19,7 @@ from hypothesis import settings
 from tests.figures import TABLES, count_case, format_figures, record_figure
 from tests.loop_watchdog import WatchedPolicy, fail_if_blocked, watchdog
 
-settings.register_profile("usual", deadline=None)  # no assertion on time
+settings.register_profile("usual", deadline=None, max_examples=50)  # no assertion on time
 settings.register_profile("soak", deadline=None, max_examples=1_000)
 settings.load_profile("usual")
 _FOREIGN = (

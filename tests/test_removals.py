@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 PARTS = ("acp", "tools/mcp")
 
 
-pytestmark = [pytest.mark.needs(part) for part in PARTS]
+pytestmark = [pytest.mark.remaining, *(pytest.mark.needs(part) for part in PARTS)]
 
 
 @pytest.fixture(params=[*((part,) for part in PARTS), PARTS], ids=" ".join)
@@ -67,7 +67,6 @@ def test_configured_server_without_the_client_has_one_message(copy, home, remove
     assert run(copy, home, "mcp", "remove", "b").returncode == 0
 
 
-@pytest.mark.remaining
 def test_other_tests_pass_without_a_part(copy, home):
     places = ("tests/agent", "tests/settings_import", "tests/tools", "tests/cli", "tests/agents")
     options = (
