@@ -31,6 +31,7 @@ SHORT = {
     "yourtool/early_imports.py": "names of the standard library",
     "yourtool/events/hooks.py": "the only fact about hooks",
     "yourtool/files.py": "the only way to replace a file",
+    "yourtool/json_sizes.py": "the size that messages of other programs may have",
     "yourtool/late_modules.py": "how some modules are imported",
     "yourtool/patterns.py": "the patterns of others",
     "yourtool/providers/transports/certificates.py": "the certificates that are trusted",

@@ -17,7 +17,7 @@ from yourtool.tools.builtin import default_toolbox
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
-OPTIONS_OF_OTHERS = {"--acp", "--reinstall", "--yes"}
+OPTIONS_OF_OTHERS = {"--acp", "--reinstall", "--work-tree", "--yes"}
 
 GENERATED = r"(?s)<!-- made by `make docs` -->.*?<!-- end -->"
 

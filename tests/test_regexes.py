@@ -91,7 +91,8 @@ def found_patterns():
             if place.startswith("yourtool/masking.py"):
                 continue
             for pattern in BUILT.get(place) or [value_of(node.args[0], vars(module))]:
-                yield Found(f"{path.as_posix()}:{node.lineno}", pattern, flags, methods)
+                text = pattern.decode("latin-1") if isinstance(pattern, bytes) else pattern
+                yield Found(f"{path.as_posix()}:{node.lineno}", text, flags, methods)
     for made in (MASK._pattern, MASK._first_bytes):  # of bytes, from keys
         yield Found("yourtool/masking.py", made.pattern.decode("latin-1"), 0, ("search", "sub"))
 

@@ -11,7 +11,7 @@ MAX_PARTS = 100_000
 _MARKS = (b",", b"[", b"{")
 _QUOTE = b'"'
 _MAX_SEARCHED = 8 * 2**20
-"""Bytes in which texts are told apart from the structure around them."""
+"""Bytes in which strings are found; in longer JSON, what is in them counts, too."""
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?', re.DOTALL)
 """A string, or the rest of the text if it has no end; takes linear time."""
 

@@ -1,4 +1,4 @@
-"""The commands of README install, upgrade and remove the program, in an environment of its own."""
+"""The commands of README install, upgrade and remove the program, in a new environment."""
 
 import re
 import shlex

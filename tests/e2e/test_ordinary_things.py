@@ -1,4 +1,4 @@
-"""Ten ordinary things work by the keys and commands that users of Claude Code and Codex know."""
+"""Ten ordinary things work by the keys and commands of Claude Code and Codex."""
 
 import pytest
 

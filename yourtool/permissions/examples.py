@@ -93,7 +93,7 @@ def _command_candidates(spec: str | None) -> _Candidates:
     return covered, others
 
 
-def _iter_changed_variables(spec: specs.CommandSpec, bare: str) -> Iterator[str]:
+def _iter_changed_variables(spec: "specs.CommandSpec", bare: str) -> Iterator[str]:
     """Yield a command with other values of its variables, and with another variable."""
     yield " ".join((*(f"{name}=other" for name, _ in spec.variables), bare))
     yield f"{spec.variables[0][0]}X=1 {bare}"
