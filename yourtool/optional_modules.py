@@ -2,8 +2,8 @@
 
 `asyncio` and `hashlib` work without OpenSSL, as in an interpreter that was built without it, and
 `TextArea` without tree-sitter. OpenSSL alone takes 4 MiB, half of them its own tables, and a
-fortieth of the time of a start. It is imported with the HTTP client, and the modules of the
-standard library get it then. Textual's command palette, which is off, takes another twentieth.
+fortieth of the time of a start. It is imported for the first server with HTTPS, and the modules of
+the standard library get it then. Textual's command palette, which is off, takes another twentieth.
 """
 
 import sys

@@ -119,7 +119,8 @@ def _dispatch(arguments: Arguments, paths: Paths, handover: Handover | None) -> 
 
 def _run_headless(arguments: Arguments, prompt: str, paths: Paths) -> int:
     full_prompt = "\n\n".join(part for part in (prompt, _read_standard_input()) if part.strip())
-    headless = import_module("yourtool.headless")
+    with without_optional_modules():
+        headless = import_module("yourtool.headless")
     _enable_gc()
     task = headless.Task(
         prompt=full_prompt,

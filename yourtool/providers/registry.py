@@ -23,7 +23,6 @@ from yourtool.errors import (
     UsageError,
 )
 from yourtool.models import AGENT, Model, ModelId
-from yourtool.optional_modules import use_openssl
 from yourtool.providers.base import Adapter, Transport
 from yourtool.providers.dialects.base import Dialect, DialectBuilder, DialectSpec
 from yourtool.providers.provider_specs import BUILT_IN, ProviderSpec, provider_specs
@@ -143,7 +142,6 @@ class Registry:
         import_module("yourtool.providers.wire")
         import_module("yourtool.providers.retry")
         import_client()
-        use_openssl()
         if row.base_url.startswith("https:"):
             certificates.ssl_context(row.base_url)
 

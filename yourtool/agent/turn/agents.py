@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Sequence
 
-from yourtool.agent.turn.change_journal import CallJournal
+from yourtool.agent.turn import change_journal
 from yourtool.agent.turn.turn import Turn
 from yourtool.events.catalog import AnyFact, Event
 from yourtool.events.deltas import Notice
@@ -28,7 +28,7 @@ async def settle_agent(turn: Turn) -> AsyncGenerator[Event, None]:
     settled = await turn.env.agents.settle(turn.model)
     if settled.changes:
         shown = list[AnyFact]()
-        journal = CallJournal(turn, new_tool_use_id(), turn.parent, shown.append)
+        journal = change_journal.CallJournal(turn, new_tool_use_id(), turn.parent, shown.append)
         for found in settled.changes:
             await journal.add(found)
         for fact in shown:

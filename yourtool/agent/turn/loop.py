@@ -9,6 +9,7 @@ partial reply is stored without its calls, and exactly one terminal fact ends th
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 
+from yourtool.agent.turn import tool_runner
 from yourtool.agent.turn.agents import abandon_agent, settle_agent
 from yourtool.agent.turn.compaction import make_room_before_request
 from yourtool.agent.turn.hand_over import report_hand_over
@@ -16,7 +17,6 @@ from yourtool.agent.turn.hook_events import run_at_stop
 from yourtool.agent.turn.limit_questions import LimitQuestions, record_budget_warnings
 from yourtool.agent.turn.model_call import ModelCall
 from yourtool.agent.turn.shorter_request import ShorterRequest
-from yourtool.agent.turn.tool_runner import ToolRunner
 from yourtool.agent.turn.turn import Turn
 from yourtool.agent.turn.user_messages import record_steering
 from yourtool.events.catalog import Event
@@ -65,18 +65,23 @@ async def _run_steps(turn: Turn) -> AsyncGenerator[Event, None]:
     while True:
         async for warning in record_budget_warnings(turn):
             yield warning
-        tools, limits = ToolRunner(blocks, turn), LimitQuestions(turn)
+        limits, delegated = LimitQuestions(turn), False
         with suppress(Interrupted):  # raised again after the results of the calls are recorded
             async with aclosing(limits.ask()) as events:
                 async for event in events:
                     yield event
-        running = tools.run() if limits.stop is None else tools.refuse(limits.stop)
-        async with aclosing(running) as events:
-            async for event in events:
-                yield event
-        if limits.stop is not None or tools.end_turn:
+        if blocks:
+            tools = tool_runner.ToolRunner(blocks, turn)
+            running = tools.run() if limits.stop is None else tools.refuse(limits.stop)
+            async with aclosing(running) as events:
+                async for event in events:
+                    yield event
+            if tools.end_turn:
+                return
+            delegated = tools.delegated
+        if limits.stop is not None:
             return
-        async with aclosing(limits.ask_after_calls(delegated=tools.delegated)) as events:
+        async with aclosing(limits.ask_after_calls(delegated=delegated)) as events:
             async for event in events:
                 yield event
         if limits.stop is not None:

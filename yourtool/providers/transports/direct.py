@@ -7,7 +7,6 @@ supports HTTP/1.1 only, and no proxies.
 import asyncio
 import os
 import socket
-import ssl
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
@@ -124,7 +123,7 @@ class DirectClient:
 
 def _describe(error: OSError) -> str:
     """Return what went wrong with a connection, without addresses."""
-    if isinstance(error, ssl.SSLError | socket.gaierror):
+    if isinstance(error, socket.gaierror) or certificates.is_about_encryption(error):
         return str(error)
     return os.strerror(error.errno) if error.errno else "all connection attempts failed"
 
