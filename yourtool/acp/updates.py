@@ -1,7 +1,8 @@
 """Events of a session as updates of the protocol.
 
-`to_acp` is a pure function of an event, for all of them: a new event needs a case. Deltas show a
-reply while it arrives, so the facts that confirm it add only what is not shown yet.
+`to_acp` is a pure function of an event, for all of them. A new event needs a case, or an entry in
+`not_shown.py`; what is one line of text is composed in `descriptions.py`. Deltas show a reply while
+it arrives, so the facts that confirm it add only what is not shown yet.
 `to_replayed` shows a stored fact completely.
 """
 

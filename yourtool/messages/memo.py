@@ -55,8 +55,9 @@ class MessageMemo(Generic[T]):
             for message, value in zip(messages, found, strict=True)
         ]
 
-    def _forget(self, gone: ref[Message]) -> None:
-        if isinstance(gone, _Reference):
+    def _forget(self, gone: ref[Message], kind: type[_Reference] = _Reference) -> None:
+        # `kind`: at the end of the interpreter, the name of the class is gone before some messages
+        if isinstance(gone, kind):
             self._values.pop(gone.place, None)
             self._references.pop(gone.place, None)
 

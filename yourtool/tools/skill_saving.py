@@ -16,7 +16,6 @@ from yourtool.messages.blocks import TextBlock
 from yourtool.tools.base import Args, StructTool, ToolContext, ToolOutput, tool
 from yourtool.tools.file_changes import FileChange, apply_change, build_change, read_current
 
-SAVE_SKILL = "save_skill"
 FOLDER = ".agents/skills"
 _MAX_BODY = 24_000
 """Characters of a text; longer instructions belong in files that it names."""

@@ -108,7 +108,7 @@ class Conversation:
 
     @property
     def selected(self) -> list[Message]:
-        """As `sent`, with what the user omitted or truncated."""
+        """As `sent`, before the user's overrides: with what they omit or truncate."""
         if self.compacted is not None:
             return self.compacted.shorten(self._sent)
         return self._sent.copy()  # because threads read it

@@ -74,9 +74,9 @@ class State:
         # `routing_policy` the version of the last `routing.policy_changed`.
         self.workspace_path = self.title = self.policy = self.routing_policy = ""
         self.routing_settings = set[str]()
+        """The `settings` of every `routing.snapshot`."""
         self.evaluation: TurnEvaluated | None = None
         """The last one of a turn."""
-        """The `settings` of every `routing.snapshot`."""
         self.model: str | None = None
         """Id of the selected model (`/model NAME`)."""
         self.model_refusal: SessionModelRefused | None = None  # of the last selection

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import dropwhile, takewhile
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -218,22 +218,20 @@ def _with_inherited(row: ProgramRow, rows: Mapping[str, ProgramRow]) -> ProgramR
     if not row.same_as:
         return _without_refused(row)
     base = _with_inherited(rows[row.same_as], rows)
+    merged = {name: _merge(getattr(base, name), getattr(row, name)) for name in _INHERITED}
+    arguments = base.arguments if row.arguments == "none" else row.arguments
+    needs = base.needs or row.needs
     return _without_refused(
-        ProgramRow(
-            arguments=base.arguments if row.arguments == "none" else row.arguments,
-            flags=base.flags + row.flags,
-            values=base.values + row.values,
-            optional=base.optional + row.optional,
-            refused=row.refused,
-            options=base.options + row.options,
-            option_values=base.option_values + row.option_values,
-            tests=base.tests + row.tests,
-            separate=base.separate + row.separate,
-            numbers=base.numbers or row.numbers,
-            runs_code=base.runs_code or row.runs_code,
-            needs=base.needs or row.needs,
-        )
+        ProgramRow(**merged, arguments=arguments, needs=needs, refused=row.refused)
     )
+
+
+_INHERITED = frozenset(ProgramRow.__struct_fields__) - {"arguments", "same_as", "refused", "needs"}
+"""Fields that a row has in addition to those of the row that it is the same as."""
+
+
+def _merge(inherited: Any, own: Any) -> Any:
+    return inherited or own if isinstance(own, bool) else inherited + own
 
 
 def _without_refused(row: ProgramRow) -> ProgramRow:
