@@ -92,6 +92,7 @@ class Bench:
         if "idle" in chosen and number == 0:
             note("idle", cases.idle(terminal, 3 if quick else 10))
         if "keys" in chosen:
+            terminal.settle(1, 5)  # it may still be starting below the early prompt
             note("keys_idle", cases.keys(terminal, 30, 0.08))
         cases.stream(terminal, provider, 50)  # warm-up
         if "waiting" in chosen and number == 0:
