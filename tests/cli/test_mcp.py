@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from tests.tools.servers.configured import HERE, hostile
+from tests.trusted_folders import trust
 from yourtool.cli import main
 from yourtool.paths import resolve_paths
 
@@ -97,6 +98,25 @@ def test_servers_of_a_folder_without_trust_are_named_with_the_way_out(capsys, wo
     (work / ".mcp.json").write_text(json.dumps({"mcpServers": {"bad": hostile("twice")}}))
     err = run(capsys, *words)[2]
     assert "`.mcp.json` not used: the folder is not trusted; `yourtool trust` trusts it." in err
+
+
+@pytest.mark.blocks_loop("a command of the shell has its own loop")
+def test_nothing_that_a_project_names_is_hidden_or_reaches_the_terminal(
+    capsys, tmp_path, monkeypatch
+):
+    work = tmp_path / "w\u202eork\x1b[2J"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    entry = {"command": "touch\u202e", "args": ["a\u200b"], "env": {"A\x1b[2J": "\u2066b"}}
+    names = {"plain": entry, "a\u202eb\x1b]0;x\x07": {}, "c\u200b": entry}
+    (work / ".mcp.json").write_text(json.dumps({"mcpServers": names}))
+    trust(work)
+    for words in (("list",), ("show", "plain"), ("call", "plain", "x"), ("accept", "plain")):
+        _, out, err = run(capsys, *words)
+        assert not {"\u202e", "\x1b", "\x07", "\u200b", "\u2066"} & {*out, *err}, words
+        assert "a name has 1 to 64 printable characters" in err
+        if words[0] in ("show", "accept"):
+            assert "touch\\u{202e}" in out and "a\\u{200b}" in out
 
 
 def test_missing_library_is_named_with_the_way_to_install_it(capsys, work, monkeypatch):

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from yourtool.paths import Paths, own_directories, resolve_paths
 from yourtool.permissions.trust import MCP_SERVERS
 from yourtool.run_result import ExitCode
 from yourtool.tables import is_table
-from yourtool.text import printable
 from yourtool.tools.sandbox import sandbox
 from yourtool.tools.servers.server import ServerState, ToolServer
 from yourtool.tools.servers.servers import ToolServers, estimate_tokens
@@ -67,7 +66,7 @@ async def _with_servers(
     around = build_surroundings(workspace, paths, boxes and boxes.build(workspace))
     servers = ToolServers(loaded, around)
     if notice := _find_untrusted_servers(workspace, paths):
-        sys.stderr.write(f"yourtool: {printable(notice)}\n")
+        _print_problems([notice])
     for name in names:
         servers.find(name)
     try:
@@ -107,9 +106,13 @@ async def _print_list(servers: ToolServers, arguments: Arguments) -> int:
         )
     else:
         print_lines("There are no MCP servers. `yourtool mcp add NAME -- COMMAND` adds one.")
-    for problem in servers.find_problems():
-        sys.stderr.write(f"yourtool: {problem}\n")
+    _print_problems(servers.find_problems())
     return ExitCode.ANSWERED
+
+
+def _print_problems(problems: Iterable[str]) -> None:
+    """Print problems, which quote what files of others have."""
+    print_lines(*(f"yourtool: {each}" for each in problems), file=sys.stderr)
 
 
 def _describe(server: ToolServer) -> dict[str, Any]:
@@ -148,8 +151,7 @@ async def _print_server(servers: ToolServers, arguments: Arguments) -> int:
         print_lines(section.title)
         for name, text in section.rows:
             print_lines(*(f"  {line}" for line in f"{name}: {text}".split("\n")))
-    for problem in servers.find_problems(with_servers=False):
-        sys.stderr.write(f"yourtool: {problem}\n")
+    _print_problems(servers.find_problems(with_servers=False))
     return _find_code(server)
 
 
@@ -176,7 +178,7 @@ async def _accept(servers: ToolServers, arguments: Arguments) -> int:
 async def _call(servers: ToolServers, arguments: Arguments) -> int:
     server, (name, *rest) = servers.find(arguments.id), arguments.words
     if server.state is not ServerState.CONNECTED:
-        sys.stderr.write("".join(f"yourtool: {each}\n" for each in servers.find_problems()))
+        _print_problems(servers.find_problems())
         return _find_code(server) or ExitCode.FAILED
     named = [each for each in server.tools if name in (each.foreign.name, each.definition.name)]
     if not named:

@@ -10,6 +10,7 @@ from yourtool.cli.output import print_json, print_lines
 from yourtool.errors import UsageError
 from yourtool.paths import Paths
 from yourtool.run_result import ExitCode
+from yourtool.text import printable
 from yourtool.tools.servers.calls import ServerConnectionError
 from yourtool.tools.servers.client import (
     REDIRECT,
@@ -95,7 +96,7 @@ async def _ask(address: str) -> str:
     """
     sys.stderr.write(
         "Open this address in a browser, on any machine, and log in:\n\n"
-        f"{address}\n\n"
+        f"{printable(address)}\n\n"
         f"At the end the browser goes to {REDIRECT}, which shows no page.\n"
         "Copy the whole address from there and paste it here, then press Enter:\n"
     )

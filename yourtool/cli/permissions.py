@@ -67,8 +67,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
     gate, problems = open_gate(
         options, Mode.ASK, grants, is_trusted=is_trusted(arguments.workspace, paths)
     )
-    for problem in problems:
-        sys.stderr.write(f"yourtool: {problem}\n")
+    print_lines(*(f"yourtool: {each}" for each in problems), file=sys.stderr)
     decided = _decide(gate, arguments.query, arguments.workspace)
     if arguments.json:
         print_json(decided)
