@@ -12,6 +12,8 @@ from itertools import count
 
 from yourtool.early_imports import Iterator, Mapping
 
+HOOK_DEPTH = "YOURTOOL_HOOK_DEPTH"
+"""How many hooks a process runs in, one started in the other."""
 PUBLIC = frozenset(
     {
         "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR", "VIRTUAL_ENV",
@@ -19,7 +21,7 @@ PUBLIC = frozenset(
         "GOPATH", "GOROOT", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "JAVA_HOME",
         "ANDROID_HOME", "DOTNET_ROOT", "SDKROOT", "DEVELOPER_DIR", "XDG_CONFIG_HOME",
         "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR",
-        "CI", "NO_COLOR", "FORCE_COLOR",
+        "CI", "NO_COLOR", "FORCE_COLOR", HOOK_DEPTH,
     }
 )  # fmt: skip
 """Variables that contain no key; commands inherit them."""
@@ -42,6 +44,12 @@ _SECRET_BEGINNINGS = (
 )  # fmt: skip
 """Prefixes of the keys of well-known services."""
 _NOT_SECRET = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK"})
+
+
+def get_hook_depth(environ: Mapping[str, str]) -> int:
+    """Return how many hooks a process with this environment runs in."""
+    text = environ.get(HOOK_DEPTH, "")
+    return int(text[:9]) if text.isascii() and text.isdigit() else 0
 
 
 def find_virtual_environment(outer: Mapping[str, str]) -> str:

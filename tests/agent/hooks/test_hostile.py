@@ -1,7 +1,10 @@
 """Hooks that break the form or misbehave are contained: the turn continues, with a warning."""
 
 import asyncio
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from yourtool.agent.hooks.execution import MAX_OUTPUT
 from yourtool.agent.hooks.hook import build_hook
 from yourtool.agent.hooks.hooks import Hooks
 from yourtool.config import Mode
+from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
 from yourtool.events.turns import TurnCancelled
 from yourtool.hook_config import HookConfig
@@ -136,6 +140,35 @@ async def test_hook_has_no_key_in_its_environment_and_none_reaches_the_model(
     assert CANARY not in results(events)[0]
     assert "ANTHROPIC_API_KEY" not in results(events)[0]
     assert all(CANARY not in each.reason for each in ran(events))
+
+
+async def test_turn_in_hooks_of_hooks_is_refused_unless_it_has_no_hooks(
+    bench, scripts, monkeypatch
+):
+    hook = scripts.hook("UserPromptSubmit", "print(os.environ['YOURTOOL_HOOK_DEPTH'])")
+    monkeypatch.setenv("YOURTOOL_HOOK_DEPTH", "2")
+    session, _ = await run(bench, [hook])
+    assert "3" in session.state.conversation[0].text
+    monkeypatch.setenv("YOURTOOL_HOOK_DEPTH", "3")
+    with pytest.raises(UsageError, match="Hooks started `yourtool` 3 times in one another"):
+        await play(session.send("again"))
+    assert len(ran(await bench.store.read(session.id))) == 1
+    await run(bench, [])
+
+
+@pytest.mark.remaining
+def test_hook_that_starts_the_program_does_so_three_times(tmp_path):
+    home, count = tmp_path / ".yourtool", tmp_path / "count"
+    home.mkdir(mode=0o700)
+    again = f"echo x >> {count}; {sys.executable} -m yourtool -p more -m demo:tour >&2"
+    hook = f'[[hooks]]\nevent = "UserPromptSubmit"\ncommand = {json.dumps(again)}\n'
+    (home / "config.toml").write_text(hook)
+    command = [sys.executable, "-m", "yourtool", "-p", "hi", "-m", "demo:tour"]
+    env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    (tmp_path / "work").mkdir()
+    done = subprocess.run(command, cwd=tmp_path / "work", env=env, capture_output=True, text=True)
+    assert "3 times in one another" in done.stderr, done.stderr
+    assert count.read_text() == "x\n" * 3
 
 
 async def test_hook_of_a_project_allows_and_changes_nothing(bench, scripts):

@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.agent.hooks.hook import PROJECT_VARIABLES, Hook
+from yourtool.environment import HOOK_DEPTH, get_hook_depth
 from yourtool.errors import ToolError
 from yourtool.permissions.shell import plain
 from yourtool.tools.process import ProcessExit, ShellCommand, run_process
@@ -113,6 +114,7 @@ def _build_command(hook: Hook, workspace: Workspace) -> ShellCommand:
         raise ValueError("the command contains a NUL character")
     environment = command_environment(os.environ, root)
     environment |= dict.fromkeys(PROJECT_VARIABLES, os.path.realpath(root))
+    environment[HOOK_DEPTH] = str(get_hook_depth(os.environ) + 1)
     words = _find_words(line)
     is_program = words and shutil.which(words[0], path=environment["PATH"]) is not None
     return ShellCommand(

@@ -111,6 +111,10 @@ class Hooks:
         """Set the hooks of the project for a turn, and which of its files can be run."""
         self._project, self.programs = tuple(project), programs
 
+    def __bool__(self) -> bool:
+        """Whether there is a hook."""
+        return bool(self._own or self._project)
+
     def warn_later(self, call: "HookCall") -> None:
         """Keep the warnings of an event during which nothing can be shown."""
         self._late_warnings += [text for level, text in call.notices if level == "warning"]

@@ -15,6 +15,7 @@ from yourtool.agent.session.project_checks import parse_project_config
 from yourtool.agent.session.project_trust import FolderTrust
 from yourtool.agent.turn.hook_events import WORKER, HookEvents
 from yourtool.agent.turn.user_messages import build_prompt
+from yourtool.environment import get_hook_depth
 from yourtool.errors import UsageError
 from yourtool.events.catalog import Event
 from yourtool.events.turns import RouteDecided
@@ -27,6 +28,13 @@ _log = logging.getLogger(__name__)
 
 Content: TypeAlias = tuple[ContentBlock, ...]
 
+MAX_DEPTH = 3
+"""Hooks in which a turn can run, one started in the other."""
+_TOO_DEEP = (
+    f"Hooks started `yourtool` {MAX_DEPTH} times in one another, so no further turn starts with"
+    " hooks. Remove `yourtool` from the hook, or let the hook do nothing if `YOURTOOL_HOOK_DEPTH`"
+    " is set."
+)
 END_SECONDS = 3.0
 """How long the hooks for the end of a session may take together."""
 
@@ -51,6 +59,8 @@ class SessionHooks:
         project, problems = await asyncio.to_thread(read_project_hooks, trust)
         programs = await asyncio.to_thread(find_trusted_programs, trust)
         self._events.env.hooks.renew(project, programs)
+        if self._events.env.hooks and get_hook_depth(os.environ) >= MAX_DEPTH:
+            raise UsageError(_TOO_DEEP)
         for notice in self._events.env.new_notices(*problems):
             yield notice
         self._last_model = self._events.state.last_model
