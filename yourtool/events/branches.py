@@ -48,7 +48,7 @@ class BranchSummarised(Fact, frozen=True, kw_only=True, tag="branch.summarised")
     left: str
     """Id of the last message of that branch."""
     model: str = ""
-    """The model that wrote the summary; empty: the program, without a model."""
+    """The model that wrote the summary; empty: the program, or another one before an import."""
     problem: str = ""
     """Why no model wrote it."""
     message_count: int

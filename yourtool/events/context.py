@@ -44,7 +44,7 @@ class ContextCompacted(Fact, frozen=True, kw_only=True, tag="context.compacted")
     """Ids of messages up to that one which requests have nevertheless."""
     reason: RoomReason
     model: str = ""
-    """The model that wrote the summary; empty: the program, without a model."""
+    """The model that wrote the summary; empty: the program, or another one before an import."""
     problem: str = ""
     """Why no model wrote it."""
     turn_count: int

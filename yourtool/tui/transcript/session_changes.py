@@ -183,13 +183,17 @@ def _describe_mistakes(invalid: RoutingPolicyInvalid) -> str:
 
 
 def describe_summary(fact: ContextCompacted | BranchSummarised) -> str:
-    """Return the head of a summary: what it is about, and who wrote it."""
-    writer = f"by {fact.model}" if fact.model else f"without a model: {_one_line(fact.problem)}"
+    """Return the head of a summary: what it is about, and who wrote it unless it was imported."""
+    writer = f", by {fact.model}" if fact.model else ""
+    if fact.problem:
+        writer = f", without a model: {_one_line(fact.problem)}"
     if isinstance(fact, BranchSummarised):
-        return f"Summarised the branch that was left, {writer}"
+        return f"Summarised the branch that was left{writer}"
+    if not fact.turn_count:
+        return f"Summarised what came before{writer}"
     turns = f"{fact.turn_count:,} {'turn' if fact.turn_count == 1 else 'turns'}"
     sizes = f"about {fact.tokens_before:,} → {fact.tokens_after:,} tokens"
-    return f"Summarised {turns}, {sizes}, {writer}"
+    return f"Summarised {turns}, {sizes}{writer}"
 
 
 def _describe_end(ended: ProcessEnded) -> tuple[Literal["info", "warning"], str]:
