@@ -6,6 +6,7 @@ rules of a user who granted a dozen and denied three. Prints JSON; times are sec
 
 import argparse
 import asyncio
+import functools
 import itertools
 import json
 import tempfile
@@ -25,7 +26,7 @@ from yourtool.events.tools import ToolCalled
 from yourtool.ids import new_id, new_session_id, new_tool_use_id
 from yourtool.masking import Mask
 from yourtool.messages.message import now
-from yourtool.permissions.gate import CallSubjects, JudgedCall, Policy, judge
+from yourtool.permissions.judging import CallSubjects, JudgedCall, Policy, judge, look_up
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
@@ -86,7 +87,9 @@ def _build_facts(count: int, workspace: str) -> list[AnyFact]:
     snapshot = build_snapshot(policy, digest)
     facts.append(replace(snapshot, id=new_id(), **stamp))
     calls = itertools.cycle(_build_calls(max(1, count // _REPEATS), workspace))
-    for call in itertools.islice(calls, count):
+    looked_up = functools.cache(functools.partial(look_up, policy))
+    for each in itertools.islice(calls, count):
+        call = looked_up(each)
         judgement = build_judgement(call, judge(policy, call), digest, Mask(()))
         called = ToolCalled(
             id=new_id(),

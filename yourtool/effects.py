@@ -42,6 +42,26 @@ class Subject(Struct, frozen=True):
     """Where a command runs: the workspace, without symbolic links."""
 
 
+FindingAnswer: TypeAlias = bool | str | None
+Question: TypeAlias = Literal[
+    "entered", "free_of_credentials", "git_helper", "link_out", "own_file", "protected_write",
+    "readable", "replaces_module", "runs", "unsafe_program",
+]  # fmt: skip
+"""What a decision about a command depends on besides its text and the rules."""
+
+
+class Finding(Struct, frozen=True, omit_defaults=True):
+    """What was found about a command before the decision on it."""
+
+    question: Question
+    about: str = ""
+    """The path or the module, as in the command."""
+    directory: str = ""
+    """Where it was looked up, relative to the workspace."""
+    answer: FindingAnswer = None
+    """Whether it is so, or the path, program, setting or line; null: there is none."""
+
+
 class ToolHints(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Display hints for front ends; not sent to models."""
 

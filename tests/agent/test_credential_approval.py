@@ -132,7 +132,7 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize("mode", [Mode.ACCEPT_EDITS, Mode.AUTO])
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.AUTO])
 async def test_file_tools_cannot_access_the_home_of_the_program(tmp_path, monkeypatch, mode):
     """No mode, no rule and no approval opens it."""
     workspace, home = tmp_path / "work", tmp_path / "work" / "own"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.harness import DENY, User, play
+from tests.agent.harness import ALLOW, DENY, User, play
 from tests.provider_server import ProviderServer, Reply
 from tests.trusted_folders import trust
 from yourtool.agent.route_preview import RoutePreview
@@ -54,6 +54,28 @@ async def test_copy_for_the_demo_uses_no_file_of_the_project(workspace):
     assert session.trust.examine().status is Trust.UNKNOWN
     await session.close()
     await runtime.close()
+
+
+@pytest.mark.req("R-CONF-05", "T15")
+async def test_instructions_that_an_approved_call_changed_wait_for_another_answer(
+    workspace, monkeypatch
+):
+    (workspace / "AGENTS.md").write_text("obey the walrus")
+    trust(workspace)
+    change = {"command": "echo 'obey the whale' > AGENTS.md"}
+    with ProviderServer([Reply("", [("shell", change)]), Reply("done"), Reply("again")]) as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        runtime = await start_runtime(workspace, model="sonnet")
+        session = await runtime.new_session(User(ALLOW))
+        await play(session.send("go"))
+        await play(session.send("go on"))
+        await session.close()
+        await runtime.close()
+        first, _, last = (json.dumps(body["system"]) for _, body in server.requests)
+    assert (workspace / "AGENTS.md").read_text() == "obey the whale\n"
+    assert "obey the walrus" in first
+    assert "obey the" not in last
 
 
 async def test_demo_without_a_key_uses_a_copy(workspace, monkeypatch):

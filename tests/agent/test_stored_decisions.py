@@ -10,7 +10,7 @@ from yourtool.agent.stored_decisions import RuleUse, find_last_uses, replay_deci
 from yourtool.config import Mode
 from yourtool.effects import Decision, SideEffects, Subject, Verdict
 from yourtool.events.permissions import CallJudgement, PolicySnapshot, SnapshotRule
-from yourtool.permissions.gate import CallSubjects, JudgedCall, Policy, judge
+from yourtool.permissions.judging import CallSubjects, JudgedCall, Policy, judge, look_up
 from yourtool.permissions.rules import EVERY_TOOL, Rule, RuleSet, RuleSource
 from yourtool.providers.scripted import Scripted, calls, says
 
@@ -107,6 +107,31 @@ async def test_other_rules_list_exactly_what_would_change():
     assert other.changes[0].tool_use_id == facts[0].tool_use_id
 
 
+async def replay_in(bench, stored, other):
+    """Store a decision about `cat a.txt`, delete the file, and decide again."""
+    (bench.workspace / "a.txt").write_text("x")
+    line = calls("shell", command="cat a.txt")
+    session = await bench.session(Checked(Scripted([line, says("x")])), rules=stored)
+    await play(session.send("go"))
+    await session.close()
+    (bench.workspace / "a.txt").unlink()
+    (bench.workspace / "a.txt").symlink_to("/etc/passwd")
+    return await replay_decisions(bench.store, lambda _: other)
+
+
+@pytest.mark.req("R-CONF-08")
+async def test_stored_decision_does_not_depend_on_files_that_changed_since(bench):
+    granted = rules("shell(cat*)")
+    report = await replay_in(bench, granted, granted)
+    assert (report.decisions, report.changes) == (1, ())
+
+
+@pytest.mark.req("R-CONF-08")
+async def test_what_other_rules_need_to_know_is_looked_up(bench):
+    report = await replay_in(bench, rules("shell(cat a.txt)"), rules("shell(cat*)"))
+    assert [(each.old, each.new) for each in report.changes] == [("allow", "ask")]
+
+
 async def test_last_use_of_a_rule_is_that_of_its_last_call():
     store, facts = await store_with("ls", "ls src", "cat x")
     uses = await find_last_uses(store)
@@ -116,8 +141,9 @@ async def test_last_use_of_a_rule_is_that_of_its_last_call():
 
 def test_judgement_depends_on_its_arguments_only():
     subject = Subject("command", "make", "/nowhere")
-    call = JudgedCall("shell", SideEffects.EXECUTE, CallSubjects((subject,)))
     policy = Policy(Mode.ASK, rules("shell(make)"))
+    call = JudgedCall("shell", SideEffects.EXECUTE, CallSubjects((subject,)))
+    call = look_up(policy, call)
     assert judge(policy, call) == judge(policy, call)
     assert judge(policy, call).verdict == "allow"
     assert policy.get_digest() == Policy(Mode.ASK, rules("shell(make)")).get_digest()

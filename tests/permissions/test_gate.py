@@ -5,16 +5,9 @@ import pytest
 from yourtool.config import Mode, RunOptions
 from yourtool.effects import HookAdvice, SideEffects, Subject
 from yourtool.errors import UsageError
-from yourtool.permissions.gate import (
-    CallSubjects,
-    Gate,
-    JudgedCall,
-    Policy,
-    judge,
-    open_gate,
-    parse_rules,
-)
+from yourtool.permissions.gate import Gate, open_gate, parse_rules
 from yourtool.permissions.grants import Grants
+from yourtool.permissions.judging import CallSubjects, JudgedCall, Policy, judge, look_up
 from yourtool.permissions.rules import EVERY_TOOL, Rule, RuleSet, RuleSource
 from yourtool.tools.plan_proposal import propose_plan
 from yourtool.tools.shell import shell
@@ -148,7 +141,8 @@ def advise(verdict, *, mode=Mode.ASK, credential_files=(), **rules):
         CallSubjects((subject,), credential_files),
         hook=HookAdvice(verdict=verdict, hook="./check", reason="why"),
     )
-    return judge(Policy(mode, RuleSet(**given)), call)
+    policy = Policy(mode, RuleSet(**given))
+    return judge(policy, look_up(policy, call))
 
 
 @pytest.mark.req("R-CONF-04")
@@ -348,7 +342,8 @@ def type_text(text, mode=Mode.ASK, is_trusted=True, **rules):
     given = {name: tuple(map(Rule.parse, each)) for name, each in rules.items()}
     subjects = CallSubjects((Subject("command", text, "/w"),))
     typing = JudgedCall("process_input", SideEffects.EXECUTE, subjects)
-    return judge(Policy(mode, RuleSet(**given), is_trusted=is_trusted), typing)
+    policy = Policy(mode, RuleSet(**given), is_trusted=is_trusted)
+    return judge(policy, look_up(policy, typing))
 
 
 @pytest.mark.req("R-TOOL-17", "R-CONF-09")

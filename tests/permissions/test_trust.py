@@ -4,11 +4,19 @@ import os
 import resource
 import stat
 import threading
+from pathlib import Path
 
 import pytest
 
 from yourtool.errors import ConfigError
-from yourtool.permissions.trust import Trust, TrustStore, find_folder
+from yourtool.permissions.trust import (
+    HOOK_PROGRAMS,
+    IMPORTED,
+    PROJECT_FILES,
+    Trust,
+    TrustStore,
+    find_folder,
+)
 
 
 @pytest.fixture
@@ -34,6 +42,25 @@ def test_folder_is_trusted_only_after_the_answer_of_the_user(store, tmp_path):
     store.answer(tmp_path, files, trusted=True)
     assert store.status(tmp_path, files) is Trust.TRUSTED
     assert TrustStore(store.file).status(tmp_path, files) is Trust.TRUSTED
+
+
+@pytest.mark.req("T14")
+def test_files_that_configure_are_those_of_the_page():
+    page = (Path(__file__).parents[2] / "docs/security.md").read_text()
+    named = {name for kind in PROJECT_FILES for name in (*kind.names, *kind.folders)}
+    assert named == {
+        "AGENTS.md", "CLAUDE.md", "SKILL.md", ".mcp.json", ".yourtool/config.toml",
+        ".yourtool/routing.toml", ".yourtool/skills", ".agents/skills", ".claude/skills",
+        ".yourtool/commands", ".claude/commands",
+    }  # fmt: skip
+    assert all(f"`{name}`" in page for name in named)
+    assert {kind.suffix for kind in PROJECT_FILES} == {"", ".md"}
+
+
+@pytest.mark.req("T13")
+def test_files_that_models_get_are_those_that_may_have_no_credentials():
+    sent = {kind.purpose for kind in (*PROJECT_FILES, IMPORTED, HOOK_PROGRAMS) if kind.is_sent}
+    assert sent == {"instructions", "imported instructions", "a skill", "a command"}
 
 
 @pytest.mark.req("T15")

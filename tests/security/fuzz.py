@@ -20,7 +20,8 @@ from tests.permissions.shell.bash_lines import make_line as make_hostile_line
 from tests.security.everyday import GRANTED, READING
 from yourtool.config import Mode
 from yourtool.effects import Subject
-from yourtool.permissions.gate import CallSubjects, Gate
+from yourtool.permissions.gate import Gate
+from yourtool.permissions.judging import CallSubjects
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.permissions.shell.plain import PlainCommand, parse_plain
 from yourtool.permissions.shell.syntax import Word

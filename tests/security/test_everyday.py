@@ -14,7 +14,8 @@ from tests.security.everyday import (
 )
 from yourtool.config import Mode
 from yourtool.effects import Subject
-from yourtool.permissions.gate import CallSubjects, Gate
+from yourtool.permissions.gate import Gate
+from yourtool.permissions.judging import CallSubjects
 from yourtool.permissions.rules import RuleSet
 from yourtool.tools.shell import shell
 

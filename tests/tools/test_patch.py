@@ -7,7 +7,7 @@ import pytest
 from tests.tools.contexts import answer, call, get_refusal
 from yourtool.effects import Preview, Subject
 from yourtool.errors import ToolError, ToolFailure
-from yourtool.permissions.gate import CallSubjects
+from yourtool.permissions.judging import CallSubjects
 from yourtool.tools.file_changes import MAX_EDITABLE_BYTES
 from yourtool.tools.files import read_file
 from yourtool.tools.patch import apply_patch

@@ -10,7 +10,15 @@ from yourtool.config import Mode
 from yourtool.events.catalog import AnyFact
 from yourtool.events.permissions import CallJudgement, PolicySnapshot, SnapshotRule
 from yourtool.events.tools import ToolCalled, ToolConfirmationRequested, ToolFailed
-from yourtool.permissions.gate import CallSubjects, GateDecision, JudgedCall, Policy, judge
+from yourtool.permissions.findings import UnknownFindingError
+from yourtool.permissions.judging import (
+    CallSubjects,
+    GateDecision,
+    JudgedCall,
+    Policy,
+    judge,
+    look_up,
+)
 from yourtool.permissions.rules import EVERY_TOOL, RULES_OF_SESSION, Rule, RuleSet, RuleSource
 from yourtool.store.base import SessionStore
 
@@ -91,7 +99,10 @@ async def replay_decisions(
 
     @functools.lru_cache(maxsize=_MAX_CACHED)
     def decide(policy: str, call: JudgedCall) -> GateDecision:
-        return judge(policies[policy], call)
+        try:
+            return judge(policies[policy], call)
+        except UnknownFindingError:  # these rules need other answers
+            return judge(policies[policy], look_up(policies[policy], call))
 
     def replay(call: DecidedCall) -> None:
         judgement, snapshot = call.judgement, call.snapshot
@@ -185,6 +196,7 @@ def _to_judged_call(call: DecidedCall) -> JudgedCall:
         loses_work=judgement.loses_work,
         ends_planning=judgement.ends_planning,
         hook=judgement.hook,
+        findings=judgement.findings,
     )
 
 

@@ -16,8 +16,9 @@ from yourtool.config import Mode, RunOptions
 from yourtool.effects import Subject
 from yourtool.errors import UsageError
 from yourtool.paths import Paths
-from yourtool.permissions.gate import CallSubjects, Gate, open_gate, parse_rules
+from yourtool.permissions.gate import Gate, open_gate, parse_rules
 from yourtool.permissions.grants import FILE_NAME, Grants
+from yourtool.permissions.judging import CallSubjects
 from yourtool.permissions.rules import RuleSet
 from yourtool.permissions.shell.plain import parse_plain
 from yourtool.run_result import ExitCode

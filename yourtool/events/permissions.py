@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from msgspec import Struct
 
-from yourtool.effects import HookAdvice, SideEffects, Subject
+from yourtool.effects import Finding, HookAdvice, SideEffects, Subject
 from yourtool.events.facts import Fact, Sensitivity
 
 
@@ -53,3 +53,5 @@ class CallJudgement(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What hooks decided about it."""
     rules: tuple[str, ...] = ()
     """The rules that decided."""
+    findings: tuple[Finding, ...] = ()
+    """What was found about a command; empty if a key was hidden in it."""

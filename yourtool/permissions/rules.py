@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from yourtool.effects import Subject, SubjectKind
 from yourtool.errors import UsageError
+from yourtool.permissions.findings import Findings
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.hosts import allows_host, denies_host, is_host_spec
 from yourtool.permissions.shell import coverage, denials, place, plain, proposals
@@ -134,8 +135,11 @@ class RuleSet(Struct, frozen=True):
         """Return the verdict on a call."""
         return self.judge(tool, subject).verdict
 
-    def judge(self, tool: str, subject: Subject) -> Judgement:
-        """Return the verdict on a call: deny, then unclear, then ask, then allow."""
+    def judge(self, tool: str, subject: Subject, findings: Findings | None = None) -> Judgement:
+        """Return the verdict on a call: deny, then unclear, then ask, then allow.
+
+        `findings`: what is known about the files of a command; None: they are looked up.
+        """
         is_denied, denying = _find_denial(_of_tool(self.deny, tool), subject)
         if is_denied is denials.Denial.DENIED:
             return Judgement(RuleVerdict.DENY, denying)
@@ -144,7 +148,7 @@ class RuleSet(Struct, frozen=True):
             return Judgement(RuleVerdict.UNCLEAR)
         if is_asked is denials.Denial.DENIED:
             return Judgement(RuleVerdict.ASK, asking)
-        if allowing := _find_allowing(_of_tool(self.allow, tool), subject):
+        if allowing := _find_allowing(_of_tool(self.allow, tool), subject, findings):
             return Judgement(RuleVerdict.ALLOW, allowing)
         return Judgement(RuleVerdict.NONE)
 
@@ -160,7 +164,12 @@ class Proposal(Struct, frozen=True):
 
 
 def propose_rules(
-    tool: str, subject: Subject, allow: Sequence[Rule] = (), *, is_trusted: bool = False
+    tool: str,
+    subject: Subject,
+    allow: Sequence[Rule] = (),
+    *,
+    is_trusted: bool = False,
+    findings: Findings | None = None,
 ) -> Proposal:
     """Return the narrowest rules that cover this call; none if it always needs an approval.
 
@@ -172,7 +181,10 @@ def propose_rules(
         return Proposal((Rule(tool),))
     if subject.kind == "command":
         proposed = proposals.propose_specs(
-            subject.text, _get_specs(allow, tool), get_place(subject), is_trusted=is_trusted
+            subject.text,
+            _get_specs(allow, tool),
+            get_place(subject, findings),
+            is_trusted=is_trusted,
         )
         rules, wider = (
             tuple(Rule(tool, spec) for spec in each) for each in (proposed.specs, proposed.wider)
@@ -183,10 +195,11 @@ def propose_rules(
     return Proposal((Rule(tool, subject.text),))
 
 
-def _allows(specs: Sequence[str], subject: Subject) -> bool:
+def _allows(specs: Sequence[str], subject: Subject, findings: Findings | None = None) -> bool:
     match subject.kind:
         case "command":
-            return coverage.covers_line(_parse_specs(specs), subject.text, get_place(subject))
+            where = get_place(subject, findings)
+            return coverage.covers_line(_parse_specs(specs), subject.text, where)
         case "host":
             return any(allows_host(spec, subject.text) for spec in specs)
         case "path":
@@ -200,13 +213,15 @@ def _of_tool(rules: Sequence[Rule], tool: str) -> Sequence[Rule]:
     return [rule for rule in rules if rule.tool in tools]
 
 
-def _find_allowing(rules: Sequence[Rule], subject: Subject) -> tuple[Rule, ...]:
+def _find_allowing(
+    rules: Sequence[Rule], subject: Subject, findings: Findings | None
+) -> tuple[Rule, ...]:
     """Return the rules that cover all of the subject; empty if they do not."""
     for rule in rules:
         if rule.spec is None:
             return (rule,)
     specs = [rule.spec for rule in rules if rule.spec is not None]
-    if not _allows(specs, subject):
+    if not _allows(specs, subject, findings):
         return ()
     if subject.kind != "command":
         return (next(rule for rule in rules if rule.spec and _allows([rule.spec], subject)),)
@@ -216,7 +231,7 @@ def _find_allowing(rules: Sequence[Rule], subject: Subject) -> tuple[Rule, ...]:
     meanings = [
         meaning.texts
         for command in plain.parse_plain(subject.text)
-        for meaning in coverage.iter_meanings(command, get_place(subject))
+        for meaning in coverage.iter_meanings(command, get_place(subject, findings))
     ]
     used = [rule for rule, spec in parsed if spec and any(map(spec.matches, meanings))]
     return tuple(dict.fromkeys(used or rules))
@@ -269,9 +284,9 @@ def _get_specs(rules: Sequence[Rule], tool: str) -> "Sequence[CommandSpec]":
     return _parse_specs([rule.spec for rule in _of_tool(rules, tool) if rule.spec is not None])
 
 
-def get_place(subject: Subject) -> "Place":
-    """Return where a command starts."""
-    return place.Place(Path(subject.directory), Path(subject.directory))
+def get_place(subject: Subject, findings: Findings | None = None) -> "Place":
+    """Return where a command starts; `findings` as for `RuleSet.judge`."""
+    return place.Place(Path(subject.directory), Path(subject.directory), findings)
 
 
 def _parse_specs(specs: Sequence[str]) -> "list[CommandSpec]":

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from yourtool.effects import Preview, SideEffects, Subject, SubjectKind, ToolDefinition
 from yourtool.models import EDIT_TOOLS, Model
-from yourtool.permissions.gate import CallSubjects
+from yourtool.permissions.judging import CallSubjects
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.tools.adjusted_arguments import AdjustedArguments
 from yourtool.tools.base import ToolContext, ToolOutput

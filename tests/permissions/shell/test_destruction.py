@@ -65,6 +65,8 @@ def patterns(line):
         ("find src -name '*.o' -delete", [("find", "deletes", "", [("src",)])]),
         ("find . -exec rm -rf {} +", [("find", "deletes", "", [(".",)])]),
         ("find . -name x", []),
+        ("find -P . -delete", [("find", "deletes", "", [(".",)])]),
+        ("mv a -t", [("mv", "moves", "", [("a",)])]),
         ("chmod -w *.c", [("chmod", "changes", "", [("*.c",)])]),
         ("chmod -R -- -x a", [("chmod", "changes", "", [("a",)])]),
         ("chmod --reference=a *.c", [("chmod", "changes", "", [("*.c",)])]),

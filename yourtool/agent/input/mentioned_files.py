@@ -30,7 +30,8 @@ from yourtool.messages.blocks import (
     MediaBlock,
     TextBlock,
 )
-from yourtool.permissions.gate import CallSubjects, Gate
+from yourtool.permissions.gate import Gate
+from yourtool.permissions.judging import CallSubjects
 from yourtool.providers.media_types import AUDIO_TYPES, IMAGE_TYPES, sniff
 from yourtool.text import printable
 from yourtool.tools import directory_walk

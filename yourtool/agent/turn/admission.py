@@ -44,10 +44,7 @@ from yourtool.interrupt import Interrupted
 from yourtool.messages.blocks import ToolUseBlock
 from yourtool.messages.message import now
 from yourtool.permissions.examples import build_examples
-from yourtool.permissions.gate import (
-    CallSubjects,
-    GateDecision,
-)
+from yourtool.permissions.judging import CallSubjects, GateDecision
 from yourtool.permissions.rules import Rule
 from yourtool.tools import expanded_targets
 from yourtool.tools.tool_names import describe_unknown_tool

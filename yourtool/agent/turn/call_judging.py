@@ -15,13 +15,14 @@ from yourtool.events.catalog import Event
 from yourtool.events.permissions import CallJudgement
 from yourtool.interrupt import Interrupted
 from yourtool.masking import Mask
-from yourtool.permissions.gate import (
+from yourtool.permissions.judging import (
     CallSubjects,
     GateDecision,
     JudgedCall,
     Policy,
     build_judged_call,
     judge,
+    look_up,
 )
 from yourtool.tools.toolset import Tool, resolve_subjects
 
@@ -82,6 +83,7 @@ async def _parse_hooked(call: ToolCall, tool: Tool, turn: Turn) -> None:
 
 def _judge(policy: Policy, judged: JudgedCall, mask: Mask) -> tuple[GateDecision, CallJudgement]:
     """Return the decision about a call, and its stored form; runs in a thread."""
+    judged = look_up(policy, judged)
     decision = judge(policy, judged)
     return decision, build_judgement(judged, decision, policy.get_digest(), mask)
 

@@ -2,7 +2,7 @@
 
 from yourtool.events.permissions import CallJudgement, PolicySnapshot, SnapshotRule
 from yourtool.masking import Mask
-from yourtool.permissions.gate import GateDecision, JudgedCall, Policy
+from yourtool.permissions.judging import GateDecision, JudgedCall, Policy
 from yourtool.permissions.rules import Rule
 
 
@@ -37,6 +37,7 @@ def build_judgement(
         loses_work=call.loses_work,
         ends_planning=call.ends_planning,
         hook=call.hook,
+        findings=() if is_hidden else call.findings,
         rules=tuple(map(str, decision.rules)),
     )
 

@@ -32,7 +32,7 @@ from yourtool.messages.blocks import (
 )
 from yourtool.messages.message import ResultMessage, now
 from yourtool.messages.metadata import ResultMetadata
-from yourtool.permissions.gate import CallSubjects, GateDecision
+from yourtool.permissions.judging import CallSubjects, GateDecision
 from yourtool.text import storable
 from yourtool.tools.background import AskInput, InputChoice, RunningCommand
 from yourtool.tools.base import (

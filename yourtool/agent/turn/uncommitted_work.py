@@ -7,7 +7,7 @@ import os
 from yourtool.agent.turn.turn import Turn
 from yourtool.blobs import read_blob
 from yourtool.errors import BlobError, ToolError
-from yourtool.permissions.gate import CallSubjects
+from yourtool.permissions.judging import CallSubjects
 from yourtool.tools.file_states import read_state
 from yourtool.tools.git_program import GitError, GitRunner
 from yourtool.tools.lost_work import LostWork, find_lost_work

@@ -3,19 +3,25 @@
 import os
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from yourtool.effects import FindingAnswer, Question
 from yourtool.permissions.credential_files import is_credential_file
+from yourtool.permissions.findings import Findings
 from yourtool.permissions.globs import matches_glob
-from yourtool.permissions.shell.git_config import GitHelper, find_git_helper
+from yourtool.permissions.shell.git_config import find_git_helper
 
 _GLOB = re.compile(r"[*?\[]")
 _MAX_FILES = 20_000
 """Files of a directory that are searched for credentials."""
 _MODULE_FILE = re.compile(r"(\w+)(?:\.[\w-]+)?\.(?:pyc?|so)")
 _IMPORTED_BY_PROGRAMS = sys.stdlib_module_names - {"test"}
+_T = TypeVar("_T", bound=FindingAnswer)
 
 
 class Place(Struct, frozen=True):
@@ -25,96 +31,136 @@ class Place(Struct, frozen=True):
     """The workspace, without symbolic links."""
     directory: Path
     """The working directory, inside the workspace."""
+    findings: Findings | None = None
+    """What is known about the files; None: they are looked up each time."""
 
     def is_readable(self, path: str) -> bool:
         """Whether a path leads into the workspace, and not to a credential file."""
         if path in ("-", "/dev/null"):
             return True
-        folder, _, pattern = path.rpartition("/")
-        if not _GLOB.search(path):
-            return self._is_readable(path)
-        if _GLOB.search(folder):
-            return False
-        try:
-            names = os.listdir(self.directory / folder)  # noqa: PTH208 - only the names are needed
-        except OSError:
-            return False
-        if pattern[0] not in ".[":
-            names = [name for name in names if name[0] != "."]
-        matches = [name for name in names if "[" in pattern or matches_glob(pattern, name)]
-        return all(self._is_readable(f"{folder or '.'}/{name}") for name in (*matches, "."))
-
-    def _is_readable(self, path: str) -> bool:
-        real = Path(os.path.realpath(self.directory / path))
-        return real.is_relative_to(self.root) and not is_credential_file(
-            str(real.relative_to(self.root))
-        )
+        return self._find("readable", lambda: _is_readable(self.directory, path, self.root), path)
 
     def is_own_file(self, path: str) -> bool:
         """Whether a path is a file of the workspace, or a new one, and leads through no link.
 
         False for a file that may contain credentials.
         """
-        real = Path(os.path.realpath(self.directory / path))
-        is_direct = os.path.normpath(self.directory / path) == str(real)
-        return is_direct and (real.is_file() or not real.exists()) and self._is_readable(path)
+        return self._find("own_file", lambda: _is_own_file(self.directory, path, self.root), path)
 
     def is_free_of_credentials(self) -> bool:
         """Whether no file below the working directory is a credential file.
 
         False as well if there are too many files.
         """
-        count = 0
-        for folder, _, names in os.walk(self.directory):
-            count += len(names) + 1
-            relative = os.path.relpath(folder, self.root)
-            if count > _MAX_FILES or any(is_credential_file(f"{relative}/{n}") for n in names):
-                return False
-        return True
+        return self._find(
+            "free_of_credentials", lambda: _is_free_of_credentials(self.directory, self.root)
+        )
 
     def has_link_out(self, path: str) -> bool:
         """Whether a program that follows links below a path may read what `is_readable` refuses.
 
         True as well for links to directories, and if there are too many files.
         """
-        count = 0
-        for folder, folders, names in os.walk(self.directory / path):
-            count += len(names) + 1
-            paths = (Path(folder, each) for each in (*folders, *names))
-            links = [each for each in paths if each.is_symlink()]
-            if count > _MAX_FILES or any(
-                each.is_dir() or not self._is_readable(str(each)) for each in links
-            ):
-                return True
-        return False
+        return self._find("link_out", lambda: _has_link_out(self.directory / path, self.root), path)
 
     def enter(self, name: str) -> "Place | None":
         """Return the place after `cd`; None if it leads elsewhere or through a link."""
-        real = Path(os.path.realpath(self.directory / name))
-        if name.startswith("-") or not (real.is_relative_to(self.root) and real.is_dir()):
-            return None
-        is_direct = os.path.normpath(self.directory / name) == str(real)
-        return Place(self.root, real) if is_direct and os.access(real, os.X_OK) else None
+        entered = self._find("entered", lambda: _enter(self.directory, name, self.root), name)
+        return None if entered is None else replace(self, directory=Path(entered))
 
     def replaces_module(self, name: str) -> bool:
         """Whether `python -m` would import its module, or one of Python's own, from here.
 
         Python searches the working directory first, also for what the module imports.
         """
-        try:
-            entries = os.listdir(self.directory)  # noqa: PTH208 - only the names are needed
-        except OSError:
-            return True
-        if name in entries:
-            return True
-        files = {match[1] for each in entries if (match := _MODULE_FILE.fullmatch(each))}
-        packages = (
-            each
-            for each in _IMPORTED_BY_PROGRAMS.intersection(entries)
-            if any((self.directory / each).glob("__init__.*"))
-        )
-        return name in files or not _IMPORTED_BY_PROGRAMS.isdisjoint([*files, *packages])
+        return self._find("replaces_module", lambda: _replaces_module(self.directory, name), name)
 
-    def find_git_helper(self) -> GitHelper | None:
-        """Return what lets git run a program here, such as a setting of the repository."""
-        return find_git_helper(self.directory, self.root)
+    def find_git_helper(self) -> str | None:
+        """Describe what lets git run a program here, such as a setting of the repository."""
+        return self._find("git_helper", lambda: _describe_git_helper(self.directory, self.root))
+
+    def _find(self, question: Question, look: Callable[[], _T], about: str = "") -> _T:
+        if self.findings is None:
+            return look()
+        directory = os.path.relpath(self.directory, self.root)
+        return self.findings.get(question, look, about=about, directory=directory)
+
+
+def _is_readable(directory: Path, path: str, root: Path) -> bool:
+    folder, _, pattern = path.rpartition("/")
+    if not _GLOB.search(path):
+        return _leads_inside(directory / path, root)
+    if _GLOB.search(folder):
+        return False
+    try:
+        names = os.listdir(directory / folder)  # noqa: PTH208 - only the names are needed
+    except OSError:
+        return False
+    if pattern[0] not in ".[":
+        names = [name for name in names if name[0] != "."]
+    matches = [name for name in names if "[" in pattern or matches_glob(pattern, name)]
+    return all(_leads_inside(directory / folder / name, root) for name in (*matches, "."))
+
+
+def _leads_inside(path: Path, root: Path) -> bool:
+    """Whether a path leads into the workspace, and not to a credential file."""
+    real = Path(os.path.realpath(path))
+    return real.is_relative_to(root) and not is_credential_file(str(real.relative_to(root)))
+
+
+def _is_own_file(directory: Path, path: str, root: Path) -> bool:
+    real = Path(os.path.realpath(directory / path))
+    is_direct = os.path.normpath(directory / path) == str(real)
+    return is_direct and (real.is_file() or not real.exists()) and _leads_inside(real, root)
+
+
+def _is_free_of_credentials(directory: Path, root: Path) -> bool:
+    count = 0
+    for folder, _, names in os.walk(directory):
+        count += len(names) + 1
+        relative = os.path.relpath(folder, root)
+        if count > _MAX_FILES or any(is_credential_file(f"{relative}/{n}") for n in names):
+            return False
+    return True
+
+
+def _has_link_out(directory: Path, root: Path) -> bool:
+    count = 0
+    for folder, folders, names in os.walk(directory):
+        count += len(names) + 1
+        paths = (Path(folder, each) for each in (*folders, *names))
+        links = [each for each in paths if each.is_symlink()]
+        if count > _MAX_FILES or any(
+            each.is_dir() or not _leads_inside(each, root) for each in links
+        ):
+            return True
+    return False
+
+
+def _enter(directory: Path, name: str, root: Path) -> str | None:
+    real = Path(os.path.realpath(directory / name))
+    if name.startswith("-") or not (real.is_relative_to(root) and real.is_dir()):
+        return None
+    is_direct = os.path.normpath(directory / name) == str(real)
+    return str(real) if is_direct and os.access(real, os.X_OK) else None
+
+
+def _replaces_module(directory: Path, name: str) -> bool:
+    try:
+        entries = os.listdir(directory)  # noqa: PTH208 - only the names are needed
+    except OSError:
+        return True
+    if name in entries:
+        return True
+    files = {match[1] for each in entries if (match := _MODULE_FILE.fullmatch(each))}
+    packages = (
+        each
+        for each in _IMPORTED_BY_PROGRAMS.intersection(entries)
+        if any((directory / each).glob("__init__.*"))
+    )
+    return name in files or not _IMPORTED_BY_PROGRAMS.isdisjoint([*files, *packages])
+
+
+def _describe_git_helper(directory: Path, root: Path) -> str | None:
+    helper = find_git_helper(directory, root)
+    return None if helper is None else str(helper)

@@ -161,7 +161,7 @@ def _are_harmless(
         case "date":
             return all(word.startswith("+") for word in every)
         case "revisions":
-            return all(is_readable(part) for word in every for part in {word, *word.split(":")})
+            return all(is_readable(part) for word in every for part in (word, *word.split(":")))
         case "sed" | "awk" | "jq" | "pattern":
             scripts, paths = (patterns, every) if patterns else (every[:1], every[1:])
             is_harmless = _SCRIPTS.get(kind, bool)

@@ -1,0 +1,46 @@
+"""What was found about a call: answers to questions about files, programs and the environment.
+
+A decision asks them in an order that depends on its rules, so they are recorded while it is made
+once, and a second decision gets the same answers without looking.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar, cast
+
+from yourtool.effects import Finding, FindingAnswer, Question
+
+_T = TypeVar("_T", bound=FindingAnswer)
+
+
+class UnknownFindingError(LookupError):
+    """A decision needs an answer that was not recorded; other rules ask other questions."""
+
+
+class Findings:
+    """The answers about one call."""
+
+    def __init__(self, known: Iterable[Finding] = (), *, looks: bool = False) -> None:
+        """With `looks`, an unknown answer is looked up and recorded."""
+        self._known = {(each.question, each.directory, each.about): each for each in known}
+        self._looks = looks
+
+    @property
+    def recorded(self) -> tuple[Finding, ...]:
+        """All answers."""
+        return tuple(self._known.values())
+
+    def get(
+        self, question: Question, look: Callable[[], _T], *, about: str = "", directory: str = ""
+    ) -> _T:
+        """Return an answer; `look` finds it.
+
+        Raises:
+            UnknownFindingError: it is not known and must not be looked up.
+        """
+        key = question, directory, about
+        if (known := self._known.get(key)) is None:
+            if not self._looks:
+                raise UnknownFindingError(question)
+            known = Finding(question, about, directory, look())
+            self._known[key] = known
+        return cast("_T", known.answer)

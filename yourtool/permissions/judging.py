@@ -1,0 +1,317 @@
+"""Decisions about calls, from values only: the settings, the call, and what was found about it.
+
+`judge` reads neither files nor the environment, so a stored decision can be made again.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from yourtool.config import Mode
+from yourtool.effects import Finding, HookAdvice, Preview, SideEffects, Subject, ToolDefinition
+from yourtool.permissions.findings import Findings
+from yourtool.permissions.rules import (
+    EVERY_TOOL,
+    Judgement,
+    Rule,
+    RuleSet,
+    RuleSource,
+    RuleVerdict,
+    get_place,
+    propose_rules,
+)
+from yourtool.permissions.shell import canonical, coverage, plain, writes
+
+if TYPE_CHECKING:
+    from yourtool.permissions.shell.specs import CommandSpec
+
+
+class GateDecision(Struct, frozen=True):
+    """The decision about one call."""
+
+    verdict: Literal["allow", "ask", "deny"]
+    reason: str = ""
+    """For `deny`, a message for the model; for `ask`, why every mode requires an approval."""
+    proposed_rules: tuple[str, ...] = ()
+    """For `ask`, the rules that a grant would add."""
+    wider_rules: tuple[str, ...] = ()
+    """For `ask`, rules that the user can add to those: the commands without their assignments."""
+    no_rule_reason: str = ""
+    """For `ask`, one line: why no rule is proposed."""
+    rules: tuple[Rule, ...] = ()
+    """The rules that decided; empty if the mode or the effect of the tool did."""
+    command: str | None = None
+    """For a command that needs no approval because it is understood, what runs in its place."""
+    is_free_if_trusted: bool = False
+    """For `ask`, whether it would need no approval in a folder that the user trusts."""
+
+
+class CallSubjects(Struct, frozen=True):
+    """What one call is about, with real paths."""
+
+    items: tuple[Subject, ...]
+    credential_files: tuple[str, ...] = ()
+    """The paths that are well-known credential files, as the model wrote them."""
+
+
+_SEVERAL_SUBJECTS = "it is about several places at once, and a rule names one"
+
+
+_TYPED = "a program reads it, and a rule does not show what the program does with it"
+_EDITING_KEYS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_UNKNOWN_COMMAND = "$typed"
+_TYPING_TOOLS = {"process_input": "shell"}
+"""Tools whose text a running program reads, with the tool that started the program.
+
+The text can be a command, if the program is a shell, so the rules that restrict the other tool
+restrict these too; but no rule for commands allows it.
+"""
+
+
+class JudgedCall(Struct, frozen=True):
+    """What a decision about a call depends on besides the policy."""
+
+    tool: str
+    side_effects: SideEffects
+    subjects: CallSubjects
+    is_protected: bool = False
+    """Whether it needs an approval despite rules and modes."""
+    is_contained: bool = False
+    """Whether a command runs without an approval because a sandbox contains it."""
+    loses_work: bool = False
+    """Whether it discards work of the user that is not committed."""
+    ends_planning: bool = False
+    """Whether it proposes a plan."""
+    hook: HookAdvice | None = None
+    """What hooks decided about it."""
+    findings: tuple[Finding, ...] = ()
+    """What was found about it, as `look_up` returns it."""
+
+
+class Policy(Struct, frozen=True):
+    """The settings that decide on the calls of a session."""
+
+    mode: Mode
+    rules: RuleSet
+    workspace: str = ""
+    """The real path."""
+    is_trusted: bool = False
+    """Whether the user trusts the workspace, where reading commands need no approval."""
+
+    def get_digest(self) -> str:
+        """Return the SHA-256 of the content."""
+        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+
+
+def look_up(policy: Policy, call: JudgedCall) -> JudgedCall:
+    """Return a call with all that its decision depends on; reads files and the environment."""
+    findings = Findings(call.findings, looks=True)
+    _judge(policy, call, findings)
+    return replace(call, findings=findings.recorded)
+
+
+def judge(policy: Policy, call: JudgedCall) -> GateDecision:
+    """Return the decision about a call with valid arguments and confined paths.
+
+    It depends on the arguments only.
+
+    Raises:
+        UnknownFindingError: the call has no findings for this policy.
+    """
+    return _judge(policy, call, Findings(call.findings))
+
+
+def _judge(policy: Policy, call: JudgedCall, findings: Findings) -> GateDecision:
+    effects, subjects = call.side_effects, call.subjects
+    judgements = _judge_subjects(policy, call, findings)
+    verdicts = {each.verdict for each in judgements}
+    if RuleVerdict.DENY in verdicts:
+        return GateDecision(
+            "deny",
+            f"A rule forbids this call of `{call.tool}`. Do without it.",
+            rules=_deciding(judgements, RuleVerdict.DENY),
+        )
+    hook = None if call.hook is None else call.hook.verdict
+    if hook == "deny":
+        return GateDecision("deny", f"`{call.tool}` was not run: {call.hook}.")
+    if policy.mode is Mode.PLAN and effects.needs_approval:
+        may_read = policy.is_trusted and verdicts <= {RuleVerdict.ALLOW, RuleVerdict.NONE}
+        if may_read and _only_reads(call, findings):
+            return _build_allowed(subjects, findings)
+        return GateDecision(
+            "deny",
+            f"Plan mode is on: `{call.tool}` cannot run, only tools that read can. Describe"
+            " what you would do instead.",
+        )
+    if call.is_protected or (call.ends_planning and policy.mode is Mode.PLAN):
+        return GateDecision("ask")
+    if call.loses_work:
+        return GateDecision("ask", "it discards uncommitted work: every mode needs an approval")
+    if (place := _find_protected_write(subjects, findings)) is not None:
+        return GateDecision("ask", f"it writes to `{place}`, a protected place")
+    if RuleVerdict.UNCLEAR in verdicts:
+        return GateDecision(
+            "ask", f"part of it cannot be checked against the deny rules for `{call.tool}`"
+        )
+    if asking := _deciding(judgements, RuleVerdict.ASK):
+        return GateDecision("ask", _build_asking_reason(asking[0]), rules=asking)
+    if hook == "ask":
+        return GateDecision("ask", str(call.hook))
+    if hook == "allow" and not subjects.credential_files:
+        return GateDecision("allow")
+    if verdicts == {RuleVerdict.ALLOW}:
+        allowing = _deciding(judgements, RuleVerdict.ALLOW)
+        found = _build_allowed(subjects, findings, allowing)
+        if found.verdict == "allow" or policy.mode is not Mode.AUTO:
+            return found
+    return _judge_by_default(policy, call, findings)
+
+
+def _judge_by_default(policy: Policy, call: JudgedCall, findings: Findings) -> GateDecision:
+    """Return the decision about a call on which no rule and no hook decides."""
+    effects, subjects = call.side_effects, call.subjects
+    if not subjects.credential_files and (
+        call.is_contained or not effects.needs_approval or _is_allowed_by_mode(policy.mode, effects)
+    ):
+        return GateDecision("allow")
+    only_reads = _only_reads(call, findings, policy.rules.get_specs(call.tool))
+    if only_reads and policy.is_trusted:
+        return _build_allowed(subjects, findings)
+    named = ", ".join(f"`{path}`" for path in subjects.credential_files)
+    reason = f"{named} may contain credentials; approval is required unless a rule allows it"
+    if problem := _find_rule_problem(call):
+        return GateDecision("ask", reason if named else "", no_rule_reason=problem)
+    proposal = propose_rules(
+        call.tool,
+        subjects.items[0],
+        policy.rules.allow,
+        is_trusted=policy.is_trusted,
+        findings=findings,
+    )
+    return GateDecision(
+        "ask",
+        reason if named else "",
+        tuple(map(str, proposal.rules)),
+        no_rule_reason=proposal.reason,
+        wider_rules=tuple(map(str, proposal.wider)),
+        is_free_if_trusted=only_reads and _build_allowed(subjects, findings).verdict == "allow",
+    )
+
+
+def _find_rule_problem(call: JudgedCall) -> str:
+    """Return why no rule can allow a call, if none can."""
+    if call.tool in _TYPING_TOOLS:
+        return _TYPED
+    return "" if len(call.subjects.items) == 1 else _SEVERAL_SUBJECTS
+
+
+def _judge_subjects(policy: Policy, call: JudgedCall, findings: Findings) -> list[Judgement]:
+    """Return the judgements of the rules, also of those that restrict a typed text."""
+    subjects, rules = call.subjects.items, policy.rules
+    found = [rules.judge(call.tool, subject, findings) for subject in subjects]
+    if (tool := _TYPING_TOOLS.get(call.tool)) is not None:
+        restricting = (RuleVerdict.DENY, RuleVerdict.UNCLEAR, RuleVerdict.ASK)
+        lines = (replace(each, text=_get_typed_lines(each.text)) for each in subjects)
+        typed = (rules.judge(tool, each, findings) for each in lines)
+        found += (each for each in typed if each.verdict in restricting)
+    return found
+
+
+def _get_typed_lines(text: str) -> str:
+    """Return the command lines that a shell reads from a typed text.
+
+    Keys that edit the line, such as Ctrl+U, make another line of it than the text shows.
+    """
+    lines = text.replace("\r", "\n")
+    return _UNKNOWN_COMMAND if _EDITING_KEYS.search(lines) else lines
+
+
+def _build_allowed(
+    subjects: CallSubjects, findings: Findings, rules: tuple[Rule, ...] = ()
+) -> GateDecision:
+    """Return the decision about a call that rules cover, or that only reads."""
+    commands = [each for each in subjects.items if each.kind == "command"]
+    if len(commands) != 1 or any(rule.spec is None for rule in rules):
+        return GateDecision("allow", rules=rules)
+    problem = findings.get("unsafe_program", lambda: _find_canonical(commands[0])[1])
+    if problem is not None:
+        return GateDecision("ask", problem)
+    line = findings.get("runs", lambda: _find_canonical(commands[0])[0])
+    return GateDecision("allow", rules=rules, command=line)
+
+
+def _find_canonical(command: Subject) -> tuple[str | None, str | None]:
+    """Return what runs in place of a command, or why one of its programs is not safe."""
+    search_path = canonical.build_search_path(os.environ, Path(command.directory))
+    try:
+        return canonical.build_canonical_line(plain.parse_plain(command.text), search_path), None
+    except canonical.UnsafeProgramError as error:
+        return None, str(error)
+
+
+def _find_protected_write(subjects: CallSubjects, findings: Findings) -> str | None:
+    commands = [each for each in subjects.items if each.kind == "command"]
+    if not commands:
+        return None
+    return findings.get("protected_write", lambda: _look_for_protected_write(commands))
+
+
+def _look_for_protected_write(commands: Sequence[Subject]) -> str | None:
+    found = (writes.find_protected_write(each.text, Path(each.directory)) for each in commands)
+    return next((place for place in found if place is not None), None)
+
+
+def build_judged_call(
+    tool: ToolDefinition,
+    subjects: CallSubjects,
+    preview: Preview | None,
+    *,
+    loses_work: bool = False,
+    hook: HookAdvice | None = None,
+) -> JudgedCall:
+    """Return what the decision about a call depends on; the options are those of `JudgedCall`."""
+    return JudgedCall(
+        tool.name,
+        tool.side_effects,
+        subjects,
+        is_protected=preview is not None and preview.protected,
+        is_contained=preview is not None and preview.is_contained,
+        loses_work=loses_work,
+        ends_planning=tool.ends_planning,
+        hook=hook,
+    )
+
+
+def _only_reads(call: JudgedCall, findings: Findings, specs: "Sequence[CommandSpec]" = ()) -> bool:
+    """Whether each command is covered by a spec or only reads the workspace."""
+    return call.tool not in _TYPING_TOOLS and all(
+        each.kind == "command"
+        and coverage.cover_line(
+            specs, each.text, get_place(each, findings), is_trusted=True
+        ).is_complete
+        for each in call.subjects.items
+    )
+
+
+def _is_allowed_by_mode(mode: Mode, effects: SideEffects) -> bool:
+    if mode is Mode.AUTO:
+        return True
+    return mode is Mode.ACCEPT_EDITS and effects is SideEffects.WRITE
+
+
+def _deciding(judgements: Iterable[Judgement], verdict: RuleVerdict) -> tuple[Rule, ...]:
+    return tuple(rule for each in judgements if each.verdict is verdict for rule in each.rules)
+
+
+def _build_asking_reason(rule: Rule) -> str:
+    if rule.tool == EVERY_TOOL:
+        return "a file of permission rules has a mistake that may hide a deny rule"
+    owner = "of the project" if rule.source is RuleSource.PROJECT else "of yours"
+    return f"the rule `{rule}` {owner} asks about it in every mode"
