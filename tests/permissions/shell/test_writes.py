@@ -154,8 +154,23 @@ def test_globs_directories_and_options_name_what_is_written(root, line, found):
 WRITERS = """
 bsdtar chattr chgrp chmod chown cp dd ed emacs ex gcp ginstall gmv install link ln mkdir mkfifo
 mknod mktemp mv nano patch rename rm rmdir rsync scp setfacl shred sponge tee touch truncate unlink
-vi vim
+csplit split vi vim
 """
+COMPRESSORS = """
+bunzip2 bzip2 compress gunzip gzip lz4 lzma uncompress unlz4 unlzma unxz unzstd xz zstd
+"""
+
+
+@pytest.mark.parametrize("program", COMPRESSORS.split())
+@pytest.mark.req("R-TOOL-07")
+def test_compressed_file_and_the_file_without_its_ending_are_written(root, program):
+    assert find_protected_write(f"{program} x .envrc", root) == ".envrc"
+    assert find_protected_write(f"{program} .envrc.xz", root) == ".envrc"
+    assert find_protected_write(f"{program} x.xz", root) is None
+
+
+def test_missing_hidden_name_in_brackets_may_be_that_of_a_protected_place(root):
+    assert find_protected_write("touch .[d-f]nvrc", root) == ".[d-f]nvrc"
 
 
 @pytest.mark.parametrize("program", WRITERS.split())
