@@ -5,8 +5,12 @@ from textual.app import App
 
 from tests.tui.pilot_helpers import press, screen_text, settle, until
 from yourtool.agent.commands.base import CallChanges, FileChange
+from yourtool.effects import Confirmation, Preview
+from yourtool.tui.diff.rows import Diff
 from yourtool.tui.highlight import get_highlighter
 from yourtool.tui.screens.changes import ChangesScreen
+from yourtool.tui.transcript.tool_card import ToolCard
+from yourtool.tui.widgets.preview import preview_rows
 from yourtool.tui.widgets.styled_text import StyledText
 
 EDIT = "--- a/src/x.py\n+++ b/src/x.py\n@@ -1 +1,2 @@\n-a = 1\n+a = 2\n+b = 3\n"
@@ -37,6 +41,25 @@ async def test_changes_are_below_their_call_with_path_counts_and_notes(size):
         await until(pilot, lambda: "a \\u{202e}  +2 −1" in screen_text(app))
         await press(pilot, "escape")
         assert not isinstance(app.screen, ChangesScreen)
+
+
+@pytest.mark.parametrize("width", [40, 160])
+def test_change_is_drawn_alike_in_its_question_its_card_and_the_report(width):
+    preview = Preview(kind="diff", body=EDIT, paths=("src/x.py",))
+    asked = Confirmation(id="c", kind="tool", title="t", preview=preview)
+    card = ToolCard("edit_file")
+    card.set_arguments({"path": "src/x.py"})
+    card.highlight = get_highlighter
+    card.finish("ok", "", None, {"diff": EDIT})
+    report = ChangesScreen(
+        "t", (CallChanges("c", (FileChange("src/x.py", EDIT),)),), get_highlighter
+    )
+    expected = [line.painted_spans for line in Diff(EDIT, highlight=get_highlighter).rows(width)]
+    question = [*preview_rows(asked, width + 2, get_highlighter)][: 1 + len(expected)]
+    for head, *body in (question, card.build(width + 2), [*report._build_rows(width)][1:]):
+        assert "src/x.py" in head.text and "+2 −1" in head.text
+        drawn = [[span for span in line.painted_spans if span[0] != "│ "] for line in body]
+        assert drawn == [list(spans) for spans in expected]
 
 
 @pytest.mark.remaining
