@@ -241,6 +241,21 @@ async def test_paste_in_the_search_is_its_query(tmp_path):
         assert app.chat.prompt.text == ""
 
 
+async def test_query_stays_visible_on_a_screen_that_becomes_narrow(tmp_path):
+    (tmp_path / "work").mkdir()
+    session = FakeSession(turn("hello", "hello " * 8), workspace=tmp_path / "work")
+    app, _ = app_of(tmp_path / "home", session)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await press(pilot, *"hello", "enter")
+        await until(pilot, lambda: not app.chat.runner.is_running)
+        await press(pilot, "tab", "slash", *"hello")
+        await until(pilot, lambda: "N previous" in screen_text(app))
+        await pilot.resize_terminal(40, 12)
+        await until(pilot, lambda: "1 of 9 · n/N · Esc ends" in screen_text(app))
+        assert "/hello " in screen_text(app)
+
+
 async def test_each_of_many_fast_keys_moves_one_match(tmp_path):
     (tmp_path / "work").mkdir()
     session = FakeSession(turn("hello", "hello " * 8), workspace=tmp_path / "work")

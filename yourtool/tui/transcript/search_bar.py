@@ -102,6 +102,10 @@ class SearchBar(Horizontal):
         self.entry.select_all()
         self.screen.set_focus(self.entry)
 
+    def on_resize(self) -> None:
+        """Show as many keys as fit."""
+        self._show(self.search.summary if self.search is not None else "")
+
     @property
     def has_query(self) -> bool:
         """Whether there is a text to search, perhaps without its matches yet."""
