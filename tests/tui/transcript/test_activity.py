@@ -168,6 +168,7 @@ def test_narrow_line_drops_the_tokens_first_and_keeps_the_time():
     timeline = story(session.turn_start("go"), sent("anthropic"))
     timeline.tokens.set_reported(1_234)
     assert line(timeline, width=47, seconds=12) == "Waiting for anthropic · 12 s · Esc to interrupt"
+    assert line(timeline, width=40, seconds=12) == "Waiting for anthropic · 12 s · Esc stops"
     assert line(timeline, width=38, seconds=12) == "Waiting for anthropic · 12 s"
 
 

@@ -181,11 +181,15 @@ def _build_keys(turn: TurnProgress, *, is_stopping: bool) -> list[str]:
 def _fit(
     activity: str, times: Sequence[str], tokens: str, width: int, keys: Sequence[str]
 ) -> tuple[Span, ...]:
-    """Return the parts that fit: further keys are dropped first, then the tokens, then the key."""
-    first = keys[:1]
+    """Return the parts that fit: further keys are dropped first, then the tokens, then the key.
+
+    Before the key, the words about it are shortened.
+    """
+    first, short = keys[:1], [build_hint("chat.stop", "stops")] if keys else []
     needed = min(cell_len(activity), _LEAST_CELLS)
     for parts in (
-        [*times, tokens, *keys], [*times, tokens, *first], [*times, *first], times, times[:1]
+        [*times, tokens, *keys], [*times, tokens, *first], [*times, *first], [*times, *short],
+        times, times[:1],
     ):  # fmt: skip
         facts = "".join(f" · {part}" for part in parts if part)
         if needed + len(facts) <= width:
