@@ -166,6 +166,8 @@ def test_the_page_of_providers_shows_that_each_gets_its_own_reasoning_back():
     assert set(carried["another model's reasoning"]) == {"omitted"}
 
 
+@pytest.mark.needs("acp")
+@pytest.mark.needs("tools/mcp")
 def test_every_module_that_the_rules_for_changes_name_exists():
     named = set(re.findall(r"`([a-z_/]+/[a-z_]+\.py)`", (ROOT / "AGENTS.md").read_text("utf-8")))
     assert len(named) > 20

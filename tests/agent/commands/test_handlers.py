@@ -1,5 +1,6 @@
 """Every slash command of the core, with a real runtime and session and without a screen."""
 
+import json
 from contextlib import asynccontextmanager
 
 import pytest
@@ -258,6 +259,18 @@ async def test_export_replaces_a_file_only_after_confirmation(talk):
     assert (talk.work / "a.md").read_text() == "mine"
     await collect(choose.then(names(choose)[1]))
     assert (talk.work / "a.md").read_bytes() == written
+
+
+async def test_format_of_an_export_can_be_named(talk):
+    await talk.run("/export mine --format pi")
+    first = json.loads((talk.work / "mine").read_text().splitlines()[0])
+    assert (first["type"], first["version"]) == ("session", 3)
+    await talk.run("/export --format=html")
+    [page] = talk.work.glob("*.html")
+    assert page.read_text().startswith("<!doctype html>")
+    with pytest.raises(UsageError, match="`docx` is no format; there are markdown, html, jsonl"):
+        await talk.run("/export b --format docx")
+    assert not [*talk.work.glob("b*")]
 
 
 async def test_commands_use_the_workspace_of_the_session(talk, tmp_path):

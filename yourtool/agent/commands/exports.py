@@ -3,10 +3,10 @@
 import asyncio
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from yourtool.agent.commands.base import Choice, Choose, CommandResults, SlashCommand
 from yourtool.agent.session.known_secrets import build_mask
@@ -23,19 +23,24 @@ _NAME_WORDS = 6
 _LISTED = 5
 """Secrets that a question names."""
 _WRITE = "write"
+_FORMAT = re.compile(r"(?:^|\s)--format(?:\s+|=)(\S*)$")
+_SUFFIXES: Mapping[exports.ExportFormat, str] = {"html": ".html", "jsonl": ".jsonl", "pi": ".jsonl"}
 
 
 async def export_session(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
     """`/export`: write Markdown, or for `FILE.html` or `FILE.jsonl` a page or JSON lines.
 
-    A file that exists is replaced, and secrets are removed, after a confirmation.
+    `--format` after the file chooses another format than its ending. A file that exists is
+    replaced, and secrets are removed, after a confirmation.
     """
     prompt = next((each for each in session.state.messages if each.role is Role.USER), None)
     if prompt is None:
         raise UsageError("Nothing to export yet; send a message first.")
     where, blobs = session.project, runtime.paths.blobs
+    name, chosen = _split_format(argument)
+    suffix = _SUFFIXES.get(chosen, ".md") if chosen else ".md"
     title = await asyncio.to_thread(runtime.mask_keys, prompt.text_without_files)
-    file, exists = await asyncio.to_thread(_find_file, where, argument, title)
+    file, exists = await asyncio.to_thread(_find_file, where, name, title, suffix)
     facts = await runtime.store.read(session.id)
     mask = await asyncio.to_thread(build_mask, runtime.paths, os.environ)
     scrubber = await asyncio.to_thread(scrubbing.Scrubber, mask)
@@ -43,7 +48,7 @@ async def export_session(session: "Session", runtime: "Runtime", argument: str) 
 
     async def write(choice: str) -> CommandResults:
         if choice == _WRITE:
-            file_format = exports.export_format_of(file)
+            file_format = chosen or exports.export_format_of(file)
             lines = exports.export_lines(facts, file_format, scrubber.text, blobs)
             await asyncio.to_thread(exports.write_export, file, lines, overwrite=exists)
             text = f"Exported to {file}; only you can read it, and known secrets are removed."
@@ -66,7 +71,19 @@ def _describe(secrets: Sequence["scrubbing.SecretHit"]) -> str:
     return ", ".join(named + more)
 
 
-def _find_file(where: Path, argument: str, title: str) -> tuple[Path, bool]:
+def _split_format(argument: str) -> tuple[str, exports.ExportFormat | None]:
+    """Return the file, and the format if one is named."""
+    if (found := _FORMAT.search(argument)) is None:
+        return argument, None
+    for each in get_args(exports.ExportFormat):
+        if each == found[1]:
+            return argument[: found.start()].rstrip(), each
+    raise UsageError(
+        f"`{found[1]}` is no format; there are {', '.join(get_args(exports.ExportFormat))}."
+    )
+
+
+def _find_file(where: Path, argument: str, title: str, suffix: str) -> tuple[Path, bool]:
     """Return the target file and whether it exists; blocks on the file system."""
     try:
         file = where / Path(argument).expanduser()
@@ -74,7 +91,7 @@ def _find_file(where: Path, argument: str, title: str) -> tuple[Path, bool]:
             return file, file.exists() or file.is_symlink()
         words = re.findall("[a-z0-9]+", title.lower())[:_NAME_WORDS]
         stem = "-".join(words)[:60] or "session"
-        names = (f"{stem}.md" if n == 1 else f"{stem}-{n}.md" for n in count(1))
+        names = (f"{stem}{suffix}" if n == 1 else f"{stem}-{n}{suffix}" for n in count(1))
         return next(path for name in names if not (path := file / name).exists()), False
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(f"Cannot write `{argument}`: {error}") from error
@@ -84,7 +101,7 @@ COMMANDS = (
     SlashCommand(
         name="export",
         run=export_session,
-        argument="[FILE]",
+        argument="[FILE] [--format FORMAT]",
         summary="export the session as Markdown, FILE.html or FILE.jsonl, without secrets",
     ),
 )
