@@ -178,9 +178,10 @@ class Sandbox:
         for pipeline, operator in _iter_pipelines(parse_plain(line)):
             if before == ";" or (before == "&&") is succeeded:
                 for command in pipeline:
-                    yield from self._iter_run(command, directory)
+                    if _opens_files(command, directory):
+                        yield from self._iter_run(command, directory)
                 words = pipeline[-1].texts
-                succeeded = _succeeds(words)
+                succeeded = _opens_files(pipeline[-1], directory) and _succeeds(words)
                 if words[0] == "cd" and len(pipeline) == 1:
                     directory = directory / words[1]
             before = operator
@@ -252,6 +253,15 @@ def _succeeds(words: Sequence[str]) -> bool:
     if words[0] in ("test", "["):
         return words[:2] == ("test", "-f") and words[2:] in (("README.md",), ("package.json",))
     return words[0] != "false"
+
+
+def _opens_files(command: PlainCommand, directory: Path) -> bool:
+    """Whether all redirections succeed; otherwise the shell does not run the command."""
+    files = [(each, directory / each.path) for each in command.files]
+    return all(
+        path.exists() if each.is_input else path.parent.is_dir() and not path.is_dir()
+        for each, path in files
+    )
 
 
 def _expand(word: Word, directory: Path) -> Sequence[str]:

@@ -84,6 +84,7 @@ SHOWN = {
     "Picker": "visit: /model, /rewind, /permissions, /resume, /context",
     "PreviewPane": "converse: every question",
     "Prompt": "browse: search of prompts",
+    "QueryInput": "what the user types in the search of the transcript",
     "QueueList": "what the user types",
     "RemainingRows": "own labels only",
     "ReportScreen": "visit: /help, /cost, /request",

@@ -47,6 +47,8 @@ UNFINISHED = (
     "> <a\n> href=x> `b`",
     "<pre>\n\nx",
     "1. x\n\n   <!-- y",
+    "\t<!--",
+    "-\t  <!--",
 )
 
 

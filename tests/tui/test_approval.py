@@ -666,6 +666,20 @@ async def test_esc_right_after_the_approval_prompt_opens_stops_the_turn(home, cl
         assert app.chat.approval_prompt.confirmation is None
 
 
+async def test_esc_in_the_queue_returns_to_the_prompt_and_answers_nothing(home, clock):
+    asked = Ask(approval_request())
+    app = asking(home, clock, asked)
+    async with app.run_test() as pilot:
+        panel = await ask(pilot, clock)
+        await say(pilot, "later")
+        await wait(pilot, clock, 3)
+        await press(pilot, "ctrl+x")
+        assert app.focused is app.chat.queue_list
+        await press(pilot, "escape")
+        assert app.focused is app.chat.prompt
+        assert panel.confirmation is not None and asked.decision is None
+
+
 @pytest.mark.req("R-CONF-07")
 async def test_stopping_the_turn_closes_every_approval_prompt(home, clock):
     app = asking(home, clock, Ask(approval_request()))

@@ -546,6 +546,18 @@ async def test_ctrl_c_copies_a_selection(home, session):
         assert app.chat.prompt.text == "hi"
 
 
+async def test_ctrl_c_clears_a_line_that_was_refused_and_copies_nothing(home, session):
+    app, _ = app_of(home, session)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "/model no-such-model")
+        await until(pilot, lambda: app.chat.prompt.text == "/model no-such-model")
+        await press(pilot, "ctrl+c")
+        await settle(pilot)
+        assert app.chat.prompt.text == ""
+        assert app.clipboard == ""
+
+
 async def test_ctrl_d_deletes_in_text_and_quits_without(home, session):
     app, _ = app_of(home, session)
     async with app.run_test() as pilot:

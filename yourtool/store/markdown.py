@@ -77,7 +77,8 @@ def _block(block: ContentBlock) -> Iterator[str]:
         case ThinkingBlock(text=text):
             yield "**Reasoning**"
             yield ""
-            yield from (f"> {line}".rstrip() for line in without_html(text).split("\n"))
+            untabbed = text.expandtabs(4)  # in a quote, a tab is less wide than it is alone
+            yield from (f"> {line}".rstrip() for line in without_html(untabbed).split("\n"))
         case RedactedThinkingBlock():
             yield "**Reasoning** (encrypted by the provider)"
         case ToolUseBlock(name=name, input=arguments):

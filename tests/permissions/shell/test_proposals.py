@@ -169,5 +169,5 @@ def test_rule_of_a_wrapper_is_not_needed_and_a_command_is_never_hidden_by_one(pl
 
 def test_long_part_of_a_line_in_a_reason_is_cut_visibly(place):
     line = 'for each in $(seq 1 40); do echo "step $each of 40: compiling a module"; done'
-    assert proposed(place, line).note.endswith("…`")
+    assert proposed(place, line).note.endswith("...`")
     assert proposed(place, "for x in 1; do x; done").note.endswith("for x in 1; do x; done`")

@@ -114,7 +114,7 @@ def _propose_spec(command: PlainCommand, place: Place) -> Proposal:
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= _MAX_EXCERPT else f"{text[: _MAX_EXCERPT - 1]}…"
+    return text if len(text) <= _MAX_EXCERPT else f"{text[: _MAX_EXCERPT - 3]}..."
 
 
 def _describe_problem(line: str) -> str:

@@ -296,14 +296,15 @@ class ChatScreen(UrgentScreen):
     # ── keys ────────────────────────────────────────────────────────────────────────────────────
 
     def action_stop(self) -> None:
-        """Esc: close a list, decline a tool call, or stop the turn; twice: go back to a prompt."""
+        """Esc: leave a list, decline a tool call, or stop the turn; twice: go back to a prompt."""
+        if self.focused is self.queue_list:
+            self.action_focus_prompt()
+            return
         is_closed = self.transcript.end_search() or self.prompt.close_completions()
         if is_closed or self.prompt.vim.escape() or self.approval_prompt.handle_escape():
             return
         previous = self.focused
         self.set_focus(self.prompt)
-        if previous is self.queue_list:
-            return
         if self.runner.is_running or previous is not self.prompt:
             self.runner.stop()
         elif self._can_go_back and self.status.confirm_press(go_back_hint()):
@@ -333,7 +334,7 @@ class ChatScreen(UrgentScreen):
         """Ctrl+C: copy the selection, else clear the prompt, else stop the turn; twice: quit."""
         if self.transcript.copy_long_selection():
             self.clear_selection()
-        elif selected := self.get_selected_text() or self.prompt.selected_text:
+        elif selected := self.get_selected_text() or self.prompt.text_selected_by_user:
             self.app.copy_to_clipboard(selected)
             self.clear_selection()
         elif self.prompt.text:

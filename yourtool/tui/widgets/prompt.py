@@ -115,6 +115,7 @@ class Prompt(TextArea):
         """The text before the cursor when the completion list was last opened or closed."""
         self._spaced_text: str | None = None
         """The text before the cursor after a completion that ended with a space."""
+        self._preselected = ""
         self._pastes: tuple[str, ...] = ()
         self._attachments: tuple[ChipAttachment, ...] = ()
         self._pause: Timer | None = None
@@ -181,9 +182,17 @@ class Prompt(TextArea):
         self.load_text(draft.text)
         self.move_cursor(self.document.end)
         self._completed_for = self._text_before_cursor()  # no list, in which Up would move
+        self._preselected = ""
         if selected:
             self.select_all()
+            self._preselected = self.text
         self._completion.open(None)
+
+    @property
+    def text_selected_by_user(self) -> str:
+        """The selected text, unless `load` selected it."""
+        selected = self.selected_text
+        return "" if selected == self._preselected == self.text else selected
 
     def rewrite(self, draft: Draft) -> None:
         """Replace the draft by a changed one that has the same pastes first; undo restores it."""
