@@ -30,6 +30,8 @@ async def talk(pilot):
     await settle(pilot)
 
 
+from yourtool.tui.screens.sessions import _get_command
+
 RESUME = "To continue this session: yourtool --resume sess_1\n"
 
 
@@ -63,3 +65,11 @@ async def test_nothing_is_printed_for_a_session_without_messages(app):
         await until(pilot, lambda: app.chat.session is not None)
         await app.shut_down()
     assert app.last_words == ""
+
+
+def test_command_to_continue_has_its_directory_if_the_shell_does_not_find_it(monkeypatch, tmp_path):
+    monkeypatch.setattr("sys.argv", ["/opt/some tools/bin/yourtool"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert _get_command() == "'/opt/some tools/bin/yourtool'"
+    (tmp_path / "yourtool").touch(mode=0o755)
+    assert _get_command() == "yourtool"

@@ -1,7 +1,9 @@
 """Actions on sessions: start, open, show, and what the screen shows about the demo."""
 
 import asyncio
+import shlex
 import shutil
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -264,8 +266,14 @@ async def build_last_words(chat: ChatScreen, seconds: float, *, with_transcript:
     if session is None or not session.state.messages:
         return unsent
     failed = "".join(f"{printable(each)}\n" for each in session.hooks.take_last_warnings())
-    line = f"{failed}{unsent}To continue this session: yourtool --resume {session.id}\n"
+    line = f"{failed}{unsent}To continue this session: {_get_command()} --resume {session.id}\n"
     if not with_transcript:
         return line
     text = await render_transcript(chat.transcript, seconds)
     return f"{text}\n{line}"
+
+
+def _get_command() -> str:
+    """Return the command of this program, with its directory if the shell does not find it."""
+    is_found = Path(sys.argv[0]).name != "yourtool" or shutil.which("yourtool") is not None
+    return "yourtool" if is_found else shlex.quote(sys.argv[0])
