@@ -7,6 +7,7 @@ import pytest
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import say, settle, until
 from yourtool.tui.app import YourtoolApp
+from yourtool.tui.screens.sessions import _get_command
 from yourtool.ui_config import UiConfig
 
 
@@ -29,8 +30,6 @@ async def talk(pilot):
     await until(pilot, lambda: not pilot.app.chat.runner.is_running)
     await settle(pilot)
 
-
-from yourtool.tui.screens.sessions import _get_command
 
 RESUME = "To continue this session: yourtool --resume sess_1\n"
 

@@ -297,13 +297,12 @@ class ChatScreen(UrgentScreen):
 
     def action_stop(self) -> None:
         """Esc: leave a list, decline a tool call, or stop the turn; twice: go back to a prompt."""
-        if self.focused is self.queue_list:
-            self.action_focus_prompt()
+        is_left = (previous := self.focused) is self.queue_list
+        if is_left:
+            self.set_focus(self.prompt)
+        is_left = is_left or self.transcript.end_search() or self.prompt.close_completions()
+        if is_left or self.prompt.vim.escape() or self.approval_prompt.handle_escape():
             return
-        is_closed = self.transcript.end_search() or self.prompt.close_completions()
-        if is_closed or self.prompt.vim.escape() or self.approval_prompt.handle_escape():
-            return
-        previous = self.focused
         self.set_focus(self.prompt)
         if self.runner.is_running or previous is not self.prompt:
             self.runner.stop()
