@@ -1,5 +1,7 @@
 import importlib.util
+import json
 import re
+import subprocess
 from pathlib import Path
 from types import ModuleType
 
@@ -164,6 +166,18 @@ def test_the_page_of_providers_shows_that_each_gets_its_own_reasoning_back():
     assert carried["its own reasoning"] == ["sent back"] * 6
     assert carried["its signatures"][0] == carried["encrypted reasoning"][1] == "sent back"
     assert set(carried["another model's reasoning"]) == {"omitted"}
+
+
+def test_first_hook_of_its_page_denies_what_it_shall_and_nothing_else(tmp_path):
+    page = (ROOT / "docs/hooks.md").read_text("utf-8")
+    [script] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    program = tmp_path / "guard.py"
+    program.write_text(script)
+    program.chmod(0o755)
+    for command, code in (("ls", 0), ("rm -rf /", 2)):
+        call = json.dumps({"tool_name": "Bash", "tool_input": {"command": command}})
+        done = subprocess.run([program], input=call, capture_output=True, text=True, check=False)
+        assert (done.returncode, bool(done.stderr)) == (code, code == 2)
 
 
 @pytest.mark.needs("acp")
