@@ -140,7 +140,7 @@ def test_dead_tool_servers_delay_neither_the_first_paint_nor_a_prompt(home, tmp_
         terminal.send("a draft")
         terminal.wait("a draft", lambda _: "mcp" in imported.read_text().split())
         names = imported.read_text().split()
-        after_the_first_paint = names.index("yourtool.agent.runtime")
+        after_the_first_paint = names.index("yourtool.agent.session.session")
         assert names.index("mcp") > after_the_first_paint
         terminal.send("\x03")
         terminal.say("/mcp")

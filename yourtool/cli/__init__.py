@@ -34,6 +34,9 @@ _MODULES = {"import": "settings_import"}
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _FPS_VARIABLE = "TEXTUAL_FPS"
 """Textual's maximum frame rate: https://textual.textualize.io/api/constants/"""
+_SWITCH_SECONDS = 0.0005
+"""How long a thread that computes delays the event loop after each system call; usually 5 ms. A
+library that a thread imports would otherwise stop the keys."""
 
 
 def main(argv: Sequence[str], handover: Handover | None = None) -> int:
@@ -157,6 +160,7 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
             ' or use `yourtool -p "PROMPT"`, which prints plain text'
         )
     require_data_directory(paths)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     shows_early_prompt = handover is not None and handover.is_open
     with keys_for_interface(handover) as (take_keys, shell_settings):
         app = _import_interface().YourtoolApp(
