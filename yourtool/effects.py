@@ -59,7 +59,7 @@ class Finding(Struct, frozen=True, omit_defaults=True):
     directory: str = ""
     """Where it was looked up, relative to the workspace."""
     answer: FindingAnswer = None
-    """Whether it is so, or the path, program, setting or line; null: there is none."""
+    """Yes or no, or the path, program, setting or line that was found; null: nothing was found."""
 
 
 class ToolHints(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -56,7 +56,7 @@ def test_commands_for_pip_install_upgrade_and_remove_a_program_that_starts(
         "PATH": f"{environment / 'bin'}:/usr/bin:/bin",
         "HOME": str(tmp_path),
         "PIP_NO_INDEX": "1",
-        "PIP_NO_BUILD_ISOLATION": "0",  # which means that there is none
+        "PIP_NO_BUILD_ISOLATION": "0",  # pip inverts this variable: 0 switches the isolation off
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         **home,
     }
