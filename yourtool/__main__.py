@@ -37,7 +37,11 @@ def run(handover: Handover | None) -> int:
     _reserve_stderr()
     try:
         __import__("threading").excepthook = _discard  # its import would delay the first paint
-        return __import__("yourtool.cli", fromlist=["main"]).main(sys.argv[1:], handover)
+        archive = __import__("yourtool.code_archive", fromlist=["CodeArchive"]).CodeArchive()
+        sys.meta_path.insert(0, archive)
+        code = __import__("yourtool.cli", fromlist=["main"]).main(sys.argv[1:], handover)
+        archive.update()
+        return code
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001 - the program could not be loaded
