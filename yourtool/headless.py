@@ -321,6 +321,7 @@ async def deny(confirmation: Confirmation) -> Decision:
 async def _open_session(runtime: Runtime, task: Task) -> Session:
     if task.session is None:
         _require_model(runtime)
+        runtime.store.open_early()
         return await runtime.new_session(deny)
     session = await _resume_session(runtime, await _find_session_id(runtime, task.session))
     if session.state.model is None:

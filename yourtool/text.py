@@ -53,10 +53,10 @@ _JOINED = (range(0x1F1E6, 0x1F200), range(0x1F3FB, 0x1F400))
 Terminals disagree on how many cells they take, so the end of a row could be cut off.
 """
 
-_SCRIPTS = re.compile(
-    "ARABIC|ARMENIAN|BENGALI|BOPOMOFO|CJK|CYRILLIC|DEVANAGARI|ETHIOPIC|GEORGIAN|GREEK"
-    "|GUJARATI|GURMUKHI|HANGUL|HEBREW|HIRAGANA|KANNADA|KATAKANA|KATAKANA-HIRAGANA|KHMER|LAO"
-    "|LATIN|MALAYALAM|MYANMAR|ORIYA|SINHALA|TAMIL|TELUGU|THAANA|THAI|TIBETAN"
+_SCRIPTS = frozenset(
+    "ARABIC ARMENIAN BENGALI BOPOMOFO CJK CYRILLIC DEVANAGARI ETHIOPIC GEORGIAN GREEK GUJARATI"
+    " GURMUKHI HANGUL HEBREW HIRAGANA KANNADA KATAKANA KATAKANA-HIRAGANA KHMER LAO LATIN MALAYALAM"
+    " MYANMAR ORIYA SINHALA TAMIL TELUGU THAANA THAI TIBETAN".split()
 )
 """Recommended scripts, https://www.unicode.org/reports/tr31/ table 5, as prefixes of names."""
 _EAST_ASIAN = frozenset(["CJK", "BOPOMOFO", "HANGUL", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"])
@@ -307,9 +307,7 @@ def _is_plain(char: str) -> bool:
         return True
     script = _script(char)
     alphabet = _ALPHABETS.get(script)
-    return _SCRIPTS.fullmatch(script) is not None and (
-        alphabet is None or alphabet.match(char) is not None
-    )
+    return script in _SCRIPTS and (alphabet is None or alphabet.match(char) is not None)
 
 
 @lru_cache(32_768)

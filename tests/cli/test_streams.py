@@ -102,7 +102,7 @@ def test_closed_standard_streams_are_accepted(start):
     assert done.returncode == 0
 
 
-@pytest.mark.parametrize("files", [7, 8, 10, 16])
+@pytest.mark.parametrize("files", [7, 8, 9, 10, 16])
 def test_limit_of_open_files_gives_a_result_or_one_line(start, files):
     def limit():
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
@@ -111,5 +111,5 @@ def test_limit_of_open_files_gives_a_result_or_one_line(start, files):
     done = start(*arguments, stdout=subprocess.PIPE, preexec_fn=limit)
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
-    if files > 7:  # with fewer, the program cannot be loaded
+    if files > 8:  # with fewer, the program cannot be loaded
         assert json.loads(done.stdout)["type"] == "result"

@@ -252,6 +252,9 @@ class MemoryStore(SessionStore):
             raise SessionNotFoundError(f"There is no session `{session_id}`.")
         return MemoryLease(self._leases, session_id)
 
+    def open_early(self) -> None:
+        pass
+
     async def close(self) -> None:
         pass
 

@@ -314,6 +314,10 @@ class SessionStore(Protocol):
         """
         ...
 
+    def open_early(self) -> None:
+        """Start to open the store, so that the first use waits less; what fails, fails then."""
+        ...
+
     async def close(self) -> None:
         """Release all resources permanently; idempotent."""
         ...

@@ -113,6 +113,25 @@ async def test_database_is_created_on_first_use(path):
     assert not path.parent.exists()
 
 
+async def test_database_that_is_opened_early_is_open_before_its_first_use(path):
+    database = Database(path)
+    database.open_early()
+    while not path.exists():
+        await asyncio.sleep(0.001)
+    assert await pragma(database, "journal_mode") == "wal"
+    await database.close()
+    assert not path.with_name(f"{path.name}-wal").exists()
+
+
+async def test_error_of_opening_early_is_raised_by_the_first_use(tmp_path):
+    (path := tmp_path / "sessions.db").mkdir()
+    database = Database(path)
+    database.open_early()
+    with pytest.raises(StoreError, match=str(path)):
+        await pragma(database, "journal_mode")
+    await database.close()
+
+
 async def test_change_that_raises_is_rolled_back(database, rows):
     def work(connection: sqlite3.Connection) -> None:
         connection.execute(

@@ -82,6 +82,10 @@ class Database:
         """
         return await self._run(lambda: self._read(function))
 
+    def open_early(self) -> None:
+        """Open the file in the thread; an error is raised by the first use, which tries again."""
+        self._thread.submit(self._connect)
+
     async def close(self) -> None:
         """Close the file permanently; idempotent."""
         if not self._closed:

@@ -223,5 +223,8 @@ class SqliteStore(SessionStore):
     def lease(self, session_id: str) -> FileLease:
         return FileLease(self._locks_dir, session_id)
 
+    def open_early(self) -> None:
+        self.database.open_early()
+
     async def close(self) -> None:
         await self.database.close()
