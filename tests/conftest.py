@@ -33,6 +33,14 @@ _FOREIGN = (
 )
 _KEPT = ("YOURTOOL_SHARED",)
 _LONG = ("recorded", "security", "soak", "reliability")
+_SIGNS = {
+    "ecosystem": ("ecosystem",),
+    "recorded": ("recorded", "security.corpora"),
+    "reliability": ("reliability",),
+    "remaining": ("remaining", "sample"),
+    "security": ("security",),
+}
+"""Markers of few tests, and one of the words that each file with such a test contains."""
 _LOCAL_NAMES = ("", "localhost", "localhost.localdomain")
 
 
@@ -84,11 +92,20 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Ignore the tests of parts that are removed."""
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Ignore the tests of parts that are removed, and files without the requested marker.
+
+    Collecting all tests takes longer than running those with some markers.
+    """
     tests = Path(__file__).parent
     removed = (tests / part for part in _REMOVABLE if not (_PROGRAM / part).exists())
-    return True if collection_path in removed else None
+    if collection_path in removed:
+        return True
+    signs = _SIGNS.get(config.option.markexpr.partition(" ")[0])
+    if signs is None or not collection_path.match("test_*.py"):
+        return None
+    text = collection_path.read_text("utf-8")
+    return None if any(sign in text for sign in signs) else True
 
 
 @pytest.hookimpl(tryfirst=True)
