@@ -37,10 +37,10 @@ def run(handover: Handover | None) -> int:
     _reserve_stderr()
     try:
         __import__("threading").excepthook = _discard  # its import would delay the first paint
-        archive = __import__("yourtool.code_archive", fromlist=["CodeArchive"]).CodeArchive()
-        sys.meta_path.insert(0, archive)
+        code_archive = __import__("yourtool.code_archive", fromlist=["install"])
+        code_archive.install()
         code = __import__("yourtool.cli", fromlist=["main"]).main(sys.argv[1:], handover)
-        archive.update()
+        code_archive.update()
         return code
     except KeyboardInterrupt:
         return 130

@@ -54,11 +54,14 @@ Terminals disagree on how many cells they take, so the end of a row could be cut
 """
 
 _SCRIPTS = frozenset(
-    "ARABIC ARMENIAN BENGALI BOPOMOFO CJK CYRILLIC DEVANAGARI ETHIOPIC GEORGIAN GREEK GUJARATI"
-    " GURMUKHI HANGUL HEBREW HIRAGANA KANNADA KATAKANA KATAKANA-HIRAGANA KHMER LAO LATIN MALAYALAM"
-    " MYANMAR ORIYA SINHALA TAMIL TELUGU THAANA THAI TIBETAN".split()
-)
-"""Recommended scripts, https://www.unicode.org/reports/tr31/ table 5, as prefixes of names."""
+    {
+        "ARABIC", "ARMENIAN", "BENGALI", "BOPOMOFO", "CJK", "CYRILLIC", "DEVANAGARI", "ETHIOPIC",
+        "GEORGIAN", "GREEK", "GUJARATI", "GURMUKHI", "HANGUL", "HEBREW", "HIRAGANA", "KANNADA",
+        "KATAKANA", "KATAKANA-HIRAGANA", "KHMER", "LAO", "LATIN", "MALAYALAM", "MYANMAR", "ORIYA",
+        "SINHALA", "TAMIL", "TELUGU", "THAANA", "THAI", "TIBETAN",
+    }
+)  # fmt: skip
+"""Recommended scripts, https://www.unicode.org/reports/tr31/ table 5: first words of names."""
 _EAST_ASIAN = frozenset(["CJK", "BOPOMOFO", "HANGUL", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"])
 """Scripts that may be mixed in one word, also with Latin."""
 _ALPHABETS = {

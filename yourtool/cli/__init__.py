@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from yourtool import prctl
+from yourtool import code_archive, prctl
 from yourtool.cli.arguments import Arguments, build_run_options
 from yourtool.cli.logfile import log_to_file
 from yourtool.cli.typed_keys import keys_for_interface
@@ -235,14 +235,15 @@ def _runtime_opener(arguments: Arguments, paths: Paths) -> Callable[[], Awaitabl
     """Return a function that opens the runtime; called after the first paint: imports are slow."""
 
     async def open_runtime() -> Any:
-        to_thread = import_module("asyncio").to_thread  # loaded by now; slow for other commands
-        runtime = await to_thread(import_module, "yourtool.agent.runtime")
+        asyncio = import_module("asyncio")  # loaded by now; slow for other commands
+        runtime = await asyncio.to_thread(import_module, "yourtool.agent.runtime")
         options = build_run_options(arguments, interactive=True)
         try:
             return await runtime.Runtime.open(paths, options)
         finally:
             _enable_gc()
             prctl.return_free_memory()  # of the imports
+            asyncio.get_running_loop().run_in_executor(None, code_archive.update)
 
     return open_runtime
 
