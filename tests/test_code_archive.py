@@ -43,7 +43,7 @@ class Starts:
             os.utime(folder / f"{name}.py", (1_000_000_000, 1_000_000_000))
 
     def run(self, *names: str, site: Path | None = None, options: tuple[str, ...] = ()):
-        """Start it, and return what each module says and how it was loaded."""
+        """Start it, and return the name of each module and how it was loaded."""
         command = [sys.executable, *options, "-c", START, self.archive, site or self.package.parent]
         environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="")
         done = subprocess.run(

@@ -7,7 +7,6 @@ recognised by device and inode, if the file itself is at a well-known location. 
 """
 
 import fnmatch
-import functools
 import itertools
 import os
 import re
@@ -49,6 +48,8 @@ PATTERNS = (
         for end in ("json", "toml", "yaml", "yml")
     ),
 )
+_PATTERN = "|".join(fnmatch.translate(pattern) for pattern in PATTERNS)
+"""Compiled by its first use, which takes longer than the import of this module."""
 EXAMPLES = frozenset({"example", "sample", "template", "tmpl", "dist", "pub"})
 _OUTER_DIRECTORIES = frozenset(outer for outer, _ in PAIRS)
 _MAX_FILES = 20_000
@@ -104,10 +105,4 @@ def _iter_credential_files(place: Path) -> Iterator[Path]:
 def _is_credential_name(name: str) -> bool:
     if name in NAMES:
         return True
-    return _pattern().fullmatch(name) is not None and EXAMPLES.isdisjoint(name.split("."))
-
-
-@functools.cache
-def _pattern() -> re.Pattern[str]:
-    """Return `PATTERNS` as one, whose compilation takes longer than importing this module."""
-    return re.compile("|".join(fnmatch.translate(pattern) for pattern in PATTERNS))
+    return re.fullmatch(_PATTERN, name) is not None and EXAMPLES.isdisjoint(name.split("."))
