@@ -46,10 +46,11 @@ class DyingStore(SqliteStore):
 
     async def append(self, *facts):
         self.left -= 1
-        if self.left == 0 and self.when == "before":
+        is_deadly = self.left == 0  # while this write waits, another one can begin
+        if is_deadly and self.when == "before":
             os.kill(os.getpid(), 9)
         await super().append(*facts)
-        if self.left == 0:
+        if is_deadly:
             os.kill(os.getpid(), 9)
 
 
