@@ -142,6 +142,18 @@ def test_an_archive_keeps_the_modules_of_earlier_starts(starts, tmp_path):
     assert starts.loaders(*MODULES, "more") == {"_Loader"}
 
 
+def test_an_unfinished_archive_is_left_to_its_process_for_a_minute(starts):
+    part = starts.archive.with_suffix(".pyo")
+    part.write_bytes(b"unfinished")
+    starts.run()
+    assert part.read_bytes() == b"unfinished"
+    os.utime(part, (0, 0))
+    starts.run()  # removes it
+    starts.run()
+    assert starts.loaders() == {"_Loader"}
+    assert not part.exists()
+
+
 def test_no_archive_is_written_where_compiled_files_are_not(starts):
     starts.run(options=("-B",))
     assert not starts.archive.exists()

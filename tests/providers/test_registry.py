@@ -26,10 +26,10 @@ CANARY = "sk-canary-0123456789abcdefghijklmnop"
 async def open_registry(tmp_path):
     registries = []
 
-    def opener(environ=None, explicit=None, **config):
+    def opener(environ=None, explicit=None, *, interactive=True, **config):
         environ = environ or {}
         credentials = Credentials(build_paths(tmp_path), environ, explicit)
-        registry = Registry(Config(**config), credentials, environ)
+        registry = Registry(Config(**config), credentials, environ, interactive=interactive)
         registries.append(registry)
         return registry
 
@@ -66,6 +66,8 @@ def test_missing_key_error_names_the_variable_the_command_and_the_file(open_regi
         "`anthropic` has no key: set `ANTHROPIC_API_KEY`, enter one with `/key anthropic`, or put"
         f" it into `{tmp_path / 'credentials.toml'}`."
     )
+    outside = open_registry(interactive=False).configuration_problem("anthropic") or ""
+    assert "enter one with `yourtool auth set anthropic`, or" in outside
     assert "`OPENAI_API_KEY`" in (registry.configuration_problem("openai") or "")
     assert "`OPENROUTER_API_KEY`" in (registry.configuration_problem("openrouter") or "")
     assert registry.configuration_problem("demo") is None

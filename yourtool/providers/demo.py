@@ -191,7 +191,7 @@ def _write(scene: _Scene) -> ScriptLine:
         return (
             says(
                 "Now something that changes a file. The program stops and shows you exactly what"
-                " would be written; nothing happens until you say yes. You may also say no."
+                " would be written; nothing happens until you allow it. You may also deny it."
             )
             + _plan(scene, 1)
             + calls("write_file", path=SOUVENIR, content=_souvenir(scene))

@@ -82,9 +82,10 @@ class Registry:
         problem = self._credentials.problem(provider, row.key_env, origin=origin_of(row.base_url))
         reason = f" ({problem})" if problem else ""
         ways = [f"set `{row.key_env[0]}`"] if row.key_env else []
-        ways += [f"enter one with `/key {provider}`"] if self._interactive else []
-        named = "".join(f"{way}, " for way in ways) + ("or " if ways else "")
-        return f"`{provider}` has no key{reason}: {named}put it into `{self._credentials.path}`."
+        command = "/key" if self._interactive else "yourtool auth set"
+        ways.append(f"enter one with `{command} {provider}`")
+        way = ", ".join(ways)
+        return f"`{provider}` has no key{reason}: {way}, or put it into `{self._credentials.path}`."
 
     def find_problem(self, model: Model) -> str | None:
         """Return why a model cannot be used; as `configuration_problem`, and for agents by name."""

@@ -24,6 +24,7 @@ _ANSWERS: dict[str, tuple[TrustChoice, str]] = {
     "q": ("quit", "quit"),
 }
 _HINT = "press a letter and Enter"
+_LETTER_FIRST = f"first press {', '.join(_ANSWERS)}"
 _MAX_FILES = 4
 """Files that are named."""
 _MAX_FILES_SHORT = 3
@@ -99,6 +100,9 @@ class TrustQuestion(WrappedWidget):
             return not self.guard.is_new
         if self._release_letter() or self._prompt.text or not isinstance(event, events.Key):
             return False
+        if event.key == "enter":
+            self.border_subtitle = _LETTER_FIRST
+            return True
         typed = event.character or ""
         if not self.guard.was_seen or typed.lower() not in _ANSWERS:
             return False
