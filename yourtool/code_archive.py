@@ -19,7 +19,7 @@ from typing import Any
 
 FILE = Path(__file__).with_suffix(".pyc")
 """The archive is next to its module, under the name that installers remove with the module."""
-KEY = (1, sys.implementation.cache_tag, sys.hexversion, sys.flags.optimize)
+KEY = (2, sys.implementation.cache_tag, sys.hexversion, sys.flags.optimize)
 """The version of this format, and the interpreter that the code is for."""
 MISSING = 16
 """Imported modules that the archive lacks, with which it is written again."""
@@ -30,8 +30,13 @@ _HEADER = 16
 _ERRORS = (OSError, ValueError, EOFError, TypeError, MemoryError)
 """Errors of a file that is not there, is damaged or cannot be written."""
 
-Entry = tuple[str, str, bool, int, int, int, int]
-"""Source, compiled file, whether it is a package, time and size of the source, offset, length."""
+_ENDING = f".{sys.implementation.cache_tag}.pyc"
+"""The ending of compiled files; with options such as `-O`, none of them is read."""
+
+Entry = tuple[bool, int, int, int, int]
+"""Whether the module is a package, time and size of its source, offset and length of its code."""
+Index = dict[str, tuple[str, dict[str, Entry]]]
+"""By the name of a package: its directory, and the entries of its modules by their last name."""
 
 
 class CodeArchive:
@@ -40,7 +45,7 @@ class CodeArchive:
     def __init__(self, file: Path = FILE) -> None:
         self._file = file
         self._descriptor = -1
-        self._entries: dict[str, Entry] = {}
+        self._index: Index = {}
         self._start = 0
         self._imported_before = frozenset(sys.modules)
         with suppress(*_ERRORS):
@@ -51,27 +56,27 @@ class CodeArchive:
         size = int.from_bytes(os.read(self._descriptor, 8), "little")
         if size >= os.fstat(self._descriptor).st_size:
             return
-        key, entries = _load(os.read(self._descriptor, size))
+        key, index = _load(os.read(self._descriptor, size))
         if key == KEY:
-            self._entries, self._start = entries, 8 + size
+            self._index, self._start = index, 8 + size
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, _: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return how to import a module, or None if the next finder has to search for it."""
-        entry = self._entries.get(name)
-        if entry is None or not path or not _is_current(entry):
+        package, _dot, last = name.rpartition(".")
+        folder, modules = self._index.get(package, ("", {}))
+        if last not in modules or not path or path[0] != folder:
             return None
-        source, compiled, is_package, *_rest, offset, length = entry
-        folder = source.rpartition("/")[0]
-        if path[0] != (folder.rpartition("/")[0] if is_package else folder):
+        is_package, _time, _size, offset, length = entry = modules[last]
+        if not _is_current(source := _source(folder, last, is_package), entry):
             return None
         loader = _Loader(name, source, self._descriptor, self._start + offset, length)
         spec = ModuleSpec(name, loader, origin=source, is_package=is_package)
         spec.has_location = True
-        spec.cached = compiled
+        spec.cached = _compiled(source)
         if spec.submodule_search_locations is not None:
-            spec.submodule_search_locations.append(folder)
+            spec.submodule_search_locations.append(f"{folder}/{last}")
         return spec
 
     def update(self) -> None:
@@ -80,24 +85,13 @@ class CodeArchive:
         if sys.dont_write_bytecode or len(missing) < MISSING:
             return
         with suppress(*_ERRORS):
-            stored = {name: entry for name, entry in self._entries.items() if _is_current(entry)}
-            self._write(stored | {name: _entry(sys.modules[name]) for name in missing})
+            self._replace(_pack([*self._sources(), *map(_module_source, missing)]))
 
-    def _write(self, entries: dict[str, Entry]) -> None:
-        codes: list[bytes] = []
-        written: dict[str, Entry] = {}
-        offset = 0
-        for name, entry in entries.items():
-            compiled = b""
-            with suppress(OSError):
-                compiled = Path(entry[1]).read_bytes()
-            if _is_compiled_from(compiled[:_HEADER], entry):
-                code = compiled[_HEADER:]
-                written[name] = (*entry[:5], offset, len(code))
-                codes.append(code)
-                offset += len(code)
-        index = marshal.dumps((KEY, written))
-        self._replace(b"".join((len(index).to_bytes(8, "little"), index, *codes)))
+    def _sources(self) -> Iterable[tuple[str, str]]:
+        """Return the names and sources of the modules in the archive."""
+        for package, (folder, modules) in self._index.items():
+            for last, (is_package, *_) in modules.items():
+                yield f"{package}.{last}", _source(folder, last, is_package)
 
     def _replace(self, content: bytes) -> None:
         """Replace the file, unless another process is doing so."""
@@ -138,21 +132,23 @@ def _load(stored: bytes) -> Any:
     return marshal.loads(stored)  # noqa: S302 - who can write it can write the program
 
 
-def _is_current(entry: Entry) -> bool:
+def _source(folder: str, last: str, is_package: bool) -> str:
+    return f"{folder}/{last}/__init__.py" if is_package else f"{folder}/{last}.py"
+
+
+def _compiled(source: str) -> str:
+    """Return where the interpreter stores what it compiles from a source."""
+    folder, _slash, file = source.rpartition("/")
+    return f"{folder}/__pycache__/{file.removesuffix('.py')}{_ENDING}"
+
+
+def _is_current(source: str, entry: Entry) -> bool:
     """Return whether the source is what the entry was made from."""
     try:
-        status = os.stat(entry[0])  # noqa: PTH116 - a `Path` for each module takes longer
+        status = os.stat(source)  # noqa: PTH116 - a `Path` for each module takes longer
     except OSError:
         return False
-    return (status.st_mtime_ns, status.st_size) == entry[3:5]
-
-
-def _is_compiled_from(header: bytes, entry: Entry) -> bool:
-    """Return whether a compiled file is that of the source, by its header."""
-    flags, seconds, size = (
-        int.from_bytes(header[at : at + 4], "little") for at in range(4, _HEADER, 4)
-    )
-    return flags == 0 and (seconds, size) == (entry[3] // 10**9 & 0xFFFFFFFF, entry[4] & 0xFFFFFFFF)
+    return (status.st_mtime_ns, status.st_size) == entry[1:3]
 
 
 def _compiled_modules() -> Iterable[str]:
@@ -161,20 +157,48 @@ def _compiled_modules() -> Iterable[str]:
         spec = getattr(module, "__spec__", None)
         if "." not in name or spec is None or type(spec.loader) is not SourceFileLoader:
             continue
-        if spec.name == name and spec.origin and spec.cached:
+        if spec.name == name and spec.origin and spec.cached == _compiled(spec.origin):
             yield name
 
 
-def _entry(module: ModuleType) -> Entry:
-    """Return the entry of an imported module, without the place of its code.
+def _module_source(name: str) -> tuple[str, str]:
+    """Return the name of an imported module and its source."""
+    return name, str(sys.modules[name].__file__)
 
-    Raises:
-        OSError: its source is gone.
-    """
-    spec = module.__spec__
-    source, compiled = (spec.origin or "", spec.cached or "") if spec is not None else ("", "")
-    status = Path(source).stat()
-    return source, compiled, hasattr(module, "__path__"), status.st_mtime_ns, status.st_size, 0, 0
+
+def _pack(sources: Iterable[tuple[str, str]]) -> bytes:
+    """Return the content of an archive with the modules that are compiled."""
+    index: Index = {}
+    codes: list[bytes] = []
+    offset = 0
+    for name, source in sources:
+        try:
+            status, compiled = Path(source).stat(), Path(_compiled(source)).read_bytes()
+        except OSError:  # removed, or not compiled
+            continue
+        code, is_package = compiled[_HEADER:], source.endswith("/__init__.py")
+        if not _is_header_of(compiled[:_HEADER], status):
+            continue
+        package, _dot, last = name.rpartition(".")
+        folder = source[: -len(_source("", last, is_package))]
+        entry = (is_package, status.st_mtime_ns, status.st_size, offset, len(code))
+        index.setdefault(package, (folder, {}))[1][last] = entry
+        codes.append(code)
+        offset += len(code)
+    packed = marshal.dumps((KEY, index))
+    return b"".join((len(packed).to_bytes(8, "little"), packed, *codes))
+
+
+def _is_header_of(header: bytes, source: os.stat_result) -> bool:
+    """Return whether a compiled file is that of the source, by its header."""
+    flags, seconds, size = (
+        int.from_bytes(header[at : at + 4], "little") for at in range(4, _HEADER, 4)
+    )
+    last_bits = 0xFFFFFFFF
+    return flags == 0 and (seconds, size) == (
+        int(source.st_mtime) & last_bits,
+        source.st_size & last_bits,
+    )
 
 
 def install() -> None:
