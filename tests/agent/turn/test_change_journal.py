@@ -98,7 +98,7 @@ class SlowWatch:
     def __init__(self):
         self.running = 0
         self.started, self.allowed = threading.Event(), threading.Event()
-        self.changes = CommandChanges()
+        self.changes = self.taken = CommandChanges()
 
     def begin(self, copy=None):
         self.started.set()
@@ -110,7 +110,7 @@ class SlowWatch:
         return self.changes
 
     def take_file(self, path):
-        return CommandChanges()
+        return self.taken
 
     def writing(self, path):
         return nullcontext()
@@ -192,6 +192,21 @@ async def test_files_that_were_written_are_known_to_checks(journal, fails):
     assert changes.edited == ([] if fails else ["a"])
     kinds = [FilesChanged, FileChangeFailed] if fails else [FilesChanged]
     assert [type(fact) for fact, _ in recorded] == kinds * 2
+
+
+async def test_change_that_a_command_left_is_recorded_before_that_of_a_tool(journal):
+    changes, watch, recorded, _ = await journal()
+    first, second, third = (file_state(text, 0o600) for text in (b"1\n", b"2\n", b"3\n"))
+    watch.taken = CommandChanges((CommandChange("a", first, second),))
+
+    def change():
+        with changes.changing("a", second, third):
+            pass
+
+    await asyncio.to_thread(change)
+    digests = [(each.before.digest, each.after.digest) for f, _ in recorded for each in f.changes]
+    assert len(recorded) == len(digests) == 2
+    assert digests[0][1] == digests[1][0] and len({*digests[0], *digests[1]}) == 3
 
 
 @pytest.mark.parametrize(("changed", "omitted", "count"), [(0, 0, 0), (0, 1, 1), (1, 0, 1)])
