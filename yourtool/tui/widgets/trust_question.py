@@ -24,7 +24,7 @@ _ANSWERS: dict[str, tuple[TrustChoice, str]] = {
     "q": ("quit", "quit"),
 }
 _HINT = "press a letter and Enter"
-_LETTER_FIRST = f"first press {', '.join(_ANSWERS)}"
+_LETTER_FIRST = "first press t, c or q"
 _MAX_FILES = 4
 """Files that are named."""
 _MAX_FILES_SHORT = 3
