@@ -10,7 +10,7 @@ import pytest
 
 from tests.agent.harness import User, names, play
 from tests.provider_server import Reply
-from yourtool.agents import adapter, agent
+from yourtool.agents import adapter, agent, process
 from yourtool.events.deltas import Notice
 from yourtool.events.files import FilesChanged
 from yourtool.events.model_calls import LlmCallFailed, LlmCallStarted
@@ -218,6 +218,13 @@ async def test_broken_agent_is_named_with_its_fault(stage, steps, problem):
         message = failure(await on.send("hi"))
         assert message.startswith("`acp:other`") or "the reply is" in message
         assert problem in message and "\x1b" not in message
+
+
+async def test_agent_that_asks_without_reading_is_ended(stage, monkeypatch):
+    monkeypatch.setattr(process, "SEND_SECONDS", 600)
+    request = {"print": '{"jsonrpc": "2.0", "id": 1, "method": "x"}', "times": 20_000}
+    async with stage([request, {"sleep": 600}]) as on:
+        assert failure(await on.send("hi")) == "`acp:other` reads no messages"
 
 
 async def test_lines_that_are_no_message_are_skipped(stage):

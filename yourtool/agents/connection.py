@@ -12,6 +12,9 @@ from yourtool.tools.process import ShellCommand
 
 _log = logging.getLogger(__name__)
 
+MAX_UNREAD = 5_000
+"""Messages that an agent has still to read; one piece of its output can have 3,000 requests."""
+
 
 class AgentRequestError(Exception):
     """The agent answered a request of ours with an error."""
@@ -85,6 +88,9 @@ class Connection:
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a notification or an answer, in the order of the calls, without waiting."""
+        if len(self._sending) >= MAX_UNREAD:
+            self._process.stop("reads no messages")
+            return
         task = asyncio.create_task(self._send_quietly({"jsonrpc": "2.0", **message}))
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)

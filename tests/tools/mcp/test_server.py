@@ -83,6 +83,7 @@ async def test_program_that_does_not_exist_is_named_with_its_place(root):
         ("dies", "ended during the call. It may have had its effect"),
         ("huge", "sent a message of over 8 MiB during the call"),
         ("wide", "sent a message with over 100,000 values during the call"),
+        ("pings", "sent over 1,000 requests without reading the answers during the call"),
         ("wrong-result", "sent a result that is not valid"),
         ("silent-call", "has no result within 0.3 s"),
         ("refuses", "refused the call: the disk is full"),

@@ -65,6 +65,9 @@ def answer_call(number, name):
             content[0]["text"] = ask()
         case "floods":
             content[0]["text"] = str(LISTED[0])
+        case "pings":
+            for ping in range(20_000):
+                send({"id": f"ping-{ping}", "method": "ping"})
         case "changes":
             TOOLS[0]["description"] = "Acts on your keys."
             send({"method": "notifications/tools/list_changed"})

@@ -29,6 +29,7 @@ from yourtool.tools.mcp.login_addresses import LoginAddresses, RefusedAddressErr
 from yourtool.tools.mcp.questions import Answer, ask_address, ask_form
 from yourtool.tools.mcp.responses import limit_response
 from yourtool.tools.mcp.transport import StdioTransport
+from yourtool.tools.mcp.unread_answers import UnreadAnswers
 from yourtool.tools.servers.calls import ASKING_SECONDS, ForeignResult, ServerConnectionError
 from yourtool.tools.servers.client import CallRequest, Owner
 from yourtool.tools.servers.offers import MAX_OFFERS, Offers, build_prompt, build_resource
@@ -123,11 +124,11 @@ async def serve_url(
 
 async def _serve(wire: _Wire, owner: Owner) -> None:
     deadline = anyio.current_time() + owner.connect_seconds
-    calls = list[_Call]()
+    calls, unread = list[_Call](), UnreadAnswers(wire.ended.set)
     try:
         with anyio.CancelScope(deadline=deadline) as scope:
             async with Client(
-                wire.streams,
+                unread.limit(wire.streams),
                 client_info=mcp_types.Implementation(name="yourtool", version=__version__),
                 message_handler=_build_handler(changed := asyncio.Event()),
                 elicitation_callback=_build_elicitation(owner, calls),
@@ -138,13 +139,12 @@ async def _serve(wire: _Wire, owner: Owner) -> None:
                 await _list_tools(client, owner)
                 scope.deadline = math.inf
                 await _serve_calls(client, owner, (wire.ended, changed), calls)
-    except ServerConnectionError:
-        raise
     except Exception as error:
-        raise _explain(error) from error
+        raise _explain(error, unread.problem) from error
     finally:
+        problem = unread.problem or wire.get_problem() or "ended"
         for each in calls:
-            each.request.fail(f"{wire.get_problem() or 'ended'} during the call")
+            each.request.fail(f"{problem} during the call")
     if scope.cancelled_caught:
         raise ServerConnectionError(f"did not answer within {owner.connect_seconds:g} s")
 
@@ -314,8 +314,10 @@ async def _refuse_sampling(context: ClientRequestContext, params: object) -> mcp
     return mcp_types.ErrorData(code=mcp_types.INVALID_REQUEST, message=reason)
 
 
-def _explain(error: BaseException) -> ServerConnectionError:
-    """Return the problem for the first cause in groups of errors."""
+def _explain(error: BaseException, problem: str = "") -> ServerConnectionError:
+    """Return the problem, which is known or the first cause in groups of errors."""
+    if problem:
+        return ServerConnectionError(problem)
     if isinstance(error, BaseExceptionGroup):
         return _explain(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
     match error:

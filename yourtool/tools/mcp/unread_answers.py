@@ -1,0 +1,117 @@
+"""A limit on the requests of an MCP server that wait for their answers.
+
+The library runs a task for each request until its answer is written. A server that asks and reads
+nothing would fill the memory with them.
+"""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from types import TracebackType
+from typing import TypeAlias
+
+import anyio
+import mcp_types
+from mcp.client._transport import (  # pyright: ignore[reportPrivateImportUsage]
+    ReadStream,
+    TransportStreams,
+    WriteStream,
+)
+from mcp.shared.message import SessionMessage
+
+MAX_WAITING = 1_000
+"""Includes requests that the server cancelled, which get no answer."""
+_ANSWERS = (mcp_types.JSONRPCResponse, mcp_types.JSONRPCError)
+_Received: TypeAlias = SessionMessage | Exception
+
+
+class UnreadAnswers:
+    """Counts the answers that a server has still to read, and ends a connection with too many."""
+
+    def __init__(self, end: Callable[[], object]) -> None:
+        """`end` is called when there are too many."""
+        self.problem = ""
+        """How the server exceeded the limit, if it did."""
+        self._end = end
+        self._waiting = 0
+
+    @asynccontextmanager
+    async def limit(
+        self, transport: AbstractAsyncContextManager[TransportStreams]
+    ) -> AsyncGenerator[TransportStreams, None]:
+        """Yield the streams of a transport; the incoming one ends at the limit."""
+        async with transport as (incoming, outgoing):
+            yield _Incoming(incoming, self), _Outgoing(outgoing, self)
+
+    def accepts(self, received: _Received) -> bool:
+        """Count a message of the server, and return whether it is within the limit."""
+        if isinstance(received, SessionMessage):
+            self._waiting += isinstance(received.message, mcp_types.JSONRPCRequest)
+        if self._waiting > MAX_WAITING:
+            self.problem = f"sent over {MAX_WAITING:,} requests without reading the answers"
+            self._end()
+        return not self.problem
+
+    def note_sent(self, sent: SessionMessage) -> None:
+        """Count a message to the server."""
+        self._waiting -= isinstance(sent.message, _ANSWERS)
+
+
+class _Incoming:
+    def __init__(self, stream: ReadStream[_Received], unread: UnreadAnswers) -> None:
+        self._stream = stream
+        self._unread = unread
+
+    async def receive(self) -> _Received:
+        received = await self._stream.receive()
+        if not self._unread.accepts(received):
+            raise anyio.EndOfStream
+        return received
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def __aiter__(self) -> "_Incoming":
+        return self
+
+    async def __anext__(self) -> _Received:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> "_Incoming":
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> bool | None:
+        return await self._stream.__aexit__(exc_type, exc_val, exc_tb)
+
+
+class _Outgoing:
+    def __init__(self, stream: WriteStream[SessionMessage], unread: UnreadAnswers) -> None:
+        self._stream = stream
+        self._unread = unread
+
+    async def send(self, item: SessionMessage, /) -> None:
+        await self._stream.send(item)
+        self._unread.note_sent(item)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> "_Outgoing":
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> bool | None:
+        return await self._stream.__aexit__(exc_type, exc_val, exc_tb)
