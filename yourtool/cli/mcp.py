@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,11 @@ from yourtool.permissions.trust import MCP_SERVERS
 from yourtool.run_result import ExitCode
 from yourtool.tables import is_table
 from yourtool.tools.sandbox import sandbox
+from yourtool.tools.servers.logins import FILE_NAME as LOGINS_FILE
+from yourtool.tools.servers.logins import Logins
 from yourtool.tools.servers.server import ServerState, ToolServer
 from yourtool.tools.servers.servers import ToolServers, estimate_tokens
-from yourtool.tools.servers.settings import SettingsFile, load_settings
+from yourtool.tools.servers.settings import McpSettingsError, SettingsFile, load_settings
 from yourtool.tools.servers.tool import read_texts
 
 _SECONDS = 35.0
@@ -188,12 +191,13 @@ async def _call(servers: ToolServers, arguments: Arguments) -> int:
         result = await server.call(named[0], _parse_arguments(rest))
     except ToolError as error:
         raise UsageError(str(error)) from error
-    mask = build_mask(resolve_paths(), os.environ).text
+    mask = build_mask(resolve_paths(), os.environ)
     if arguments.json:
-        print_json({"content": result.content, "structured": result.structured,
+        print_json({"content": mask.value(list(result.content)),
+                    "structured": mask.value(result.structured),
                     "is_error": result.is_error})  # fmt: skip
     else:
-        print_lines(*map(mask, read_texts(result)))
+        print_lines(*map(mask.text, read_texts(result)))
     return ExitCode.FAILED if result.is_error else ExitCode.ANSWERED
 
 
@@ -242,21 +246,36 @@ def _add(paths: Paths, arguments: Arguments) -> int:
 
 
 def _remove(paths: Paths, arguments: Arguments) -> int:
-    """Remove a server from the file of the user.
+    """Remove a server from the file of the user, and its login.
 
     Raises:
         UsageError: it is not there.
     """
     document = _read_own(paths)
-    if document["mcpServers"].pop(arguments.id, None) is None:
+    others = document["mcpServers"]
+    if (entry := others.pop(arguments.id, None)) is None:
         file = paths.mcp_servers
         raise UsageError(f"there is no server `{arguments.id}` in `{file}`")
     _store_own(paths, document)
+    logins = Logins(paths.home / LOGINS_FILE)
+    unused = _find_addresses({arguments.id: entry}) - _find_addresses(others)
+    has_login = any(logins.forget(url) for url in unused)
     if arguments.json:
         print_json({"name": arguments.id, "removed": True})
     else:
-        print_lines(f"Removed {arguments.id} from {paths.mcp_servers}.")
+        and_login = ", and its login" if has_login else ""
+        print_lines(f"Removed {arguments.id} from {paths.mcp_servers}{and_login}.")
     return ExitCode.ANSWERED
+
+
+def _find_addresses(entries: dict[str, Any]) -> set[str]:
+    """Return the addresses of servers, except those with variables that are not set."""
+    file = SettingsFile("", json.dumps({"mcpServers": entries}), "user")
+    found = set[str]()
+    for each in load_settings([file]).servers:
+        with suppress(McpSettingsError):
+            found.add(each.expand(each.url, os.environ))
+    return found
 
 
 def _read_own(paths: Paths) -> dict[str, Any]:

@@ -1,12 +1,17 @@
 """Logins at servers with OAuth."""
 
 import json
+import threading
+import time
 from base64 import b64decode
+from concurrent.futures import ThreadPoolExecutor
 
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from mcp.client.auth import oauth2
+from msgspec.structs import replace
 
 from tests.tools.contexts import answer
 from tests.tools.mcp.login_server import finish, login_server
@@ -47,8 +52,11 @@ def test_login_stores_tokens_that_only_the_user_can_read(monkeypatch, capsys):
         secrets = find_known_secrets(resolve_paths(), {})
         assert {server.token, server.refresh_token} <= set(secrets)
         assert main(["mcp", "call", "closed", "open"]) == 0
+        assert main(["mcp", "call", "closed", "open", "--json"]) == 0
         shown = capsys.readouterr().out
-        assert server.token not in shown, "the token is masked"
+        assert shown.count("[hidden key]") == 2 and server.token not in shown, (
+            "the server sends its token"
+        )
 
 
 async def test_stored_login_is_used_and_refreshed_after_it_has_expired(root, context):
@@ -71,6 +79,54 @@ async def test_stored_login_is_used_and_refreshed_after_it_has_expired(root, con
             assert await answer(tool, context) == server.token
         assert server.grants == ["refresh_token"] and not server.refused
         assert logins.find(server.url).tokens["access_token"] == server.token
+
+
+async def test_login_that_another_process_refreshed_is_read_again(root, context, monkeypatch):
+    with login_server() as server:
+        server.token = "first-token"
+        logins = Logins(root.parent / "accepted" / "mcp_logins.json")
+        client = {"client_id": "client-1", "redirect_uris": ["http://localhost:8765/callback"]}
+        tokens = {"access_token": server.token, "refresh_token": "used-once"}
+        login = Login(server.url, tokens, expires_at=time.time() + 3600, client=client)
+        logins.save(login)
+        async with started(root, {"closed": {"type": "http", "url": server.url}}) as servers:
+            server.token = "token-of-another-process"
+            tokens = {"access_token": server.token, "refresh_token": server.refresh_token}
+            logins.save(replace(login, tokens=tokens, expires_at=time.time() + 9000))
+            monkeypatch.setattr(oauth2, "time", InTwoHours())
+            assert await answer(servers.current().get("mcp__closed__open"), context) == server.token
+        assert not server.grants, "the refresh token of the first login is no longer valid"
+
+
+class InTwoHours:
+    """The clock of the library after the first token has expired."""
+
+    def time(self):
+        return time.time() + 7200
+
+
+def test_logins_that_are_saved_at_the_same_time_are_all_stored(tmp_path):
+    urls = [f"https://example.org/{number}" for number in range(20)]
+    ready = threading.Barrier(len(urls))
+
+    def save(url):
+        ready.wait()
+        Logins(tmp_path / FILE_NAME).save(Login(url))
+
+    with ThreadPoolExecutor(len(urls)) as pool:
+        list(pool.map(save, urls))
+    assert all(Logins(tmp_path / FILE_NAME).find(url) for url in urls)
+
+
+def test_login_of_a_removed_server_is_deleted_unless_another_one_uses_it(capsys):
+    stored().save(Login("https://example.org/mcp", {"access_token": "a"}))
+    for name in ("one", "two"):
+        assert main(["mcp", "add", name, "https://example.org/mcp"]) == 0
+    assert main(["mcp", "remove", "one"]) == 0
+    assert list(stored().iter_secrets()) == ["a"]
+    assert main(["mcp", "remove", "two"]) == 0
+    assert "and its login." in capsys.readouterr().out
+    assert not list(stored().iter_secrets())
 
 
 async def test_server_without_a_login_needs_one_and_is_not_tried_again(root):

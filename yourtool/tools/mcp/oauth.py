@@ -96,6 +96,8 @@ class StoredLogin(OAuthClientProvider):
     async def _auth_flow(
         self, request: httpx2.Request
     ) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
+        if not self.context.is_token_valid():
+            self._initialized = False  # another process may have refreshed the stored login
         flow = super()._auth_flow(request)
         try:
             sent = await anext(flow)

@@ -4,9 +4,11 @@ A login belongs to the address at which it was made and is sent nowhere else. It
 like keys.
 """
 
+import fcntl
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +57,21 @@ class Logins:
         Raises:
             ConfigError: the file cannot be written.
         """
-        others = tuple(each for each in self._read() if each.url != login.url)
-        content = msgspec.json.format(msgspec.json.encode(_File(logins=(*others, login))))
-        try:
-            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            replace_file(self._file, content + b"\n")
-        except OSError as error:
-            raise ConfigError(f"`{self._file}` cannot be written: {error.strerror}") from error
+        with self._locked():
+            others = (each for each in self._read() if each.url != login.url)
+            self._write((*others, login))
+
+    def forget(self, url: str) -> bool:
+        """Delete the login at an address, and return whether there was one.
+
+        Raises:
+            ConfigError: the file cannot be written.
+        """
+        if self.find(url) is None:
+            return False
+        with self._locked():
+            self._write(tuple(each for each in self._read() if each.url != url))
+        return True
 
     def iter_secrets(self) -> Iterator[str]:
         """Yield every token, for masking."""
@@ -69,6 +79,27 @@ class Logins:
             for table in (login.tokens, login.client):
                 values = (table[name] for name in _SECRET_NAMES if name in table) if table else ()
                 yield from (value for value in values if isinstance(value, str))
+
+    @contextmanager
+    def _locked(self) -> Generator[None, None, None]:
+        """Exclude other connections and processes, whose logins would be lost."""
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            directory = os.open(self._file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise ConfigError(f"`{self._file}` cannot be written: {error.strerror}") from error
+        try:
+            fcntl.flock(directory, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(directory)
+
+    def _write(self, logins: tuple[Login, ...]) -> None:
+        content = msgspec.json.format(msgspec.json.encode(_File(logins=logins)))
+        try:
+            replace_file(self._file, content + b"\n")
+        except OSError as error:
+            raise ConfigError(f"`{self._file}` cannot be written: {error.strerror}") from error
 
     def _read(self) -> tuple[Login, ...]:
         try:
