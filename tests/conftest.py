@@ -18,6 +18,7 @@ from hypothesis import settings
 
 from tests.figures import TABLES, count_case, format_figures, record_figure
 from tests.loop_watchdog import WatchedPolicy, fail_if_blocked, watchdog
+from tests.removable import REMOVABLE, is_removed
 
 settings.register_profile("usual", deadline=None, max_examples=50)  # no assertion on time
 settings.register_profile("soak", deadline=None, max_examples=1_000)
@@ -42,11 +43,6 @@ _SIGNS = {
 }
 """Markers of few tests, and one of the words that each file with such a test contains."""
 _LOCAL_NAMES = ("", "localhost", "localhost.localdomain")
-
-
-_PROGRAM = Path(__file__).parents[1] / "yourtool"
-_REMOVABLE = ("acp", "tools/mcp")
-"""Parts of the program without which the other tests pass."""
 
 
 class NetworkError(Exception):
@@ -98,7 +94,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     Collecting all tests takes longer than running those with some markers.
     """
     tests = Path(__file__).parent
-    removed = (tests / part for part in _REMOVABLE if not (_PROGRAM / part).exists())
+    removed = (tests / part for part in REMOVABLE if is_removed(part))
     if collection_path in removed:
         return True
     signs = _SIGNS.get(config.option.markexpr.partition(" ")[0])
@@ -114,7 +110,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     counts: Counter[str] = Counter()
     for item in items:
         for part in (each.args[0] for each in item.iter_markers("needs")):
-            if not (_PROGRAM / part).exists():
+            if is_removed(part):
                 item.add_marker(pytest.mark.skip(f"`yourtool/{part}` is removed"))
         sample = item.get_closest_marker("sample")
         if sample and not any(map(item.get_closest_marker, _LONG)):

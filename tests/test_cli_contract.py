@@ -14,16 +14,26 @@ from pathlib import Path
 
 import pytest
 
+from tests.removable import find_needs
 from tests.test_session_features import find_functions
 from yourtool.cli import parser, run_options
 from yourtool.run_result import ExitCode
 
 ROOT = Path(__file__).parents[1]
 CONTRACT = tomllib.loads((ROOT / "tests/cli_contract.toml").read_text())
-ROWS = [(part, name) for part, rows in CONTRACT.items() for name in rows]
+ROWS = [
+    pytest.param(part, name, marks=find_needs(tests))
+    for part, rows in CONTRACT.items()
+    for name, tests in rows.items()
+]
+COMMANDS = [
+    pytest.param(name, marks=find_needs(tests))
+    for name, tests in CONTRACT["commands"].items()
+    if name != "PROMPT"
+]
 OF_ALL = {"--model", "--cwd", "--session-dir", "--no-color"}
 """Options that the same code adds to all commands; they have rows as options of a run."""
-WITHOUT_EFFECT = {"acp --json", "mcp accept --json", "mcp login --json", "permissions edit --json"}
+WITHOUT_EFFECT = {"acp --json", "mcp accept --json", "permissions edit --json"}
 """What is accepted because other actions of the command have it."""
 FOLDERS = ("acp", "agent", "cli", "e2e", "tools/mcp", "tui")
 
@@ -37,7 +47,7 @@ def test_line_has_tests_that_exist(part, name):
         assert test in find_functions(path), each
 
 
-@pytest.mark.parametrize("name", [each for each in CONTRACT["commands"] if each != "PROMPT"])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_tests_of_a_command_have_its_words(name):
     tests = (each.partition("::") for each in CONTRACT["commands"][name])
     found = set[str]().union(*(find_words(path)[test] for path, _, test in tests))
@@ -135,6 +145,8 @@ def _words(node: ast.AST) -> set[str]:
     return words | {word.partition("=")[0] for word in words if word.startswith("--")}
 
 
+@pytest.mark.needs("acp")
+@pytest.mark.needs("tools/mcp")
 def test_every_argument_of_the_parser_is_given_by_a_test():
     files = [
         *sorted(

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.removable import find_needs
 from yourtool.agent.session import project_files
 from yourtool.permissions.shell import syntax
 from yourtool.tools import expanded_targets, file_states, safety_copies, web, workspace_watch
@@ -96,11 +97,17 @@ def test_every_sentence_has_one_row_and_every_row_a_sentence(name):
     assert not set(rows) - {found[0] for found in starts.values()}, "not on the page any more"
 
 
-@pytest.mark.parametrize("name", PAGES)
+def find_nodes(name: str) -> set[str]:
+    """Return the tests that the rows of a page name."""
+    return {node for tests in PAGES[name]["tests"].values() for node in tests}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=find_needs(find_nodes(name))) for name in PAGES]
+)
 def test_every_promise_names_tests_that_exist(name):
-    rows = PAGES[name]["tests"]
-    assert not [row for row, tests in rows.items() if not tests]
-    nodes = {node for tests in rows.values() for node in tests}
+    assert not [row for row, tests in PAGES[name]["tests"].items() if not tests]
+    nodes = find_nodes(name)
     missing = set[str]()
     for node in nodes:
         path, _, test = node.partition("::")

@@ -9,26 +9,26 @@ from pathlib import Path
 
 import pytest
 
+from tests.removable import REMOVABLE
+
 ROOT = Path(__file__).parents[1]
-PARTS = ("acp", "tools/mcp")
+pytestmark = [pytest.mark.remaining, *(pytest.mark.needs(part) for part in REMOVABLE)]
 
 
-pytestmark = [pytest.mark.remaining, *(pytest.mark.needs(part) for part in PARTS)]
-
-
-@pytest.fixture(params=[*((part,) for part in PARTS), PARTS], ids=" ".join)
+@pytest.fixture(params=[*((part,) for part in REMOVABLE), REMOVABLE], ids=" ".join)
 def removed(request):
     return request.param
 
 
 @pytest.fixture
 def copy(tmp_path, removed):
-    """Return a directory with a copy of the program without the parts, and of all tests."""
+    """Return a directory with a copy of the program and its tests, without those of the parts."""
     for name in ("yourtool", "tests"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, tmp_path / "copy" / name, ignore=ignored)
     for part in removed:
-        shutil.rmtree(tmp_path / "copy/yourtool" / part)
+        for name in ("yourtool", "tests"):
+            shutil.rmtree(tmp_path / "copy" / name / part)
     for name in ("config", "themes", "docs", "pyproject.toml"):
         (tmp_path / "copy" / name).symlink_to(ROOT / name)
     return tmp_path / "copy"
@@ -67,17 +67,12 @@ def test_configured_server_without_the_client_has_one_message(copy, home, remove
     assert run(copy, home, "mcp", "remove", "b").returncode == 0
 
 
+@pytest.mark.timeout(600)
 def test_other_tests_pass_without_a_part(copy, home):
+    options = ("-q", "-x", "--tb=short", "--show-capture=no", "-p", "no:cacheprovider")
+    tables = ("tests/test_cli_contract.py", "tests/test_promises.py", "tests/test_removals.py")
     places = ("tests/agent", "tests/settings_import", "tests/tools", "tests/cli", "tests/agents")
-    options = (
-        "-q",
-        "-x",
-        "--tb=short",
-        "--show-capture=no",
-        "-p",
-        "no:cacheprovider",
-        "-k",
-        "mcp or server or acp or editor",
-    )
-    done = run(copy, home, *options, *places, module="pytest")
-    assert done.returncode == 0, done.stdout[-3000:]
+    some = (*places, "-k", "mcp or server or acp or editor")
+    for tests in (tables, some):
+        done = run(copy, home, *options, *tests, module="pytest")
+        assert done.returncode == 0, done.stdout[-3000:]

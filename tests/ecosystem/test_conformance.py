@@ -10,7 +10,7 @@ import pytest
 
 from tests.ecosystem.parts import find_script
 
-pytestmark = pytest.mark.ecosystem
+pytestmark = [pytest.mark.ecosystem, pytest.mark.needs("tools/mcp")]
 
 SCENARIOS = (
     "initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry",

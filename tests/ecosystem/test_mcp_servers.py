@@ -16,7 +16,7 @@ from yourtool.errors import ToolError
 from yourtool.tools.servers.server import ServerState
 from yourtool.tools.servers.tool import read_texts
 
-pytestmark = pytest.mark.ecosystem
+pytestmark = [pytest.mark.ecosystem, pytest.mark.needs("tools/mcp")]
 
 EVERYTHING = {
     "echo": {"message": "tide"},

@@ -47,6 +47,8 @@ def test_login_stores_tokens_that_only_the_user_can_read(monkeypatch, capsys):
     with login_server() as server:
         assert log_in(server, monkeypatch) == 0, capsys.readouterr().err
         assert "closed can be used." in capsys.readouterr().out
+        assert main(["mcp", "login", "closed", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == {"name": "closed", "logged_in": True}
         file = resolve_paths().home / FILE_NAME
         assert file.stat().st_mode & 0o777 == 0o600
         secrets = find_known_secrets(resolve_paths(), {})

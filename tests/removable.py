@@ -1,0 +1,24 @@
+"""The parts of the program without which the other tests pass."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+REMOVABLE = ("acp", "tools/mcp")
+
+
+def is_removed(part: str) -> bool:
+    """Whether a part is not in the program."""
+    return not (ROOT / "yourtool" / part).exists()
+
+
+def find_needs(tests: Iterable[str]) -> list[pytest.MarkDecorator]:
+    """Return the marks of a test that looks for tests: it needs the parts to which these belong."""
+    names = tuple(tests)
+    return [
+        pytest.mark.needs(part)
+        for part in REMOVABLE
+        if any(name.startswith(f"tests/{part}/") for name in names)
+    ]
