@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from yourtool.settings_import.findings import Findings, Kind, as_list
+from yourtool.settings_import.findings import Findings, Kind, as_list, as_table
 from yourtool.settings_import.foreign_files import ForeignFiles
 from yourtool.settings_import.foreign_hooks import add_hooks
 from yourtool.settings_import.foreign_rules import build_rules
@@ -12,7 +12,7 @@ from yourtool.settings_import.foreign_servers import add_server, iter_tables
 from yourtool.tables import is_table
 
 _EFFECTS = ("deny", "ask", "allow")
-_TAKEN = frozenset({"permissions", "hooks", "mcpServers", "$schema"})
+_TAKEN = frozenset({"permissions", "hooks", "$schema"})
 _USED: tuple[tuple[Kind, str], ...] = (
     ("instructions", "CLAUDE.md"),
     ("server", ".mcp.json"),
@@ -40,9 +40,13 @@ def read_user(files: ForeignFiles, environ: Mapping[str, str], *, shares_skills:
         files.take_skills(skills, "skills")
     _read_settings(files, folder / "settings.json")
     state = files.root / ".claude.json"
-    servers = files.read_json(state).get("mcpServers")
-    for name, entry in iter_tables(files.findings, servers, files.show(state)):
-        add_server(files.findings, name, entry, files.show(state))
+    settings, place = files.read_json(state), files.show(state)
+    for name, entry in iter_tables(files.findings, settings.get("mcpServers"), place):
+        add_server(files.findings, name, entry, place)
+    for folder_name, project in as_table(settings.get("projects")).items():
+        for name in as_table(as_table(project).get("mcpServers")):
+            reason = f"it is for `{folder_name}` only; `yourtool mcp add` adds it for all folders"
+            files.findings.omit("server", name, place, reason)
 
 
 def read_project(files: ForeignFiles) -> None:
@@ -56,7 +60,10 @@ def read_project(files: ForeignFiles) -> None:
 
 def _read_settings(files: ForeignFiles, path: Path) -> None:
     settings, place, findings = files.read_json(path), files.show(path), files.findings
-    add_hooks(findings, settings.get("hooks"), place)
+    if settings.get("disableAllHooks"):
+        findings.omit("hook", "hooks", place, "`disableAllHooks` switches them off")
+    else:
+        add_hooks(findings, settings.get("hooks"), place)
     permissions = settings.get("permissions", {})
     if is_table(permissions):
         for effect in _EFFECTS:

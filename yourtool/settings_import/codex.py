@@ -15,11 +15,15 @@ from yourtool.permissions.rule_file import RuleEffect
 from yourtool.settings_import.findings import ForeignRule, as_list, as_table
 from yourtool.settings_import.foreign_files import ForeignFiles
 from yourtool.settings_import.foreign_hooks import add_hooks
-from yourtool.settings_import.foreign_servers import add_server, iter_tables, pick
+from yourtool.settings_import.foreign_servers import add_server, iter_tables, omit_fields, pick
 
 _TAKEN = frozenset({"mcp_servers", "hooks"})
 _DECISIONS: Mapping[str, RuleEffect] = {"allow": "allow", "prompt": "ask", "forbidden": "deny"}
 _MAX_PATTERNS = 50
+_SERVER_FIELDS = frozenset({
+    "command", "args", "env", "url", "http_headers", "disabled_tools", "tool_timeout_sec",
+    "env_http_headers", "bearer_token_env_var", "enabled",
+})  # fmt: skip
 
 
 def read_user(files: ForeignFiles, environ: Mapping[str, str]) -> None:
@@ -49,6 +53,7 @@ def _read_folder(files: ForeignFiles, folder: Path) -> None:
     settings, place = files.read_toml(path), files.show(path)
     for name, entry in iter_tables(findings, settings.get("mcp_servers"), place):
         add_server(findings, name, _to_server(entry), place)
+        omit_fields(findings, name, entry, _SERVER_FIELDS, place)
     add_hooks(findings, settings.get("hooks"), place)
     for name in sorted(settings.keys() - _TAKEN):
         findings.omit("setting", name, place, "settings of this kind are not taken over")
@@ -90,6 +95,10 @@ def _read_rules(files: ForeignFiles, text: str, place: str) -> Iterator[ForeignR
             files.findings.omit("rule", line[:80], place, "it is no `prefix_rule` of plain texts")
             continue
         effect, patterns = rules
+        if len(patterns) > _MAX_PATTERNS:
+            reason = f"it is about over {_MAX_PATTERNS} commands"
+            files.findings.omit("rule", line[:80], place, reason)
+            continue
         for words in patterns:
             command = shlex.join(words)
             yield ForeignRule(effect, "Bash", f"{command}:*", f"{effect}: {command}", place)
@@ -111,4 +120,4 @@ def _read_rule(statement: ast.stmt) -> tuple[RuleEffect, list[tuple[str, ...]]] 
     choices = [as_list(each) or [each] for each in as_list(pattern)]
     if not choices or not all(isinstance(word, str) for each in choices for word in each):
         return None
-    return effect, list(itertools.islice(itertools.product(*choices), _MAX_PATTERNS))
+    return effect, list(itertools.islice(itertools.product(*choices), _MAX_PATTERNS + 1))

@@ -26,6 +26,7 @@ _EVENTS: Mapping[str, str] = {
 """Events by their names in Gemini CLI, and by ours, which are those of Claude Code."""
 _TOOL_EVENTS = frozenset({"PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure"})
 _WORDS = re.compile(r"[\w-]+(?:\|[\w-]+)*")
+_FIELDS = frozenset({"type", "command", "timeout", "name", "description", "statusMessage"})
 _MILLISECONDS = 1000
 _MAX_HOOKS = 100
 
@@ -62,6 +63,9 @@ def _add_hook(
     kind = entry.get("type", "command")
     if kind != "command":
         findings.omit("hook", event, place, f"a hook of type `{kind}` is not a command")
+        return
+    if others := sorted(name for name, value in entry.items() if value and name not in _FIELDS):
+        findings.omit("hook", event, place, f"hooks here have no `{others[0]}`")
         return
     seconds = entry.get("timeout", 60)
     if isinstance(seconds, int | float) and in_milliseconds and "timeout" in entry:

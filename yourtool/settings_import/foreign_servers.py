@@ -73,6 +73,14 @@ def pick(entry: Mapping[str, Any], **names: str) -> dict[str, Any]:
     return {own: entry[foreign] for own, foreign in names.items() if foreign in entry}
 
 
+def omit_fields(
+    findings: Findings, name: str, entry: Mapping[str, Any], taken: frozenset[str], place: str
+) -> None:
+    """Add the fields of a server that have no place here, such as a list of its only tools."""
+    for field in sorted(entry.keys() - taken):
+        findings.omit("setting", f"{name}: {field}", place, "servers here have no such field")
+
+
 def _without_keys(name: str, entry: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Return a server whose keys are variables, and their names.
 

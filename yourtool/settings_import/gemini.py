@@ -5,14 +5,25 @@ from pathlib import Path
 from typing import Any
 
 from yourtool.permissions.rule_file import RuleEffect
-from yourtool.settings_import.findings import ForeignRule, TextFile, as_list, as_table
+from yourtool.settings_import.findings import (
+    Findings,
+    ForeignRule,
+    TextFile,
+    as_list,
+    as_table,
+)
 from yourtool.settings_import.foreign_files import MAX_TEXT_BYTES, ForeignFiles
 from yourtool.settings_import.foreign_hooks import add_hooks
 from yourtool.settings_import.foreign_rules import split_rule
-from yourtool.settings_import.foreign_servers import add_server, iter_tables, pick
+from yourtool.settings_import.foreign_servers import add_server, iter_tables, omit_fields, pick
 from yourtool.tables import is_table, parse_toml
 
-_TAKEN = frozenset({"mcpServers", "hooks", "tools", "allowedTools", "excludeTools", "$schema"})
+_TAKEN = frozenset({
+    "mcpServers", "hooks", "hooksConfig", "tools", "allowedTools", "excludeTools", "$schema",
+})  # fmt: skip
+_SERVER_FIELDS = frozenset({
+    "command", "args", "env", "headers", "excludeTools", "httpUrl", "url", "type", "timeout",
+})  # fmt: skip
 _DECISIONS: Mapping[str, RuleEffect] = {"allow": "allow", "ask_user": "ask", "deny": "deny"}
 _SHELL = frozenset({"run_shell_command", "ShellTool"})
 _MILLISECONDS = 1000
@@ -42,10 +53,8 @@ def _read_folder(files: ForeignFiles, folder: Path) -> None:
     settings, place = files.read_json(path), files.show(path)
     for name, entry in iter_tables(findings, settings.get("mcpServers"), place):
         add_server(findings, name, _to_server(entry), place)
-    hooks = settings.get("hooks")
-    if is_table(hooks):  # it also has switches such as `enabled`
-        hooks = {event: groups for event, groups in hooks.items() if as_list(groups)}
-    add_hooks(findings, hooks, place, in_milliseconds=True)
+        omit_fields(findings, name, entry, _SERVER_FIELDS, place)
+    _read_hooks(findings, settings, place)
     tools = as_table(settings.get("tools"))
     lists: tuple[tuple[RuleEffect, Any], ...] = (
         ("deny", tools.get("exclude")),
@@ -61,6 +70,37 @@ def _read_folder(files: ForeignFiles, folder: Path) -> None:
         findings.omit("setting", name, place, "settings of this kind are not taken over")
     for _, policy in files.iter_files(folder / "policies", ".toml"):
         _read_policy(files, policy)
+
+
+def _read_hooks(findings: Findings, settings: Mapping[str, Any], place: str) -> None:
+    """Add the hooks that are not switched off; older versions have the switches among them."""
+    hooks = settings.get("hooks")
+    switches = as_table(hooks) | as_table(settings.get("hooksConfig"))
+    if switches.get("enabled") is False:
+        findings.omit("hook", "hooks", place, "`enabled` switches them off")
+        return
+    names = as_list(switches.get("disabled"))
+    if is_table(hooks):
+        hooks = {
+            event: [_without_disabled(findings, each, names, place) for each in as_list(groups)]
+            for event, groups in hooks.items()
+            if event != "disabled" and as_list(groups)
+        }
+    add_hooks(findings, hooks, place, in_milliseconds=True)
+
+
+def _without_disabled(findings: Findings, group: Any, names: list[Any], place: str) -> Any:
+    """Return a group of hooks without those that a list names, by their name or command."""
+    if not is_table(group):
+        return group
+    kept = list[Any]()
+    for each in as_list(group.get("hooks")):
+        called = as_table(each).get("name"), as_table(each).get("command")
+        if off := next((name for name in called if isinstance(name, str) and name in names), ""):
+            findings.omit("hook", off, place, "`disabled` switches it off")
+        else:
+            kept.append(each)
+    return {**group, "hooks": kept}
 
 
 def _build_rule(

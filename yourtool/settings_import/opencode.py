@@ -8,7 +8,7 @@ from typing import Any
 from yourtool.permissions.rule_file import RuleEffect
 from yourtool.settings_import.findings import ForeignRule, TextFile, as_list
 from yourtool.settings_import.foreign_files import ForeignFiles
-from yourtool.settings_import.foreign_servers import add_server, iter_tables, pick
+from yourtool.settings_import.foreign_servers import add_server, iter_tables, omit_fields, pick
 from yourtool.tables import is_table
 
 _TAKEN = frozenset({"mcp", "permission", "command", "$schema"})
@@ -18,6 +18,7 @@ _TOOLS: Mapping[str, str] = {
     "glob": "Glob", "grep": "Grep", "list": "LS", "task": "Task",
 }  # fmt: skip
 _FILES = ("opencode.json", "opencode.jsonc")
+_SERVER_FIELDS = frozenset({"type", "command", "environment", "url", "headers", "enabled"})
 _MILLISECONDS = 1000
 
 
@@ -60,6 +61,7 @@ def _read_settings(files: ForeignFiles, path: Path, prefix: str) -> None:
     settings, place = files.read_json(path), files.show(path)
     for name, entry in iter_tables(findings, settings.get("mcp"), place):
         add_server(findings, name, _with_variables(_to_server(entry)), place)
+        omit_fields(findings, name, entry, _SERVER_FIELDS, place)
     _read_permissions(files, settings.get("permission"), place)
     commands = settings.get("command")
     for name, entry in (commands if is_table(commands) else {}).items():
