@@ -1,6 +1,10 @@
 """Hooks in the sandbox: what they can reach, and that they decide as they do without it."""
 
+import asyncio
+import random
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -84,12 +88,25 @@ async def test_hook_has_no_keys_in_its_environment(bench, level, monkeypatch):
 
 @pytest.mark.parametrize("level", LEVELS)
 async def test_hook_that_hangs_is_stopped_with_what_it_started(bench, level):
-    command = "sh -c 'sleep 30; echo late > src/late.txt' & sleep 30"
-    events, _ = await run(bench, level, "PostToolUse", command, seconds=0.4)
+    seconds = f"600.{random.randrange(10**9)}"
+    command = f"sleep {seconds} & setsid sleep {seconds} & touch src/started; sleep {seconds}"
+    events, _ = await run(bench, level, "PostToolUse", command, seconds=2)
     [(code, verdict)] = outcomes(events)
     assert (code, verdict) == (None, "failed")
     assert [each for each in events if isinstance(each, Notice) and each.level == "warning"]
-    assert not (bench.workspace / "src/late.txt").exists()
+    assert (bench.workspace / "src/started").exists()
+    while find_processes(seconds):
+        await asyncio.sleep(0.02)
+
+
+def find_processes(argument):
+    """Return the processes that were started with an argument and have not ended."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdigit() and argument in (entry / "cmdline").read_text():
+                found.append(entry.name)
+    return found
 
 
 @pytest.mark.parametrize("level", LEVELS)
