@@ -20,7 +20,7 @@ async def test_commands_are_offered_and_run_without_the_model(work, script):
         await editor.prompt(session_id, "/cost")
         assert "**" in editor.text
         await editor.prompt(session_id, "/mode")
-        assert "- `accept-edits`" in editor.text
+        assert "- `accept-edits` edit files without asking" in editor.text
         assert not server.requests
         await editor.prompt(session_id, "hi")
         assert len(server.requests) == 1

@@ -151,6 +151,21 @@ async def test_editor_without_the_capability_is_not_asked_for_files(work, script
     assert "typed" not in str(server.requests[1][1])
 
 
+async def test_editor_is_not_asked_for_files_of_the_copy_in_which_the_demo_works(work, monkeypatch):
+    monkeypatch.setenv("YOURTOOL_DEMO_PACE", "0")
+    asked = list[str]()
+
+    class Asked(Editor):
+        async def read_text_file(self, session_id, path, **more):
+            asked.append(path)
+            return await super().read_text_file(session_id, path, **more)
+
+    async with connected(work, editor=Asked("once")) as editor:
+        await editor.prompt(await editor.open(work, client_capabilities=READS), "go on")
+        assert "I read has 3 lines" in editor.text
+    assert not asked
+
+
 async def test_two_sessions_run_at_the_same_time(work, script, tmp_path):
     script(Reply("one two three four", pause=0.05), Reply("five six seven eight", pause=0.05))
     other = tmp_path / "other"

@@ -158,7 +158,8 @@ def _describe(
         case Choose(title=title, choices=choices):
             yield f"**{title}**\n"
             for choice in choices[:_MAX_ROWS]:
-                about = " · ".join(filter(None, (choice.title, choice.detail)))
+                title = "" if choice.title == choice.value else choice.title
+                about = " · ".join(filter(None, (title, choice.detail)))
                 yield f"- `{choice.value}` {about}"
             yield f"\nSend the command with one of them: `{invocation.command.usage}`."
         case EnterText(title=title):

@@ -49,7 +49,8 @@ class OpenSession:
         self._turn = asyncio.Lock()
         self._is_cancelled = False
         session.processes.show_with(self._show_later)
-        if client.reads_files:
+        is_copy = session.workspace.parent == runtime.paths.scratch  # which no editor has open
+        if client.reads_files and not is_copy:
             session.read_unsaved_with(lambda path: client.read_file(session.id, str(path)))
         self._shown = set[asyncio.Task[None]]()
 
