@@ -1,5 +1,6 @@
 """Slash commands in a prompt of a client, and their results as text."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from acp.schema import (
     UnstructuredCommandInput,
 )
 
+from yourtool.agent.commands import custom, server_prompts
 from yourtool.agent.commands.base import (
     Choose,
     CommandResult,
@@ -31,7 +33,7 @@ from yourtool.agent.commands.base import (
     StartTurn,
 )
 from yourtool.agent.commands.parser import InvalidCommand, parse_input
-from yourtool.agent.commands.table import COMMANDS
+from yourtool.agent.commands.table import find_commands
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.text import printable
@@ -45,7 +47,41 @@ _OF_OTHERS = frozenset({"new", "resume", "fork", "search", "key", "copy", "trust
 _MAX_ROWS = 200
 
 
-def list_commands() -> AvailableCommandsUpdate:
+class SessionCommands:
+    """The commands of one session, with custom ones and the prompts of its MCP servers.
+
+    The table has those of one session at a time, so each look-up starts with `_use`.
+    """
+
+    def __init__(self, session: "Session", runtime: "Runtime") -> None:
+        self._session = session
+        self._runtime = runtime
+        self._custom = list[SlashCommand]()
+        self._offered: AvailableCommandsUpdate | None = None
+
+    async def find_update(self) -> AvailableCommandsUpdate | None:
+        """Read the custom commands, and return all commands; None if they are as before."""
+        self._custom = await asyncio.to_thread(self._read_custom_commands)
+        self._use()
+        before, self._offered = self._offered, _list_commands()
+        return None if self._offered == before else self._offered
+
+    def find_invocation(self, text: str) -> Invocation | Notice | None:
+        """Return the command in a prompt, or why it is not one; None for text for the model."""
+        self._use()
+        return _find_invocation(text)
+
+    def _use(self) -> None:
+        custom.use_commands(self._custom)
+        server_prompts.use_servers(self._runtime.tool_servers.find(self._session.workspace))
+
+    def _read_custom_commands(self) -> list[SlashCommand]:
+        """Return the valid ones; the interface shows which are not."""
+        trust = self._session.trust
+        return custom.read_custom_commands(trust.examine().used_files if trust.asks else ())[0]
+
+
+def _list_commands() -> AvailableCommandsUpdate:
     """Return the commands that work without a screen."""
     return AvailableCommandsUpdate(
         session_update="available_commands_update",
@@ -57,7 +93,7 @@ def list_commands() -> AvailableCommandsUpdate:
                 if each.argument
                 else None,
             )
-            for each in COMMANDS
+            for each in find_commands("")
             if is_offered(each)
         ],
     )
@@ -68,7 +104,7 @@ def is_offered(command: SlashCommand) -> bool:
     return command.run is not None and command.name not in _OF_OTHERS
 
 
-def find_invocation(text: str) -> Invocation | Notice | None:
+def _find_invocation(text: str) -> Invocation | Notice | None:
     """Return the command in a prompt, or why it is not one; None for text that the model gets.
 
     Only a `/` in the first column starts a command. Shell commands are text.
@@ -90,7 +126,7 @@ async def play_command(
 ) -> AsyncGenerator[Event, None]:
     """Run a command and yield what it shows, with the events of a turn that it starts."""
     run = invocation.command.run
-    assert run is not None, "`find_invocation` returns commands that can run"
+    assert run is not None, "`_find_invocation` returns commands that can run"
     async with aclosing(run(session, runtime, invocation.argument)) as results:
         async for result in results:
             async with aclosing(_play_result(result, invocation, session, runtime)) as events:

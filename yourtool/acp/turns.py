@@ -16,7 +16,7 @@ from acp.schema import (
 )
 
 from yourtool.acp.client import Client
-from yourtool.acp.commands import find_invocation, list_commands, play_command
+from yourtool.acp.commands import SessionCommands, play_command
 from yourtool.acp.content import PromptBlock, to_blocks
 from yourtool.acp.options import build_options
 from yourtool.acp.stdio import INTERNAL_ERROR, INVALID_REQUEST
@@ -48,6 +48,7 @@ class OpenSession:
         self._client = client
         self._turn = asyncio.Lock()
         self._is_cancelled = False
+        self._commands = SessionCommands(session, runtime)
         session.processes.show_with(self._show_later)
         is_copy = session.workspace.parent == runtime.paths.scratch  # which no editor has open
         if client.reads_files and not is_copy:
@@ -68,7 +69,8 @@ class OpenSession:
             self._is_cancelled = False
             for warning in self._runtime.take_warnings():
                 await self.show(Notice(level="warning", text=warning))
-            if (found := _find_command(prompt)) is not None:
+            await self._show_commands()
+            if (found := self._find_command(prompt)) is not None:
                 return await self._run_command(found)
             content = await asyncio.to_thread(
                 to_blocks, prompt, self.session.workspace, self._runtime.mask_keys
@@ -158,21 +160,25 @@ class OpenSession:
 
     def offer_commands(self) -> None:
         """Show the slash commands, when the answer to the present request has been sent."""
-        self._start(self._client.show(self.session.id, list_commands()))
+        self._start(self._show_commands())
+
+    async def _show_commands(self) -> None:
+        """Show the slash commands if they are others than before: servers connect later."""
+        if (update := await self._commands.find_update()) is not None:
+            await self._client.show(self.session.id, update)
+
+    def _find_command(self, prompt: list[PromptBlock]) -> Invocation | Notice | None:
+        """Return the command that a prompt starts with, if it is one text."""
+        match prompt:
+            case [TextContentBlock(text=text)]:
+                return self._commands.find_invocation(text)
+            case _:
+                return None
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._shown.add(task)
         task.add_done_callback(self._shown.discard)
-
-
-def _find_command(prompt: list[PromptBlock]) -> Invocation | Notice | None:
-    """Return the command that a prompt starts with, if it is one text."""
-    match prompt:
-        case [TextContentBlock(text=text)]:
-            return find_invocation(text)
-        case _:
-            return None
 
 
 def _to_response(result: Result) -> PromptResponse:

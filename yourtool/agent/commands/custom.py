@@ -30,7 +30,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}(:[A-Za-z0-9][A-Za-z0-9_-]{0,
 _PLACEHOLDER = re.compile(r"\$(ARGUMENTS\b|[1-9](?!\d))")
 _MAX_SUMMARY, _MAX_HINT = 100, 40
 commands_in_use = dict[str, SlashCommand]()
-"""Those of the open session by name, of which a process has one."""
+"""Those of the open session by name; a process with several sessions replaces them."""
 
 
 def use_commands(commands: Iterable[SlashCommand]) -> None:

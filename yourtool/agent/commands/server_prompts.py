@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _MAX_SUMMARY = 100
 _servers_in_use = dict[str, "ToolServers"]()
-"""Those of the open session, of which a process has one."""
+"""Those of the open session; a process with several sessions replaces them."""
 
 
 def use_servers(servers: "ToolServers | None") -> None:
