@@ -50,6 +50,20 @@ def record(log, state):
     return Recorder(log, "sess", state)
 
 
+async def test_facts_are_stored_in_their_order_if_a_late_write_begins_when_another_ends(
+    record, log
+):
+    title = record.defer(TITLE)
+    record._store_late()
+    await asyncio.sleep(0)
+    assert log.transactions == [(title,)]
+    started = record.defer(STARTED)
+    record._store_late()
+    await asyncio.sleep(0)  # the first late write is over for all, and the second one has not begun
+    model = await record(MODEL)
+    assert log.transactions == [(title,), (started,), (model,)]
+
+
 async def test_deferred_fact_is_stored_before_the_next_one_in_its_transaction(record, log, state):
     title = record.defer(TITLE)
     assert state.title == "a title"
