@@ -4,11 +4,15 @@ from decimal import Decimal
 
 import pytest
 
-from tests.agent.harness import MODEL, play
+from msgspec.structs import replace
+
+from tests.agent.harness import MODEL, OTHER, play
 from tests.providers.histories import image
 from yourtool.events.deltas import Notice, TokenUsage
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Role
+from yourtool.providers.catalogue.models import Catalogue
+from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.scripted import Scripted, counts, says
 
 IMAGE = image()
@@ -47,6 +51,27 @@ async def test_session_over_the_context_window_by_count_is_rejected_before_sendi
         "exceeds_context_window"
     ]
     assert len(adapter.requests) == 1
+    await session.close()
+
+
+@pytest.mark.req("R-CTX-01")
+async def test_each_candidate_has_an_estimate_by_its_own_tokenizer(bench):
+    text = "Привет, как дела? " * 2_000
+    narrow = replace(MODEL.capabilities, max_context_tokens=16_000)
+    claude = replace(MODEL, id="anthropic:narrow", aliases=(), capabilities=narrow)
+    gpt = replace(OTHER, id="openai:narrow", aliases=(), capabilities=narrow)
+    bench.catalogue = Catalogue([MODEL, OTHER, claude, gpt], "2026-01-01")
+    uncounted = counts(TokenUsage(input_tokens=9, output_tokens=9, estimated=True))
+    session = await bench.session(Scripted([says("Хорошо.") + uncounted]), tools=())
+    await play(session.send(text))
+    messages = session.state.messages
+    for model in (MODEL, OTHER):
+        await play(session.select_model(model.id))
+        expected = estimate_tokens(messages, (), model.id)
+        assert (await session.context.compose()).size == pytest.approx(expected, abs=20)
+    refused = (await session.models.examine(claude.id)).refusal
+    assert refused is not None and refused.code == "exceeds_context_window"
+    assert (await session.models.examine(gpt.id)).refusal is None
     await session.close()
 
 
