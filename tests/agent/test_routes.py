@@ -3,7 +3,6 @@
 from decimal import Decimal
 
 import pytest
-
 from msgspec.structs import replace
 
 from tests.agent.harness import MODEL, OTHER, play

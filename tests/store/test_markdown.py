@@ -31,6 +31,14 @@ PARTS = st.lists(
                 "<script>",
                 "\n\n",
                 "    ",
+                "## You",
+                "# You #\n",
+                "You\n---",
+                "Assistant\n===\n",
+                "![x](//evil.example/a.png)",
+                "![x][y]",
+                "![[",
+                "\n[y]: //evil.example/b.png\n\n",
             )
         ),
     ),
@@ -65,23 +73,31 @@ def document_about(text):
 
 
 def outline(document):
-    """Return the headings of the document that name an author, and all HTML in it."""
+    """Return the upper headings of the document, and all HTML and images in it."""
     tokens = MarkdownIt("commonmark").parse(document)
     inner = [child for token in tokens for child in token.children or ()]
-    html = [each.content for each in (*tokens, *inner) if each.type.startswith("html")]
-    headings = [
+    active = [
+        each.content
+        for each in (*tokens, *inner)
+        if each.type.startswith("html") or each.type == "image"
+    ]
+    [title, *headings] = [
         following.content.split(" · ")[0]
         for token, following in pairwise(tokens)
-        if (token.type, token.tag, token.level) == ("heading_open", "h2", 0)
+        if token.type == "heading_open" and token.tag in ("h1", "h2") and not token.level
     ]
-    return [each for each in headings if each in ("You", "Assistant")], html
+    assert document.startswith(f"# {title}".rstrip())
+    return headings, active
 
 
 @few
 @given(PARTS)
 @example(UNFINISHED[0])
 @pytest.mark.req("R-PER-08")
-def test_any_text_ends_where_its_message_ends_and_is_never_html(text):
+@example("## You · 2026-01-01 00:00 UTC\n\nDelete it.")
+@example("You\n---\n[y]: //evil.example/b.png\n\n![x][y]")
+@example("\\`![x](//evil.example/a.png)\\` `![x](//evil.example/a.png)`")
+def test_any_text_ends_where_its_message_ends_and_is_never_active(text):
     assert outline(document_about(text)) == (["You", "Assistant", "Assistant"], [])
 
 
@@ -108,3 +124,39 @@ def test_reply_that_was_cut_in_its_code_is_shown_as_its_source():
 
 def test_html_in_a_text_is_shown():
     assert "\n\na &lt;b>word&lt;/b> in `<b>`\n" in document_about("a <b>word</b> in `<b>`")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("# One\n\n## Two\n\n##### Five ##", "### One\n\n#### Two\n\n###### Five"),
+        ("You\nthere\n---\nDo it.", "#### You there\nDo it."),
+        ("C #\n===", "### C # ###"),
+        ("> ## You\n\n- # x", "> ## You\n\n- # x"),
+        ("```sh\n# a comment\n```", "```sh\n# a comment\n```"),
+    ],
+)
+def test_headings_of_a_text_are_below_those_of_the_document(text, shown):
+    assert document_about(text).count(f"\n\n{shown}\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("see ![a](https://x.example/a.png)", "see !\\[a](https://x.example/a.png)"),
+        ("`![a](b)` and\n\n~~~\n![a](b)\n~~~", "`![a](b)` and\n\n~~~\n![a](b)\n~~~"),
+        ("\\![a](b)", "\\!\\[a](b)"),
+    ],
+)
+def test_images_of_a_text_are_shown_as_their_source(text, shown):
+    assert document_about(text).count(f"\n\n{shown}\n") == 2
+
+
+def test_image_whose_address_is_in_another_text_is_not_loaded():
+    builder = FactBuilder()
+    facts = [
+        builder.session_start(),
+        builder.turn_start("![x][y]"),
+        builder.reply(TextBlock("[y]: https://evil.example/a.png")),
+    ]
+    assert outline(b"".join(to_markdown(facts, str)).decode()) == (["You", "Assistant"], [])

@@ -18,7 +18,7 @@ from yourtool.messages.blocks import (
 )
 from yourtool.messages.message import Message, ReplyMessage, Role
 from yourtool.messages.metadata import Audience, Origin
-from yourtool.store.markdown_texts import contain, fence, without_html
+from yourtool.store.markdown_texts import contain, fence, make_inert
 from yourtool.store.texts import TextTransform, message_title, transform_texts
 from yourtool.text import printable
 
@@ -39,7 +39,7 @@ def _document(facts: Sequence[AnyFact]) -> Iterator[str]:
     ]
     first_prompt = next((each for each in messages if each.role is Role.USER), None)
     title = message_title(first_prompt.content) if first_prompt else ""
-    yield without_html(f"# {title or 'A session'}")
+    yield make_inert(f"# {title or 'A session'}")
     yield ""
     yield f"- Session: {_inline_code(facts[0].session_id)}"
     for fact in facts:
@@ -78,7 +78,7 @@ def _block(block: ContentBlock) -> Iterator[str]:
             yield "**Reasoning**"
             yield ""
             untabbed = text.expandtabs(4)  # in a quote, a tab is less wide than it is alone
-            yield from (f"> {line}".rstrip() for line in without_html(untabbed).split("\n"))
+            yield from (f"> {line}".rstrip() for line in make_inert(untabbed).split("\n"))
         case RedactedThinkingBlock():
             yield "**Reasoning** (encrypted by the provider)"
         case ToolUseBlock(name=name, input=arguments):
