@@ -12,7 +12,7 @@ from tests.strategies import few, histories
 from yourtool.blobs import store_blob
 from yourtool.masking import MASK, Mask
 from yourtool.messages.blocks import DocumentBlock, ImageSource, TextBlock
-from yourtool.store.exports import from_jsonl, to_jsonl
+from yourtool.store.exports import export_lines, from_jsonl, to_jsonl
 from yourtool.store.scrubbing import Scrubber, find_secrets
 
 LETTERS = "aB3dE5gH1jK7mN9pQ2sT4vW6yZ8"
@@ -151,3 +151,23 @@ def test_attachment_with_a_secret_is_left_out(tmp_path, scrubber):
     assert sum(b"yourtool.blob" in line for line in lines) == 1
     [hit] = find_secrets(facts, scrubber, tmp_path)
     assert (hit.kind, hit.message_id) == ("GitHub token", asked.message.id)
+
+
+@pytest.mark.req("R-CRD-02")
+@pytest.mark.parametrize("at", [1, 4, 20])
+def test_secret_that_is_split_over_text_blocks_is_in_no_export(at, scrubber, tmp_path):
+    secret = SECRETS["GitHub token"]
+    halves = (TextBlock(f"it is {secret[:at]}"), TextBlock(f"{secret[at:]}."))
+    builder, use = FactBuilder(), tool_call("shell", command="env")
+    facts = [builder.session_start(), builder.turn_start(), builder.reply(*halves, use)]
+    result = builder.tool_result(use, "x")
+    inner = changed(result.message.content[0], content=halves)
+    facts.append(changed(result, message=changed(result.message, content=(inner,))))
+    for export_format in ("markdown", "html", "jsonl", "pi"):
+        lines = b"".join(export_lines(facts, export_format, scrubber.text, tmp_path)).decode()
+        assert secret[at:] not in lines and f"it is {secret[:at]}" not in lines
+        assert lines.count(f"it is {MASK}.") == 2
+    read = from_jsonl([*to_jsonl(facts, scrubber.text, None)], tmp_path)
+    assert [len(each.message.content) for each in read[-2:]] == [3, 1]
+    hits = find_secrets(facts, scrubber, tmp_path)
+    assert {hit.message_id for hit in hits} == {each.message.id for each in facts[-2:]}

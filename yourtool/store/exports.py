@@ -37,7 +37,7 @@ from yourtool.store.html_page import to_html
 from yourtool.store.lost_results import add_lost_results
 from yourtool.store.markdown import to_markdown
 from yourtool.store.pi_export import to_pi
-from yourtool.store.texts import TextTransform, get_attachments, read_shared, transform_texts
+from yourtool.store.texts import TextTransform, get_attachments, mask_texts, read_shared
 
 EXPORT_VERSION = 1
 ExportFormat: TypeAlias = Literal["markdown", "html", "jsonl", "pi"]
@@ -98,7 +98,7 @@ def to_jsonl(
             if content := read_shared(blobs, reference, mask):
                 data = base64.b64encode(content).decode("ascii")
                 yield _encode_line(ExportedBlob(data=data))
-        yield _encode_line(to_stored(transform_texts(fact, mask)))
+        yield _encode_line(to_stored(mask_texts(fact, mask)))
 
 
 def is_export(start: bytes) -> bool:

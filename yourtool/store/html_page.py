@@ -29,7 +29,7 @@ from yourtool.messages.blocks import (
 )
 from yourtool.messages.message import Message, ReplyMessage, Role
 from yourtool.messages.metadata import Audience, Origin
-from yourtool.store.texts import TextTransform, message_title, read_shared, transform_texts
+from yourtool.store.texts import TextTransform, mask_texts, message_title, read_shared
 from yourtool.text import printable
 
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -61,7 +61,7 @@ def to_html(facts: Sequence[AnyFact], mask: TextTransform, blobs: Path) -> Itera
 
     `mask` removes API keys from a string. An image whose bytes are missing becomes its label.
     """
-    shown = [transform_texts(fact, mask) for fact in select_branch(facts)]
+    shown = [mask_texts(fact, mask) for fact in select_branch(facts)]
     for line in _page(shown, lambda reference: read_shared(blobs, reference, mask)):
         yield f"{line}\n".encode()
 

@@ -19,7 +19,7 @@ from yourtool.messages.blocks import (
 from yourtool.messages.message import Message, ReplyMessage, Role
 from yourtool.messages.metadata import Audience, Origin
 from yourtool.store.markdown_texts import contain, fence, make_inert
-from yourtool.store.texts import TextTransform, message_title, transform_texts
+from yourtool.store.texts import TextTransform, mask_texts, message_title
 from yourtool.text import printable
 
 _ROLE_NAMES = {Role.USER: "You", Role.ASSISTANT: "Assistant", Role.SYSTEM: "System"}
@@ -27,7 +27,7 @@ _ROLE_NAMES = {Role.USER: "You", Role.ASSISTANT: "Assistant", Role.SYSTEM: "Syst
 
 def to_markdown(facts: Sequence[AnyFact], mask: TextTransform) -> Iterator[bytes]:
     """Yield the lines of the document about the present branch, without control characters."""
-    for line in _document([transform_texts(fact, mask) for fact in select_branch(facts)]):
+    for line in _document([mask_texts(fact, mask) for fact in select_branch(facts)]):
         yield f"{printable(line)}\n".encode()
 
 

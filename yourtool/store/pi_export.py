@@ -37,7 +37,7 @@ from yourtool.messages.metadata import Audience, MessageStatus, StopReason
 from yourtool.store.importers.pi import OWN_ENTRY, SYSTEM
 from yourtool.store.importers.source import as_object, as_text, decode
 from yourtool.store.importers.transcript import describe_unknown
-from yourtool.store.texts import TextTransform, read_shared, transform_texts
+from yourtool.store.texts import TextTransform, mask_texts, read_shared
 
 _APIS = {
     "anthropic": "anthropic-messages",
@@ -61,7 +61,7 @@ def to_pi(facts: Sequence[AnyFact], mask: TextTransform, blobs: Path) -> Iterato
     """
     writer = _Writer(lambda reference: read_shared(blobs, reference, mask))
     for fact in facts:
-        for entry in writer.write(transform_texts(fact, mask)):
+        for entry in writer.write(mask_texts(fact, mask)):
             yield canonical_json(entry) + b"\n"
     for entry in writer.end():
         yield canonical_json(entry) + b"\n"

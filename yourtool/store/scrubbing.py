@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from yourtool.events.catalog import AnyFact, message_of
 from yourtool.masking import MASK, Mask
-from yourtool.store.texts import get_attachments, read_shared, transform_texts
+from yourtool.store.texts import get_attachments, mask_texts, read_shared
 from yourtool.text import printable
 
 _OWN_KEY = "key that yourtool uses"
@@ -143,7 +143,7 @@ def find_secrets(
             )
             return text
 
-        transform_texts(fact, search)
+        mask_texts(fact, search)
         for reference in get_attachments(fact):
             if reference not in read:
                 read.add(reference)

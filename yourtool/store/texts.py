@@ -1,15 +1,24 @@
 """The texts and attachments of a session: transformation, titles, snippets of search results."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TypeAlias, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from yourtool.blobs import is_blob, read_blob
 from yourtool.errors import BlobError
 from yourtool.events.catalog import AnyFact, message_of
-from yourtool.messages.blocks import ContentBlock, MediaBlock, TextBlock, iter_blocks
+from yourtool.masking import MASK
+from yourtool.messages.blocks import (
+    ContentBlock,
+    MediaBlock,
+    TextBlock,
+    ToolResultBlock,
+    iter_blocks,
+)
 from yourtool.text import storable
 
 TextTransform: TypeAlias = Callable[[str], str]
@@ -28,6 +37,18 @@ def to_storable(fact: AnyFact) -> AnyFact:
 def transform_texts(fact: AnyFact, transform: TextTransform) -> AnyFact:
     """Return the fact with every string transformed, object keys included."""
     return msgspec.convert(_transform_value(msgspec.to_builtins(fact), transform), type(fact))
+
+
+def mask_texts(fact: AnyFact, mask: TextTransform) -> AnyFact:
+    """Return the fact with `mask` applied to every string, object keys included.
+
+    A secret that starts in one text block and ends in a later one is masked, too.
+    """
+    message = message_of(fact)
+    if message is None:
+        return transform_texts(fact, mask)
+    masked = replace(message, content=_mask_across_blocks(message.content, mask))
+    return transform_texts(replace(fact, message=masked), mask)
 
 
 def get_attachments(fact: AnyFact) -> Iterator[str]:
@@ -87,6 +108,29 @@ def snippet(content: Sequence[ContentBlock], terms: Sequence[str]) -> str:
     passage = text[start : start + _SNIPPET_LENGTH]
     before, after = "…" if start else "", "…" if start + _SNIPPET_LENGTH < len(text) else ""
     return f"{before}{passage}{after}"
+
+
+def _mask_across_blocks(
+    content: Sequence[ContentBlock], mask: TextTransform
+) -> tuple[ContentBlock, ...]:
+    """Return blocks; of texts that have a secret only together, the first has the whole text.
+
+    The others remain, because references to blocks are by number.
+    """
+    done = list[ContentBlock]()
+    for _, group in groupby(content, type):
+        blocks = [*group]
+        texts = [each.text for each in blocks if isinstance(each, TextBlock)]
+        if len(texts) > 1 and (whole := mask("".join(texts))) != "".join(map(mask, texts)):
+            shown = (whole, *(MASK for _ in texts[1:]))
+            blocks = [replace(each, text=text) for each, text in zip(blocks, shown, strict=True)]
+        done += (
+            replace(each, content=_mask_across_blocks(each.content, mask))
+            if isinstance(each, ToolResultBlock)
+            else each
+            for each in blocks
+        )
+    return tuple(done)
 
 
 def _transform_value(value: object, transform: TextTransform) -> object:
