@@ -4,9 +4,14 @@ A record is stored in the transaction of the removal, so each removal has exactl
 """
 
 import hashlib
+from collections.abc import Iterator
 from datetime import datetime
 from sqlite3 import Connection
+from typing import Any, cast
 
+import msgspec
+
+from yourtool.messages.blocks import canonical_json
 from yourtool.messages.message import now
 from yourtool.store.base import Removal, RemovalReason
 from yourtool.store.sqlite.row_codec import from_microseconds, to_microseconds
@@ -14,6 +19,25 @@ from yourtool.store.sqlite.row_codec import from_microseconds, to_microseconds
 _HAS_USER = """
     CASE WHEN json_valid(metadata_json) THEN json_extract(metadata_json, '$.user_id') END = ?
 """
+_SELECT_EXTRA = """
+    SELECT id, extra FROM (
+        SELECT id, CASE WHEN json_valid(metadata_json)
+            THEN json_extract(metadata_json, '$.import.extra') END AS extra
+        FROM messages
+    ) WHERE instr(extra, ?)
+"""
+_UPDATE_EXTRA = """
+    UPDATE messages SET metadata_json = json_set(metadata_json, '$.import.extra', json(?))
+    WHERE id = ?
+"""
+_SELECT_ENTRIES = """
+    SELECT id, entry FROM (
+        SELECT id, CASE WHEN json_valid(payload_json)
+            THEN json_extract(payload_json, '$.text') END AS entry
+        FROM events WHERE type = 'entry.imported'
+    ) WHERE instr(entry, ?)
+"""
+_UPDATE_ENTRY = "UPDATE events SET payload_json = json_set(payload_json, '$.text', ?) WHERE id = ?"
 _SELECT_UNUSED = """
     SELECT id FROM sessions AS s
     WHERE updated_at < ? AND worker_of IS NULL AND NOT EXISTS (
@@ -58,22 +82,55 @@ def pseudonym(user_id: str) -> str:
 
 
 def count_user(connection: Connection, user_id: str) -> int:
-    """Return the number of messages that have the id of a user."""
-    query = f"SELECT count(*) FROM messages WHERE {_HAS_USER}"  # noqa: S608 - a constant
-    [count] = connection.execute(query, (user_id,)).fetchone()
-    return count
+    """Return the number of messages and of imported entries that have the id of a user."""
+    query = f"SELECT id FROM messages WHERE {_HAS_USER}"  # noqa: S608 - a constant
+    found = {row[0] for row in connection.execute(query, (user_id,))}
+    for select in (_SELECT_EXTRA, _SELECT_ENTRIES):
+        found |= {row_id for row_id, _ in _find_in_foreign(connection, select, user_id)}
+    return len(found)
 
 
 def forget_user(connection: Connection, user_id: str) -> int:
-    """Remove the id of a user from all messages; return their number.
+    """Remove the id of a user from all messages and imported entries; return their number.
 
-    Nothing else of the messages changes, and the freed space is overwritten.
+    Nothing else of them changes, and the freed space is overwritten.
     """
     connection.execute("PRAGMA secure_delete = ON")
+    count = count_user(connection, user_id)
     update = f"""
         UPDATE messages SET metadata_json = json_remove(metadata_json, '$.user_id')
         WHERE {_HAS_USER}
     """  # noqa: S608 - a constant
-    count = connection.execute(update, (user_id,)).rowcount
+    connection.execute(update, (user_id,))
+    for select, update in ((_SELECT_EXTRA, _UPDATE_EXTRA), (_SELECT_ENTRIES, _UPDATE_ENTRY)):
+        for row_id, rest in list(_find_in_foreign(connection, select, user_id)):
+            connection.execute(update, (rest, row_id))
     record_removal(connection, pseudonym(user_id), "forgotten", count)
     return count
+
+
+def _find_in_foreign(
+    connection: Connection, select: str, user_id: str
+) -> Iterator[tuple[str, str]]:
+    """Yield the rows whose JSON of another program has the id, with that JSON without it."""
+    part = canonical_json(user_id)[1:-1].decode()
+    for row_id, text in connection.execute(select, (part,)):
+        try:
+            value = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            continue
+        rest = _without(value, user_id)
+        if rest != value:
+            yield row_id, canonical_json(rest).decode()
+
+
+def _without(value: object, user_id: str) -> object:
+    """Return a JSON value with null in place of every text that is the id."""
+    match value:
+        case dict():
+            fields = cast("dict[str, Any]", value)
+            return {k: _without(each, user_id) for k, each in fields.items() if k != user_id}
+        case list():
+            return [_without(each, user_id) for each in cast("list[Any]", value)]
+        case _:
+            return None if value == user_id else value
