@@ -10,12 +10,18 @@ from msgspec import Meta, Struct
 from yourtool.effects import SideEffects
 from yourtool.events.guidance import SkillLoaded
 from yourtool.messages.blocks import TextBlock
+from yourtool.providers.estimate import estimate_text
 from yourtool.tools.base import Args, StructTool, ToolContext, ToolOutput, tool
 
 LOAD_SKILL = "load_skill"
 MAX_INDEX_BYTES = 8_192
 """Of the rows in the system prompt; skills without a row are found by words."""
 SKILL_HEADING = "# Skill: "
+
+
+def count_tokens(text: str) -> int:
+    """Return the estimated tokens of the text of a skill."""
+    return round(estimate_text(text))
 
 
 class Skill(Struct, frozen=True):
@@ -48,7 +54,7 @@ class Skill(Struct, frozen=True):
     @property
     def tokens(self) -> int:
         """The estimated tokens of the text."""
-        return len(self.text) // 4
+        return count_tokens(self.text)
 
 
 class SkillSet(Struct, frozen=True):

@@ -386,7 +386,7 @@ async def test_skill_is_listed_and_sent_with_a_task(talk, home):
         text = f"---\nname: {name}\ndescription: Test it.\n{more}---\nDo it."
         (home / "skills" / name / "SKILL.md").write_text(text)
     (report,) = await talk.run("/skill")
-    assert report.sections[0].rows == (("mine", "Test it. (user, 9 tokens, only for /skill)"),)
+    assert report.sections[0].rows == (("mine", "Test it. (user, 11 tokens, only for /skill)"),)
     assert "single hyphens" in report.sections[1].rows[0][1]
     (sent,) = await talk.run("/skill mine now")
     assert sent.text.endswith("# Skill: mine (source: user)\n\nDo it.\n\n# Task\nnow")

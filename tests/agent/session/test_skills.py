@@ -5,6 +5,7 @@ import pytest
 from tests.agent.harness import DENY, Checked, User, play
 from tests.trusted_folders import trust
 from yourtool.agent.commands.skills import build_report
+from yourtool.agent.session.project_files import MAX_BYTES
 from yourtool.agent.session.skills import find_skills
 from yourtool.agent.session.system_prompt import system_messages
 from yourtool.config import Mode
@@ -216,11 +217,24 @@ async def test_session_loads_three_skills_and_30000_tokens(bench, home):
     session = await bench.session(Checked(Scripted(loads("one", "two", "three", "four"))))
     assert "a session can load 3 skills" in texts(await play(session.send("go")))[3]
     await session.close()
-    for name in ("one", "two", "three", "four"):
-        write_skill(home / "skills", name, body="long " * 5_000)
-    session = await bench.session(Checked(Scripted(loads("four", *["one"] * 2))))
-    assert [len(each) > 20_000 for each in texts(await play(session.send("go")))][:2] == [True] * 2
+    for name in ("one", "two"):
+        write_skill(home / "skills", name, body="4711 " * 6_000)
+    session = await bench.session(Checked(Scripted(loads("one", "two"))))
+    first, second = texts(await play(session.send("go")))
+    assert first.startswith("# Skill: one")
+    assert "30,000 tokens together. Loaded: `one`" in second
     await session.close()
+
+
+@pytest.mark.req("R-SKL-02")
+def test_skill_that_is_too_long_is_truncated_with_a_notice(tmp_path, home):
+    end = f"\n[cut at {MAX_BYTES} bytes]"
+    write_skill(home / "skills", "mine", body="x" * MAX_BYTES)
+    write_skill(tmp_path / ".agents" / "skills", "theirs", body="x" * MAX_BYTES)
+    write_skill(tmp_path / ".agents" / "skills", "short")
+    trust(tmp_path)
+    found = find_skills(tmp_path).skills
+    assert [each.body.endswith(end) for each in found.values()] == [True, False, True]
 
 
 async def test_tool_is_offered_only_if_there_is_a_skill(bench, home):

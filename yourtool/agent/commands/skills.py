@@ -1,6 +1,7 @@
 """`/skill`: list the skills, or give one to the model."""
 
 import asyncio
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from yourtool.agent.commands.base import (
@@ -27,7 +28,8 @@ async def use_skill(session: "Session", _runtime: "Runtime", argument: str) -> C
             text = "There are no skills: `~/.yourtool/skills` and `.agents/skills` can have some."
             yield Notice(level="info", text=text)
             return
-        yield Report("Skills", build_report(found, session.guidance.skills.get_loaded()))
+        loaded = session.guidance.skills.get_loaded()
+        yield Report("Skills", await asyncio.to_thread(build_report, found, loaded))
         return
     name, task = (*argument.split(maxsplit=1), "")[:2]
     if (skill := found.skills.get(name)) is None:
@@ -36,8 +38,11 @@ async def use_skill(session: "Session", _runtime: "Runtime", argument: str) -> C
     yield SendPrompt(f"Use this skill.\n\n{skill.text}" + (f"\n\n# Task\n{task}" if task else ""))
 
 
-def build_report(found: SkillSet, loaded: dict[str, int]) -> tuple[Section, ...]:
-    """Return the skills, with the fields that have no effect, and what is wrong with the others."""
+def build_report(found: SkillSet, loaded: Container[str]) -> tuple[Section, ...]:
+    """Return the skills, with the fields that have no effect, and what is wrong with the others.
+
+    `loaded`: the names of those that the model has. Takes milliseconds for a long skill.
+    """
     rows = list[tuple[str, str]]()
     for each in found.skills.values():
         state = ", loaded" * (each.name in loaded) + ", only for /skill" * (not each.is_listed)

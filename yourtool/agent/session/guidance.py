@@ -49,4 +49,4 @@ class Guidance:
         if memory := len(self.memory.text().encode()):
             rows.append(("memory", memory))
         loaded = self.skills.get_loaded().items()
-        return [*rows, *((f"skill {name}", 4 * tokens) for name, tokens in loaded)]
+        return [*rows, *((f"skill {name}", len(text.encode())) for name, text in loaded)]

@@ -25,6 +25,7 @@ from yourtool.tools.skills import (
     Skill,
     SkillSet,
     build_load_skill,
+    count_tokens,
 )
 from yourtool.tools.toolset import Toolbox
 
@@ -39,6 +40,8 @@ _MAX_FOUND = 10
 _NAME = re.compile(r"(?!.*--)[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?")
 _MAX_NAME, _MAX_DESCRIPTION, _MAX_COMPATIBILITY = 64, 1_024, 500
 _MAX_FIELD = 200
+_CUT = f"\n[cut at {MAX_BYTES} bytes]"
+"""The end of a text that is too long."""
 
 
 def find_skills(workspace: Path, trust: ProjectTrust | None = None) -> SkillSet:
@@ -48,7 +51,7 @@ def find_skills(workspace: Path, trust: ProjectTrust | None = None) -> SkillSet:
     if trust.asks:
         used = trust.examine().used_files
         texts += [
-            (file.name, file.name, file.path.parent.name, file.text)
+            (file.name, file.name, file.path.parent.name, file.text + _CUT * file.is_truncated)
             for file in used
             if file.kind is SKILLS
         ]
@@ -78,6 +81,7 @@ def _read_user_skills() -> Iterator[tuple[str, str, str]]:
         for directory in found:
             if (data := read_capped_file(directory / "SKILL.md")) is not None:
                 text = data[:MAX_BYTES].decode("utf-8-sig", "replace")
+                text += _CUT * (len(data) > MAX_BYTES)
                 yield f"{shown}/{directory.name}", directory.name, text
 
 
@@ -181,7 +185,8 @@ class Skills:
         loaded = self.get_loaded()
         if skill.name in loaded:
             return f"The skill `{skill.name}` is loaded already: its text is above."
-        if len(loaded) >= MAX_LOADED or sum(loaded.values()) + skill.tokens > MAX_TOKENS:
+        tokens = sum(map(count_tokens, loaded.values())) + skill.tokens
+        if len(loaded) >= MAX_LOADED or tokens > MAX_TOKENS:
             names = ", ".join(f"`{each}`" for each in loaded) or "none"
             raise ToolError(
                 f"the skill `{skill.name}` has {skill.tokens:,} tokens and is not loaded: a session"
@@ -189,12 +194,12 @@ class Skills:
             )
         return skill
 
-    def get_loaded(self) -> dict[str, int]:
-        """Return the names and estimated tokens of the skills that requests have."""
+    def get_loaded(self) -> dict[str, str]:
+        """Return the names and texts of the skills that requests have."""
         return dict(_iter_loaded(self._state))
 
 
-def _iter_loaded(state: State) -> Iterable[tuple[str, int]]:
+def _iter_loaded(state: State) -> Iterable[tuple[str, str]]:
     calls = set[str]()
     for message in state.sent_messages:
         calls |= {call.id for call in message.tool_uses if call.name == LOAD_SKILL}
@@ -204,4 +209,4 @@ def _iter_loaded(state: State) -> Iterable[tuple[str, int]]:
         first = result.content[0] if result.content else None
         if isinstance(first, TextBlock) and first.text.startswith(SKILL_HEADING):
             name = first.text.removeprefix(SKILL_HEADING).partition(" (")[0]
-            yield name, len(first.text) // 4
+            yield name, first.text
