@@ -7,7 +7,11 @@ import pytest
 from tests.agent.harness import Checked, play
 from tests.trusted_folders import trust
 from yourtool.agent.session.instructions import MAX_TOTAL_BYTES, list_instructions
-from yourtool.agent.session.project_files import find_folder_instructions, read_project_files
+from yourtool.agent.session.project_files import (
+    MAX_BYTES,
+    find_folder_instructions,
+    read_project_files,
+)
 from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.agent.session.system_prompt import system_messages
 from yourtool.events.deltas import Notice
@@ -99,6 +103,21 @@ def test_nearest_instructions_remain_when_all_together_are_too_long(tmp_path, ho
     assert sum(each.size for each in found) <= MAX_TOTAL_BYTES
 
 
+@pytest.mark.req("R-CTX-06")
+@pytest.mark.parametrize("name", ["AGENTS.md", "CLAUDE.md"])
+def test_instructions_of_the_user_have_a_limit_and_the_first_file_counts(tmp_path, home, name):
+    (home / "CLAUDE.md").write_text("second")
+    (home / name).write_text("x" * (MAX_BYTES + 9))
+    [found] = list_instructions(tmp_path)
+    assert found.source == f"the user, from {home / name}"
+    assert found.text == "x" * MAX_BYTES + f"\n[cut at {MAX_BYTES} bytes]"
+    assert found.size == MAX_BYTES
+    (home / name).write_text("\ufefffirst\n")
+    assert [each.text for each in list_instructions(tmp_path)] == ["first"]
+    (home / name).write_text(" \n")
+    assert list_instructions(tmp_path) == []
+
+
 @pytest.fixture
 def below(bench):
     """A workspace with instructions in a directory below it."""
@@ -169,6 +188,23 @@ async def test_instructions_below_that_the_user_did_not_see_are_named_and_not_us
         "`pkg/AGENTS.md` not used: you have not trusted its present content; `/trust` does."
     ]
     assert "seen" in adapter.requests[-1].messages[0].text
+    await session.close()
+
+
+@pytest.mark.req("R-CTX-06")
+async def test_instructions_below_that_are_too_long_together_are_named(below):
+    for number in range(3):
+        (below.workspace / f"big{number}").mkdir()
+        (below.workspace / f"big{number}" / "AGENTS.md").write_text("x" * 30_000)
+    trust(below.workspace)
+    script = [calls("list_dir", path=f"big{number}") for number in (0, 1, 2, 2)]
+    session = await below.session(Checked(Scripted([*script, says("ok")])))
+    events = await play(session.send("go"))
+    assert [len(each) for each in results(events)] == [2, 2, 1, 1]
+    assert [each.text for each in events if isinstance(each, Notice)] == [
+        "`big2/AGENTS.md` not used: the instructions of directories below have more than"
+        f" {MAX_TOTAL_BYTES} bytes together; shorten them."
+    ]
     await session.close()
 
 

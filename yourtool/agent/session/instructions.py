@@ -27,6 +27,10 @@ from yourtool.paths import resolve_paths
 MAX_TOTAL_BYTES = 65_536
 """Of all instructions in the prompt, and again of all that follow results of calls."""
 _UNUSED = "`{}` not used: you have not trusted its present content; `/trust` does."
+_NO_ROOM = (
+    "`{}` not used: the instructions of directories below have more than"
+    f" {MAX_TOTAL_BYTES} bytes together; shorten them."
+)
 
 
 class Instructions(Struct, frozen=True):
@@ -42,17 +46,22 @@ def list_instructions(workspace: Path) -> list[Instructions]:
     """Return those of the system prompt, the most important ones last; blocks."""
     paths, found = resolve_paths(), list[Instructions]()
     if (own := read_user_instructions(paths)) is not None:
-        path, text = own
-        found.append(Instructions(f"the user, from {path}", text, len(text.encode())))
+        path, data = own
+        text = data[:MAX_BYTES].decode("utf-8-sig", "replace")
+        found.append(_build(f"the user, from {path}", text, is_cut=len(data) > MAX_BYTES))
     for file in get_instructions(ProjectTrust(workspace, paths).examine().used_files):
         found.append(_to_instructions(file))
-    return _limit(found)
+    return _limit([each for each in found if each.text])
 
 
 def _to_instructions(file: ProjectFile) -> Instructions:
-    text = file.text.strip()
-    note = f"\n[cut at {MAX_BYTES} bytes]" if file.is_truncated else ""
-    return Instructions(f"the project, from {file.name}", f"{text}{note}", len(text.encode()))
+    return _build(f"the project, from {file.name}", file.text, is_cut=file.is_truncated)
+
+
+def _build(source: str, text: str, *, is_cut: bool) -> Instructions:
+    text = text.strip()
+    note = f"\n[cut at {MAX_BYTES} bytes]" * is_cut
+    return Instructions(source, f"{text}{note}", len(text.encode()))
 
 
 def _limit(found: Sequence[Instructions]) -> list[Instructions]:
@@ -90,14 +99,19 @@ class FolderInstructions:
             return [], []
         files = read_folder_instructions(self._workspace, parents)
         notes, used = list[str](), self._trust.find_used_below(files)
+        unused = [_UNUSED.format(each.name) for each in files if each not in used]
         with self._lock:
             given = self._get_given()
             for file in used:
                 each = _to_instructions(file)
-                if file.name not in given and sum(given.values()) + each.size <= MAX_TOTAL_BYTES:
-                    given[file.name] = each.size
-                    notes.append(f"{FOLDER_INSTRUCTIONS}{file.name}`]\n{each.text}")
-        return notes, [_UNUSED.format(each.name) for each in files if each not in used]
+                if file.name in given:
+                    continue
+                if sum(given.values()) + each.size > MAX_TOTAL_BYTES:
+                    unused.append(_NO_ROOM.format(file.name))
+                    continue
+                given[file.name] = each.size
+                notes.append(f"{FOLDER_INSTRUCTIONS}{file.name}`]\n{each.text}")
+        return notes, unused
 
     def list_sizes(self) -> list[tuple[str, int]]:
         """Return sources and bytes of all instructions that the next request has; blocks."""

@@ -187,13 +187,14 @@ def find_folder_instructions(workspace: Path) -> tuple[ProjectFile, ...]:
     return ()
 
 
-def read_user_instructions(paths: Paths) -> tuple[Path, str] | None:
-    """Return the file and text of the user's own instructions, which need no trust."""
+def read_user_instructions(paths: Paths) -> tuple[Path, bytes] | None:
+    """Return the file of the user's own instructions, which need no trust, and its content.
+
+    The content has up to a byte more than `MAX_BYTES`.
+    """
     for name in INSTRUCTIONS.names:
-        path = paths.home / name
-        with suppress(OSError), path.open("rb") as file:
-            text = file.read(MAX_BYTES).decode("utf-8-sig", "replace").strip()
-            return (path, text) if text else None
+        if (data := read_capped_file(paths.home / name)) is not None:
+            return paths.home / name, data
     return None
 
 
