@@ -95,12 +95,15 @@ async def test_the_branch_of_a_session_is_the_same_after_it_is_resumed(bench):
     session = await open_session(bench, model := Echo())
     await say(session, "one", "two")
     tip = session.state.branch.leaf
+    await play(session.tree.label(tip, "the first attempt"))
     await go(session, session.state.prompts[0].id)
     await say(session, "other")
     messages = session.state.messages
     await session.close()
     again = await open_session(bench, model, resume=session.id)
     assert again.state.messages == messages
+    labelled = [each.id for each in await again.tree.build_rows() if each.label]
+    assert labelled == [tip]
     await go(again, tip)
     await say(again, "three")
     assert model.last_texts == ["one", "two", "three"]

@@ -159,6 +159,19 @@ async def test_old_tool_outputs_are_omitted_before_anything_is_summarised(bench)
     await session.close()
 
 
+@pytest.mark.req("R-CTX-03")
+async def test_summary_of_old_turns_replaces_whole_ones(bench):
+    (bench.workspace / "a.txt").write_text("short\n")
+    model = Limited(reads=2)
+    session = await open_session(bench, model)
+    events = await talk(session, 14)
+    ends = {session.state.messages[at - 1].id for at in range(6, 84, 6)}
+    compacted = kinds(events, ContextCompacted)
+    assert compacted and {each.through for each in compacted} <= ends
+    assert [each.message_count % 6 for each in compacted] == [0, *[1] * (len(compacted) - 1)]
+    await session.close()
+
+
 @pytest.mark.req("R-CTX-02")
 async def test_steps_of_one_long_turn_are_summarised_and_its_prompt_stays(bench):
     model = Limited(SMALLER, reads=40, reply="Done.")
