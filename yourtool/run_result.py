@@ -19,6 +19,7 @@ from yourtool.errors import (
     YourtoolError,
 )
 from yourtool.events.catalog import Event
+from yourtool.events.context import ContextCompacted
 from yourtool.events.deltas import Notice
 from yourtool.events.model_calls import LlmCallCompleted, LlmCallEnd, LlmCallFailed, LlmCallStarted
 from yourtool.events.tools import ToolCompleted, ToolConfirmationRequested, ToolFailed
@@ -180,6 +181,8 @@ class Outcome:
                 self._failed = event
                 self._add_usage(event)
                 self._text = message.text if message is not None else self._text
+            case ContextCompacted(cost_usd=Decimal() as cost):
+                self._cost += cost
             case ToolConfirmationRequested(tool_use_id=call, rules=rules):
                 self._rules[call] = rules or ()
             case ToolFailed(tool_name="propose_plan", error_class=ToolFailure.CANCELLED):

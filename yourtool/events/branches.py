@@ -5,9 +5,10 @@ message, and the branch that it leaves stays stored. Entries are what a branch h
 its messages.
 """
 
+from decimal import Decimal
 from typing import ClassVar, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from yourtool.events.facts import Actor, Fact, Sensitivity
 
@@ -52,6 +53,8 @@ class BranchSummarised(Fact, frozen=True, kw_only=True, tag="branch.summarised")
     problem: str = ""
     """Why no model wrote it."""
     message_count: int
+    cost_usd: Decimal | UnsetType = UNSET
+    """Cost of the silent call for the summary, as its `llm.call_completed` has it; unset: none."""
 
 
 class MergedMessage(Struct, frozen=True):

@@ -1,8 +1,9 @@
 """Facts about the context of requests: what they have in place of messages of the session."""
 
+from decimal import Decimal
 from typing import ClassVar, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from yourtool.events.facts import Actor, Fact, Sensitivity
 
@@ -53,6 +54,8 @@ class ContextCompacted(Fact, frozen=True, kw_only=True, tag="context.compacted")
     tokens_before: int
     """Estimated tokens of the next request without the summary."""
     tokens_after: int
+    cost_usd: Decimal | UnsetType = UNSET
+    """Cost of the silent call for the summary, as its `llm.call_completed` has it; unset: none."""
 
 
 class ContextOverridden(Fact, frozen=True, kw_only=True, tag="context.overridden"):

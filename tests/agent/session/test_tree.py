@@ -139,6 +139,7 @@ async def test_a_branch_that_is_left_is_summarised_by_a_model_or_without_one(ben
     assert "two" in model.summarised[0] and "numbers" in model.summarised[0]
     assert "[User]\none" not in model.summarised[0]
     assert (session.state.cost_usd > cost) == writer
+    assert (fact.cost_usd or 0) == session.state.cost_usd - cost
     await say(session, "other")
     assert fact.summary in model.last_texts[1]
     assert [each.text for each in session.state.prompts] == ["one", "other"]

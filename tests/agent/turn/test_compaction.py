@@ -10,8 +10,10 @@ from msgspec.structs import replace
 
 from tests.agent.harness import MODEL, OTHER, Bench, Checked, play
 from tests.figures import count_case
+from yourtool.agent.commands.reports import cost_report
 from yourtool.agent.history.summary_texts import INSTRUCTIONS
 from yourtool.agent_config import ContextConfig
+from yourtool.amounts import Spending
 from yourtool.errors import ContextOverflowError, ServerError, UsageError
 from yourtool.events.context import ContextCompacted, ContextElided
 from yourtool.events.deltas import Notice, TokenUsage
@@ -23,6 +25,7 @@ from yourtool.messages.metadata import StopReason
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.providers.scripted import Scripted, calls, counts, fails, says, stops
+from yourtool.run_result import Outcome
 from yourtool.tools.builtin import default_toolbox
 
 WINDOW = 12_000
@@ -142,6 +145,14 @@ async def test_cost_of_a_summary_is_booked_and_its_reply_is_not_shown(bench):
     assert len(silent) == len(kinds(events, ContextCompacted)) > 0
     assert {each.purpose for each in silent} == {"compaction"}
     assert session.state.cost_usd == sum(each.usage.cost_usd for each in replies)
+    costs = [each.cost_usd for each in kinds(events, ContextCompacted)]
+    assert costs == [each.usage.cost_usd for each in silent] and all(costs)
+    outcome = Outcome()
+    for event in events:
+        outcome.apply(event)
+    assert outcome.result(session.id).cost_usd == session.state.cost_usd
+    report = {each.title: each.rows for each in cost_report(session.state.facts, Spending())}
+    assert [name for name, _ in report["By role"]] == ["agent", "compaction"]
     assert SUMMARY not in [message.text for message in session.state.messages]
     await session.close()
 

@@ -239,7 +239,7 @@ def test_summary_is_one_line_until_it_is_opened(session):
     facts = {"summary": "- Foxes.\n- More.", "through": "m", "message_count": 4}
     sizes = {"turn_count": 2, "tokens_before": 9_000, "tokens_after": 800, "reason": "threshold"}
     written = session._fact(ContextCompacted, **facts, **sizes, model="a:b")
-    line = "Summarised 2 turns, about 9,000 → 800 tokens, by a:b (Alt+O original) (Ctrl+O)"
+    line = "Summarised 2 turns, about 9,000 → 800 tokens, by b (Alt+O original) (Ctrl+O)"
     assert shown(written, width=90) == [line]
     timeline = Timeline()
     timeline.apply(written)

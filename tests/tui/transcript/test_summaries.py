@@ -1,5 +1,7 @@
 """The head of a summary states what is known of it; imported ones have no counts and no author."""
 
+from decimal import Decimal
+
 from tests.store.turns import FactBuilder
 from yourtool.events.branches import BranchSummarised
 from yourtool.events.context import ContextCompacted
@@ -13,6 +15,14 @@ def test_head_of_an_imported_summary_states_neither_counts_nor_an_author():
     known = {"summary": "x", "through": "m", "reason": "user", "message_count": 0}
     compacted = build.fact(ContextCompacted, **known, turn_count=0, tokens_before=0, tokens_after=8)
     assert describe_summary(compacted) == "Summarised what came before"
+
+
+def test_head_of_a_summary_states_its_cost():
+    branch = FactBuilder().fact(
+        BranchSummarised, summary="x", left="", message_count=2, model="ollama:qwen:7b",
+        cost_usd=Decimal("0.0013"),
+    )  # fmt: skip
+    assert describe_summary(branch).endswith("was left, by qwen:7b, $0.0013")
 
 
 def test_head_of_a_summary_without_a_model_states_the_reason():

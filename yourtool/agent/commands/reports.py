@@ -43,7 +43,7 @@ def cost_report(facts: Iterable[AnyFact], today: Spending) -> tuple[Section, ...
     by_role: dict[str, list[LlmCallEnd]] = defaultdict(list)
     for call in calls:
         by_model[call.model].append(call)
-        by_role[call.actor.value].append(call)
+        by_role[str(call.purpose) if call.purpose else call.actor.value].append(call)
     usages = _usages(calls)
     prompt = sum(usage.prompt_tokens for usage in usages)
     share = 100 * sum(usage.cached_input_tokens for usage in usages) // prompt if prompt else 0

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 
+from msgspec import UNSET
+
 from yourtool.agent.history import branches
 from yourtool.agent.history.branches import Place, TreeRow
 from yourtool.agent.history.file_history import RestorePlan
@@ -118,6 +120,7 @@ class SessionTree:
             return
         try:
             async with self._open_turn() as turn:
+                paid = turn.cost
                 summary = await summaries.summarise(turn, messages, hint, PURPOSE)
         except Interrupted:
             yield Notice(level="info", text="Stopped; nothing was summarised.")
@@ -129,6 +132,7 @@ class SessionTree:
                 model=summary.model,
                 problem=summary.problem,
                 message_count=len(messages),
+                cost_usd=turn.cost - paid or UNSET,
             )
         )
 

@@ -9,6 +9,8 @@ from contextlib import aclosing
 from math import inf
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from yourtool.agent.history.compaction import Level, Span, find_span
 from yourtool.agent.history.elision import next_elision
 from yourtool.agent.turn.hook_events import run_before_compaction, take_warnings
@@ -154,6 +156,7 @@ async def _compact(
     for notice in take_warnings(turn.env.hooks):
         yield notice
     hint = "\n".join(filter(None, (hint, *hooks.contexts)))
+    paid = turn.cost
     summary = await summarise(turn, span.replaced, hint)
     compacted = turn.state.branch.compacted
     fact = ContextCompacted(
@@ -167,6 +170,7 @@ async def _compact(
         message_count=len(span.replaced) - len(span.kept),
         tokens_before=before,
         tokens_after=await asyncio.to_thread(_estimate_after, turn, span, summary),
+        cost_usd=turn.cost - paid or UNSET,
     )
     yield await turn.record(fact, parent=turn.parent)
 

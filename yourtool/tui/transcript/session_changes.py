@@ -1,11 +1,13 @@
 """Transcript lines for changes of a session between turns."""
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Literal, TypeAlias
 
 from msgspec import UNSET
 
 from yourtool.agent.budgets import describe_reached, describe_warning
+from yourtool.amounts import format_money
 from yourtool.events.branches import (
     BranchLabelled,
     BranchMerged,
@@ -183,10 +185,16 @@ def _describe_mistakes(invalid: RoutingPolicyInvalid) -> str:
 
 
 def describe_summary(fact: ContextCompacted | BranchSummarised) -> str:
-    """Return the head of a summary: what it is about, and who wrote it unless it was imported."""
-    writer = f", by {fact.model}" if fact.model else ""
+    """Return the head of a summary: what it is about, who wrote it, and what that cost.
+
+    Of one that was imported only the first is known.
+    """
+    name = fact.model.partition(":")[2]  # short, so that all is in one line
+    writer = f", by {name}" if name else ""
     if fact.problem:
         writer = f", without a model: {_one_line(fact.problem)}"
+    if isinstance(cost := fact.cost_usd, Decimal):
+        writer = f"{writer}, {format_money(cost)}"
     if isinstance(fact, BranchSummarised):
         return f"Summarised the branch that was left{writer}"
     if not fact.turn_count:
