@@ -81,6 +81,16 @@ def test_concurrent_writers_lose_no_line(tmp_path):
     assert sorted(file.read().splitlines()) == sorted(f"line {each}" for each in range(20))
 
 
+@pytest.mark.req("R-MEM-02")
+def test_program_that_reads_the_file_during_a_change_has_the_whole_old_text(file):
+    change(file, "old text")
+    with file.path.open() as opened:
+        change(file, "new", whole=True)
+        assert opened.read() == "old text\n"
+    assert file.read() == "new\n"
+    assert [each.name for each in file.path.parent.iterdir()] == ["USER.md"]
+
+
 @given(st.lists(st.text(max_size=12), max_size=6))
 def test_file_never_exceeds_the_hard_limit(tmp_path_factory, texts):
     file = MemoryFile(tmp_path_factory.mktemp("memory") / "USER.md", "", 20, 40)
