@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.agent.harness import Bench, Checked, play
+from tests.agent.turn.test_compaction import Limited, open_session, talk
 from tests.store.memory import MemoryStore
 from yourtool.agent.history.state import State
 from yourtool.agent.session.session import Mode
@@ -25,6 +26,13 @@ from yourtool.store.pi_export import to_pi
 
 ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")
 FILES = Path(__file__).parent / "importers" / "files"
+
+
+@pytest.fixture
+async def bench(tmp_path):
+    bench = Bench(tmp_path)
+    yield bench
+    await bench.close()
 
 
 async def exported(store, session_id, blobs):
@@ -71,7 +79,7 @@ def without_ids(message):
 def contents(state):
     branches = [without_ids(each) for each in state.tree.iterate_messages()]
     sent = [without_ids(each) for each in state.conversation]
-    return branches, sent, sorted(state.labels.values()), state.title
+    return branches, sent, sorted(state.labels.values()), state.title, state.turn_count
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in FILES.iterdir()))
@@ -83,6 +91,22 @@ async def test_imported_session_is_equal_after_an_export_and_an_import(name, tmp
     before = await state_of(store, outcome.session_id)
     after, _ = await carried_over(store, outcome.session_id, tmp_path)
     assert contents(after) == contents(before)
+
+
+@pytest.mark.req("R-SEED-06", "R-CTX-03")
+@pytest.mark.parametrize("window", [12_000, 100_000], ids=["by estimate", "by the provider"])
+async def test_session_that_was_summarised_during_a_turn_is_equal_after_its_way(bench, window):
+    (bench.workspace / "a.txt").write_text("a cat\n")
+    model = Limited(9_000 if window > 12_000 else window, reads=1)
+    session = await open_session(bench, model, known=window)
+    events = await talk(session, 14)
+    assert kinds(events, ContextCompacted)
+    await session.close()
+    before = await state_of(bench.store, session.id)
+    after, _ = await carried_over(bench.store, session.id, bench.workspace)
+    found, expected = contents(after), contents(before)
+    assert (found[0], *found[2:]) == (expected[0], *expected[2:])
+    assert list(map(repeat_summary, found[1])) == list(map(repeat_summary, expected[1]))
 
 
 def kinds(events, kind):

@@ -375,8 +375,10 @@ class _Builder:
         self._follow(self._add(EntryAdded(kind=kind, text=text, reach=reach)).id)
 
     def _compact(self, entry: Entry, compaction: Compaction) -> None:
-        """Replace the messages before the first one that the file keeps by its summary."""
-        self._end_turn()
+        """Replace the messages before the first one that the file keeps by its summary.
+
+        A turn can continue after it.
+        """
         first, through = compaction.first_kept, self._safe_leaf
         if first in self._paths:
             through = self._leaves.get(self._paths[first], "")
