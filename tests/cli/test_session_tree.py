@@ -16,6 +16,15 @@ def test_steps_are_shown_only_if_they_are_wanted(line):
     assert "terminal" in line("sessions", "tree", session_id, "--steps")[1]
 
 
+def test_long_entries_are_cut_except_for_programs(line):
+    line.script([{"say": "Fine."}])
+    session_id = line.result("-p", "a long prompt " * 50)["session_id"]
+    shown = line("sessions", "tree", session_id)[1].splitlines()
+    assert shown[0] == "1    prompt  " + ("a long prompt " * 50)[:99] + "…"
+    [row, _] = json.loads(line("sessions", "tree", session_id, "--json")[1])
+    assert len(row["text"]) > 600
+
+
 def test_a_session_continues_at_an_entry_that_the_tree_numbers(line):
     line.script([{"say": "Fine."}])
     session_id = line.result("-p", "first")["session_id"]

@@ -70,7 +70,7 @@ def _describe_number(row: TreeRow) -> str:
 
 
 def _describe_text(row: TreeRow) -> str:
-    return f"{row.guide}{f'[{row.label}] ' if row.label else ''}{row.text}"
+    return f"{row.guide}{f'[{row.label}] ' if row.label else ''}{row.short_text}"
 
 
 def _print_place(session_id: str, place: Place, arguments: Arguments) -> None:

@@ -34,6 +34,14 @@ async def test_the_tree_as_text_numbers_its_entries(talk):
     )
 
 
+async def test_long_entries_are_cut_in_the_text_but_not_in_the_list(talk):
+    await play(talk.session.send("a long prompt " * 50))
+    [report] = await talk.run("/tree list")
+    assert report.sections[0].rows[4] == ("5", "› " + ("a long prompt " * 50)[:99] + "…")
+    [choose] = await talk.run("/tree")
+    assert len(choose.choices[4].title) > 600
+
+
 async def test_a_number_continues_before_a_prompt_and_after_a_reply(talk):
     moved, edit = await talk.run("/tree 3")
     assert isinstance(moved, BranchSelected)

@@ -99,7 +99,9 @@ async def _find_entry(session: "Session", number: str) -> str:
 
 async def _list_entries(session: "Session", *, shows_steps: bool) -> CommandResults:
     rows = await session.tree.build_rows(shows_steps=shows_steps)
-    lines = tuple((f"{each.number}{' *' * each.is_leaf}", _describe(each)) for each in rows)
+    lines = tuple(
+        (f"{each.number}{' *' * each.is_leaf}", _describe(each, each.short_text)) for each in rows
+    )
     about = "the conversation continues after *; `/tree N` continues after or before entry N"
     yield Report("Branches of this session", (Section(about, lines),))
 
@@ -220,7 +222,7 @@ class TreeList:
         place = "the conversation is here" if row.is_leaf else kind
         return Choice(
             row.id,
-            _describe(row),
+            _describe(row, row.text),
             f"entry {row.number} · {place} · {row.text}",
             mark="+" if row.id in self._marked else "*" if row.is_leaf else "",
             is_muted=not row.is_active,
@@ -265,9 +267,9 @@ class TreeList:
             yield result
 
 
-def _describe(row: "TreeRow") -> str:
+def _describe(row: "TreeRow", text: str) -> str:
     label = f"[{row.label}]" if row.label else ""
-    return row.guide + " ".join(filter(None, (_SYMBOLS[row.kind], label, row.text)))
+    return row.guide + " ".join(filter(None, (_SYMBOLS[row.kind], label, text)))
 
 
 def describe_plan(plan: "RestorePlan") -> str:

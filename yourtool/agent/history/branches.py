@@ -16,6 +16,7 @@ EntryKind: TypeAlias = Literal[
 ]
 """`message`: to a running turn. `call`: a reply with calls. `branch`: what is from another one."""
 _MAX_TEXT = 1_000
+_MAX_SHORT_TEXT = 100
 """Characters of an entry that a row has."""
 _ROOT = ""
 
@@ -49,6 +50,12 @@ class TreeRow(Struct, frozen=True, kw_only=True):
     """Id of the first entry of its branch; empty on the trunk."""
     outer: str = ""
     """Id of the first entry of the branch from which that one leads."""
+
+    @property
+    def short_text(self) -> str:
+        """So much of the text as a line of a list has."""
+        cut = len(self.text) > _MAX_SHORT_TEXT
+        return f"{self.text[: _MAX_SHORT_TEXT - 1]}…" if cut else self.text
 
 
 class _Node(Struct):
