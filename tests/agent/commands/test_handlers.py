@@ -370,6 +370,27 @@ async def test_context_lists_instructions_with_their_sizes(talk):
     assert report.sections[-1].rows == (("the project, from AGENTS.md", "2.0 KiB"),)
 
 
+@pytest.mark.req("R-CTX-06", "T14")
+async def test_context_lists_what_is_not_used_for_want_of_trust(talk):
+    def unused(report):
+        return next((each.rows for each in report.sections if each.title == "Not used"), ())
+
+    (report,) = await talk.run("/context list")
+    assert unused(report) == ()
+    (talk.work / "AGENTS.md").write_text("Be brief.")
+    (talk.work / ".claude" / "commands").mkdir(parents=True)
+    (talk.work / ".claude" / "commands" / "go.md").write_text("Go.")
+    (report,) = await talk.run("/context list")
+    why = "the folder is not trusted; `/trust` trusts it"
+    assert unused(report) == (("AGENTS.md", why), (".claude/commands/go.md", why))
+    trust(talk.work)
+    (report,) = await talk.run("/context list")
+    assert unused(report) == ()
+    (talk.work / "AGENTS.md").write_text("Be very brief.")
+    (report,) = await talk.run("/context list")
+    assert ("AGENTS.md", "it changed since you were asked; `/trust` trusts it") in unused(report)
+
+
 async def test_init_sends_a_task_that_names_the_file(talk):
     (task,) = await talk.run("/init mention the fixtures")
     assert task.text.startswith("Write `AGENTS.md`")

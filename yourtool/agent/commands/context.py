@@ -26,6 +26,7 @@ from yourtool.messages.message import Message, Role
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime
+    from yourtool.agent.session.project_trust import ProjectTrust
     from yourtool.agent.session.session import Session
 
 _USAGE = (
@@ -112,6 +113,7 @@ class ContextList:
             Section("Cache breakpoints", tuple(_list_cached(request))),
             Section("Messages", messages),
             Section("Instructions", tuple((name, format_size(size)) for name, size in sizes)),
+            Section("Not used", await asyncio.to_thread(_list_unused, session.trust)),
         )
         yield Report("Context", tuple(each for each in sections if each.rows))
 
@@ -236,6 +238,14 @@ def context_report(
         ),
         Section("Last request, counted", (("prompt and reply", f"{last:,} tokens"),)),
     )
+
+
+def _list_unused(trust: "ProjectTrust") -> tuple[tuple[str, str], ...]:
+    """Return the files that configure and are not used without trust, and why; blocks."""
+    found = trust.examine()
+    why = "it changed since you were asked" if found.is_changed else "the folder is not trusted"
+    unused = (each for each in found.files if each not in found.used_files)
+    return tuple((each.name, f"{why}; `/trust` trusts it") for each in unused)
 
 
 def _build_part_rows(request: NextRequest) -> list[Choice]:
