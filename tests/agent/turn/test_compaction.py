@@ -215,6 +215,26 @@ async def test_prompt_that_is_too_long_alone_is_named_and_the_next_one_works(ben
     await session.close()
 
 
+@pytest.mark.req("R-CTX-02")
+async def test_request_that_is_always_too_long_is_retried_once_for_each_kind_of_room(bench):
+    model = Limited(100 * WINDOW)
+    session = await open_session(bench, model, known=100 * WINDOW)
+    await talk(session, 12, prompt=PARAGRAPH * 8)
+
+    def refuse(request):
+        if is_summary_request(request):
+            return says(SUMMARY)
+        return fails(ContextOverflowError("too long"))
+
+    session._env.registry.only = Checked(Scripted(refuse))
+    events = await play(session.send("And now?"))
+    assert events[-1].stop_reason is StopReason.ERROR
+    counts = len(kinds(events, ContextCompacted)), len(kinds(events, LlmCallFailed))
+    assert counts == (2, 3), "old turns, then all but the last one"
+    assert any("largest parts" in each.text for each in kinds(events, Notice))
+    await session.close()
+
+
 BAD_SUMMARIES = {
     "fails": fails(ServerError("The server is down.", retryable=False)),
     "empty": says("  "),
