@@ -38,6 +38,7 @@ async def play_turns(root, steps):
     clock = SteppingClock(steps)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(message, "datetime", SimpleNamespace(now=clock))
+        patch.setattr(new_id, "_last", new_id._last)  # restored for other tests
         patch.setattr(new_id, "_clock", lambda: int(clock.now.timestamp() * 1e9))
         bench = Bench(root)
         (bench.workspace / "a.txt").write_text("a cat\n")
