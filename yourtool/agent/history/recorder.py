@@ -174,7 +174,7 @@ class Recorder:
         self._late.add_done_callback(self._end_late)
 
     def _end_late(self, late: asyncio.Task[None]) -> None:
-        if self._late is late:  # the next one can have begun, and what follows waits for that
+        if self._late is late:  # the next one can be running, and what follows waits for that
             self._late = None
         if not late.cancelled():
             late.exception()  # of no interest: the next fact is stored with them, or reports it
