@@ -52,7 +52,7 @@ def patterns(line):
         ("cd && rm *", [("rm", "deletes", None, [("*",)])]),
         ("cd /tmp && rm *", [("rm", "deletes", "/tmp/", [("*",)])]),
         ("cd /tmp && cd x && rm *", [("rm", "deletes", "/tmp/x/", [("*",)])]),
-        ("find -L . -delete", [("find", "deletes", "", [(".",)])]),
+        ("find -L src -delete", [("find", "deletes", "", [("src",)])]),
         ("find . -exec echo {} \\; -delete", [("find", "deletes", "", [(".",)])]),
         ("find . -exec echo {} \\;", []),
         ("mv --target-directory c a b", [("mv", "moves", "", [("a",), ("b",)])]),
@@ -65,7 +65,8 @@ def patterns(line):
         ("find src -name '*.o' -delete", [("find", "deletes", "", [("src",)])]),
         ("find . -exec rm -rf {} +", [("find", "deletes", "", [(".",)])]),
         ("find . -name x", []),
-        ("find -P . -delete", [("find", "deletes", "", [(".",)])]),
+        ("find -P src -delete", [("find", "deletes", "", [("src",)])]),
+        ("find -H src -delete", [("find", "deletes", "", [("src",)])]),
         ("mv a -t", [("mv", "moves", "", [("a",)])]),
         ("chmod -w *.c", [("chmod", "changes", "", [("*.c",)])]),
         ("chmod -R -- -x a", [("chmod", "changes", "", [("a",)])]),
@@ -191,6 +192,8 @@ def test_conditions_of_find_are_known_or_marked_as_not_checked():
     (found,) = find_destructions("find . -exec rm {} \\; -name a -mindepth 2 -maxdepth 9999", HOME)
     assert (found.search.names, found.search.is_exact) == (("a",), True)
     assert (found.search.min_depth, found.search.max_depth) == (2, 1_000)
+    (found,) = find_destructions("find . -mindepth 00000 -maxdepth 00015 -delete", HOME)
+    assert (found.search.min_depth, found.search.max_depth) == (0, 15)
     (found,) = find_destructions("find . -delete -name", HOME)
     assert not found.search.is_exact
 

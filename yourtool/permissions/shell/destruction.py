@@ -209,7 +209,7 @@ def _read_search(tests: Sequence[Operand]) -> Search:
         elif test == "-type" and value in ("f", "d", "l"):
             found = replace(found, kind=value)
         elif test in ("-mindepth", "-maxdepth") and value.isdecimal() and value.isascii():
-            number = min(int(value[:4]), 1_000)
+            number = min(int(value.lstrip("0")[:4] or "0"), 1_000)
             name = "min_depth" if test == "-mindepth" else "max_depth"
             found = replace(found, **{name: number})
         elif test in _FIND_ACTIONS:
