@@ -11,8 +11,6 @@ from msgspec import Struct
 
 LITERAL = re.compile(r"[A-Za-z0-9_@%+=:,./^~#!{}\]-]*+(?:\\[ -~][A-Za-z0-9_@%+=:,./^~#!{}\]-]*+)*+")
 """Unquoted text that bash does not expand at this place; `word_of` checks `~`, `{` and `#`."""
-_QUOTED = ("string", "raw_string", "heredoc_body", "expansion", "arithmetic_expansion")
-"""Nodes in which blanks are text."""
 _GLOB = re.compile(r"[*?\[]")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED_IN_DOUBLE_QUOTES = re.compile(r"\\(?:([$`\"\\])|\n)")
@@ -106,7 +104,7 @@ def _iter_leaves(root: Node) -> Iterator[tuple[int, int]]:
     waiting = [root]
     while waiting:
         node = waiting.pop()
-        if node.child_count and node.type not in _QUOTED:
+        if node.child_count and node.type != "heredoc_body":  # its children are its expansions
             waiting.extend(reversed(node.children))
         else:
             yield node.start_byte, node.end_byte
