@@ -91,6 +91,7 @@ def test_visible_write_to_a_protected_place_is_found(root, line):
         "git --git-dir=.git apply a", "git -C .git log", "git -C .git/hooks status",
         "git worktree list", "git submodule status",
         "env -C src tar xf a", "A=.git/hooks git apply a", "git -c a.b=.git/hooks apply a",
+        "touch a\0b", "cd .git/hooks && curl -o - example.org",
     ],
 )  # fmt: skip
 def test_reading_and_other_writes_are_no_protected_writes(root, line):
@@ -170,7 +171,7 @@ def test_compressed_file_and_the_file_without_its_ending_are_written(root, progr
 
 
 def test_missing_hidden_name_in_brackets_may_be_that_of_a_protected_place(root):
-    assert find_protected_write("touch .[d-f]nvrc", root) == ".[d-f]nvrc"
+    assert find_protected_write("cd src && touch .[d-f]nvrc", root) == ".[d-f]nvrc"
 
 
 @pytest.mark.parametrize("program", WRITERS.split())
