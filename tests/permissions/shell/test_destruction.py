@@ -152,6 +152,26 @@ def test_contents_of_directories_count_if_the_command_is_recursive(line, is_recu
     assert [each.is_recursive for each in find_destructions(line, HOME)] == [is_recursive]
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        "shred -n 3", "shred -s 9", "shred --iterations 3", "shred --size 9",
+        "shred --random-source r", "truncate -s 0", "truncate -r r", "truncate --size 0",
+        "truncate --reference r", "mv -S x -t c", "mv --suffix x --target-directory c",
+        "gmv -S x -t c", "gmv --suffix x --target-directory c",
+    ],
+)  # fmt: skip
+def test_value_of_an_option_is_no_operand(start):
+    (found,) = find_destructions(f"{start} a b", HOME)
+    assert [each.patterns for each in found.operands] == [("a",), ("b",)]
+
+
+@pytest.mark.parametrize("action", ["-exec", "-execdir", "-ok", "-okdir"])
+def test_program_of_every_action_of_find_counts(action):
+    (found,) = find_destructions(f"find src {action} rm {{}} \\; -name a", HOME)
+    assert (found.action, found.search.names) == ("deletes", ("a",))
+
+
 @pytest.mark.parametrize("line", ["mv -t c a b", "mv --target-directory=c a b", "mv a b c"])
 def test_destination_of_moved_files_is_known(line):
     (found,) = find_destructions(line, HOME)

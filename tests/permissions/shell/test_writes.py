@@ -171,7 +171,7 @@ def test_compressed_file_and_the_file_without_its_ending_are_written(root, progr
 
 
 def test_missing_hidden_name_in_brackets_may_be_that_of_a_protected_place(root):
-    assert find_protected_write("cd src && touch .[d-f]nvrc", root) == ".[d-f]nvrc"
+    assert find_protected_write("cd new && touch .[d-f]nvrc", root) == ".[d-f]nvrc"
 
 
 @pytest.mark.parametrize("program", WRITERS.split())
