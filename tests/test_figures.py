@@ -1,9 +1,15 @@
 """The tables that `make security` and `make craft` print."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from tests import figures
 from tests.figures import TABLES, count_case, format_figures, record_figure
+from tests.security.corpora import MISSING
 
 
 @pytest.fixture(autouse=True)
@@ -43,3 +49,25 @@ def test_cases_that_pass_are_counted():
 def test_row_that_is_not_in_the_table_is_an_error():
     with pytest.raises(KeyError):
         record_figure("speed", "1")
+
+
+def test_table_says_which_larger_sets_are_missing(tmp_path):
+    path_case = "test_path_is_judged_as_in_the_corpus_and_counted[inside-plain-read-000-components]"
+    tests = (
+        "tests/cli/test_permissions.py::test_figures_of_the_recorded_corpus",
+        f"tests/security/test_paths.py::{path_case}",
+    )
+    options = ["-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-m", "security"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *tests],
+        cwd=Path(__file__).parents[1],
+        env={**os.environ, "YOURTOOL_SHARED": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = [row for row in done.stdout.splitlines() if row.endswith(MISSING)]
+    assert [row.split(";")[0].split(":")[0] for row in said] == [
+        "commands of the corpus",
+        "path cases in three modes",
+    ]

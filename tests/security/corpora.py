@@ -10,6 +10,8 @@ from tests.security.paths import FIXTURE, PATHS
 from tests.security.payloads import PAYLOADS
 from tests.shared import SHARED
 
+MISSING = "the larger set is not here; `YOURTOOL_SHARED` names its directory"
+"""What a table of figures says without the larger set."""
 _RECORDED = SHARED / "security"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.security.corpora import path_cases
+from tests.security.corpora import MISSING, load_recorded, path_cases
 from tests.security.path_race import CANARY, lay_out
 from tests.tools.contexts import Contexts, call
 from tests.tools.openers import OPENERS
@@ -86,7 +86,11 @@ async def test_path_is_judged_as_in_the_corpus_in_every_mode(case, opener, tmp_p
 @pytest.mark.figure("paths")
 @pytest.mark.parametrize("opener", OPENERS)
 @pytest.mark.parametrize("case", path_cases())
-async def test_path_is_judged_as_in_the_corpus_and_counted(case, opener, tmp_path, monkeypatch):
+async def test_path_is_judged_as_in_the_corpus_and_counted(
+    case, opener, tmp_path, monkeypatch, figures
+):
+    if not load_recorded("path_cases"):
+        figures("paths", MISSING, part="larger set")
     await check_path_case(case, opener, tmp_path, monkeypatch)
 
 
