@@ -261,6 +261,17 @@ def test_config_path_prints_every_path(run, home):
     assert all(Path(path).is_relative_to(home) for path in places.values())
 
 
+def test_config_path_prints_every_directory_that_the_program_writes_to(run, monkeypatch, tmp_path):
+    monkeypatch.delenv("YOURTOOL_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for kind in ("DATA", "STATE", "CACHE"):
+        monkeypatch.setenv(f"XDG_{kind}_HOME", str(tmp_path / kind))
+    paths = resolve_paths()
+    printed = {Path(path) for path in json.loads(run("config", "path", "--json")[1]).values()}
+    assert {paths.home, paths.data, paths.state, paths.cache} <= printed
+    assert len({paths.home, paths.data, paths.state, paths.cache}) == 4
+
+
 @pytest.mark.req("R-EASE-03")
 def test_models_queries_servers_only_with_probe(run, monkeypatch):
     shown = {

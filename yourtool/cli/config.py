@@ -110,6 +110,7 @@ def _print_paths(paths: Paths, *, as_json: bool) -> int:
     places = {
         "config": config_file(paths),
         "home": paths.home,
+        "data": paths.data,
         "database": paths.database,
         "state": paths.state,
         "cache": paths.cache,
