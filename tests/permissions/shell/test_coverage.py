@@ -41,7 +41,8 @@ def test_redirection_to_a_file_belongs_to_the_rule(place):
 
 
 @pytest.mark.parametrize(
-    "path", ["link_out/a", "link_file", "../a", "/tmp/a", "src", ".env", "pipe", "/dev/stdout"]
+    "path",
+    ["link_out/a", "link_file", "../a", "/tmp/a", "src", ".env", ".envrc", "pipe", "/dev/stdout"],
 )
 def test_no_rule_covers_a_redirection_to_what_is_no_file_of_the_workspace(place, path):
     os.mkfifo(place.root / "pipe")

@@ -115,6 +115,7 @@ def test_expanded_word_in_the_place_of_a_denied_one_is_unclear(line):
         "# rm x", "ls # rm x", "[ -n \"$x\" ] && export A=$B", "git commit -m 'use `x`'",
         "git commit -m \"fix \\`x\\`\"", "printf '%s' \"$x\"", "npm run build",
         "echo `ls`", "echo \"`ls`\"", "echo $(ls)",
+        "cat > a <<X\nof $USER here\nX",
     ],
 )  # fmt: skip
 def test_line_without_a_denied_command_is_not_denied(line):

@@ -21,6 +21,7 @@ from yourtool.permissions.shell.syntax import MAX_LENGTH, parse
         ("git show HEAD~1:a.py HEAD^", [["git", "show", "HEAD~1:a.py", "HEAD^"]]),
         ("a 2>&1 | b >/dev/null", [["a"], ["b"]]),
         ("grep 'ä' x", [["grep", "ä", "x"]]),
+        ("echo \"a{b\"c 'd{'e", [["echo", "a{bc", "d{e"]]),
     ],
 )
 def test_plain_line_has_the_words_of_its_commands(line, words):

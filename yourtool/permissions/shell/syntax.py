@@ -124,8 +124,6 @@ def word_of(node: Node) -> Word | None:
             return None
         parts.append(part.text)
         is_glob = is_glob or part.is_glob
-    if node.type == "command_name" and node.child_count == 1:
-        return word_of(node.children[0])
     text = text_of(node)
     if "{" in text and any(_is_bare_brace(piece) for piece in node.children):
         return None
