@@ -170,6 +170,37 @@ def test_secret_and_large_files_are_left_out_and_counted(repository, monkeypatch
     assert "it lacks 2 files" in describe_copy(copy)
 
 
+@pytest.mark.req("T29")
+@pytest.mark.parametrize(
+    ("name", "limit", "kept"),
+    [("MAX_FILES", 2, {"c", "d"}), ("MAX_BYTES", 25, {"c", "d"}), ("MAX_FILE_BYTES", 9, set())],
+)
+def test_latest_files_are_copied_up_to_each_limit(repository, monkeypatch, name, limit, kept):
+    for number, path in enumerate("abcd"):
+        (repository / path).write_text("x" * 10)
+        os.utime(repository / path, (number, number))
+    monkeypatch.setattr(safety_copies, name, limit)
+    copy = keep("git clean -fd", repository)
+    assert set(copy.paths if copy else ()) == kept
+    assert kept == set() or set(copy.omitted) == set("abcd") - kept
+
+
+def test_repository_in_the_repository_is_left_out_and_counted(repository):
+    (repository / "inner").mkdir()
+    git(repository / "inner", "init", "-q")
+    (repository / "inner/file").write_text("x")
+    (repository / "new").write_text("x")
+    copy = keep("git clean -ffd", repository)
+    assert (copy.paths, copy.omitted) == (("new",), ("inner/",))
+    assert "it lacks 1 file, which is secret, too large or a repository" in describe_copy(copy)
+
+
+def test_copy_that_takes_too_long_is_given_up(repository):
+    make_dirty(repository)
+    with pytest.raises(GitError):
+        copy_work(lose("git reset --hard", repository), repository, lambda _: False, 0)
+
+
 def test_only_the_latest_copies_are_kept(repository):
     refs = list[str]()
     for number in range(MAX_SAFETY_COPIES + 2):

@@ -264,5 +264,7 @@ def describe_copy(copy: SafetyCopy) -> str:
     if copy.commits:
         ids = ", ".join(each[:12] for each in copy.commits[:5])
         texts.append(f"`git branch NAME COMMIT` or `git stash store COMMIT` restores {ids}")
-    omitted = f"; it lacks {len(copy.omitted):,} files, which are secret, too large or repositories"
-    return f"{'; '.join(texts)}{omitted if copy.omitted else ''}"
+    count = len(copy.omitted)
+    files = "1 file, which is" if count == 1 else f"{count:,} files, which are"
+    omitted = f"; it lacks {files} secret, too large or a repository" if copy.omitted else ""
+    return f"{'; '.join(texts)}{omitted}"
