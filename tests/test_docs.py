@@ -11,8 +11,10 @@ from jsonschema import Draft202012Validator
 
 from yourtool.agent.commands.table import COMMANDS
 from yourtool.cli import parser
+from yourtool.config import config_file, load_report
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice, TextDelta
+from yourtool.paths import Paths
 from yourtool.run_result import result_without_turn
 from yourtool.tools.builtin import default_toolbox
 
@@ -178,6 +180,21 @@ def test_first_hook_of_its_page_denies_what_it_shall_and_nothing_else(tmp_path):
         call = json.dumps({"tool_name": "Bash", "tool_input": {"command": command}})
         done = subprocess.run([program], input=call, capture_output=True, text=True, check=False)
         assert (done.returncode, bool(done.stderr)) == (code, code == 2)
+
+
+def test_settings_on_a_page_are_valid(tmp_path):
+    """Those of `config.toml`, not of `models.toml` and of files with a version."""
+    paths = Paths(tmp_path, tmp_path, tmp_path, tmp_path)
+    found = [
+        (page.name, block)
+        for page in PAGES
+        for block in re.findall(r"(?s)```(?:toml)?\n(.*?)```", page.read_text("utf-8"))
+        if re.match(r"(#.*\n)?\[(?!models\.)", block)
+    ]
+    assert len(found) > 8
+    for name, block in found:
+        config_file(paths).write_text(block)
+        assert load_report(paths, {}).problems == (), name
 
 
 @pytest.mark.needs("acp")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.removable import find_needs
+from yourtool import guardian
 from yourtool.agent.session import project_files
 from yourtool.permissions.shell import syntax
 from yourtool.tools import expanded_targets, file_states, safety_copies, web, workspace_watch
@@ -31,6 +32,7 @@ NUMBERS = {
         safety_copies.SECONDS,
     )
     == (5_000, 64 * MIB, 256 * MIB, 20),
+    "it gets SIGTERM, and SIGKILL one second later": guardian.GRACE_SECONDS == 1,
     "of which the last 20 stay": safety_copies.MAX_SAFETY_COPIES == 20,
     "up to 16 MiB a file": file_states.MAX_STORED_BYTES == 16 * MIB,
     "in files over 16 MiB": file_states.MAX_STORED_BYTES == 16 * MIB,

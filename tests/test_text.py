@@ -228,6 +228,25 @@ def test_letter_is_escaped_where_it_can_be_mistaken_for_another(text, shown):
 
 
 @pytest.mark.parametrize(
+    ("letter", "ascii_letter"),
+    [
+        ("\u0430", "a"), ("\u03f2", "c"), ("\u0501", "d"), ("\u0435", "e"), ("\u0261", "g"),
+        ("\u04bb", "h"), ("\u0456", "i"), ("\u0458", "j"), ("\u04cf", "l"), ("\u0578", "n"),
+        ("\u03bf", "o"), ("\u0585", "o"), ("\u10ff", "o"), ("\u0440", "p"), ("\u051b", "q"),
+        ("\u0433", "r"), ("\u0455", "s"), ("\u057d", "u"), ("\u03bd", "v"), ("\u051d", "w"),
+        ("\u0445", "x"), ("\u0443", "y"), ("\u0391", "A"), ("\u0412", "B"), ("\u13a2", "T"),
+    ],
+)  # fmt: skip
+@pytest.mark.req("T21")
+def test_letters_that_unicode_lists_as_confusable_with_ascii_are_escaped(letter, ascii_letter):
+    """https://www.unicode.org/Public/security/15.1.0/confusables.txt"""
+    shown = f"\\u{{{ord(letter):x}}}"
+    assert escape(f"rm {letter}") == f"rm {shown}"
+    assert escape(f"x{letter}x") == f"x{shown}x"
+    assert escape(f"rm {ascii_letter}") == f"rm {ascii_letter}"
+
+
+@pytest.mark.parametrize(
     ("first", "last"),
     [(0x2400, 0x2426), (0x2500, 0x259F), (0x1100, 0x11FF), (0xA960, 0xA97C), (0xD7B0, 0xD7FB),
      (0x1F1E6, 0x1F1FF), (0x1F3FB, 0x1F3FF), (0xFE00, 0xFE0F), (0xE0000, 0xE0FFF)],

@@ -259,6 +259,18 @@ async def test_command_that_ignores_termination_is_killed(root, tmp_path):
     assert not alive(pid)
 
 
+@pytest.mark.req("R-TOOL-04")
+async def test_command_can_end_by_itself_when_it_is_stopped(root, tmp_path):
+    output = CommandOutput(tmp_path, lambda text: None, Mask())
+    line = "trap 'touch ended; exit' TERM; echo $$ > pid; while :; do sleep 0.02; done"
+    running = asyncio.create_task(run_process(command(root, line), output, seconds=None))
+    await started(root / "pid")
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert (root / "ended").exists()
+
+
 @linux_only
 @pytest.mark.req("R-TOOL-04")
 async def test_process_that_ends_just_after_its_command_is_not_left_running(root, tmp_path):

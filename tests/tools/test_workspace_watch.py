@@ -198,6 +198,25 @@ def test_ignored_files_are_watched_only_if_a_call_changed_them(watch, root):
     assert (change.before.content, change.after.content) == (b"tool", b"command")
 
 
+def test_ignored_files_that_git_tracks_are_watched(watch, root):
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    write(root / ".gitignore", b"ignored\n")
+    write(root / "ignored")
+    subprocess.run(["git", "add", "-f", "ignored"], cwd=root, check=True)
+    with watched(watch) as found:
+        (root / "ignored").write_bytes(b"after")
+    assert found["ignored"].before.content == b"before"
+
+
+@pytest.mark.parametrize("folder", [".git", "node_modules", "a/node_modules", ".venv", "venv"])
+def test_directories_of_tools_are_not_watched(watch, root, folder):
+    write(root / folder / "x")
+    with watched(watch) as found:
+        (root / folder / "x").write_bytes(b"after")
+        write(root / folder / "y", old=False)
+    assert set(found) == {"omitted"}
+
+
 def test_what_a_tool_writes_meanwhile_is_no_change_of_the_command(watch, root):
     for name in ("a", "b", "c"):
         write(root / name)

@@ -118,6 +118,20 @@ async def test_trusted_folder_is_opened_without_a_question(opened, tmp_path):
         assert "AGENTS.md loaded" in screen_text(app)
 
 
+@pytest.mark.req("T15")
+async def test_new_file_is_asked_about_and_marked(opened, tmp_path):
+    trust(tmp_path / "work")
+    commands = tmp_path / "work" / ".claude" / "commands"
+    commands.mkdir(parents=True)
+    (commands / "go.md").write_text("Go.")
+    app, _, clock = opened()
+    async with app.run_test() as pilot:
+        await until_asked(pilot, clock)
+        assert "Files changed: trust them?" in screen_text(app)
+        assert ".claude/commands/go.md new: 3 bytes" in screen_text(app)
+        assert "AGENTS.md unchanged: 12 bytes" in screen_text(app)
+
+
 @pytest.mark.req("T20")
 async def test_text_that_is_being_typed_is_no_answer_and_none_is_lost(opened):
     app, session, clock = opened()

@@ -248,6 +248,19 @@ async def test_tool_is_offered_only_if_there_is_a_skill(bench, home):
     await session.close()
 
 
+async def test_loaded_skill_grants_no_tool_and_chooses_no_model(bench, home):
+    write_skill(home / "skills", "a-skill", more="allowed-tools: [shell, Bash]\nmodel: other\n")
+    script = [calls("load_skill", name="a-skill"), calls("shell", command="touch a"), says("ok")]
+    adapter, user = Checked(Scripted(script)), User(DENY)
+    session = await bench.session(adapter, confirm=user)
+    model = session.model
+    await play(session.send("go"))
+    assert [asked.title for asked in user.asked] == ["shell"]
+    assert not (bench.workspace / "a").exists()
+    assert session.model == model
+    await session.close()
+
+
 async def offer(bench):
     """Return the names of the tools of a request."""
     adapter = Checked(Scripted([says("ok")]))

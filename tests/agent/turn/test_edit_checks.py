@@ -63,6 +63,13 @@ async def test_card_shows_which_check_runs_and_how_each_ended(bench):
     assert "diff" in end.message.metadata.details
 
 
+async def test_checks_run_in_the_order_of_the_settings(bench):
+    checks = {"z": FORMAT, "a": LIST, "m": LIST}
+    _, events = await run(bench, write("a.py"), checks=checks)
+    live = [each.text for each in events if isinstance(each, ToolOutputDelta)]
+    assert live == [f"check {name}: running\n" for name in "zam"]
+
+
 async def test_check_runs_only_for_files_that_match_its_globs(bench):
     _, events = await run(bench, write("a.txt"), checks={"format": FORMAT})
     [result] = results(events)

@@ -126,6 +126,15 @@ async def test_directory_with_a_protected_place_cannot_be_replaced(level, nested
 
 
 @pytest.mark.parametrize("level", [FULL, LANDLOCK])
+async def test_directory_with_a_protected_place_cannot_be_deleted(level, nested, contexts):
+    context = contexts(sandbox=build_sandbox(nested, level))
+    for name in ("inner", "vendor"):
+        assert not (await call(shell, context, command=f"rm -rf {name}")).success
+    assert list((nested / "inner/.git/hooks").iterdir())
+    assert list((nested / "vendor/deep/lib/.git/hooks").iterdir())
+
+
+@pytest.mark.parametrize("level", [FULL, LANDLOCK])
 async def test_settings_of_the_kernel_cannot_be_opened(level, root, contexts):
     opening = "import os; os.open('/proc/sys/kernel/core_pattern', os.O_WRONLY)"
     context = contexts(sandbox=build_sandbox(root, level))
