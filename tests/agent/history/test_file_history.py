@@ -109,6 +109,11 @@ def test_redo_is_the_last_undo_in_reverse_until_a_file_changes(history):
     assert history.plan_redo() is None
 
 
+def test_first_and_last_state_of_a_file_are_those_of_all_its_changes(history):
+    change(history, "t2", "a", "2", "0")
+    assert tuple(each.digest for each in history.find_states("a")) == ("0", "0")
+
+
 def test_turn_that_changes_files_again_can_be_taken_back_again(history):
     restore(history, history.plan_undo())
     change(history, "t2", "a", "1", "3")
