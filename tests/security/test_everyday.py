@@ -14,9 +14,10 @@ from tests.security.everyday import (
 )
 from yourtool.config import Mode
 from yourtool.effects import Subject
+from yourtool.permissions.examples import build_examples
 from yourtool.permissions.gate import Gate
 from yourtool.permissions.judging import CallSubjects
-from yourtool.permissions.rules import RuleSet
+from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.tools.shell import shell
 
 
@@ -56,6 +57,15 @@ def find_broad(workspace, command):
     specs = [rule.removeprefix("shell(").removesuffix(")") for rule in proposed]
     neighbours = [each for spec in specs for each in build_neighbours(spec) if each not in specs]
     return [each for each in neighbours if decide(workspace, gate, each).verdict == "allow"]
+
+
+@pytest.mark.req("R-CONF-03", "R-CONF-04")
+def test_rules_for_commands_of_every_day_have_three_examples_of_each_kind(workspace):
+    gate = Gate(RuleSet(), Mode.ASK, is_trusted=True)
+    proposed = {rule for each in GRANTED for rule in decide(workspace, gate, each).proposed_rules}
+    examples = {rule: build_examples(Rule.parse(rule), "command") for rule in proposed}
+    counts = {rule: (len(each.match), len(each.not_match)) for rule, each in examples.items()}
+    assert {rule: found for rule, found in counts.items() if found != (3, 3)} == {}
 
 
 @pytest.mark.req("R-CONF-04")

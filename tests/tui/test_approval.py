@@ -10,6 +10,7 @@ from tests.clocks import SetClock
 from tests.security.corpora import payload_cases
 from tests.security.payloads import PAIR, PAYLOADS
 from tests.tui.fakes import (
+    GPT,
     Ask,
     FakeRuntime,
     FakeSession,
@@ -32,6 +33,7 @@ from yourtool.effects import (
     TrustOffer,
     Verdict,
 )
+from yourtool.events.tools import ToolConfirmationResolved
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
 from yourtool.tui.message_queue import QueuedMessage
@@ -1224,6 +1226,19 @@ async def test_plan_is_answered_by_a_key(home, clock, size, key, verdict, plan):
         await press(pilot, key, "enter")
         await until(pilot, lambda: asked.decision is not None)
         assert (asked.decision.verdict, asked.decision.plan) == (verdict, plan)
+
+
+@pytest.mark.req("R-LOOP-13")
+async def test_plan_for_another_model_offers_the_models_after_the_turn(home, clock):
+    answered = ToolConfirmationResolved(
+        tool_use_id="tu", confirmation_request_id="c", decision="allow", plan=PlanAnswer.MODEL
+    )
+    app = asking(home, clock, answered)
+    async with app.run_test() as pilot:
+        await settle(pilot)
+        await say(pilot, "go")
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        assert app.chat.session.sent == ["go"], "the plan waits for the choice"
 
 
 @pytest.mark.req("R-LOOP-13")
