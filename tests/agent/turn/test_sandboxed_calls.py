@@ -6,11 +6,13 @@ from tests.agent.harness import ALLOW, DENY, Checked, User, names, play
 from tests.tools.sandbox.levels import build_sandbox, find_reason
 from yourtool.config import Mode
 from yourtool.effects import Decision, Verdict
+from yourtool.errors import ToolError
 from yourtool.events.tools import ToolCompleted
 from yourtool.messages.invariants import validate_session
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.tools.sandbox.confinement import SandboxLevel
+from yourtool.tools.shell import shell
 
 FULL, NONE = SandboxLevel.FULL, SandboxLevel.NONE
 BLOCKED = "sh tidy.sh"
@@ -23,9 +25,9 @@ def measured_level():
     find_reason(FULL)
 
 
-async def run(bench, level, line, user, *, settings=None, **options):
+async def run(bench, level, line, user, *, settings=None, arguments=None, **options):
     """Play a call of `shell`; return its result and the names of the facts."""
-    adapter = Checked(Scripted([calls("shell", command=line), says("done")]))
+    adapter = Checked(Scripted([calls("shell", command=line, **(arguments or {})), says("done")]))
     session = await bench.session(adapter, confirm=user, **options)
     session._env.sandbox = build_sandbox(bench.workspace, level, **(settings or {}))
     events = await play(session.send("go"))
@@ -58,6 +60,22 @@ async def test_blocked_command_runs_outside_only_after_a_new_question(bench, pro
     assert "[The user allowed this second run outside the sandbox.]" in said
     assert facts.count("tool.called") == 1
     assert facts.count("tool.completed") == 1
+
+
+@pytest.mark.parametrize("arguments", [{}, {"background": True}, {"terminal": True}])
+async def test_no_way_to_run_a_command_leaves_the_sandbox(bench, protected, arguments):
+    line = "echo level:$YOURTOOL_SANDBOX > out; sh tidy.sh"
+    await run(bench, FULL, line, User(ALLOW, DENY), arguments=arguments)
+    assert (bench.workspace / "out").read_text() == "level:full\n"
+    assert protected.exists()
+
+
+def test_arguments_of_a_command_are_known_and_none_is_about_the_sandbox():
+    known = {"command", "directory", "timeout_seconds", "background", "terminal"}
+    assert set(shell.definition.input_schema["properties"]) == known
+    for name in ("sandbox", "dangerouslyDisableSandbox", "with_escalated_permissions"):
+        with pytest.raises(ToolError, match="unknown field"):
+            shell.parse({"command": "ls", name: False})
 
 
 async def test_changed_command_is_no_answer_to_the_question_about_leaving_the_sandbox(
