@@ -170,8 +170,9 @@ def test_compressed_file_and_the_file_without_its_ending_are_written(root, progr
     assert find_protected_write(f"{program} x.xz", root) is None
 
 
-def test_missing_hidden_name_in_brackets_may_be_that_of_a_protected_place(root):
-    assert find_protected_write("cd new && touch .[d-f]nvrc", root) == ".[d-f]nvrc"
+def test_missing_hidden_name_in_brackets_may_be_that_of_a_protected_place(tmp_path):
+    assert list(tmp_path.iterdir()) == []
+    assert find_protected_write("touch .[d-f]nvrc", tmp_path) == ".[d-f]nvrc"
 
 
 @pytest.mark.parametrize("program", WRITERS.split())
