@@ -265,6 +265,20 @@ async def test_session_grant_covers_exactly_what_was_shown(bench):
     await session.close()
 
 
+@pytest.mark.req("R-CONF-03")
+async def test_rule_that_the_user_changed_is_granted_and_not_the_one_that_was_offered(bench):
+    answer = Decision(verdict=Verdict.ALLOW, scope=Scope.SESSION, rules=("shell(mkdir*)",))
+    user = User(answer, DENY)
+    line = calls("shell", command="mkdir -p a"), calls("shell", command="mkdir b")
+    session = await bench.session(
+        Checked(Scripted([*line, calls("shell", command="touch c"), says("done")])), confirm=user
+    )
+    await play(session.send("go"))
+    assert [question.preview.body for question in user.asked] == ["mkdir -p a", "touch c"]
+    assert list(map(str, session.gate.policy.rules.allow)) == ["shell(mkdir*)"]
+    await session.close()
+
+
 @pytest.mark.parametrize(
     ("mode", "call", "requested", "done"),
     [
