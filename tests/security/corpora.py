@@ -11,7 +11,7 @@ from tests.security.payloads import PAYLOADS
 from tests.shared import SHARED
 
 MISSING = "the larger set is not here; `YOURTOOL_SHARED` names its directory"
-"""What a table of figures says without the larger set."""
+"""What a table of figures shows without the larger set."""
 _RECORDED = SHARED / "security"
 
 

@@ -1,4 +1,4 @@
-"""Each kind of setting of each agent: what is taken over, and what is listed as left out."""
+"""Each kind of setting of each agent: what is taken over, and what is listed as not taken over."""
 
 import pytest
 
