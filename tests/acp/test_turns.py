@@ -63,6 +63,19 @@ async def test_rule_for_the_session_is_named_and_asks_once(work, script):
     assert "`shell(touch c)`" in options["always"] and "always" in options["always"].lower()
 
 
+async def test_rule_for_always_is_stored_and_asks_in_no_later_session(work, script, home):
+    shell = ("shell", {"command": "touch c"})
+    for answers, asked in ((["always"], 1), ([], 0)):
+        script(Reply(calls=[shell]), Reply("done"))
+        async with connected(work, *answers) as editor:
+            await editor.prompt(await editor.open(work), "go")
+        assert len(editor.asked) == asked
+        assert (work / "c").exists()
+        (work / "c").unlink()
+    [grants] = [each for each in home.rglob("*.toml") if "touch c" in each.read_text()]
+    assert work not in grants.parents
+
+
 async def test_cancel_stops_the_turn_in_a_question(work, script):
     script(Reply(calls=[WRITE]), Reply("not reached"))
     editor = Editor(CANCELLED)
