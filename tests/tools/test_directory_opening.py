@@ -62,7 +62,7 @@ def test_directory_is_opened_at_any_depth(opener, path, at, root):
     assert os.path.samestat(os.fstat(opened), (root / path).stat())
     assert not os.get_inheritable(opened)
     os.close(opened)
-    assert count_descriptors() == before
+    assert count_descriptors() <= before  # those of an earlier test can be closed meanwhile
 
 
 @pytest.mark.parametrize("opener", OPENERS)
@@ -80,7 +80,7 @@ def test_directory_is_opened_at_any_depth(opener, path, at, root):
 def test_links_files_and_missing_names_are_not_opened(opener, path, numbers, at):
     before = count_descriptors()
     assert get_errors(lambda: opener(path, at)) in numbers
-    assert count_descriptors() == before
+    assert count_descriptors() <= before  # those of an earlier test can be closed meanwhile
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="only Linux has these links")
@@ -144,7 +144,7 @@ def test_error_of_the_system_call_is_that_of_the_path(at):
 def test_system_call_is_used_where_it_works_once():
     before = count_descriptors()
     assert isinstance(get_opener(Calls()), KernelOpener)
-    assert count_descriptors() == before
+    assert count_descriptors() <= before  # those of an earlier test can be closed meanwhile
 
 
 @pytest.mark.parametrize("call", [None, Calls(-errno.ENOSYS), Calls(-errno.EPERM)])
