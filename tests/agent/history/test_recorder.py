@@ -59,7 +59,9 @@ async def test_facts_are_stored_in_their_order_if_a_late_write_begins_when_anoth
     assert log.transactions == [(title,)]
     started = record.defer(STARTED)
     record._store_late()
-    await asyncio.sleep(0)  # the first late write is over for all, and the second one does not run yet
+    await asyncio.sleep(
+        0
+    )  # the first late write is over for all, and the second one does not run yet
     model = await record(MODEL)
     assert log.transactions == [(title,), (started,), (model,)]
 
