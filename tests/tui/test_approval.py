@@ -10,7 +10,6 @@ from tests.clocks import SetClock
 from tests.security.corpora import payload_cases
 from tests.security.payloads import PAIR, PAYLOADS
 from tests.tui.fakes import (
-    GPT,
     Ask,
     FakeRuntime,
     FakeSession,
