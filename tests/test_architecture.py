@@ -30,7 +30,6 @@ SHORT = {
     "yourtool/cli/acp.py": "a command",
     "yourtool/early_imports.py": "names of the standard library",
     "yourtool/events/hooks.py": "the only fact about hooks",
-    "yourtool/files.py": "the only way to replace a file",
     "yourtool/json_sizes.py": "the size that messages of other programs may have",
     "yourtool/late_modules.py": "how some modules are imported",
     "yourtool/patterns.py": "the patterns of others",

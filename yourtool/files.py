@@ -1,5 +1,6 @@
-"""Atomic writing of private files."""
+"""Atomic writing of private files, and locks of their directories."""
 
+import fcntl
 import os
 import tempfile
 from pathlib import Path
@@ -37,3 +38,21 @@ def sync_directory(directory: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def lock_directory(directory: Path) -> int:
+    """Exclude other processes that lock a directory, until the returned descriptor is closed.
+
+    A directory that is missing is created for this user. Blocks until the lock is free.
+
+    Raises:
+        OSError: it cannot be created or opened.
+    """
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor

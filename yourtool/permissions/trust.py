@@ -14,7 +14,6 @@ directories, but not the repositories in it; without a repository, it is a direc
 it. An invalid file trusts nothing.
 """
 
-import fcntl
 import os
 import stat
 from collections.abc import Generator, Mapping, Sequence
@@ -27,7 +26,7 @@ import msgspec
 from msgspec import Struct
 
 from yourtool.errors import ConfigError
-from yourtool.files import replace_file
+from yourtool.files import lock_directory, replace_file
 from yourtool.tables import parse_toml
 
 SCHEMA_VERSION = 1
@@ -202,15 +201,13 @@ class TrustStore:
     def _locked(self) -> Generator[None, None, None]:
         """Exclude other processes, so that a removed answer does not come back."""
         try:
-            self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            directory = os.open(self.file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            lock = lock_directory(self.file.parent)
         except OSError as error:
             raise self._unwritable_error(error) from error
         try:
-            fcntl.flock(directory, fcntl.LOCK_EX)
             yield
         finally:
-            os.close(directory)
+            os.close(lock)
 
     def _write(self, answers: Sequence[TrustAnswer]) -> None:
         try:

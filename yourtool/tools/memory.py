@@ -4,7 +4,6 @@
 directory, so no file of a project becomes memory. Sizes are in bytes of UTF-8.
 """
 
-import fcntl
 import hashlib
 import os
 from collections.abc import Generator, Mapping
@@ -18,7 +17,7 @@ from msgspec.structs import replace
 from yourtool.effects import Preview, SideEffects
 from yourtool.errors import ToolError
 from yourtool.events.guidance import MemoryUpdated
-from yourtool.files import replace_file
+from yourtool.files import lock_directory, replace_file
 from yourtool.line_diff import format_unified
 from yourtool.messages.blocks import TextBlock
 from yourtool.text import storable
@@ -71,15 +70,13 @@ class MemoryFile(Struct, frozen=True):
             ToolError: it cannot be written.
         """
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            directory = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            lock = lock_directory(self.path.parent)
         except OSError as error:
             raise ToolError(f"`{self.path.name}` cannot be written: {error.strerror}") from error
         try:
-            fcntl.flock(directory, fcntl.LOCK_EX)
             yield
         finally:
-            os.close(directory)
+            os.close(lock)
 
     def write(self, text: str) -> str:
         """Replace the content atomically and return the size for the model; blocks.

@@ -6,7 +6,6 @@ first connection count as accepted. The file has the texts, so that a change is 
 difference. An invalid file accepts nothing.
 """
 
-import fcntl
 import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.errors import ConfigError
-from yourtool.files import replace_file
+from yourtool.files import lock_directory, replace_file
 from yourtool.line_diff import format_unified
 from yourtool.tools.servers.settings import ServerSettings
 
@@ -111,15 +110,13 @@ class Acceptance:
     def _locked(self) -> Generator[None, None, None]:
         """Exclude other processes."""
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            directory = os.open(self._file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            lock = lock_directory(self._file.parent)
         except OSError as error:
             raise ConfigError(f"`{self._file}` cannot be written: {error.strerror}") from error
         try:
-            fcntl.flock(directory, fcntl.LOCK_EX)
             yield
         finally:
-            os.close(directory)
+            os.close(lock)
 
 
 def describe_difference(before: Mapping[str, str], now: Mapping[str, str]) -> str:

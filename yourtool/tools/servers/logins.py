@@ -4,7 +4,6 @@ A login belongs to the address at which it was made and is sent nowhere else. It
 like keys.
 """
 
-import fcntl
 import os
 import stat
 from collections.abc import Generator, Iterator
@@ -16,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from yourtool.errors import ConfigError
-from yourtool.files import replace_file
+from yourtool.files import lock_directory, replace_file
 
 FILE_NAME = "mcp_logins.json"
 SCHEMA_VERSION = 1
@@ -84,15 +83,13 @@ class Logins:
     def _locked(self) -> Generator[None, None, None]:
         """Exclude other connections and processes, whose logins would be lost."""
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            directory = os.open(self._file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            lock = lock_directory(self._file.parent)
         except OSError as error:
             raise ConfigError(f"`{self._file}` cannot be written: {error.strerror}") from error
         try:
-            fcntl.flock(directory, fcntl.LOCK_EX)
             yield
         finally:
-            os.close(directory)
+            os.close(lock)
 
     def _write(self, logins: tuple[Login, ...]) -> None:
         content = msgspec.json.format(msgspec.json.encode(_File(logins=logins)))
