@@ -17,7 +17,7 @@ from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 from tests.security.typist import NOTES, SIZES, WORDS
 
-UP, CTRL_C, CTRL_U, ESC = "\x1b[A", "\x03", "\x15", "\x1b"
+UP, BACKSPACE, CTRL_U, ESC = "\x1b[A", "\x7f", "\x15", "\x1b"
 PASTES = ("yes", "a", "n\ny\na", "see https://example.org/a?n=y")
 QUIET = 1.2
 """Seconds without a key after which letters answer."""
@@ -66,7 +66,9 @@ class Person:
         elif way < 0.3:
             keys = [*dice.choice(WORDS), CTRL_U, *text]
         elif way < 0.4 and self.sent[1:]:
-            keys = [UP, CTRL_U, *self.sent.pop(), CTRL_U, *text]
+            recalled = self.sent.pop()
+            clear = [CTRL_U, BACKSPACE] * recalled.count("\n") + [CTRL_U]
+            keys = [UP, *clear, *recalled, *clear, *text]
         opens_at = dice.randrange(len(keys))
         for at, key in enumerate(keys):
             if at == opens_at:
