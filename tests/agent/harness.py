@@ -97,6 +97,9 @@ class Checked:
             async for event in events:
                 yield event
 
+    def encode_ahead(self, request: Request) -> None:
+        self.inner.encode_ahead(request)
+
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition]
     ) -> int:

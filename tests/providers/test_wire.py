@@ -5,6 +5,7 @@ import logging
 from contextlib import asynccontextmanager
 
 import pytest
+from msgspec.structs import replace
 
 from tests.providers.recorded_exchanges import (
     Playback,
@@ -470,3 +471,41 @@ async def test_closing_the_adapter_closes_its_transport():
     transport = Playback([])
     await adapter(CHAT_TEXT, transport).close()
     assert transport.closed
+
+
+async def test_request_that_was_encoded_ahead_is_encoded_once(monkeypatch):
+    encoded, to_wire = [], ChatDialect.to_wire
+
+    def count(self, sent):
+        encoded.append(sent.request_id)
+        return to_wire(self, sent)
+
+    monkeypatch.setattr(ChatDialect, "to_wire", count)
+    sent = request(model(exchange(CHAT_TEXT)["provider"]))
+    playbacks = [Playback(pieces(body_of(CHAT_TEXT), 999)) for _ in range(2)]
+    ahead, at_once = (adapter(CHAT_TEXT, each) for each in playbacks)
+    ahead.encode_ahead(sent)
+    await collect_events(ahead, sent)
+    assert encoded == [sent.request_id]
+    await collect_events(at_once, sent)
+    assert playbacks[0].posted == playbacks[1].posted
+
+
+async def test_another_request_than_the_one_that_was_encoded_ahead_is_sent_as_it_is():
+    first = request(model(exchange(CHAT_TEXT)["provider"]))
+    second = replace(first, request_id="another", max_output_tokens=7)
+    playback = Playback(pieces(body_of(CHAT_TEXT), 999))
+    sending = adapter(CHAT_TEXT, playback)
+    sending.encode_ahead(first)
+    await collect_events(sending, second)
+    assert b":7" in playback.posted[0][1]
+
+
+async def test_request_that_cannot_be_encoded_ahead_fails_when_it_is_sent():
+    history = [Writer().message(Role.USER, [TextBlock("half a character: \ud83d")])]
+    sending = adapter(CHAT_TEXT, Playback([]))
+    sent = request(model(exchange(CHAT_TEXT)["provider"]), history)
+    sending.encode_ahead(sent)
+    events, error = await collect_events(sending, sent)
+    assert events == []
+    assert isinstance(error, InvalidRequestError)

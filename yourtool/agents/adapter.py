@@ -90,6 +90,9 @@ class AgentAdapter:
         self._usage: TokenUsage | None = None
         self._count = 0
 
+    def encode_ahead(self, request: Request) -> None:
+        """Do nothing: the agent gets only the prompt."""
+
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         """Yield the next reply of a prompt; see `Adapter.stream`.
 

@@ -128,6 +128,10 @@ class Request(Struct, frozen=True, kw_only=True):
 class Adapter(Protocol):
     """Client of one provider."""
 
+    def encode_ahead(self, request: Request) -> None:
+        """Encode a request that `stream` will get next, so that it starts sooner; blocks."""
+        ...
+
     def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         """Send the request and yield the reply as it arrives.
 

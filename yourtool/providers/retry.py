@@ -84,6 +84,10 @@ class RetryingAdapter:
         self._jitter = jitter
         self._clock = clock
 
+    def encode_ahead(self, request: Request) -> None:
+        """Encode a request ahead; see `Adapter.encode_ahead`."""
+        self._adapter.encode_ahead(request)
+
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         """Send the request, with retries, and yield the reply as it arrives.
 

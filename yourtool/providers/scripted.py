@@ -160,6 +160,9 @@ class Scripted:
         self.words_per_second = words_per_second
         self._sleep = sleep
 
+    def encode_ahead(self, request: Request) -> None:
+        """Do nothing: nothing is sent."""
+
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         """Play the next reply.
 

@@ -21,7 +21,7 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
-from contextlib import AsyncExitStack, aclosing, contextmanager
+from contextlib import AsyncExitStack, aclosing, contextmanager, suppress
 from http import HTTPStatus
 from itertools import islice
 
@@ -69,6 +69,13 @@ class WireAdapter:
         self._provider = provider
         self._timeouts = timeouts or StreamTimeouts()
         self._clock = clock
+        self._encoded = dict[str, WireRequest]()
+        """The request that was encoded ahead last, by its id."""
+
+    def encode_ahead(self, request: Request) -> None:
+        """Encode a request ahead; see `Adapter.encode_ahead`. `stream` raises the errors."""
+        with suppress(AdapterError):
+            self._encoded = {request.request_id: self._to_wire(request)}
 
     async def stream(self, request: Request) -> AsyncGenerator[StreamEvent, None]:
         """Send the request and yield the reply; see `Adapter.stream`.
@@ -125,7 +132,10 @@ class WireAdapter:
         The caller must exhaust each iterable: most frames are parsed while their events are
         iterated, so that a bug in the middle of a frame loses no earlier event.
         """
-        wire_request = await request.interrupt.guard(asyncio.to_thread(self._to_wire, request))
+        wire_request = self._encoded.pop(request.request_id, None)
+        if wire_request is None:
+            encoding = asyncio.to_thread(self._to_wire, request)
+            wire_request = await request.interrupt.guard(encoding)
         decoder = wire_request.framing()
         timer.start()
         async with AsyncExitStack() as stack:

@@ -73,6 +73,9 @@ class Wire:
         for event in ending:
             yield event
 
+    def encode_ahead(self, request):
+        pass
+
     def estimate_input_tokens(self, messages, tools):
         return 0
 

@@ -201,6 +201,9 @@ class Truncating:
             latency_ms=1,
         )
 
+    def encode_ahead(self, request):
+        pass
+
     def estimate_input_tokens(self, messages, tools):
         return 0
 

@@ -26,6 +26,9 @@ class StoredPrompt:
         self.surroundings = ""
         """What the prompt has about the workspace; empty before the first turn in it."""
         self._texts: dict[str, str] = {}
+        self._last_tools: Sequence[ToolDefinition] = ()
+        self._last_tools_part = RequestPart("")
+        """What a request has that has the same tools as the last one."""
 
     def apply(self, fact: AnyFact) -> None:
         """Add what a fact has."""
@@ -47,11 +50,15 @@ class StoredPrompt:
 
     def find_tools(self, tools: Sequence[ToolDefinition]) -> RequestPart:
         """Return what the fact of a request stores about its tools."""
+        if self._last_tools_part.digest in self._texts and self._last_tools == tools:
+            return self._last_tools_part
         read = [
             {"name": each.name, "description": each.description, "schema": each.input_schema}
             for each in tools
         ]
-        return self._find_part(canonical_json(read).decode())
+        found = self._find_part(canonical_json(read).decode())
+        self._last_tools, self._last_tools_part = tools, RequestPart(found.digest)
+        return found
 
     def _find_part(self, text: str) -> RequestPart:
         digest = sha256(text.encode()).hexdigest()

@@ -112,6 +112,9 @@ class ReplayedModel:
         self._next, self._steered = self._next + 1, 0
         return self._steps[self._next - 1].reply
 
+    def encode_ahead(self, request: Request) -> None:
+        """Do nothing: nothing is sent."""
+
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition]
     ) -> int:

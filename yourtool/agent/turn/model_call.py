@@ -9,6 +9,8 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from itertools import takewhile
+from operator import attrgetter
 from typing import TypeVar
 
 from msgspec import UNSET
@@ -46,7 +48,7 @@ from yourtool.events.model_calls import (
 )
 from yourtool.interrupt import Interrupted
 from yourtool.messages.blocks import ContentBlock, TextBlock, ToolUseBlock
-from yourtool.messages.message import ReplyMessage, Role, now
+from yourtool.messages.message import Message, ReplyMessage, Role, now
 from yourtool.messages.metadata import ErrorInfo, MessageStatus, ReplyMetadata, StopReason
 from yourtool.models import AGENT
 from yourtool.providers.base import Request
@@ -127,10 +129,13 @@ class ModelCall:
         return prepare_request(self._turn)
 
     def _prepare_with_prices(self) -> PreparedRequest:
-        """Store the price table of the model and build the request; runs in a thread."""
+        """Store the price table of the model, build the request, encode it; runs in a thread."""
         turn = self._turn
         self._warning = turn.env.prices.store(turn.model)
-        return self._prepare()
+        prepared = self._prepare()
+        if prepared.problem is None:
+            turn.adapter.encode_ahead(prepared.request)
+        return prepared
 
     def _collect(self, event: Event) -> None:
         """Collect the reply for checkpoints."""
@@ -180,7 +185,7 @@ class ModelCall:
             rejected_through=turn.trial_omission,
             purpose=self._purpose,
             system=turn.state.system_prompt.find_parts(
-                each.text for each in prepared.request.messages if each.role is Role.SYSTEM
+                map(attrgetter("text"), takewhile(_is_system, prepared.request.messages))
             ),
             tools=turn.state.system_prompt.find_tools(prepared.request.tools),
         )
@@ -376,3 +381,7 @@ def _get_cut_calls(reply: MessageComplete) -> dict[str, str]:
 
 def _milliseconds_since(started: float) -> int:
     return round((time.monotonic() - started) * 1000)
+
+
+def _is_system(message: Message) -> bool:
+    return message.role is Role.SYSTEM
