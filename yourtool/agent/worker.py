@@ -175,6 +175,7 @@ class _Reporting:
     def __init__(self, missing: MissingContext) -> None:
         self.definition = report_missing.definition
         self.timeout_seconds = report_missing.timeout_seconds
+        self.has_preview = report_missing.has_preview
         self.adjust, self.parse = report_missing.adjust, report_missing.parse
         self.subjects, self.preview = report_missing.subjects, report_missing.preview
         self._missing = missing

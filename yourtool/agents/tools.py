@@ -61,6 +61,7 @@ class _AgentTool:
     """A tool whose calls are those of the agent, as it described them."""
 
     timeout_seconds = _CALL_SECONDS
+    has_preview = False
 
     def __init__(self, adapter: AgentAdapter, definition: ToolDefinition) -> None:
         self.definition = definition
@@ -120,6 +121,8 @@ class _AgentTool:
 
 class AgentCall(_AgentTool):
     """Permits a call of the agent and waits for its end."""
+
+    has_preview = True
 
     def __init__(self, adapter: AgentAdapter) -> None:
         super().__init__(
@@ -213,6 +216,8 @@ class AgentReport(_AgentTool):
 
 class _FileAnswer:
     """A built-in tool for files, whose result also answers the agent."""
+
+    has_preview = True
 
     def __init__(self, adapter: AgentAdapter, tool: Tool) -> None:
         self.definition, self.timeout_seconds = tool.definition, tool.timeout_seconds

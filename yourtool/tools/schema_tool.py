@@ -59,6 +59,8 @@ RawRun: TypeAlias = Callable[[dict[str, Any], ToolContext], Awaitable[str | Tool
 class SchemaTool:
     """A tool that takes the arguments as the model wrote them, after validation."""
 
+    has_preview = False
+
     def __init__(self, definition: ToolDefinition, run: RawRun) -> None:
         """`definition`: with a schema of any content, and `subject_kind` opaque.
 

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Generator
+from contextlib import aclosing, contextmanager
+from typing import TypeAlias
 
 from yourtool.agent.turn.judgements import build_judgement, build_snapshot
 from yourtool.agent.turn.tool_call import BUG_MESSAGE, ToolCall
@@ -28,6 +29,9 @@ from yourtool.tools.toolset import Tool, resolve_subjects
 
 _log = logging.getLogger(__name__)
 
+_Decided: TypeAlias = tuple[GateDecision, CallJudgement]
+"""A decision about a call, and its stored form."""
+
 
 async def judge_call(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[Event, None]:
     """Set the decision on a call, after hooks could change it and the decision.
@@ -38,6 +42,13 @@ async def judge_call(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[E
         ToolError: the arguments are invalid, or a hook ends the turn.
     """
     call.advice = None
+    if _depends_on_rules_only(call, tool, turn):
+        with _bugs_as_errors(call):
+            judging = asyncio.to_thread(_parse_and_judge, call, tool, turn)
+            call.subjects, decided = await turn.interrupt.guard(judging)
+        async for fact in _take_decision(call, turn, decided):
+            yield fact
+        return
     call.subjects = await _parse_and_preview(call, tool, turn)
     for event in BEFORE_CALL:
         if event != BEFORE_CALL[0] and not has_hooks(call, turn, event):
@@ -55,14 +66,31 @@ async def judge_call(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[E
             tool.definition, call.subjects, call.preview, loses_work=loses_work, hook=call.advice
         )
         mask = await call.load_mask(turn)
-        call.decision, judgement = await turn.interrupt.guard(
-            asyncio.to_thread(_judge, policy, judged, mask)
-        )
-        if judgement.policy != turn.state.policy:
-            yield await turn.record(build_snapshot(policy, judgement.policy), parent=call.parent)
-        call.judgement = judgement
+        decided = await turn.interrupt.guard(asyncio.to_thread(_judge, policy, judged, mask))
+        async for fact in _take_decision(call, turn, decided):
+            yield fact
         if call.decision.verdict != "ask":
             return
+
+
+def _depends_on_rules_only(call: ToolCall, tool: Tool, turn: Turn) -> bool:
+    """Return whether no preview, command or hook takes part, as for the tools that only read."""
+    return not (
+        tool.has_preview
+        or tool.definition.subject_kind == "command"
+        or any(has_hooks(call, turn, event) for event in BEFORE_CALL)
+    )
+
+
+async def _take_decision(
+    call: ToolCall, turn: Turn, decided: _Decided
+) -> AsyncGenerator[Event, None]:
+    """Set the decision on a call; its policy is recorded if the last one was another."""
+    call.decision, judgement = decided
+    if judgement.policy != turn.state.policy:
+        snapshot = build_snapshot(turn.env.gate.policy, judgement.policy)
+        yield await turn.record(snapshot, parent=call.parent)
+    call.judgement = judgement
 
 
 async def _parse_hooked(call: ToolCall, tool: Tool, turn: Turn) -> None:
@@ -81,7 +109,15 @@ async def _parse_hooked(call: ToolCall, tool: Tool, turn: Turn) -> None:
         ) from error
 
 
-def _judge(policy: Policy, judged: JudgedCall, mask: Mask) -> tuple[GateDecision, CallJudgement]:
+def _parse_and_judge(call: ToolCall, tool: Tool, turn: Turn) -> tuple[CallSubjects, _Decided]:
+    """Parse a call and return the decision about it; runs in a thread, because one is enough."""
+    subjects = parse_call(call, tool, turn)
+    judged = build_judged_call(tool.definition, subjects, None)
+    assert call.mask is not None, "a parsed call has a mask"
+    return subjects, _judge(turn.env.gate.policy, judged, call.mask)
+
+
+def _judge(policy: Policy, judged: JudgedCall, mask: Mask) -> _Decided:
     """Return the decision about a call, and its stored form; runs in a thread."""
     judged = look_up(policy, judged)
     decision = judge(policy, judged)
@@ -94,16 +130,22 @@ async def _parse_and_preview(call: ToolCall, tool: Tool, turn: Turn) -> CallSubj
     Raises:
         ToolError: the arguments are invalid, or the tool has a bug.
     """
-    try:
+    with _bugs_as_errors(call):
         subjects = await turn.interrupt.guard(asyncio.to_thread(parse_call, call, tool, turn))
         context = await call.build_context(turn)
         call.preview = await turn.interrupt.guard(tool.preview(call.args, context))
+    return subjects
+
+
+@contextmanager
+def _bugs_as_errors(call: ToolCall) -> Generator[None, None, None]:
+    try:
+        yield
     except (ToolError, Interrupted):
         raise
     except Exception as error:
         _log.exception("tool %s failed before it ran", call.block.name)
         raise ToolError(BUG_MESSAGE.format(call.block.name)) from error
-    return subjects
 
 
 def parse_call(call: ToolCall, tool: Tool, turn: Turn) -> CallSubjects:
