@@ -25,7 +25,8 @@ from yourtool.tools.sandbox.bubblewrap import find_bubblewrap
 from yourtool.tools.sandbox.confinement import SandboxLevel
 from yourtool.tools.sandbox.sandbox import Sandbox, Sandboxes
 from yourtool.tools.shell import Shell, shell
-from yourtool.tools.workspace import FileReads, Workspace
+from yourtool.tools.file_reads import FileReads
+from yourtool.tools.workspace import Workspace
 
 _EMPTY = ("--unshare-all", "--ro-bind", "/", "/", "--", "true")
 """Arguments of bubblewrap for a sandbox without protected or hidden places."""

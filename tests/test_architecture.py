@@ -35,6 +35,7 @@ SHORT = {
     "yourtool/patterns.py": "the patterns of others",
     "yourtool/providers/transports/certificates.py": "the certificates that are trusted",
     "yourtool/tools/builtin.py": "the list of the tools",
+    "yourtool/tools/file_reads.py": "the digests of the files that the model has read",
     "yourtool/tools/plan.py": "a tool",
     "yourtool/tui/key_bindings.py": "the vocabulary of the table of keys",
     "yourtool/tui/screens/urgent_painting.py": "a base of screens",

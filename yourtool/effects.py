@@ -291,9 +291,5 @@ UnsavedText: TypeAlias = Callable[[Path], Awaitable[str | None]]
 """Returns the text of a file as an editor has it open; None: as it is on the disk."""
 
 
-async def no_unsaved_text(_path: Path) -> None:
-    """Return no text: no editor has files open."""
-
-
 async def no_steering() -> None:
     """Return no message: the front end cannot steer."""

@@ -5,7 +5,8 @@ import pytest
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.masking import Mask
 from yourtool.tools.base import ToolContext
-from yourtool.tools.workspace import FileReads, Workspace
+from yourtool.tools.file_reads import FileReads
+from yourtool.tools.workspace import Workspace
 
 NO_KEYS = Mask()
 

@@ -49,8 +49,9 @@ from yourtool.permissions.rules import RuleSet
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.store.base import MessageExcerpt
 from yourtool.tools.background import ProcessTable
+from yourtool.tools.file_reads import FileReads
 from yourtool.tools.toolset import Toolbox, ToolSnapshot
-from yourtool.tools.workspace import FileReads, Workspace
+from yourtool.tools.workspace import Workspace
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 SONNET = Model(

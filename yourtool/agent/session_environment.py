@@ -17,7 +17,7 @@ from yourtool.agent.reported_costs import ReportedCosts
 from yourtool.agent.routes import Routes
 from yourtool.agent_config import CheckConfig, ContextConfig, FallbackConfig, Limits
 from yourtool.config import ThinkingOnSwap
-from yourtool.effects import Confirm, Steering, UnsavedText, no_steering, no_unsaved_text
+from yourtool.effects import Confirm, Steering, UnsavedText, no_steering
 from yourtool.events.catalog import AnyFact
 from yourtool.events.deltas import Notice
 from yourtool.masking import Mask
@@ -111,7 +111,7 @@ class SessionEnvironment:
     """Encloses the commands of the model; None: they run without a sandbox."""
     confirm: Confirm
     steering: Steering = no_steering
-    unsaved: UnsavedText = no_unsaved_text
+    unsaved: UnsavedText | None = None
     spill: Path
     blobs: Path
     mask: Callable[[], Mask]

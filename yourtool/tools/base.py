@@ -24,7 +24,6 @@ from yourtool.effects import (
     ToolHints,
     ToolKind,
     UnsavedText,
-    no_unsaved_text,
 )
 from yourtool.errors import ToolError, ToolFailure, ToolRegistrationError
 from yourtool.events.guidance import MemoryUpdated, SkillLoaded
@@ -34,8 +33,9 @@ from yourtool.text import storable, storable_json
 from yourtool.tools import schema
 from yourtool.tools.adjusted_arguments import AdjustedArguments, adjust_arguments
 from yourtool.tools.background import AskInput, ProcessTable
+from yourtool.tools.file_reads import FileReads
 from yourtool.tools.journal import ChangeJournal, NoJournal
-from yourtool.tools.workspace import FileReads, Workspace
+from yourtool.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from yourtool.tools.sandbox.sandbox import Sandbox
@@ -117,7 +117,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """Set when the call is cancelled; polled by functions that run in a thread."""
     reads: FileReads = field(default_factory=FileReads)
     """Shared by all calls of a session."""
-    unsaved: UnsavedText = no_unsaved_text
+    unsaved: UnsavedText | None = None
     """Read before a file on the disk, which may be older than what an editor shows."""
     journal: ChangeJournal = field(default_factory=NoJournal)
     approved: Preview | None = None
@@ -180,6 +180,7 @@ class StructTool:
         self._arguments = arguments
         self._run = run
         self._previewer = previewer
+        self.has_preview = previewer is not None
         self._subject_text = subject_text
 
     def adjust(self, arguments: dict[str, Any]) -> AdjustedArguments:

@@ -63,8 +63,10 @@ async def read_file(args: ReadFile, context: ToolContext) -> str | ToolOutput:
 
     Of a long file you get a part, and how to continue.
     """
-    path = await context.run_in_thread(context.workspace.locate, args.path)
-    unsaved = await context.unsaved(context.workspace.root / path)
+    unsaved = None
+    if context.unsaved is not None:
+        path = await context.run_in_thread(context.workspace.locate, args.path)
+        unsaved = await context.unsaved(context.workspace.root / path)
     return await context.run_in_thread(_read, args, context, unsaved)
 
 
@@ -103,7 +105,7 @@ def _read(args: ReadFile, context: ToolContext, unsaved: str | None) -> str | To
         if args.ranges
         else (line_ranges.LineRange(args.offset, line_ranges.END),)
     )
-    with context.workspace.open(args.path) as file:
+    with context.workspace.open_located(args.path) as (file, path):
         start = file.read(_SNIFF_BYTES)
         if (media_type := sniff(start)) in IMAGE_TYPES:
             return _image_output(
@@ -112,7 +114,7 @@ def _read(args: ReadFile, context: ToolContext, unsaved: str | None) -> str | To
         rest = file.read(MAX_EDITABLE_BYTES + 1 - len(start))
         data = start + rest
         if len(data) <= MAX_EDITABLE_BYTES:
-            context.reads.record(context.workspace.locate(args.path), digest(data))
+            context.reads.record(path, digest(data))
             text = _read_whole(args.path, data, unsaved)
         else:
             file.seek(0)

@@ -27,6 +27,8 @@ class Tool(Protocol):
 
     definition: ToolDefinition
     timeout_seconds: float
+    has_preview: bool
+    """Whether `preview` can return one."""
 
     def adjust(self, arguments: dict[str, Any]) -> AdjustedArguments:
         """Return the model's arguments in the form that `parse` accepts, if their meaning is clear.
@@ -199,21 +201,15 @@ def resolve_subjects(tool: Tool, args: Any, workspace: Workspace) -> CallSubject
         ToolError: a path leads outside the workspace (`permission_denied`), or is invalid.
     """
     is_write = tool.definition.side_effects is SideEffects.WRITE
-    subjects = tool.subjects(args)
-    paths = [each.text for each in subjects if each.kind == "path"]
-    for path in paths:
-        workspace.check(path, writing=is_write)
-    return CallSubjects(
-        tuple(_locate(each, workspace) for each in subjects),
-        tuple(filter(workspace.is_credential_file, paths)),
-    )
-
-
-def _locate(subject: Subject, workspace: Workspace) -> Subject:
-    match subject.kind:
-        case "path":
-            return replace(subject, text=workspace.locate(subject.text))
-        case "command":
-            return replace(subject, directory=os.path.realpath(workspace.root))
-        case _:
-            return subject
+    resolved, credential_files = list[Subject](), list[str]()
+    for subject in tool.subjects(args):
+        match subject.kind:
+            case "path":
+                located, is_credential_file = workspace.examine(subject.text, writing=is_write)
+                resolved.append(replace(subject, text=located))
+                credential_files += [subject.text] * is_credential_file
+            case "command":
+                resolved.append(replace(subject, directory=os.path.realpath(workspace.root)))
+            case _:
+                resolved.append(subject)
+    return CallSubjects(tuple(resolved), tuple(credential_files))

@@ -40,21 +40,6 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
-class FileReads:
-    """Digests of the files that the model has read; thread-safe."""
-
-    def __init__(self) -> None:
-        self._digests: dict[str, str] = {}
-
-    def record(self, path: str, content: str) -> None:
-        """Store the digest of a file by its path from `Workspace.locate`."""
-        self._digests[path] = content
-
-    def last_digest(self, path: str) -> str | None:
-        """Return the digest of the content last read; None if the file was never read."""
-        return self._digests.get(path)
-
-
 class DirectoryEntry(Struct, frozen=True):
     """An entry of a directory."""
 
@@ -119,12 +104,24 @@ class Workspace:
         with self._resolve(path, writing=writing):
             pass
 
+    def examine(self, path: str, *, writing: bool) -> tuple[str, bool]:
+        """Check a path, and return what `locate` and `is_credential_file` return.
+
+        Raises:
+            ToolError: as for `check`.
+        """
+        with self._resolve(path, writing=writing) as place:
+            return self._real_path(place), self._is_credential_file(path, place)
+
     def locate(self, path: str) -> str:
         """Return the real path: relative to the root, or absolute if in a read-only root."""
         with self._resolve(path) as place:
-            inside = place.root is self._roots[0]
-            relative = "/".join(place.parts) or "."
-            return relative if inside else str(place.root.path.joinpath(*place.parts))
+            return self._real_path(place)
+
+    def _real_path(self, place: ResolvedPath) -> str:
+        inside = place.root is self._roots[0]
+        relative = "/".join(place.parts) or "."
+        return relative if inside else str(place.root.path.joinpath(*place.parts))
 
     def kind(self, path: str) -> str | None:
         """Return the `DirectoryEntry.kind` of `path`; None if it does not exist."""
@@ -138,7 +135,10 @@ class Workspace:
             ToolError: as for `check`.
         """
         with self._resolve(path) as place:
-            real = "/".join((str(place.root.path), *place.parts))
+            return self._is_credential_file(path, place)
+
+    def _is_credential_file(self, path: str, place: ResolvedPath) -> bool:
+        real = "/".join((str(place.root.path), *place.parts))
         return (
             is_credential_file(path)
             or is_credential_file(real)
@@ -169,7 +169,18 @@ class Workspace:
         Raises:
             ToolError: it is missing, not a regular file, or not readable.
         """
+        with self.open_located(path) as (file, _):
+            yield file
+
+    @contextmanager
+    def open_located(self, path: str) -> Generator[tuple[BinaryIO, str], None, None]:
+        """Open a regular file for reading, and return its real path too, as `locate` does.
+
+        Raises:
+            ToolError: as for `open`.
+        """
         with self._resolve(path) as place:
+            located = self._real_path(place)
             if place.mode is None:
                 raise ToolError(missing_path_message(path, place))
             _require_regular_file(path, place.mode)
@@ -180,7 +191,7 @@ class Workspace:
             _require_regular_file(path, status.st_mode)
             if identity(status) != place.trail[-1] and self.own_files().contains(status):
                 raise _own_place_error(path)
-            yield file
+            yield file, located
 
     def read(self, path: str, *, limit: int) -> bytes:
         """Return the content of a file.

@@ -10,8 +10,9 @@ from yourtool.masking import Mask
 from yourtool.messages.blocks import ImageBlock, TextBlock
 from yourtool.permissions.gate import Gate
 from yourtool.permissions.rules import Rule, RuleSet
+from yourtool.tools.file_reads import FileReads
 from yourtool.tools.files import MAX_RESULT_BYTES
-from yourtool.tools.workspace import FileReads, Workspace
+from yourtool.tools.workspace import Workspace
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -35,9 +35,10 @@ from yourtool.permissions.judging import CallSubjects
 from yourtool.providers.media_types import AUDIO_TYPES, IMAGE_TYPES, sniff
 from yourtool.text import printable
 from yourtool.tools import directory_walk
+from yourtool.tools.file_reads import FileReads
 from yourtool.tools.files import MAX_LINES, MAX_RESULT_BYTES, read_file
 from yourtool.tools.replacing import digest
-from yourtool.tools.workspace import FileReads, Workspace
+from yourtool.tools.workspace import Workspace
 
 if TYPE_CHECKING:
     from yourtool.tools.servers.server import ToolServer

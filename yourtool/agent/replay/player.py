@@ -48,8 +48,9 @@ from yourtool.providers.registry import Registry
 from yourtool.routing.availability import Availability
 from yourtool.store.forks import facts_until, map_references
 from yourtool.store.markdown import to_markdown
+from yourtool.tools.file_reads import FileReads
 from yourtool.tools.toolset import ToolSnapshot
-from yourtool.tools.workspace import FileReads, Workspace
+from yourtool.tools.workspace import Workspace
 
 _PRICES = "replay"
 _CAPABILITIES = AdapterCapabilities(

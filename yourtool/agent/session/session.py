@@ -48,7 +48,7 @@ from yourtool.permissions.trust import Trust
 from yourtool.providers.requests.reasoning_effort import describe_effort
 from yourtool.store.base import Lease
 from yourtool.store.texts import one_line_title
-from yourtool.tools.workspace import FileReads
+from yourtool.tools.file_reads import FileReads
 
 
 class Session:

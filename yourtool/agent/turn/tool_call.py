@@ -6,7 +6,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType, field
@@ -156,17 +155,11 @@ class ToolCall(Struct):
         return turn.env.new_notices(*notices)
 
     def _find_instructions(self, turn: Turn) -> tuple[list[str], list[str]]:
-        return turn.find_instructions(self.find_paths(turn))
+        return turn.find_instructions(self.find_paths())
 
-    def find_paths(self, turn: Turn) -> list[str]:
-        """Return the real paths that it is about; blocks on the file system."""
-        assert self.tool is not None, "only a call of a tool has subjects"
-        paths = list[str]()
-        for each in self.tool.subjects(self.args):
-            with suppress(ToolError):  # the call fails for the same reason
-                if each.kind == "path":
-                    paths.append(turn.env.workspace.locate(each.text))
-        return paths
+    def find_paths(self) -> list[str]:
+        """Return the real paths that it is about, as they were when it was judged."""
+        return [each.text for each in self.subjects.items if each.kind == "path"]
 
     async def describe_stop(self, turn: Turn) -> str:
         """Return the result of a running call that the user stopped, with the end of its output."""

@@ -172,8 +172,7 @@ async def finish_call(
     """
     call, turn, notices = outcome.call, checks.turn, list[Notice]()
     if has_hooks(call, turn, _get_event_after(outcome)):
-        paths = await asyncio.to_thread(call.find_paths, turn)
-        notices = await CallHooks(call, turn, paths).run_after(outcome, show)
+        notices = await CallHooks(call, turn, call.find_paths()).run_after(outcome, show)
     await checks.finish(call, edited, show)
     return notices + await call.add_instructions(turn)
 
