@@ -21,11 +21,11 @@ from msgspec import Struct
 from yourtool.masking import Mask
 from yourtool.sandbox_config import SandboxConfig
 from yourtool.tools.base import ToolContext
+from yourtool.tools.file_reads import FileReads
 from yourtool.tools.sandbox.bubblewrap import find_bubblewrap
 from yourtool.tools.sandbox.confinement import SandboxLevel
 from yourtool.tools.sandbox.sandbox import Sandbox, Sandboxes
 from yourtool.tools.shell import Shell, shell
-from yourtool.tools.file_reads import FileReads
 from yourtool.tools.workspace import Workspace
 
 _EMPTY = ("--unshare-all", "--ro-bind", "/", "/", "--", "true")
