@@ -78,3 +78,26 @@ print(CommandPalette.__mro__[-2].__name__)
 
 def test_the_palette_that_is_off_is_not_imported_until_someone_needs_it():
     assert run(PALETTE) == ["", "False", "MessagePump"]
+
+
+LIBRARIES = """
+import sys
+from yourtool.optional_modules import import_libraries
+
+import_libraries()
+print(*sorted({"bz2", "lzma", "typing_extensions"} & sys.modules.keys()))
+import bz2, lzma, msgspec, typing_extensions
+from typing import NotRequired, TypedDict
+
+class Row(TypedDict):
+    name: str
+    size: NotRequired[int]
+
+print(msgspec.convert({"name": "a"}, Row), bz2.decompress(bz2.compress(b"b")))
+import_libraries()
+print(sys.modules["bz2"] is bz2)
+"""
+
+
+def test_libraries_are_imported_without_what_only_makes_them_larger():
+    assert run(LIBRARIES) == ["", "{'name': 'a'} b'b'", "True"]

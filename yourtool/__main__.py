@@ -39,6 +39,7 @@ def run(handover: Handover | None) -> int:
         __import__("threading").excepthook = _discard  # its import would delay the first paint
         code_archive = __import__("yourtool.code_archive", fromlist=["install"])
         code_archive.install()
+        __import__("yourtool.optional_modules", fromlist=["import_libraries"]).import_libraries()
         code = __import__("yourtool.cli", fromlist=["main"]).main(sys.argv[1:], handover)
         code_archive.update()
         return code

@@ -4,6 +4,7 @@
 `TextArea` without tree-sitter. OpenSSL alone takes 4 MiB, half of them its own tables, and a
 fortieth of the time of a start. It is imported for the first server with HTTPS, and the modules of
 the standard library get it then. Textual's command palette, which is off, takes another twentieth.
+Without Textual, nothing needs `typing_extensions`, and nothing writes archives.
 """
 
 import sys
@@ -30,12 +31,36 @@ def without_optional_modules() -> Generator[None, None, None]:
     optional = ["ssl", "tree_sitter"]
     if any(map(find_spec, _OWN_SHA256)):
         optional.append("_hashlib")
-    hidden = [name for name in optional if name not in sys.modules]
+    with _hidden(*optional), _without_palette():
+        yield
+
+
+@contextmanager
+def _without_palette() -> Generator[None, None, None]:
+    if _PALETTE in sys.modules:
+        yield
+        return
+    sys.modules[_PALETTE] = _build_stand_in(_PALETTE, _PALETTE_CLASSES)
+    try:
+        yield
+    finally:
+        del sys.modules[_PALETTE]
+
+
+def import_libraries() -> None:
+    """Import libraries that every command needs without modules that only make them larger."""
+    with _hidden("typing_extensions"):
+        import_module("msgspec")
+    with _hidden("bz2", "lzma"):  # for archives
+        import_module("platformdirs")
+
+
+@contextmanager
+def _hidden(*names: str) -> Generator[None, None, None]:
+    """Let modules that were not imported yet look as if they were not there."""
     modules: dict[str, ModuleType | None] = sys.modules  # pyright: ignore[reportAssignmentType] - https://docs.python.org/3/reference/import.html#the-module-cache
+    hidden = [name for name in names if name not in modules]
     modules.update(dict.fromkeys(hidden))
-    if _PALETTE not in modules:
-        hidden.append(_PALETTE)
-        modules[_PALETTE] = _build_stand_in(_PALETTE, _PALETTE_CLASSES)
     try:
         yield
     finally:

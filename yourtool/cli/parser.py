@@ -22,6 +22,10 @@ SHELLS = ("bash", "zsh", "tcsh", "fish")
 """Shells that `yourtool completion` has a script for."""
 
 
+# For each heading, argparse looks on the disk for a translation, of which Python has none.
+setattr(argparse, "_", str)  # noqa: B010 - a name of the module
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are two lines long and do not repeat the usage."""
 
