@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from difflib import get_close_matches
 from enum import StrEnum
-from functools import lru_cache
-from typing import Annotated, Any, Literal, TypeAlias, TypeGuard, get_args, get_origin
+from functools import cache, lru_cache
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeGuard, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -49,28 +49,47 @@ def iter_leaves(
     raw: Mapping[str, Any], kind: type[Struct], at: TableKey = ()
 ) -> Iterator[tuple[TableKey, "Any | Fault"]]:
     """Yield every value of a table, converted to its field's type, or its `Fault`."""
-    fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
+    fields = _describe_fields(kind)
     for name, value in raw.items():
         key = (*at, name)
         if name not in fields:
             yield key, Fault("there is no such key", get_closest(name, fields))
             continue
-        if (entry := _find_entry(fields[name])) is not None:
+        annotation, entry, table, is_map = fields[name]
+        if entry is not None:
             yield from _iter_entries(value, entry, key)
-            continue
-        table, is_map = _table_of(fields[name])
-        if table is None:
-            yield key, _convert(value, fields[name])
+        elif table is None:
+            yield key, _convert(value, annotation)
         elif not is_table(value):
             yield key, Fault(_NO_TABLE)
         elif not is_map:
             yield from iter_leaves(value, table, key)
         else:
-            for entry, content in value.items():
+            for inner, content in value.items():
                 if is_table(content):
-                    yield from iter_leaves(content, table, (*key, entry))
+                    yield from iter_leaves(content, table, (*key, inner))
                 else:
-                    yield (*key, entry), Fault(_NO_TABLE)
+                    yield (*key, inner), Fault(_NO_TABLE)
+
+
+class _Field(NamedTuple):
+    """A key of a table."""
+
+    annotation: Any
+    entry: type[Struct] | None
+    """The type of the tables in it, if it is a list of tables."""
+    table: type[Struct] | None
+    """Its type if it is a table, or that of the tables in it."""
+    is_map: bool
+    """Whether it maps names to tables."""
+
+
+@cache
+def _describe_fields(kind: type[Struct]) -> Mapping[str, _Field]:
+    return {
+        field.name: _Field(field.type, _find_entry(field.type), *_table_of(field.type))
+        for field in msgspec.structs.fields(kind)
+    }
 
 
 def _iter_entries(
@@ -173,7 +192,7 @@ def _key_lines(text: str) -> Mapping[TableKey, int]:
     """
     table, found, counts = TableKey(), dict[TableKey, int](), dict[TableKey, int]()
     for number, start in _statement_starts(text):
-        if not (statement := _STATEMENT.match(text, start)):
+        if not (statement := _statement().match(text, start)):
             continue
         if entry := statement["entry"]:
             name = _parse_key(entry)
@@ -191,7 +210,7 @@ def _statement_starts(text: str) -> Iterator[tuple[int, int]]:
     """Yield the number and the position of each line outside of strings and brackets."""
     number, depth = 1, 0
     yield 1, 0
-    for token in _TOKEN.finditer(text):
+    for token in _token().finditer(text):
         number += token[0].count("\n")
         if token[0] in ("[", "{"):
             depth += 1
@@ -201,17 +220,29 @@ def _statement_starts(text: str) -> Iterator[tuple[int, int]]:
             yield number, token.end()
 
 
-_TOKEN = re.compile(
-    r'"""(?:\\.|[^\\])*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*|[\[\]{}\n]',
-    re.DOTALL,
-)
-"""Strings, comments, brackets and line ends: https://toml.io/en/v1.0.0"""
 _NAME = r"""(?:"[^"\n]*"|'[^'\n]*'|[\w-]+)"""
 _NAMES = rf"{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*"
-_STATEMENT = re.compile(
-    rf"[ \t]*(?:\[\[[ \t]*(?P<entry>{_NAMES})[ \t]*\]\]"
-    rf"|\[[ \t]*(?P<header>{_NAMES})[ \t]*\]|(?P<key>{_NAMES})[ \t]*=)"
-)
+
+
+@cache
+def _token() -> re.Pattern[str]:
+    """Return the pattern of strings, comments, brackets and line ends.
+
+    See https://toml.io/en/v1.0.0. Few starts need the place of a key, so it is compiled late.
+    """
+    return re.compile(
+        r'"""(?:\\.|[^\\])*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*'
+        r"|[\[\]{}\n]",
+        re.DOTALL,
+    )
+
+
+@cache
+def _statement() -> re.Pattern[str]:
+    return re.compile(
+        rf"[ \t]*(?:\[\[[ \t]*(?P<entry>{_NAMES})[ \t]*\]\]"
+        rf"|\[[ \t]*(?P<header>{_NAMES})[ \t]*\]|(?P<key>{_NAMES})[ \t]*=)"
+    )
 
 
 def _parse_key(written: str) -> TableKey:

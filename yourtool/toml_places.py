@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -10,17 +11,34 @@ TomlPath: TypeAlias = tuple[str | int, ...]
 """A value of the document: names of tables and keys, and positions in lists."""
 
 _NAME = r"""(?:"[^"\n]*"|'[^'\n]*'|[\w-]+)"""
-_STATEMENT = re.compile(
-    rf"[ \t]*(?:\[\[[ \t]*(?P<list>{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*)[ \t]*\]\]"
-    rf"|\[[ \t]*(?P<table>{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*)[ \t]*\]"
-    rf"|(?P<key>{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*)[ \t]*=[ \t]*)"
-)
-_TOKEN = re.compile(
-    r'"""(?:\\.|[^\\])*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*|[\[\]{},\n]',
-    re.DOTALL,
-)
-"""Strings, comments, brackets, commas and line ends: https://toml.io/en/v1.0.0"""
-_GAP = re.compile(r"(?:\s|#[^\n]*)*")
+
+
+@cache
+def _statement() -> re.Pattern[str]:
+    """Return the pattern of a header or key, which is compiled when a file has one."""
+    return re.compile(
+        rf"[ \t]*(?:\[\[[ \t]*(?P<list>{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*)[ \t]*\]\]"
+        rf"|\[[ \t]*(?P<table>{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*)[ \t]*\]"
+        rf"|(?P<key>{_NAME}(?:[ \t]*\.[ \t]*{_NAME})*)[ \t]*=[ \t]*)"
+    )
+
+
+@cache
+def _token() -> re.Pattern[str]:
+    """Return the pattern of strings, comments, brackets, commas and line ends.
+
+    See https://toml.io/en/v1.0.0.
+    """
+    return re.compile(
+        r'"""(?:\\.|[^\\])*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*'
+        r"|[\[\]{},\n]",
+        re.DOTALL,
+    )
+
+
+@cache
+def _gap() -> re.Pattern[str]:
+    return re.compile(r"(?:\s|#[^\n]*)*")
 
 
 class Span(Struct, frozen=True):
@@ -40,7 +58,7 @@ def find_places(text: str) -> Mapping[TomlPath, Span]:
     counts = dict[TomlPath, int]()
     table, open_tables = TomlPath(), list[TomlPath]()
     for line, start in _iter_statements(text):
-        if (statement := _STATEMENT.match(text, start)) is None:
+        if (statement := _statement().match(text, start)) is None:
             continue
         if (header := statement["list"] or statement["table"]) is not None:
             table = _resolve(header, counts, is_list=statement["list"] is not None)
@@ -93,7 +111,7 @@ def _iter_statements(text: str) -> Iterator[tuple[int, int]]:
     """Yield the number and the position of each line outside of strings and brackets."""
     number, depth = 1, 0
     yield 1, 0
-    for token in _TOKEN.finditer(text):
+    for token in _token().finditer(text):
         number += token[0].count("\n")
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
         if token[0] == "\n" and depth == 0:
@@ -105,10 +123,10 @@ def _iter_elements(text: str, start: int, line: int) -> Iterator[Span]:
     if not text.startswith("[", start):
         return
     depth, begin = 0, start + 1
-    for token in _TOKEN.finditer(text, start):
+    for token in _token().finditer(text, start):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
         if depth == 0 or (depth == 1 and token[0] == ","):
-            gap = _GAP.match(text, begin)
+            gap = _gap().match(text, begin)
             first = gap.end() if gap else begin
             if first < token.start():
                 end = len(text[first : token.start()].rstrip()) + first
