@@ -9,7 +9,7 @@ from yourtool.agent.history.state import State
 from yourtool.agent.past_turns import named_paths, read_past_turns, read_turns_of
 from yourtool.agent_config import RoutingConfig
 from yourtool.errors import StoreError
-from yourtool.events.turns import PolicyEvaluation, RouteDecided
+from yourtool.events.turns import PolicyEvaluation
 from yourtool.messages.blocks import ImageBlock
 from yourtool.routing.patterns import (
     MAX_OUTCOMES,
@@ -130,19 +130,3 @@ class LearnedRoutes:
             and any(isinstance(block, ImageBlock) for block in prompt.content),
             workspace=self._workspace,
         )
-
-
-def find_advice(route: RouteDecided) -> PolicyEvaluation | None:
-    """Return the step with the model that past turns recommend instead of the chosen one."""
-    return next((each for each in route.chain if each.verdict == "deferred"), None)
-
-
-def describe_advice(route: RouteDecided) -> str | None:
-    """Return a notice if past turns recommend another model than the chosen one, else None."""
-    if (advised := find_advice(route)) is None:
-        return None
-    return (
-        f"In past turns like this one, `{advised.candidate_model}` did better than"
-        f" `{route.chosen_model}`. /route override uses it, /route ignore hides this, and /why has"
-        " the figures."
-    )

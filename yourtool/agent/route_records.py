@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from yourtool.events.turns import (
     AgreedFallback,
+    PolicyEvaluation,
     RecommendedModel,
     RouteDecided,
     RouteInputs,
@@ -222,4 +223,20 @@ def _restore_needs(named: Sequence[str]) -> Needs:
         tools="tools" in named,
         system_prompt="system_prompt" in named,
         structured_output="structured_output" in named,
+    )
+
+
+def find_advice(route: RouteDecided) -> PolicyEvaluation | None:
+    """Return the step with the model that past turns recommend instead of the chosen one."""
+    return next((each for each in route.chain if each.verdict == "deferred"), None)
+
+
+def describe_advice(route: RouteDecided) -> str | None:
+    """Return a notice if past turns recommend another model than the chosen one, else None."""
+    if (advised := find_advice(route)) is None:
+        return None
+    return (
+        f"In past turns like this one, `{advised.candidate_model}` did better than"
+        f" `{route.chosen_model}`. /route override uses it, /route ignore hides this, and /why has"
+        " the figures."
     )

@@ -277,9 +277,8 @@ class Routes:
     def _build_situation(
         self, override: Model | None, state: State, retried_model: str | None
     ) -> Situation:
-        proposal, worker_model = learned_routes.Proposal(), self.delegated_model
-        if self.learned is not None:
-            proposal = self.learned.propose(state, worker_model)
+        worker_model, learned = self.delegated_model, self.learned
+        proposal = None if learned is None else learned.propose(state, worker_model)
         return Situation(
             turn=self.rules.build_input(state),
             needs=self.needs(state.conversation),
@@ -291,8 +290,8 @@ class Routes:
             workspace_default=self.rules.configured.workspace_default,
             global_default=self.rules.configured.global_default,
             fallbacks=dict(self.fallbacks),
-            pattern=proposal.candidate,
-            no_pattern=proposal.reason,
+            pattern=proposal and proposal.candidate,
+            no_pattern=proposal.reason if proposal else "",
         )
 
     def _selected_needs(self, state: State) -> Needs | None:

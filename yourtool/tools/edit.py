@@ -2,14 +2,15 @@
 
 from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from yourtool.effects import Preview, SideEffects
 from yourtool.errors import ToolError
 from yourtool.messages.blocks import TextBlock
+from yourtool.tools import text_edits
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
-from yourtool.tools.encoding import Encoding, detect_encoding
+from yourtool.tools.encoding import Encoding, detect_encoding, to_lf
 from yourtool.tools.file_changes import (
     FileChange,
     apply_change,
@@ -19,7 +20,17 @@ from yourtool.tools.file_changes import (
     read_current,
     require_read,
 )
-from yourtool.tools.text_edits import Edit, apply_edits, to_lf
+
+
+class Edit(Struct, frozen=True, forbid_unknown_fields=True):
+    """One replacement in a file."""
+
+    old: Annotated[
+        str,
+        Meta(min_length=1, description="Exact text of the file."),
+    ]
+    new: str
+    replace_all: bool = False
 
 
 class WriteFile(Args, frozen=True):
@@ -109,7 +120,7 @@ def _compute_edit(args: EditFile, context: ToolContext) -> FileChange:
             raise ToolError(f"`{args.path}` was just created; read it with `read_file` first")
     require_read(args.path, context)
     encoding, text = decode(args.path, before)
-    edited = apply_edits(args.path, text, args.edits, encoding, context.mask)
+    edited = text_edits.apply_edits(args.path, text, args.edits, encoding, context.mask)
     after = encode(args.path, encoding, edited.text)
     if after == before:
         raise ToolError(f"the edits do not change `{args.path}`: make `new` differ from `old`")

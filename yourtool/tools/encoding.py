@@ -50,3 +50,8 @@ def detect_encoding(data: bytes) -> Encoding | None:
         return None
     crlf = text.count("\r\n")
     return Encoding(codec, mark, "\r\n" if crlf > text.count("\n") - crlf else "\n")
+
+
+def to_lf(text: str) -> str:
+    """Return a text with LF line endings."""
+    return text.replace("\r\n", "\n")

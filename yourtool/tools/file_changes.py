@@ -19,11 +19,10 @@ from yourtool.file_images import ABSENT_FILE, FileState, find_hunks
 from yourtool.line_diff import format_unified
 from yourtool.permissions.protected_places import is_protected
 from yourtool.tools.base import ToolContext
-from yourtool.tools.encoding import Encoding, detect_encoding
+from yourtool.tools.encoding import Encoding, detect_encoding, to_lf
 from yourtool.tools.file_states import file_state
 from yourtool.tools.path_resolution import printable_name
 from yourtool.tools.replacing import ABSENT, Replacement, digest
-from yourtool.tools.text_edits import to_lf
 
 MAX_EDITABLE_BYTES = 16 * 2**20
 """Larger files must be changed with `shell`."""

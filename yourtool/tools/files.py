@@ -15,11 +15,10 @@ from yourtool.providers.media_types import IMAGE_TYPES, dimensions, sniff
 from yourtool.providers.requests.media_parts import format_mib
 from yourtool.tools import line_ranges
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
-from yourtool.tools.encoding import detect_encoding
+from yourtool.tools.encoding import detect_encoding, to_lf
 from yourtool.tools.file_changes import MAX_EDITABLE_BYTES
 from yourtool.tools.path_resolution import printable_name
 from yourtool.tools.replacing import digest
-from yourtool.tools.text_edits import to_lf
 from yourtool.tools.workspace import DirectoryEntry
 
 MAX_LINES = 2_000

@@ -15,7 +15,7 @@ from yourtool.errors import ToolError
 from yourtool.messages.blocks import TextBlock
 from yourtool.tools import patch_format, patch_hunks
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
-from yourtool.tools.encoding import Encoding
+from yourtool.tools.encoding import Encoding, to_lf
 from yourtool.tools.file_changes import (
     MAX_EDITABLE_BYTES,
     FileChange,
@@ -28,7 +28,6 @@ from yourtool.tools.file_changes import (
     require_read,
     without_origins,
 )
-from yourtool.tools.text_edits import to_lf
 
 MAX_TOTAL_BYTES = 4 * MAX_EDITABLE_BYTES
 """Of all files that a patch changes, which are in memory until it is applied."""

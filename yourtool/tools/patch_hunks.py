@@ -13,7 +13,7 @@ from msgspec import Struct
 from yourtool.errors import ToolError
 from yourtool.masking import Mask
 from yourtool.tools.anchors import AnchorLines
-from yourtool.tools.encoding import Encoding
+from yourtool.tools.encoding import Encoding, to_lf
 from yourtool.tools.matching import (
     MAX_COUNTED,
     MAX_LINES,
@@ -25,7 +25,7 @@ from yourtool.tools.matching import (
 from yourtool.tools.nearest_text import describe_nearest
 from yourtool.tools.patch_format import PatchHunk
 from yourtool.tools.plain_forms import iter_spans
-from yourtool.tools.text_edits import EditedText, to_lf
+from yourtool.tools.text_edits import EditedText
 
 _MAX_SEARCHED = 2_000_000_000
 """Characters of a file times hunks; each hunk is searched in all of the file."""

@@ -3,26 +3,18 @@
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from yourtool.errors import ToolError
 from yourtool.masking import Mask
-from yourtool.tools.encoding import Encoding
+from yourtool.tools.encoding import Encoding, to_lf
 from yourtool.tools.matching import MAX_COUNTED, FileText, Match, find_match
 from yourtool.tools.nearest_text import describe_nearest
 
-
-class Edit(Struct, frozen=True, forbid_unknown_fields=True):
-    """One replacement in a file."""
-
-    old: Annotated[
-        str,
-        Meta(min_length=1, description="Exact text of the file."),
-    ]
-    new: str
-    replace_all: bool = False
+if TYPE_CHECKING:
+    from yourtool.tools.edit import Edit
 
 
 class EditedText(Struct, frozen=True):
@@ -34,7 +26,7 @@ class EditedText(Struct, frozen=True):
 
 
 def apply_edits(
-    path: str, text: str, edits: Sequence[Edit], encoding: Encoding, mask: Mask
+    path: str, text: str, edits: "Sequence[Edit]", encoding: Encoding, mask: Mask
 ) -> EditedText:
     """Apply edits in order, each to the result of the previous one.
 
@@ -56,12 +48,7 @@ def apply_edits(
     return EditedText(text, tuple(remarks))
 
 
-def to_lf(text: str) -> str:
-    """Return a text with LF line endings."""
-    return text.replace("\r\n", "\n")
-
-
-def _find_place(what: str, path: str, file: FileText, edit: Edit, mask: Mask) -> Match:
+def _find_place(what: str, path: str, file: FileText, edit: "Edit", mask: Mask) -> Match:
     """Return the place of an edit; several, if it replaces each of them.
 
     Raises:

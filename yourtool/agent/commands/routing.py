@@ -10,7 +10,7 @@ from yourtool.agent.commands.base import (
     SettingChanged,
     SlashCommand,
 )
-from yourtool.agent.learned_routes import describe_advice
+from yourtool.agent.route_records import describe_advice
 from yourtool.errors import UsageError
 from yourtool.events.catalog import AnyFact
 from yourtool.events.context import ContextHandedOver

@@ -8,9 +8,9 @@ A selection during a turn is stored after the turn, so that the facts of the tur
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 
-from yourtool.agent import learned_routes
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
+from yourtool.agent.route_records import find_advice
 from yourtool.agent.session import preflight
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.errors import SwapRefusedError, UsageError
@@ -138,7 +138,7 @@ class ModelSelection:
         if self._is_busy():
             raise UsageError("A turn is running; wait until it ends or stop it.")
         route = self._state.last_route
-        advised = None if route is None else learned_routes.find_advice(route)
+        advised = None if route is None else find_advice(route)
         if route is None or advised is None:
             raise UsageError("Past turns recommend no other model than that of the last turn.")
         return route.chosen_model or "", advised

@@ -8,8 +8,7 @@ from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.repair import close_open_turn
 from yourtool.agent.history.state import State
 from yourtool.agent.input.mentions import AddressedPrompt, parse_address
-from yourtool.agent.learned_routes import describe_advice
-from yourtool.agent.route_records import RecordedRoute
+from yourtool.agent.route_records import RecordedRoute, describe_advice
 from yourtool.agent.routes import Routes
 from yourtool.agent.session.model_selection import ModelSelection
 from yourtool.agent.session.processes import SessionProcesses
