@@ -23,9 +23,9 @@ SOURCES = {
 COMPILE = "compile"
 METHODS = ("match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer")
 CALLED = defaultdict(set)
-"""The methods that the package calls on each name."""
+"""The methods that the package calls on each name, also on that of a function."""
 for _source in SOURCES.values():
-    for _name, _method in re.findall(rf"\b(\w+)\.({'|'.join(METHODS)})\b", _source):
+    for _name, _method in re.findall(rf"\b(\w+)(?:\(\))?\.({'|'.join(METHODS)})\b", _source):
         CALLED[_name].add(_method)
 WILDCARDS = "".join(f"({parse_wildcard(each).regex})|" for each in ("*a*b", "a/**/b*/c", "?[!x]*"))
 MASK = Mask(["sk-abcdefghijklmnop", "aaaaaaaaaaaaaaaaaaaa"])
@@ -78,6 +78,11 @@ def found_patterns():
             for node in ast.walk(tree)
             if isinstance(node, ast.Assign)
             for target, value in assigned(node)
+        }
+        names |= {
+            id(node.body[-1].value): node.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef) and isinstance(node.body[-1], ast.Return)
         }
         for node in ast.walk(tree):
             if not is_call_of_re(node):

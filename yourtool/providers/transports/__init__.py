@@ -7,4 +7,5 @@ __getattr__ = late_modules(  # until the first request, or one that needs them
     "certificates",
     "http",
     "proxied",
+    "responses",
 )

@@ -47,6 +47,10 @@ class BrokenBodyError(Exception):
     """The connection was lost in the middle of a body."""
 
 
+class MalformedError(Exception):
+    """Bytes are no response, or not all of it."""
+
+
 class Response(Protocol):
     """A response whose body is not read yet."""
 
