@@ -39,6 +39,7 @@ def test_a_prompt_is_edited_on_a_new_branch_and_the_old_one_comes_back(work, hom
             terminal.say("/tree 4")
             terminal.wait("Restore what?")
             terminal.send("\r")
+            terminal.wait(lambda _: (work / "first.txt").exists())
             terminal.wait("The first attempt.", lambda screen: "second" not in screen)
             assert (work / "first.txt").read_text() == "1\n"
             terminal.say("/quit")
