@@ -19,11 +19,10 @@ from typing import Any
 from msgspec import Struct
 
 from yourtool.masking import Mask
-from yourtool.sandbox_config import SandboxConfig
+from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.base import ToolContext
 from yourtool.tools.file_reads import FileReads
 from yourtool.tools.sandbox.bubblewrap import find_bubblewrap
-from yourtool.tools.sandbox.confinement import SandboxLevel
 from yourtool.tools.sandbox.sandbox import Sandbox, Sandboxes
 from yourtool.tools.shell import Shell, shell
 from yourtool.tools.workspace import Workspace

@@ -1,5 +1,6 @@
-"""The settings of the sandbox, `[sandbox]` in `config.toml`."""
+"""The settings of the sandbox, `[sandbox]` in `config.toml`, and its levels."""
 
+from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
@@ -9,6 +10,19 @@ HostSpec: TypeAlias = Annotated[
 ]
 """A host as in rules: `example.org`, `*.example.org`, `example.org:8443`."""
 AbsolutePath: TypeAlias = Annotated[str, Meta(pattern=r"^[/~]")]
+
+
+class SandboxLevel(StrEnum):
+    """What a sandbox enforces, from nothing to everything."""
+
+    NONE = "none"
+    LANDLOCK = "landlock"
+    FULL = "full"
+
+    @property
+    def rank(self) -> int:
+        """A number for comparisons."""
+        return list(SandboxLevel).index(self)
 
 
 class SandboxConfig(Struct, frozen=True):

@@ -26,8 +26,8 @@ from yourtool.errors import UsageError
 from yourtool.ids import new_session_id
 from yourtool.paths import resolve_paths
 from yourtool.run_result import ExitCode
+from yourtool.sandbox_config import SandboxLevel
 from yourtool.store.sqlite.database import Database
-from yourtool.tools.sandbox.confinement import SandboxLevel
 from yourtool.ui_config import UiConfig
 
 pytestmark = pytest.mark.usefixtures("own_logging")

@@ -20,7 +20,7 @@ NEEDED_LATER = {
     "yourtool.permissions.shell.syntax",
     "yourtool.providers.wire",
     "yourtool.store.exports",
-    "yourtool.tools.sandbox.sandbox",
+    "yourtool.tools.sandbox.confinement",
     "yourtool.tools.servers.servers",
     "yourtool.tui.diff.rows",
     "yourtool.tui.markdown.stream",

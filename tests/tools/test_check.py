@@ -5,6 +5,7 @@ import pytest
 from tests.tools.sandbox.levels import build_sandbox
 from tests.tools.test_background import is_alive
 from yourtool.agent_config import CheckConfig
+from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.check import (
     MAX_BYTES,
     CheckResult,
@@ -13,7 +14,6 @@ from yourtool.tools.check import (
     run_check,
 )
 from yourtool.tools.output import HEAD_TAIL_BYTES
-from yourtool.tools.sandbox.confinement import SandboxLevel
 
 
 @pytest.mark.parametrize(

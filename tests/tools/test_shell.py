@@ -16,6 +16,7 @@ from tests.tools.sandbox.levels import build_sandbox
 from yourtool.effects import Preview
 from yourtool.errors import ToolError
 from yourtool.masking import Mask
+from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools import output as outputs
 from yourtool.tools import process
 from yourtool.tools.files import read_file
@@ -26,7 +27,6 @@ from yourtool.tools.output import (
     CommandOutput,
 )
 from yourtool.tools.process import LiveText, ShellCommand, run_process
-from yourtool.tools.sandbox.confinement import SandboxLevel
 from yourtool.tools.shell import MAX_TIMEOUT_SECONDS, command_environment, shell
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="daemons are found in /proc")

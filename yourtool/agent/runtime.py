@@ -62,7 +62,7 @@ from yourtool.store.forks import workspace_hash
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 from yourtool.tools.builtin import default_toolbox
-from yourtool.tools.sandbox import sandbox
+from yourtool.tools.sandbox.sandbox import Sandboxes
 from yourtool.tools.toolset import Toolset, ToolSnapshot
 from yourtool.tools.workspace import Workspace
 
@@ -82,7 +82,7 @@ class Runtime:
         self.availability = Availability()
         self.store, self.space = store, SpaceWait()
         own, used = own_directories(paths), config.sandbox.is_used
-        self._sandboxes = sandbox.Sandboxes(config.sandbox, own) if used else None
+        self._sandboxes = Sandboxes(config.sandbox, own) if used else None
         self._prices = StoredPrices(paths.price_tables, self.catalogue)
         self.tool_servers = ServerPool(paths, options)
         self._discovery_file = paths.cache / discovery_cache.FILE_NAME

@@ -30,9 +30,9 @@ from yourtool.providers.catalogue.local_servers import LocalServer, discover_ser
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 from yourtool.run_result import ExitCode
+from yourtool.sandbox_config import SandboxLevel
 from yourtool.store.sqlite.database import Database
 from yourtool.tools.ripgrep import find_ripgrep
-from yourtool.tools.sandbox.confinement import SandboxLevel
 from yourtool.tools.sandbox.level import LevelMeter
 
 

@@ -25,7 +25,7 @@ from yourtool.paths import Paths, own_directories, resolve_paths
 from yourtool.permissions.trust import MCP_SERVERS
 from yourtool.run_result import ExitCode
 from yourtool.tables import is_table
-from yourtool.tools.sandbox import sandbox
+from yourtool.tools.sandbox.sandbox import Sandboxes
 from yourtool.tools.servers.logins import FILE_NAME as LOGINS_FILE
 from yourtool.tools.servers.logins import Logins
 from yourtool.tools.servers.server import ServerState, ToolServer
@@ -65,7 +65,7 @@ async def _with_servers(
     """Connect to servers, all or those with a name, and run an action on them."""
     workspace, config = arguments.workspace, load_config(paths).sandbox
     loaded = load_servers(workspace, paths, arguments.mcp_config)
-    boxes = sandbox.Sandboxes(config, own_directories(paths)) if config.is_used else None
+    boxes = Sandboxes(config, own_directories(paths)) if config.is_used else None
     around = build_surroundings(workspace, paths, boxes and boxes.build(workspace))
     servers = ToolServers(loaded, around)
     if notice := _find_untrusted_servers(workspace, paths):

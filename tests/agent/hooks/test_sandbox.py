@@ -17,7 +17,7 @@ from yourtool.events.deltas import Notice
 from yourtool.events.hooks import HookRan
 from yourtool.hook_config import HookConfig
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.tools.sandbox.confinement import SandboxLevel
+from yourtool.sandbox_config import SandboxLevel
 
 LEVELS = (SandboxLevel.FULL, SandboxLevel.LANDLOCK)
 CANARY = "sk-ant-canary-0123456789abcdefghij"

@@ -11,7 +11,7 @@ from yourtool.events.tools import ToolCompleted
 from yourtool.messages.invariants import validate_session
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.scripted import Scripted, calls, says
-from yourtool.tools.sandbox.confinement import SandboxLevel
+from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.shell import shell
 
 FULL, NONE = SandboxLevel.FULL, SandboxLevel.NONE

@@ -17,8 +17,8 @@ from tests.tools.sandbox.levels import build_sandbox, find_reason
 from yourtool.config import Mode
 from yourtool.events.tools import ToolCompleted
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools import background
-from yourtool.tools.sandbox.confinement import SandboxLevel
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/syscall").exists(), reason="`/proc` shows which program waits"

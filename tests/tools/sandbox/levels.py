@@ -4,8 +4,8 @@ from functools import cache
 
 import pytest
 
-from yourtool.sandbox_config import SandboxConfig
-from yourtool.tools.sandbox.confinement import SandboxLevel, find_means, find_missing
+from yourtool.sandbox_config import SandboxConfig, SandboxLevel
+from yourtool.tools.sandbox.confinement import find_means, find_missing
 from yourtool.tools.sandbox.level import LevelMeter, probe_level
 from yourtool.tools.sandbox.sandbox import Sandbox
 

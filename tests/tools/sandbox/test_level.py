@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.tools.sandbox.levels import FixedMeter, build_sandbox, require
-from yourtool.sandbox_config import SandboxConfig
+from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.sandbox import probes
-from yourtool.tools.sandbox.confinement import Means, SandboxLevel
+from yourtool.tools.sandbox.confinement import Means
 from yourtool.tools.sandbox.level import LevelMeter, probe_level
 from yourtool.tools.sandbox.probes import NOT_CLAIMED, ProbeResult, find_broken_claims
 
@@ -66,7 +66,7 @@ def test_landlock_is_used_only_if_it_was_chosen():
 
 
 def test_sandbox_that_is_switched_off_is_not_measured():
-    measured = measure(Means("/nonexistent", None, 7), SandboxConfig())
+    measured = measure(Means("/nonexistent", None, 7), SandboxConfig(enabled=False))
     assert measured.level is NONE
     assert "`[sandbox] enabled`" in measured.reasons[0]
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.tools.contexts import answer, call
 from tests.tools.sandbox.levels import build_sandbox
 from yourtool.permissions.hosts import allows_host, host_subject
-from yourtool.tools.sandbox import sandbox as sandboxes
-from yourtool.tools.sandbox.confinement import SandboxLevel
+from yourtool.sandbox_config import SandboxLevel
+from yourtool.tools.sandbox import proxy
 from yourtool.tools.sandbox.proxy import Proxy, _RefusedError, parse_head
 from yourtool.tools.shell import shell
 
@@ -161,7 +161,7 @@ def test_checked_host_is_the_dialled_host_in_many_requests(figures):
 async def test_sandboxed_command_reaches_only_the_hosts_of_the_settings(
     server, root, contexts, monkeypatch
 ):
-    monkeypatch.setattr(sandboxes, "Proxy", lambda hosts: Proxy(hosts, everything))
+    monkeypatch.setattr(proxy, "Proxy", lambda hosts: Proxy(hosts, everything))
     hosts = (f"localhost:{server}",)
     context = contexts(sandbox=build_sandbox(root, SandboxLevel.FULL, hosts=hosts))
     fetch = (

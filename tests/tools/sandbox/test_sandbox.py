@@ -13,7 +13,7 @@ import pytest
 
 from tests.tools.contexts import answer, call, get_refusal
 from tests.tools.sandbox.levels import build_sandbox
-from yourtool.tools.sandbox.confinement import SandboxLevel
+from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.shell import shell
 
 FULL, LANDLOCK, NONE = SandboxLevel.FULL, SandboxLevel.LANDLOCK, SandboxLevel.NONE

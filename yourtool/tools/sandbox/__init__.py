@@ -2,8 +2,11 @@
 
 from yourtool.late_modules import late_modules
 
-__getattr__ = late_modules(  # off by default
+__getattr__ = late_modules(  # a session can do without commands
     __name__,
     "blocks",
-    "sandbox",
+    "confinement",
+    "layout",
+    "probes",
+    "proxy",
 )

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from yourtool.messages.blocks import ImageBlock, TextBlock
-from yourtool.tools.sandbox.confinement import SandboxLevel
+from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.sandbox.sandbox import Sandbox
 
 _FILES = re.compile(

@@ -4,12 +4,12 @@ import os
 import sys
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
-from enum import StrEnum
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.process import ShellCommand
 from yourtool.tools.sandbox import bubblewrap, landlock, seatbelt, seccomp
 from yourtool.tools.sandbox.layout import Layout
@@ -24,19 +24,6 @@ _SOCKET_VARIABLES = frozenset(
     }
 )  # fmt: skip
 """Variables that name sockets of agents and daemons."""
-
-
-class SandboxLevel(StrEnum):
-    """What a sandbox enforces, from nothing to everything."""
-
-    NONE = "none"
-    LANDLOCK = "landlock"
-    FULL = "full"
-
-    @property
-    def rank(self) -> int:
-        """A number for comparisons."""
-        return list(SandboxLevel).index(self)
 
 
 class Means(Struct, frozen=True):

@@ -1,4 +1,7 @@
-"""Chooses the level of the sandbox: the strongest one that was measured to work here."""
+"""Chooses the level of the sandbox: the strongest one that was measured to work here.
+
+Every session with a sandbox imports this module, and its first command the others.
+"""
 
 import os
 import subprocess
@@ -6,21 +9,17 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from yourtool.sandbox_config import SandboxConfig
+from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.process import ShellCommand
-from yourtool.tools.sandbox.confinement import (
-    Means,
-    SandboxLevel,
-    confine,
-    find_interpreter,
-    find_means,
-    find_missing,
-)
-from yourtool.tools.sandbox.layout import find_hidden
-from yourtool.tools.sandbox.probes import ProbeResult, build_fixture, find_broken_claims, run_probes
+from yourtool.tools.sandbox import confinement, layout, probes
+
+if TYPE_CHECKING:
+    from yourtool.tools.sandbox.confinement import Means
+    from yourtool.tools.sandbox.probes import ProbeResult
 
 
 class Measurement(Struct, frozen=True):
@@ -37,9 +36,9 @@ class LevelMeter:
         self,
         config: SandboxConfig,
         own: Sequence[Path] = (),
-        find: Callable[[], Means] = find_means,
+        find: "Callable[[], Means] | None" = None,
     ) -> None:
-        """`own`: the program's directories; `find` returns what this machine has."""
+        """`own`: the program's directories; `find` replaces `find_means`."""
         self._config = config
         self._own = tuple(own)
         self._find = find
@@ -61,8 +60,8 @@ class LevelMeter:
     def _run(self) -> Measurement:
         if not self._config.is_used:
             return Measurement(SandboxLevel.NONE, ("it is switched off: `[sandbox] enabled`",))
-        hidden, reasons = find_hidden(self._own), list[str]()
-        means = self._find()
+        hidden, reasons = layout.find_hidden(self._own), list[str]()
+        means = (self._find or confinement.find_means)()
         if (reason := self._try(SandboxLevel.FULL, means, hidden)) is None:
             return Measurement(SandboxLevel.FULL)
         reasons.append(f"full: {reason}")
@@ -72,20 +71,25 @@ class LevelMeter:
             return Measurement(SandboxLevel.LANDLOCK, tuple(reasons))
         return Measurement(SandboxLevel.NONE, (*reasons, f"landlock: {reason}"))
 
-    def _try(self, level: SandboxLevel, means: Means, hidden: tuple[Path, ...]) -> str | None:
+    def _try(self, level: SandboxLevel, means: "Means", hidden: tuple[Path, ...]) -> str | None:
         """Return why a level does not work here, or None if it does."""
-        if (missing := find_missing(level, means)) is not None:
+        if (missing := confinement.find_missing(level, means)) is not None:
             return missing
         result = probe_level(level, means, hidden)
         if result.problem is not None:
             return f"it does not work here: {result.problem}"
-        leaks = sorted(find_broken_claims(level, result))
+        leaks = sorted(probes.find_broken_claims(level, result))
         return f"it does not prevent: {', '.join(leaks)}" if leaks else None
 
 
-def probe_level(level: SandboxLevel, means: Means, hidden: tuple[Path, ...] = ()) -> ProbeResult:
+def probe_level(
+    level: SandboxLevel, means: "Means", hidden: tuple[Path, ...] = ()
+) -> "ProbeResult":
     """Run the probes in a sandbox of this level; `none` runs them without one."""
-    with build_fixture(hidden, find_interpreter()) as fixture, ExitStack() as stack:
+    with (
+        probes.build_fixture(hidden, confinement.find_interpreter()) as fixture,
+        ExitStack() as stack,
+    ):
 
         def start(arguments: list[str]) -> subprocess.Popen[str]:
             command = ShellCommand(
@@ -94,7 +98,9 @@ def probe_level(level: SandboxLevel, means: Means, hidden: tuple[Path, ...] = ()
                 {"PATH": os.defpath, "TMPDIR": str(fixture.layout.temporary)},
             )
             if level is not SandboxLevel.NONE:
-                command = stack.enter_context(confine(command, fixture.layout, level, means))
+                command = stack.enter_context(
+                    confinement.confine(command, fixture.layout, level, means)
+                )
             return subprocess.Popen(
                 command.arguments,
                 stdin=subprocess.DEVNULL,
@@ -107,4 +113,4 @@ def probe_level(level: SandboxLevel, means: Means, hidden: tuple[Path, ...] = ()
                 start_new_session=True,
             )
 
-        return run_probes(fixture, start)
+        return probes.run_probes(fixture, start)

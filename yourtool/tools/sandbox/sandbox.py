@@ -1,4 +1,7 @@
-"""The sandbox of a session: chooses the level that works here, and encloses commands in it."""
+"""The sandbox of a session: chooses the level that works here, and encloses commands in it.
+
+Every session with a sandbox imports this module, and its first command the others.
+"""
 
 import asyncio
 import os
@@ -10,30 +13,20 @@ import weakref
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.errors import ToolError
-from yourtool.sandbox_config import SandboxConfig
+from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.process import ShellCommand
-from yourtool.tools.sandbox.confinement import (
-    TEMPORARY_INSIDE,
-    Means,
-    SandboxLevel,
-    confine,
-    find_interpreter,
-    find_means,
-)
-from yourtool.tools.sandbox.layout import (
-    Layout,
-    LayoutError,
-    find_hidden,
-    find_protected,
-    find_sockets,
-)
+from yourtool.tools.sandbox import confinement, layout, proxy
 from yourtool.tools.sandbox.level import LevelMeter, Measurement
-from yourtool.tools.sandbox.proxy import Proxy
+
+if TYPE_CHECKING:
+    from yourtool.tools.sandbox.confinement import Means
+    from yourtool.tools.sandbox.layout import Layout
 
 _BRIDGE = Path(__file__).with_name("bridge_script.py")
 _BRIDGE_PORT = 8118
@@ -125,40 +118,40 @@ class Sandbox:
             return
         async with AsyncExitStack() as stack:
             try:
-                layout, means = await asyncio.to_thread(self._look_around)
+                around, means = await asyncio.to_thread(self._look_around)
                 refused: Sequence[str] = ()
                 if level is SandboxLevel.FULL and self._config.hosts and means.bubblewrap:
-                    proxy = Proxy(self._config.hosts)
+                    bridged = proxy.Proxy(self._config.hosts)
                     name = f"proxy-{os.urandom(6).hex()}"
-                    await stack.enter_async_context(proxy.listen(layout.temporary / name))
-                    stack.callback((layout.temporary / name).unlink, missing_ok=True)
-                    refused = proxy.refused
-                    command = _bridged(command, f"{TEMPORARY_INSIDE}/{name}")
-                confined = confine(command, layout, level, means)
+                    await stack.enter_async_context(bridged.listen(around.temporary / name))
+                    stack.callback((around.temporary / name).unlink, missing_ok=True)
+                    refused = bridged.refused
+                    command = _bridged(command, f"{confinement.TEMPORARY_INSIDE}/{name}")
+                confined = confinement.confine(command, around, level, means)
                 enclosed = await stack.enter_async_context(_in_thread(confined))
-            except (OSError, LayoutError) as error:
+            except (OSError, layout.LayoutError) as error:
                 raise ToolError(
                     f"the command was not run, because its sandbox could not be built: {error};"
                     " ask the user to correct this"
                 ) from error
             yield Enclosed(enclosed, refused)
 
-    def _look_around(self) -> tuple[Layout, Means]:
-        return self._build_layout(), find_means()
+    def _look_around(self) -> "tuple[Layout, Means]":
+        return self._build_layout(), confinement.find_means()
 
-    def _build_layout(self) -> Layout:
-        repositories, protected = find_protected(self._workspace)
+    def _build_layout(self) -> "Layout":
+        repositories, protected = layout.find_protected(self._workspace)
         temporary = self._make_temporary()
         places = (Path(os.path.realpath(Path(each).expanduser())) for each in self._config.writable)
         writable = tuple(path for path in places if path.exists())
         # /tmp and /run are replaced, so the sockets in them need no mask.
-        sockets = find_sockets((Path("/tmp"), Path("/run"), self._workspace, temporary))  # noqa: S108
-        return Layout(
+        sockets = layout.find_sockets((Path("/tmp"), Path("/run"), self._workspace, temporary))  # noqa: S108
+        return layout.Layout(
             workspace=self._workspace,
             temporary=temporary,
             writable=writable,
-            readable=(*self._readable, *find_interpreter()),
-            hidden=(*find_hidden(self._own), *sockets),
+            readable=(*self._readable, *confinement.find_interpreter()),
+            hidden=(*layout.find_hidden(self._own), *sockets),
             repositories=repositories,
             protected=protected,
         )
