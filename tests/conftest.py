@@ -172,6 +172,7 @@ def home(monkeypatch: pytest.MonkeyPatch, directories: Iterator[Path]) -> Path:
     for name in ("NO_COLOR", "FORCE_COLOR", *_DESKTOP):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("YOURTOOL_SANDBOX_ENABLED", "false")  # it takes time to measure
     path = next(directories)
     monkeypatch.setenv("YOURTOOL_HOME", str(path))
     return path

@@ -171,6 +171,7 @@ ENVIRONMENT: Mapping[str, TableKey] = {
     "YOURTOOL_THEME": ("theme",),
     "YOURTOOL_MODE": ("mode",),
     "YOURTOOL_EFFORT": ("effort",),
+    "YOURTOOL_SANDBOX_ENABLED": ("sandbox", "enabled"),
 }
 """Environment variables and the keys that they set; empty variables are ignored."""
 
@@ -383,7 +384,8 @@ def _overrides(
 ) -> Iterator[tuple[TableKey, Any, str]]:
     for name, key in ENVIRONMENT.items():
         if environ.get(name):
-            yield key, environ[name], f"environment {name}"
+            value = environ[name]
+            yield key, {"true": True, "false": False}.get(value, value), f"environment {name}"
     for name, value in options.items():
         key = tuple(name.split("."))
         yield key, value, f"option --{OPTIONS.get(name, name)}"

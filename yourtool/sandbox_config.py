@@ -1,5 +1,6 @@
 """The settings of the sandbox, `[sandbox]` in `config.toml`, and its levels."""
 
+import sys
 from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias
 
@@ -29,12 +30,14 @@ class SandboxConfig(Struct, frozen=True):
     """The sandbox of commands."""
 
     enabled: Annotated[
-        bool,
+        bool | None,
         Meta(
-            description="Run the commands of models in a sandbox, where one works. `require` and"
-            " `auto_allow` switch it on as well."
+            description="Run the commands of models in a sandbox, where one works; by default on"
+            " Linux, and not on macOS, where it is untested. `require` and `auto_allow` switch it"
+            " on as well.",
+            examples=[False],
         ),
-    ] = False
+    ] = None
     fallback: Annotated[
         Literal["landlock", "none"],
         Meta(
@@ -71,7 +74,9 @@ class SandboxConfig(Struct, frozen=True):
     @property
     def is_used(self) -> bool:
         """Whether commands run in a sandbox, where one works."""
-        return self.enabled or self.auto_allow or self.require != "none"
+        by_default = sys.platform == "linux"
+        is_enabled = by_default if self.enabled is None else self.enabled
+        return is_enabled or self.auto_allow or self.require != "none"
 
     @property
     def uses_landlock(self) -> bool:

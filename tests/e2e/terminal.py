@@ -15,6 +15,8 @@ from tests.loop_watchdog import LoopBlockedError
 
 ROOT = Path(__file__).parents[2]
 YOURTOOL = (sys.executable, "-P", "-m", "yourtool")
+NO_SANDBOX = {"YOURTOOL_SANDBOX_ENABLED": "false"}
+"""For programs in tests that are not about the sandbox, which takes time to measure."""
 _WATCHED = (*YOURTOOL[:3], "tests.e2e.watched")
 
 
@@ -56,6 +58,7 @@ class Terminal:
                 "TERM": "xterm-256color",
                 "PYTHONPATH": str(ROOT),
                 "BLOCKED_LOOPS": file.name,
+                **NO_SANDBOX,
                 **env,
             },
             dimensions=(rows, columns),

@@ -94,7 +94,9 @@ def _check_sandbox(paths: Paths, config: Config) -> Check:
         case _:
             detail = f"none: allowed commands run with all your rights; {reasons}"
     if not is_used:
-        detail = f"switched off by `[sandbox] enabled`; would be {detail}"
+        is_chosen = config.sandbox.enabled is not None
+        why = "switched off by" if is_chosen else "off on this system without"
+        detail = f"{why} `[sandbox] enabled`; would be {detail}"
     required = SandboxLevel(config.sandbox.require)
     if measured.level.rank < required.rank:
         detail += f"; `[sandbox] require` is {required.value}, so every command needs an approval"

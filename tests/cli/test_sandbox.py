@@ -1,0 +1,61 @@
+"""The sandbox as it is without any setting, through `yourtool -p`."""
+
+import sys
+
+import pytest
+
+from tests.tools.sandbox.levels import require
+from yourtool.config import config_file
+from yourtool.paths import resolve_paths
+from yourtool.sandbox_config import SandboxConfig, SandboxLevel
+
+pytestmark = pytest.mark.usefixtures("own_logging")
+
+SHOW_LEVEL = [{"call": "shell", "input": {"command": "echo level:$YOURTOOL_SANDBOX"}}]
+END = [{"say": "done"}]
+
+
+@pytest.fixture
+def by_default(monkeypatch):
+    """No setting for the sandbox; the machine is measured before the test, which blocks."""
+    require(SandboxLevel.FULL)
+    monkeypatch.delenv("YOURTOOL_SANDBOX_ENABLED")
+
+
+def configure(settings):
+    """Add settings of the sandbox to those of the script."""
+    with config_file(resolve_paths()).open("a") as file:
+        file.write(f"[sandbox]\n{settings}\n")
+
+
+def get_result(line, *arguments):
+    """Return the result of the only call of a run."""
+    events = line.events("-p", "go", "--allow", "shell", *arguments)
+    [done] = [each for each in events if each["type"] == "tool.completed"]
+    [block] = done["message"]["content"]
+    return "\n".join(each["text"] for each in block["content"])
+
+
+def test_commands_are_in_the_full_sandbox_by_default(line, by_default):
+    line.script(SHOW_LEVEL, END)
+    assert get_result(line).startswith("level:full\n")
+
+
+@pytest.mark.parametrize("way", ["file", "variable"])
+def test_setting_or_variable_switches_the_sandbox_off(line, by_default, monkeypatch, way):
+    line.script(SHOW_LEVEL, END)
+    if way == "file":
+        configure("enabled = false")
+    else:
+        monkeypatch.setenv("YOURTOOL_SANDBOX_ENABLED", "false")
+    assert get_result(line).startswith("level:\n")
+
+
+@pytest.mark.parametrize(("system", "is_used"), [("linux", True), ("darwin", False)])
+def test_sandbox_is_used_by_default_on_linux_only(monkeypatch, system, is_used):
+    monkeypatch.setattr(sys, "platform", system)
+    assert SandboxConfig().is_used is is_used
+    assert SandboxConfig(enabled=True).is_used
+    assert not SandboxConfig(enabled=False).is_used
+    for settings in ({"require": "full"}, {"auto_allow": True}):
+        assert SandboxConfig(enabled=False, **settings).is_used
