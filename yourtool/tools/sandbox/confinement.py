@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.process import ShellCommand
 from yourtool.tools.sandbox import bubblewrap, landlock, seatbelt, seccomp
+from yourtool.tools.sandbox.caches import build_cache_variables
 from yourtool.tools.sandbox.layout import Layout
 from yourtool.tools.sandbox.mount_points import hold_mount_points
 
@@ -82,7 +83,7 @@ def confine(
     environment = {
         name: value for name, value in command.environment.items() if name not in _SOCKET_VARIABLES
     }
-    environment |= {"TMPDIR": str(layout.temporary), "YOURTOOL_SANDBOX": level.value}
+    temporary = str(layout.temporary)
     with ExitStack() as stack:
         is_contained = False
         descriptors = ()
@@ -97,16 +98,21 @@ def confine(
             start = bubblewrap.build_arguments(
                 means.bubblewrap, layout, command.directory, descriptors[0]
             )
-            environment["TMPDIR"] = TEMPORARY_INSIDE
-            is_contained = True
+            temporary, is_contained = TEMPORARY_INSIDE, True
         else:
             policy = landlock.build_policy(layout, seccomp.build_filter(()))
             descriptors = (_data(policy, stack),)
             start = landlock.build_arguments(descriptors[0])
+        writable = (layout.workspace, *layout.writable)
         yield replace(
             command,
             arguments=(*start, *command.arguments),
-            environment=environment,
+            environment={
+                **environment,
+                **build_cache_variables(environment, temporary, writable),
+                "TMPDIR": temporary,
+                "YOURTOOL_SANDBOX": level.value,
+            },
             descriptors=descriptors,
             is_contained=is_contained,
         )

@@ -1,0 +1,57 @@
+"""Caches of build tools in the sandbox: writable, kept for the session, and private."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tests.tools.contexts import answer, call
+from tests.tools.sandbox.levels import build_sandbox
+from yourtool.sandbox_config import SandboxLevel
+from yourtool.tools.sandbox.caches import build_cache_variables
+from yourtool.tools.shell import shell
+
+FULL = SandboxLevel.FULL
+
+
+@pytest.fixture
+def person(monkeypatch):
+    """A home directory that commands cannot write; not in `/tmp`, which the sandbox replaces."""
+    with TemporaryDirectory(dir="/var/tmp") as path:
+        monkeypatch.setenv("HOME", path)
+        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+        yield Path(path)
+
+
+async def test_cache_is_kept_for_the_commands_of_a_session_and_for_nothing_else(
+    root, contexts, person
+):
+    context = contexts(sandbox=build_sandbox(root, FULL))
+    write = 'mkdir -p "$PIP_CACHE_DIR" && echo poison > "$PIP_CACHE_DIR/wheel"'
+    assert (await call(shell, context, command=write)).success
+    assert "poison" in await answer(shell, context, command='cat "$PIP_CACHE_DIR/wheel"')
+    assert not list(person.rglob("*"))
+    other = contexts(sandbox=build_sandbox(root, FULL))
+    assert not (await call(shell, other, command='cat "$PIP_CACHE_DIR/wheel"')).success
+    outside = await answer(shell, contexts(sandbox=None), command="env")
+    assert "CACHE" not in outside
+
+
+async def test_existing_cache_directory_of_the_user_stays_readable(root, contexts, person):
+    (person / ".cache/tool").mkdir(parents=True)
+    (person / ".cache/tool/program").write_text("kept")
+    context = contexts(sandbox=build_sandbox(root, FULL))
+    said = await answer(shell, context, command="cat ~/.cache/tool/program; env")
+    assert "kept" in said and "XDG_CACHE_HOME" not in said
+
+
+def test_cache_stays_where_the_user_set_it_or_a_command_can_write_it():
+    home = {"HOME": "/home/me"}
+    usual = build_cache_variables(home, "/tmp", ())
+    assert usual["GOCACHE"] == "/tmp/caches/go-build"
+    assert usual["npm_config_cache"] == "/tmp/caches/npm"
+    set_by_user = build_cache_variables({**home, "GOCACHE": "/fast"}, "/tmp", ())
+    assert set_by_user.keys() == usual.keys() - {"GOCACHE"}
+    for variables, place in ((home, "/home/me/.cache/pip"), ({"XDG_CACHE_HOME": "/c"}, "/c/pip")):
+        kept = build_cache_variables({**home, **variables}, "/tmp", [Path(place)])
+        assert kept.keys() == usual.keys() - {"PIP_CACHE_DIR"}
