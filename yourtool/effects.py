@@ -106,6 +106,10 @@ class Editable(Struct, frozen=True, kw_only=True):
     """Returns the arguments of the call with another text."""
 
 
+OUTSIDE_SANDBOX = "outside the sandbox, with all your rights"
+"""Where a call runs that a setting or an answer of the user excepts from the sandbox."""
+
+
 class Preview(Struct, frozen=True, kw_only=True):
     """The exact effect of a call, computed before it runs and shown in full."""
 
@@ -120,6 +124,8 @@ class Preview(Struct, frozen=True, kw_only=True):
     """One line: the sandbox of a command, as measured."""
     is_contained: bool = False
     """Whether a setting allows the call because of its sandbox."""
+    is_outside: bool = False
+    """Whether a setting excepts the call from the sandbox."""
     guard: str | None = None
     """SHA-256 of the previewed content; the tool refuses to run on any other."""
     editable: Editable | None = None

@@ -70,6 +70,14 @@ class SandboxConfig(Struct, frozen=True):
             " `*.example.org`; empty: no network.",
         ),
     ] = ()
+    outside: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Commands that run outside the sandbox, with all your rights, as in rules:"
+            " `git push *`. A list of commands does if each of them is named.",
+            examples=[["git push *", "docker *"]],
+        ),
+    ] = ()
 
     @property
     def is_used(self) -> bool:

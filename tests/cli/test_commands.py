@@ -207,6 +207,16 @@ def test_config_check_lists_every_problem_with_its_position(run):
     assert second["line"] == 3
 
 
+def test_config_check_lists_commands_outside_the_sandbox_that_are_none(run):
+    entries = '["git push *", "a && b", "* push", "shell(git push)"]'
+    config_file(resolve_paths()).write_text(f"[sandbox]\noutside = {entries}\n")
+    code, out, err = run("config", "check")
+    assert (code, out) == (ExitCode.USAGE, "")
+    assert err.count(":2: `sandbox.outside`: `") == 3
+    for entry in ("a && b", "* push", "shell(git push)"):
+        assert f"`{entry}` is not one command of plain words" in err
+
+
 def test_config_check_names_the_files_that_it_read(run, home, tmp_path, monkeypatch):
     work = tmp_path / "work"
     (work / ".yourtool").mkdir(parents=True)

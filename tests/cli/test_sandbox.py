@@ -51,6 +51,32 @@ def test_setting_or_variable_switches_the_sandbox_off(line, by_default, monkeypa
     assert get_result(line).startswith("level:\n")
 
 
+def test_named_command_is_outside_and_others_are_not(line, by_default):
+    line.script(SHOW_LEVEL, END)
+    configure('outside = ["sh *"]')
+    assert get_result(line).startswith("level:full\n")
+    (line.workspace / "level.sh").write_text("echo level:$YOURTOOL_SANDBOX\n")
+    line.script([{"call": "shell", "input": {"command": "sh level.sh"}}], END)
+    configure('outside = ["sh *"]')
+    assert get_result(line).startswith("level:\n")
+
+
+def test_blocked_command_names_the_cause_and_the_way_out(line, by_default):
+    look_up = "import socket; socket.getaddrinfo('example.invalid', 80)"
+    command = f'{sys.executable} -c "{look_up}"'
+    fail = {"call": "shell", "input": {"command": command}}
+    line.script([fail], [fail], END)
+    code, out, err = line("-p", "go", "--allow", "shell")
+    assert (code, out) == (0, "done\n")
+    assert err == (
+        "yourtool: A command failed, probably because the sandbox has no network. Name it in"
+        " `[sandbox] outside` of `config.toml`, or set `enabled = false` there, which switches the"
+        " sandbox off.\n"
+    ), "once for each cause"
+    line.script([fail], END)
+    assert get_result(line).endswith("no user is present to allow it outside the sandbox.]")
+
+
 @pytest.mark.parametrize(("system", "is_used"), [("linux", True), ("darwin", False)])
 def test_sandbox_is_used_by_default_on_linux_only(monkeypatch, system, is_used):
     monkeypatch.setattr(sys, "platform", system)

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from msgspec import Struct, field
 
-from yourtool.effects import Preview
+from yourtool.effects import OUTSIDE_SANDBOX, Preview
 from yourtool.line_diff import format_unified
 from yourtool.messages.blocks import canonical_json
 from yourtool.permissions.protected_places import is_protected
@@ -118,7 +118,7 @@ class ForeignCall(Struct):
             body=diffs if is_edit else "\n\n".join(parts),
             paths=paths,
             protected=any(map(is_protected, paths)),
-            surroundings=f"{agent} ({title}), outside the sandbox, with all your rights",
+            surroundings=f"{agent} ({title}), {OUTSIDE_SANDBOX}",
         )
 
     def format_result(self) -> str:

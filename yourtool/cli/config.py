@@ -14,6 +14,7 @@ from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.config import ConfigReport, Problem, Setting, config_file, format_key, load_report
 from yourtool.paths import Paths
+from yourtool.permissions.shell import specs
 from yourtool.permissions.trust import CHECKS, ROUTING
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.routing.policy import FILE_NAME
@@ -38,6 +39,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
         problems = (
             *problems,
             *find_key_problems(paths, report),
+            *find_sandbox_problems(paths, report),
             *find_check_problems(report, str(config_file(paths)), arguments.workspace),
         )
         rules = _examine_rules(paths, arguments.workspace)
@@ -85,6 +87,22 @@ def find_key_problems(paths: Paths, report: ConfigReport) -> tuple[Problem, ...]
             nearest=each.nearest,
         )
         for each in keymap.problems
+    )
+
+
+def find_sandbox_problems(paths: Paths, report: ConfigReport) -> tuple[Problem, ...]:
+    """Return the entries of `[sandbox] outside` that are no commands, which have no effect."""
+    key = ("sandbox", "outside")
+    return tuple(
+        Problem(
+            where=str(config_file(paths)),
+            line=line_of(report.text, key),
+            key=format_key(key),
+            message=f"`{each}` is not one command of plain words, with `*` only at the end, such as"
+            " `git push *`",
+        )
+        for each in report.config.sandbox.outside
+        if specs.parse_spec(each) is None
     )
 
 

@@ -19,7 +19,7 @@ from yourtool import __version__
 from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.agents.session_agents import build_command
 from yourtool.cli.arguments import Arguments
-from yourtool.cli.config import find_key_problems
+from yourtool.cli.config import find_key_problems, find_sandbox_problems
 from yourtool.cli.output import print_json, print_table
 from yourtool.config import Config, load_report
 from yourtool.credentials import Credentials
@@ -64,7 +64,11 @@ def _run_checks(paths: Paths, workspace: Path) -> Iterator[Check]:
     yield Check("program", "yourtool", "ok", __version__)
     yield Check("program", "python", "ok", f"{platform.python_version()} on {platform.platform()}")
     examined = load_report(paths)
-    problems = (*examined.problems, *find_key_problems(paths, examined))
+    problems = (
+        *examined.problems,
+        *find_key_problems(paths, examined),
+        *find_sandbox_problems(paths, examined),
+    )
     for problem in problems:
         yield Check("config", problem.key or "file", "problem", str(problem))
     if not problems:
@@ -89,6 +93,8 @@ def _check_sandbox(paths: Paths, config: Config) -> Check:
         case SandboxLevel.FULL:
             hosts = ", ".join(config.sandbox.hosts) or "none"
             detail = f"full, measured: files, processes, network (hosts: {hosts})"
+            if outside := config.sandbox.outside:
+                detail += f"; outside: {', '.join(f'`{each}`' for each in outside)}"
         case SandboxLevel.LANDLOCK:
             detail = f"landlock, measured: files, no network; {reasons}"
         case _:

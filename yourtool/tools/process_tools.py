@@ -65,7 +65,8 @@ async def _preview(args: ProcessInput, context: ToolContext) -> Preview:
         body=args.text,
         surroundings=f"the terminal of {process.id}: {escape_line(process.command)}{key}",
         is_contained=sandbox is not None and process.is_enclosed and sandbox.allows_commands,
-        protected=sandbox is not None and sandbox.is_below_requirement,
+        protected=sandbox is not None
+        and (sandbox.is_below_requirement if process.is_enclosed else sandbox.is_required),
     )
 
 

@@ -7,12 +7,12 @@ import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Meta
 from msgspec.structs import replace
 
-from yourtool.effects import Editable, Preview, SideEffects
+from yourtool.effects import OUTSIDE_SANDBOX, Editable, Preview, SideEffects
 from yourtool.environment import PUBLIC, find_command_path
 from yourtool.errors import ToolError
 from yourtool.messages.blocks import TextBlock
@@ -24,6 +24,9 @@ from yourtool.tools.pseudo_terminal import InputKind, PseudoTerminal, use_termin
 from yourtool.tools.sandbox import blocks
 from yourtool.tools.workspace import Workspace
 
+if TYPE_CHECKING:
+    from yourtool.tools.sandbox.sandbox import Sandbox
+
 MAX_TIMEOUT_SECONDS = 590
 """Less than the timeout of the tool call, so that a timed-out command still returns its output."""
 FIRST_OUTPUT_SECONDS = 1.0
@@ -31,6 +34,8 @@ FIRST_OUTPUT_SECONDS = 1.0
 
 _LEFT = "; what it left running was ended, so use `background` for it"
 """Added to the exit code."""
+_UNREACHABLE = "; it is in the sandbox, so neither other commands nor a browser can connect to it"
+"""Added to the state of a process in the background."""
 _ENDS_IN_BACKGROUND = re.compile(r"(?<![&>|])& ?(?:disown|echo[^;&|]*)?$")
 _FIXED_VARIABLES = {
     "TERM": "dumb",
@@ -89,6 +94,15 @@ async def _preview(args: Shell, context: ToolContext) -> Preview:
             kind="command", body=args.line, editable=editable, surroundings="; ".join(ways)
         )
     await sandbox.measure()
+    if await context.run_in_thread(sandbox.excepts, args.line):
+        return Preview(
+            kind="command",
+            body=args.line,
+            protected=sandbox.is_required,
+            surroundings="; ".join((OUTSIDE_SANDBOX, *ways)),
+            is_outside=True,
+            editable=editable,
+        )
     return Preview(
         kind="command",
         body=args.line,
@@ -121,10 +135,10 @@ async def shell(args: Shell, context: ToolContext) -> ToolOutput:
         return await _keep(process, pause, args, context)
     await process.stop()
     result = _build_output(args, process, seconds, pause)
-    if context.sandbox is None or result.success:
+    if (sandbox := _get_sandbox(context)) is None or result.success:
         return result
     blocked = await context.run_in_thread(
-        blocks.find_block, context.sandbox, result.content, process.refused_hosts
+        blocks.find_block, sandbox, result.content, process.refused_hosts
     )
     return result if blocked is None else replace(result, blocked=blocked)
 
@@ -216,6 +230,8 @@ async def _keep(
             )
         case _:
             status = f"runs in the background as `{process.id}`"
+    if process.is_enclosed and context.sandbox is not None and context.sandbox.has_own_network:
+        status += _UNREACHABLE
     printed = process.read().rstrip("\n") or "(no output yet)"
     return ToolOutput(
         (TextBlock(f"{printed}\n[{status}]"),),
@@ -230,11 +246,17 @@ async def _run_enclosed(line: str, context: ToolContext, process: RunningCommand
     command = replace(command, owner=context.processes.owner)
     if process.terminal is not None:
         command = replace(command, arguments=use_terminal(command.arguments))
-    if context.sandbox is None:
+    if (sandbox := _get_sandbox(context)) is None:
         return await _run(command, process.output, process.terminal)
-    async with context.sandbox.enclose(command) as enclosed:
+    async with sandbox.enclose(command) as enclosed:
         process.is_enclosed, process.refused_hosts = True, enclosed.refused_hosts
         return await _run(enclosed.command, process.output, process.terminal)
+
+
+def _get_sandbox(context: ToolContext) -> "Sandbox | None":
+    """Return the sandbox in which a call runs; its preview shows whether a setting excepts it."""
+    is_outside = context.approved is not None and context.approved.is_outside
+    return None if is_outside else context.sandbox
 
 
 async def run_command_line(line: str, workspace: Workspace, output: CommandOutput) -> ProcessExit:

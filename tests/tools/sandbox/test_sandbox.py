@@ -253,6 +253,14 @@ def test_temporary_directory_of_a_session_is_removed_with_it(root, contexts):
     assert not temporary.parent.exists()
 
 
+async def test_process_in_the_background_names_who_cannot_connect_to_it(root, contexts):
+    for level, is_named in ((FULL, True), (NONE, False)):
+        context = contexts(sandbox=build_sandbox(root, level))
+        said = await answer(shell, context, command="echo up; sleep 100", background=True)
+        assert ("neither other commands nor a browser can connect to it]" in said) is is_named
+        await context.processes.close()
+
+
 async def test_without_any_sandbox_commands_run_as_before(root, contexts):
     context = contexts(sandbox=build_sandbox(root, NONE))
     output = await call(shell, context, command="echo x > new; exit 3")

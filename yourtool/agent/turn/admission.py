@@ -26,6 +26,7 @@ from yourtool.agent.turn.tool_call import (
 from yourtool.agent.turn.tool_hooks import notifying
 from yourtool.agent.turn.turn import Turn
 from yourtool.effects import (
+    OUTSIDE_SANDBOX,
     Confirmation,
     Consequences,
     Decision,
@@ -52,8 +53,6 @@ from yourtool.tools.toolset import Tool
 
 _log = logging.getLogger(__name__)
 
-OUTSIDE = "outside the sandbox, with all your rights"
-"""Where a call runs that the user allowed after it failed in the sandbox."""
 DENY = Decision(verdict=Verdict.DENY)
 
 
@@ -100,7 +99,9 @@ async def offer_retry(call: ToolCall, blocked: str, turn: Turn) -> AsyncGenerato
         Interrupted: the turn was stopped before the user answered.
     """
     assert call.preview is not None, "a call that runs in a sandbox has a preview"
-    call.preview = replace(call.preview, surroundings=OUTSIDE, protected=False, editable=None)
+    call.preview = replace(
+        call.preview, surroundings=OUTSIDE_SANDBOX, protected=False, editable=None
+    )
     subjects = await asyncio.to_thread(parse_call, call, call.tool, turn) if call.tool else None
     decision = GateDecision("ask", f"it failed in the sandbox: {blocked}")
     confirmation = await _build_confirmation(call, turn, decision, subjects or CallSubjects(()))

@@ -48,10 +48,17 @@ _log = logging.getLogger(__name__)
 
 CANCEL_GRACE_SECONDS = 30.0
 """Time for a stopped tool to clean up before it is abandoned."""
-BLOCKED_NOTE = (
+_BLOCKED_NOTE = (
     "[Probable cause: {}. Do without it, or ask the user to run it with `!`, which has no sandbox.]"
 )
 """Appended to the result of a command that the sandbox blocked."""
+_UNATTENDED_NOTE = (
+    "[Probable cause: {}. Do without it: no user is present to allow it outside the sandbox.]"
+)
+_WAY_OUT = (
+    "A command failed, probably because {}. Name it in `[sandbox] outside` of `config.toml`, or set"
+    " `enabled = false` there, which switches the sandbox off."
+)
 
 
 class ToolRunner:
@@ -211,7 +218,11 @@ class ToolRunner:
             self._forget(call)
             self._running[asyncio.create_task(self._run_tool(call))] = call
         else:
-            call.notes += (BLOCKED_NOTE.format(output.blocked),)
+            note = _BLOCKED_NOTE if self._turn.env.interactive else _UNATTENDED_NOTE
+            call.notes += (note.format(output.blocked),)
+            if not self._turn.env.interactive:
+                for notice in self._turn.env.new_notices(_WAY_OUT.format(output.blocked)):
+                    yield notice
             for fact in await self._end(outcome):
                 yield fact
 

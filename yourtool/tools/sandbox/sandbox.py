@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from yourtool.effects import Subject
 from yourtool.errors import ToolError
+from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict
 from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.process import ShellCommand
 from yourtool.tools.sandbox import confinement, layout, proxy
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from yourtool.tools.sandbox.layout import Layout
 
 _BRIDGE = Path(__file__).with_name("bridge_script.py")
+_TOOL = "shell"
 _BRIDGE_PORT = 8118
 """Of the sandbox's own loopback address, which no other program uses."""
 
@@ -59,6 +62,9 @@ class Sandbox:
         self._meter = meter
         self._own = tuple(own)
         self._readable = tuple(path for path in readable if path.is_dir())
+        # What rules for a tool mean is what these commands mean.
+        rules = (Rule(_TOOL, command) for command in config.outside)
+        self._outside = RuleSet(allow=tuple(rules))
         self._temporary: Path | None = None
         self._lock = threading.Lock()
 
@@ -70,18 +76,35 @@ class Sandbox:
 
     @property
     def shown_level(self) -> str:
-        """The measured level for the status line; empty if the sandbox is switched off."""
-        return self.level.value if self.level is not None and self._config.is_used else ""
+        """The measured level for the status line; empty before the first command."""
+        return "" if self.level is None else self.level.value
 
     async def measure(self) -> Measurement:
         """Return the measured level."""
         return self._meter.measured or await asyncio.to_thread(self._meter.measure)
 
     @property
+    def is_required(self) -> bool:
+        """Whether `[sandbox] require` names a level, so that every command outside of it asks."""
+        return SandboxLevel(self._config.require) is not SandboxLevel.NONE
+
+    @property
     def is_below_requirement(self) -> bool:
         """Whether `[sandbox] require` needs a stronger level, so that every command asks."""
         level = self.level or SandboxLevel.NONE
         return level.rank < SandboxLevel(self._config.require).rank
+
+    def excepts(self, line: str) -> bool:
+        """Whether `[sandbox] outside` covers each command of a line; blocks on the file system."""
+        if not self._outside.allow or self.level in (None, SandboxLevel.NONE):
+            return False
+        subject = Subject("command", line, os.path.realpath(self._workspace))
+        return self._outside.verdict(_TOOL, subject) is RuleVerdict.ALLOW
+
+    @property
+    def has_own_network(self) -> bool:
+        """Whether a server that a command starts can be reached by that command only."""
+        return self.level is SandboxLevel.FULL
 
     @property
     def allows_commands(self) -> bool:

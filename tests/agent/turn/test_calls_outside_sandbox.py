@@ -1,0 +1,130 @@
+"""Commands that `[sandbox] outside` excepts: they run outside, and only as they are named."""
+
+import pytest
+
+from tests.agent.harness import ALLOW, DENY, User
+from tests.agent.turn.test_sandboxed_calls import run
+from tests.tools.sandbox.levels import find_reason
+from yourtool.config import Mode
+from yourtool.effects import Decision, Verdict
+from yourtool.permissions.rules import Rule, RuleSet
+from yourtool.sandbox_config import SandboxLevel
+
+FULL, NONE = SandboxLevel.FULL, SandboxLevel.NONE
+SHOW = "sh level.sh"
+OUTSIDE = "outside the sandbox, with all your rights"
+
+
+@pytest.fixture(autouse=True)
+def measured_level():
+    """Measure the machine before a test, whose event loop must not block."""
+    find_reason(FULL)
+
+
+@pytest.fixture(autouse=True)
+def script(bench):
+    (bench.workspace / "level.sh").write_text("echo level:$YOURTOOL_SANDBOX:$1\n")
+
+
+async def play(bench, line, user, *, outside=("sh level.sh *",), level=FULL, **options):
+    """Return what a command printed."""
+    settings = {"outside": outside, **options.pop("settings", {})}
+    said, _ = await run(bench, level, line, user, settings=settings, **options)
+    return said
+
+
+async def test_named_command_runs_outside_and_the_question_says_so(bench):
+    user = User(ALLOW)
+    assert (await play(bench, f"{SHOW} it", user)).startswith("level::it\n")
+    [asked] = user.asked
+    assert asked.preview.surroundings == OUTSIDE
+    assert not asked.preview.protected
+
+
+@pytest.mark.parametrize("arguments", [{"background": True}, {"terminal": True}])
+async def test_question_also_names_the_way_in_which_it_runs(bench, arguments):
+    user = User(DENY)
+    await play(bench, SHOW, user, arguments=arguments)
+    assert user.asked[0].preview.surroundings.startswith(f"{OUTSIDE}; ")
+
+
+@pytest.mark.parametrize(
+    ("line", "is_outside"),
+    [
+        (SHOW, True),
+        (f"{SHOW} a b", True),
+        (f"{SHOW} && {SHOW} 2>&1", True),
+        (f"cd . && {SHOW}", True),
+        (f"{SHOW} && true", False),
+        (f"true; {SHOW}", False),
+        (f"{SHOW} | cat", False),
+        (f"{SHOW} $(true)", False),
+        (f"FOO=1 {SHOW}", False),
+        (f"{SHOW} > out", False),
+        (f"bash -c '{SHOW}'", False),
+        (f"{SHOW} $YOURTOOL_SANDBOX", False),
+    ],
+)
+async def test_line_is_outside_only_if_each_part_of_it_is_named(bench, line, is_outside):
+    user = User(DENY)
+    await play(bench, line, user)
+    assert (user.asked[0].preview.surroundings == OUTSIDE) is is_outside
+    said, file = await play(bench, line, User(ALLOW)), bench.workspace / "out"
+    printed = file.read_text() if file.exists() else said
+    assert f"level:{'' if is_outside else 'full'}:" in printed
+
+
+async def test_entry_without_a_star_is_that_command_only(bench):
+    for line, is_outside in ((SHOW, True), (f"{SHOW} more", False)):
+        user = User(DENY)
+        await play(bench, line, user, outside=(SHOW, "not (a command"))
+        assert (user.asked[0].preview.surroundings == OUTSIDE) is is_outside
+
+
+async def test_auto_allow_allows_nothing_outside(bench):
+    user = User(ALLOW)
+    await play(bench, SHOW, user, settings={"auto_allow": True})
+    assert len(user.asked) == 1
+    user = User(DENY)
+    await play(bench, f"{SHOW} && true", user, settings={"auto_allow": True})
+    assert user.asked == []
+
+
+@pytest.mark.parametrize(("required", "asked"), [("full", 1), ("landlock", 1), ("none", 0)])
+async def test_required_level_asks_about_a_command_outside(bench, required, asked):
+    user = User(ALLOW)
+    rules = RuleSet(allow=(Rule.parse("shell"),))
+    settings = {"require": required}
+    said = await play(bench, SHOW, user, settings=settings, mode=Mode.AUTO, rules=rules)
+    assert len(user.asked) == asked
+    assert said.startswith("level::")
+
+
+async def test_rules_that_deny_and_plan_mode_apply_outside(bench):
+    denied = RuleSet(deny=(Rule.parse("shell(sh*)"),))
+    for options in ({"rules": denied}, {"mode": Mode.PLAN}):
+        user = User(ALLOW)
+        said = await play(bench, SHOW, user, **options)
+        assert user.asked == []
+        assert "level:" not in said
+
+
+async def test_command_that_the_user_changed_is_judged_again(bench):
+    for first, changed, level in ((SHOW, f"{SHOW}; true", "full"), (f"{SHOW}; true", SHOW, "")):
+        edit = Decision(verdict=Verdict.EDIT, edited_input={"command": changed})
+        said = await play(bench, first, User(edit, ALLOW))
+        assert f"level:{level}:\n" in said
+
+
+async def test_failure_outside_is_not_offered_again(bench):
+    (bench.workspace / "level.sh").write_text("echo Read-only file system; exit 1\n")
+    user = User(ALLOW)
+    said = await play(bench, SHOW, user)
+    assert len(user.asked) == 1
+    assert "Probable cause" not in said
+
+
+async def test_question_does_not_speak_of_a_sandbox_that_does_not_work(bench):
+    user = User(DENY)
+    await play(bench, SHOW, user, level=NONE)
+    assert user.asked[0].preview.surroundings.startswith("no sandbox (")
