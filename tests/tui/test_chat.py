@@ -620,27 +620,29 @@ async def test_auto_must_be_entered_and_confirmed_and_shift_tab_leads_back(home,
 
 @pytest.mark.req("R-TOOL-07")
 @pytest.mark.parametrize(
-    ("sandbox", "warns"), [("", True), ("none", True), ("landlock", False), ("full", False)]
+    ("sandbox", "warns"), [("off", True), ("none", True), ("landlock", False), ("full", False)]
 )
 async def test_banner_of_auto_warns_of_scripts_where_no_sandbox_contains_them(
     home, session, sandbox, warns
 ):
     app, _ = app_of(home, session)
     warning = "No sandbox: scripts can write to protected places."
+    session.mode = Mode.AUTO
     async with app.run_test(size=(160, 30)) as pilot:
-        await until(pilot, lambda: app.chat.session is not None)
-        app.chat.banner.show_mode(Mode.AUTO, sandbox)
-        await until(pilot, lambda: "AUTO" in screen_text(app))
-        assert (warning in screen_text(app)) == warns
-        app.chat.banner.show_mode(Mode.ASK, sandbox)
-        await until(pilot, lambda: warning not in screen_text(app))
+        await until(pilot, lambda: "AUTO: tools" in screen_text(app))
+        assert warning not in screen_text(app), "it was not measured yet"
+        session.sandbox_level = sandbox  # the first command runs
+        app.chat.status.refresh()
+        await until(pilot, lambda: (warning in screen_text(app)) == warns)
+        session.mode = Mode.ASK
+        app.chat.status.refresh()
+        await until(pilot, lambda: "AUTO: tools" not in screen_text(app))
 
 
 async def test_banner_of_auto_is_complete_on_a_small_screen(home, session):
     app, _ = app_of(home, session)
+    session.mode, session.sandbox_level = Mode.AUTO, "off"
     async with app.run_test(size=(40, 12)) as pilot:
-        await until(pilot, lambda: app.chat.session is not None)
-        app.chat.banner.show_mode(Mode.AUTO)
         await until(pilot, lambda: "Shift+Tab ends it." in screen_text(app))
         shown = " ".join(screen_text(app).split())
         assert (

@@ -204,7 +204,8 @@ async def demo_banner(pilot):
 
 @state()
 async def mode_auto_and_attachment(pilot):
-    pilot.app.chat.banner.show_mode(Mode.AUTO)
+    pilot.app.chat.session.mode, pilot.app.chat.session.sandbox_level = Mode.AUTO, "off"
+    pilot.app.chat.status.refresh()
     pilot.app.chat.banner.set_notice("attached", "Attached to the next prompt: plan.png")
 
 

@@ -104,8 +104,8 @@ class Session:
 
     @property
     def sandbox_level(self) -> str:
-        """The level of the sandbox; empty before it was measured, and if it is switched off."""
-        return "" if self._env.sandbox is None else self._env.sandbox.shown_level
+        """The level of the sandbox; `off` if it is switched off, empty before it was measured."""
+        return "off" if self._env.sandbox is None else self._env.sandbox.shown_level
 
     @property
     def effort(self) -> Effort | None:

@@ -150,7 +150,6 @@ class ChatScreen(UrgentScreen):
         self.completer.load_values(runtime)
         if first:
             self._restore_last_draft(runtime)
-        self.banner.show_mode(session.mode, session.sandbox_level)
         self.status.refresh()
         self.runner.send_next()
 

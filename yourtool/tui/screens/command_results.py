@@ -78,8 +78,7 @@ async def show_result(chat: ChatScreen, result: CommandResult) -> None:
         case CopyText(text=text):
             chat.app.copy_to_clipboard(text)
         case SettingChanged(setting="mode"):
-            session = require_session(chat)[1]
-            chat.banner.show_mode(session.mode, session.sandbox_level)
+            chat.status.refresh()
         case SettingChanged(setting="trust"):
             await show_used_files(chat, require_session(chat)[1].trust)
         case SettingChanged():

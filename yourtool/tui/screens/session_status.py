@@ -222,6 +222,7 @@ class SessionStatus:
             return
         for banner in self._screen.query(Banner):  # an approval prompt takes its place
             banner.set_notice("fallback", session.fallbacks.describe())
+            banner.show_mode(session.mode, session.sandbox_level)
         state, model = session.state, session.model
         window = model.capabilities.max_context_tokens
         pending = state.pending_model

@@ -45,14 +45,14 @@ class Banner(Static):
         super().__init__(markup=False)
         self._notices: dict[str, str] = {}
 
-    def show_mode(self, mode: Mode, sandbox: str = "") -> None:
+    def show_mode(self, mode: Mode, sandbox: str) -> None:
         """Set a notice for the approval mode `auto`; remove it for the others.
 
-        `sandbox`: the level that contains commands; empty if none is measured.
+        `sandbox`: the level that contains commands, or `off`; empty before it is measured.
         """
         back = get_label("chat.mode") or "`/mode ask`"
         auto = "AUTO: tools run without approval."
-        if sandbox in ("", "none"):
+        if sandbox in ("off", "none"):
             auto += " No sandbox: scripts can write to protected places."
         auto += f" {back} ends it."
         self.set_notice("mode", auto if mode is Mode.AUTO else None)

@@ -35,7 +35,7 @@ class StatusFields(Struct, frozen=True, kw_only=True):
     """What is left of a rate limit that is nearly used up."""
     branch: str = ""
     sandbox: str = ""
-    """The level that was measured at the first command."""
+    """The level that was measured at the first command, or `off`."""
     alert: str = ""
     """A short hint that is never dropped."""
     directory: str = ""
@@ -118,7 +118,7 @@ def _chosen_parts(status: StatusFields, *, narrow: bool) -> dict[StatusItem, Sta
         found["queued"] = StatusPart(5, f"{status.queued} queued", "")
     if status.branch:
         found["branch"] = StatusPart(6, f"git:{printable(status.branch)}", "")
-    if status.sandbox:
+    if status.sandbox not in ("", "off"):
         is_missing = status.sandbox == "none"
         text = "no sandbox" if is_missing else f"sandbox:{status.sandbox}"
         found["sandbox"] = StatusPart(7, text, "$text-warning" if is_missing else "")
