@@ -6,9 +6,11 @@ import os
 import pytest
 
 from tests.tools.contexts import answer, call, get_refusal
+from tests.tools.sandbox.levels import build_sandbox, find_reason
 from tests.tools.servers.configured import good, hostile, started
 from yourtool.errors import ToolFailure
 from yourtool.messages.blocks import ImageBlock
+from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.servers.server import ServerState
 from yourtool.tools.tool_search import FIND_TOOLS
 
@@ -69,6 +71,17 @@ async def test_server_that_does_not_connect_has_failed_with_its_reason(root, kin
         assert not list(servers.current())
         [problem] = servers.current().problems
         assert problem.startswith("The MCP server `bad` (/home/me/mcp.json:3) ")
+
+
+async def test_failed_server_in_the_sandbox_names_the_setting_that_leaves_it(root):
+    await asyncio.to_thread(find_reason, SandboxLevel.FULL)
+    sandbox = build_sandbox(root, SandboxLevel.FULL)
+    servers = {"boxed": hostile("exits"), "free": hostile("exits", sandbox=False)}
+    async with started(root, servers, sandbox=sandbox) as found:
+        reasons = {each.name: each.reason for each in found.servers}
+    plain = "ended; its last message is: no database"
+    way_out = '; it runs in the sandbox, unless your settings of it have `"sandbox": false`'
+    assert reasons == {"boxed": plain + way_out, "free": plain}
 
 
 async def test_program_that_does_not_exist_is_named_with_its_place(root):

@@ -46,6 +46,8 @@ _log = logging.getLogger(__name__)
 PAUSES = (2.0, 10.0, 60.0, 300.0)
 """Seconds before a failed server is tried again; the last one repeats."""
 _CLOSE_SECONDS = 5.0
+_IN_SANDBOX = '; it runs in the sandbox, unless your settings of it have `"sandbox": false`'
+"""Added to the reason why a server failed."""
 
 
 class ServerState(StrEnum):
@@ -267,6 +269,8 @@ class ToolServer:
             self.reason = f"refused the login of `oauth` ({error})" if is_refused else str(error)
         except (YourtoolError, OSError) as error:
             self.state, self.reason = ServerState.FAILED, f"cannot be started: {error}"
+        if self.state is ServerState.FAILED and self._is_enclosed:
+            self.reason += _IN_SANDBOX
         self._failures = max(self._failures, 1)
         if not self._closing:
             _log.warning("MCP server %s: %s", self.name, self.reason)
@@ -285,6 +289,13 @@ class ToolServer:
                 enclosed = await stack.enter_async_context(self._around.sandbox.enclose(command))
                 command = enclosed.command
             await client.serve_stdio(command, owner)
+
+    @property
+    def _is_enclosed(self) -> bool:
+        """Whether it is a program in the sandbox."""
+        sandbox, settings = self._around.sandbox, self.settings
+        is_program = settings.transport == "stdio"
+        return is_program and settings.sandbox and sandbox is not None and sandbox.is_active
 
     def _build_command(self) -> ShellCommand:
         """Return the command of the server with its variables replaced.
