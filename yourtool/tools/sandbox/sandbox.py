@@ -75,6 +75,11 @@ class Sandbox:
         return None if measured is None else measured.level
 
     @property
+    def is_active(self) -> bool:
+        """Whether commands are enclosed, as measured."""
+        return self.level not in (None, SandboxLevel.NONE)
+
+    @property
     def shown_level(self) -> str:
         """The measured level for the status line; empty before the first command."""
         return "" if self.level is None else self.level.value
@@ -96,7 +101,7 @@ class Sandbox:
 
     def excepts(self, line: str) -> bool:
         """Whether `[sandbox] outside` covers each command of a line; blocks on the file system."""
-        if not self._outside.allow or self.level in (None, SandboxLevel.NONE):
+        if not (self._outside.allow and self.is_active):
             return False
         subject = Subject("command", line, os.path.realpath(self._workspace))
         return self._outside.verdict(_TOOL, subject) is RuleVerdict.ALLOW
