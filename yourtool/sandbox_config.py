@@ -74,8 +74,7 @@ class SandboxConfig(Struct, frozen=True):
         tuple[str, ...],
         Meta(
             description="Commands that run outside the sandbox, with all your rights, as in rules:"
-            " `git push *`. A list of commands does if each of them is named.",
-            examples=[["git push *", "docker *"]],
+            " `git push *`, `docker *`; a list of commands, if each of them is named.",
         ),
     ] = ()
 

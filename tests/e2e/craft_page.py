@@ -52,7 +52,7 @@ make craft MODEL=anthropic:NAME        # the same 40 tasks with a model and your
 
 The second command uses your configuration and keys, and costs what the model costs. It prints for
 each task whether it is finished, its requests, tokens and cost. The tasks run in approval mode auto
-in temporary repositories; with `sandbox.enabled` in `config.toml`, commands run in the sandbox.
+in temporary repositories, with commands in the sandbox where it works.
 
 `tests/e2e/requests_per_task.toml` records the requests of each task. A test fails if a task takes
 more; `python -m tests.e2e.craft_page` records fewer, and writes this page.
