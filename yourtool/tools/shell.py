@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from msgspec import Meta
 from msgspec.structs import replace
@@ -22,10 +22,8 @@ from yourtool.tools.output import CommandOutput
 from yourtool.tools.process import LiveText, ProcessExit, ShellCommand, run_process
 from yourtool.tools.pseudo_terminal import InputKind, PseudoTerminal, use_terminal
 from yourtool.tools.sandbox import blocks
+from yourtool.tools.sandbox.sandbox import Sandbox, SandboxError
 from yourtool.tools.workspace import Workspace
-
-if TYPE_CHECKING:
-    from yourtool.tools.sandbox.sandbox import Sandbox
 
 MAX_TIMEOUT_SECONDS = 590
 """Less than the timeout of the tool call, so that a timed-out command still returns its output."""
@@ -124,6 +122,18 @@ async def shell(args: Shell, context: ToolContext) -> ToolOutput:
     if context.approved is not None and context.approved.body != args.line:
         raise ToolError("this is not the command that the user approved, so it was not run")
     await _require_directory(args, context)
+    try:
+        return await _run_call(args, context)
+    except SandboxError as error:
+        return ToolOutput((TextBlock(str(error)),), success=False, blocked=error.cause)
+
+
+async def _run_call(args: Shell, context: ToolContext) -> ToolOutput:
+    """Run a command as long as its call waits for it.
+
+    Raises:
+        SandboxError: it was not run.
+    """
     seconds = min(args.timeout_seconds, MAX_TIMEOUT_SECONDS)
     process = _start(args, context)
     try:
@@ -253,7 +263,7 @@ async def _run_enclosed(line: str, context: ToolContext, process: RunningCommand
         return await _run(enclosed.command, process.output, process.terminal)
 
 
-def _get_sandbox(context: ToolContext) -> "Sandbox | None":
+def _get_sandbox(context: ToolContext) -> Sandbox | None:
     """Return the sandbox in which a call runs; its preview shows whether a setting excepts it."""
     is_outside = context.approved is not None and context.approved.is_outside
     return None if is_outside else context.sandbox

@@ -62,6 +62,17 @@ async def test_blocked_command_runs_outside_only_after_a_new_question(bench, pro
     assert facts.count("tool.completed") == 1
 
 
+async def test_command_whose_sandbox_cannot_be_built_is_offered_outside(bench, tmp_path):
+    (bench.workspace / ".git").symlink_to(tmp_path)
+    user = User(ALLOW)
+    said, _ = await run(bench, FULL, "echo ran", user)
+    assert user.asked[1].reason.endswith("`.git` is a symbolic link, so it cannot be protected")
+    assert said.startswith("ran\n")
+    user = User(ALLOW, DENY)
+    said, _ = await run(bench, FULL, "touch ran", user)
+    assert not (bench.workspace / "ran").exists()
+
+
 @pytest.mark.parametrize("arguments", [{}, {"background": True}, {"terminal": True}])
 async def test_no_way_to_run_a_command_leaves_the_sandbox(bench, protected, arguments):
     line = "echo level:$YOURTOOL_SANDBOX > out; sh tidy.sh"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.contexts import answer, call, get_refusal
+from tests.tools.contexts import answer, call
 from tests.tools.sandbox.levels import build_sandbox
 from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.shell import shell
@@ -200,7 +200,11 @@ async def test_command_that_the_sandbox_cannot_protect_is_not_run(root, contexts
     (tmp_path / "elsewhere").mkdir()
     (root / ".git").symlink_to(tmp_path / "elsewhere")
     context = contexts(sandbox=build_sandbox(root, FULL))
-    await get_refusal(shell, context, "`.git` is a symbolic link", command="touch ran")
+    output = await call(shell, context, command="touch ran")
+    assert not output.success
+    cause = "the sandbox could not be built: `.git` is a symbolic link, so it cannot be protected"
+    assert output.blocked == cause
+    assert cause in output.content[0].text
     assert not (root / "ran").exists()
 
 

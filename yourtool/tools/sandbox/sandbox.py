@@ -36,6 +36,14 @@ _BRIDGE_PORT = 8118
 """Of the sandbox's own loopback address, which no other program uses."""
 
 
+class SandboxError(ToolError):
+    """A command was not run, because its sandbox could not be built."""
+
+    def __init__(self, cause: str) -> None:
+        self.cause = f"the sandbox could not be built: {cause}"
+        super().__init__(f"the command was not run, because {self.cause}; ask the user to help")
+
+
 class Enclosed(Struct, frozen=True):
     """A command as it runs in the sandbox."""
 
@@ -138,7 +146,7 @@ class Sandbox:
         """Yield the command as it runs in the sandbox; unchanged if there is none.
 
         Raises:
-            ToolError: the workspace cannot be protected, or a mount point cannot be created.
+            SandboxError: the workspace cannot be protected, or a mount point cannot be created.
         """
         level = (await self.measure()).level
         if level is SandboxLevel.NONE:
@@ -158,10 +166,7 @@ class Sandbox:
                 confined = confinement.confine(command, around, level, means)
                 enclosed = await stack.enter_async_context(_in_thread(confined))
             except (OSError, layout.LayoutError) as error:
-                raise ToolError(
-                    f"the command was not run, because its sandbox could not be built: {error};"
-                    " ask the user to correct this"
-                ) from error
+                raise SandboxError(str(error)) from error
             yield Enclosed(enclosed, refused)
 
     def _look_around(self) -> "tuple[Layout, Means]":
