@@ -155,6 +155,8 @@ def _convert(value: Any, kind: Any) -> "Any | Fault":
         choices = _choices(bare)
         if Decimal in (bare, *get_args(bare)) and isinstance(value, str):
             return Fault(f"must be a number such as `0.50`, not `{value[:_MAX_QUOTED]}`")
+        if bool in get_args(bare):
+            return Fault(f"must be `true` or `false`, not `{str(value)[:_MAX_QUOTED]}`")
         if not choices:
             return Fault(str(error)[:1].lower() + str(error)[1:])
         return Fault(

@@ -77,6 +77,15 @@ def test_blocked_command_names_the_cause_and_the_way_out(line, by_default):
     assert get_result(line).endswith("no user is present to allow it outside the sandbox.]")
 
 
+def test_variable_that_is_neither_true_nor_false_is_a_mistake(line, monkeypatch):
+    monkeypatch.setenv("YOURTOOL_SANDBOX_ENABLED", "off")
+    line.script(END)
+    code, _, err = line("-p", "go")
+    assert code == 2
+    variable = "environment YOURTOOL_SANDBOX_ENABLED"
+    assert f"{variable}: `sandbox.enabled`: must be `true` or `false`, not `off`" in err
+
+
 @pytest.mark.parametrize(("system", "is_used"), [("linux", True), ("darwin", False)])
 def test_sandbox_is_used_by_default_on_linux_only(monkeypatch, system, is_used):
     monkeypatch.setattr(sys, "platform", system)
