@@ -257,7 +257,10 @@ def test_temporary_directory_of_a_session_is_removed_with_it(root, contexts):
     assert not temporary.parent.exists()
 
 
-async def test_process_in_the_background_names_who_cannot_connect_to_it(root, contexts):
+async def test_process_in_the_background_names_who_cannot_connect_to_it(
+    root, contexts, monkeypatch
+):
+    monkeypatch.setattr("yourtool.tools.shell.FIRST_OUTPUT_SECONDS", 0.05)
     for level, is_named in ((FULL, True), (NONE, False)):
         context = contexts(sandbox=build_sandbox(root, level))
         said = await answer(shell, context, command="echo up; sleep 100", background=True)
