@@ -11,6 +11,7 @@ import pytest
 from acp import spawn_agent_process, text_block
 
 from tests.acp.editor import Editor
+from tests.e2e.terminal import NO_SANDBOX
 
 pytestmark = pytest.mark.remaining
 COMMAND = (sys.executable, "-m", "yourtool", "acp")
@@ -21,6 +22,7 @@ def environment(tmp_path):
     return {
         "YOURTOOL_HOME": str(tmp_path / "home"),
         "YOURTOOL_DEMO_PACE": "0",
+        **NO_SANDBOX,
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
     }
