@@ -19,7 +19,7 @@ from tests.e2e.task_projects import (
     build_repository,
     python_path,
 )
-from tests.e2e.terminal import ROOT
+from tests.e2e.terminal import NO_SANDBOX, ROOT
 from tests.provider_server import ProviderServer
 
 MOST_REQUESTS = 60
@@ -54,7 +54,8 @@ def run_task(kind: str, project: Project, folder: Path, tree: Path = ROOT) -> Ou
     model, row = KINDS[kind].build(project), KINDS[kind]
     prompt = get_prompt(row, project)
     with ProviderServer(answer=model.answer) as server:
-        environment = {**server.environment, "YOURTOOL_HOME": str(home), "HOME": str(home)}
+        places = {"YOURTOOL_HOME": str(home), "HOME": str(home)}
+        environment = {**server.environment, **places, **NO_SANDBOX}  # it looks at its processes
         arguments = ["-p", prompt, "-m", row.model_name]
         for prompts in range(1, MOST_PROMPTS + 1):  # noqa: B007 - counted
             run_program(arguments, workspace, environment, tree)

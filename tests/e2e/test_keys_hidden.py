@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
+from tests.e2e.terminal import NO_SANDBOX, ROOT, YOURTOOL, Terminal
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks in /proc")
 NAMES = ("ANTHROPIC_API_KEY", "GITHUB_TOKEN", "MY_OWN_CREDENTIAL")
@@ -53,7 +53,7 @@ def test_command_of_the_model_finds_no_key_in_any_parent_process(place):
     done = subprocess.run(
         [*YOURTOOL, "--mode", "auto", "-p", "go", "--output-format", "stream-json"],
         cwd=work,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **environ(home)},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **NO_SANDBOX, **environ(home)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
