@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tests.e2e.terminal import NO_SANDBOX
 from tests.pictures.scene_clock import SceneClock
 
 CONFIG = """\
@@ -46,6 +47,7 @@ def prepare(home: Path) -> Path:
     settings.mkdir(mode=0o700)
     (settings / "config.toml").write_text(CONFIG)
     os.environ |= {"YOURTOOL_HOME": str(settings), "TERM": "xterm-256color"}
+    os.environ |= NO_SANDBOX  # not every machine has one
     return home / "tally"
 
 

@@ -162,7 +162,7 @@ def test_hook_that_starts_the_program_does_so_three_times(tmp_path):
     home.mkdir(mode=0o700)
     again = f"echo x >> {count}; {sys.executable} -m yourtool -p more -m demo:tour >&2"
     hook = f'[[hooks]]\nevent = "UserPromptSubmit"\ncommand = {json.dumps(again)}\n'
-    (home / "config.toml").write_text(hook)
+    (home / "config.toml").write_text(f"{hook}[sandbox]\nenabled = false\n")
     command = [sys.executable, "-m", "yourtool", "-p", "hi", "-m", "demo:tour"]
     env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     (tmp_path / "work").mkdir()

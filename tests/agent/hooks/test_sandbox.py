@@ -30,14 +30,14 @@ def measured_levels():
         find_reason(level)
 
 
-async def run(bench, level, event, command, *, seconds=10):
+async def run(bench, level, event, command, *, seconds=10, source="user", **settings):
     """Play a turn with one hook and one edit; return the events and the text for the model."""
-    hook = build_hook(HookConfig(event, command, "", seconds), "user")
+    hook = build_hook(HookConfig(event, command, "", seconds), source)
     (bench.workspace / "src").mkdir()  # Landlock cannot add files next to a protected one
     model = Scripted([calls("write_file", path="a.txt", content="a\n"), says("Done.")])
     session = await bench.session(model, settings={"hooks": Hooks([hook])}, mode=Mode.AUTO)
     readable = session._env.workspace.readable
-    session._env.sandbox = build_sandbox(bench.workspace, level, readable=readable)
+    session._env.sandbox = build_sandbox(bench.workspace, level, readable=readable, **settings)
     events = await play(session.send("go"))
     await session.close()
     return events, "\n".join(each.text for each in session.state.messages)
@@ -56,6 +56,24 @@ async def test_hook_changes_the_workspace_and_nothing_outside(bench, level, tmp_
     assert outcomes(events) == [(0, "none")]
     assert (bench.workspace / "src/inside.txt").read_text() == "in\n"
     assert not outside.exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "settings", "is_outside"),
+    [
+        ("user", {"outside": ("touch *",)}, True),
+        ("user", {"outside": ("true *",)}, False),
+        ("project", {"outside": ("touch *",)}, False),
+        ("user", {"outside": ("touch *",), "require": "full"}, False),
+    ],
+)
+async def test_setting_excepts_hooks_of_the_user_only(
+    bench, tmp_path, source, settings, is_outside
+):
+    outside = tmp_path / "outside.txt"
+    command = f"touch {outside}"
+    await run(bench, SandboxLevel.FULL, "PostToolUse", command, source=source, **settings)
+    assert outside.exists() == is_outside
 
 
 @pytest.mark.parametrize("level", LEVELS)

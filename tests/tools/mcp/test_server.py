@@ -2,12 +2,13 @@
 
 import asyncio
 import os
+import shutil
 
 import pytest
 
 from tests.tools.contexts import answer, call, get_refusal
 from tests.tools.sandbox.levels import build_sandbox, find_reason
-from tests.tools.servers.configured import good, hostile, started
+from tests.tools.servers.configured import HERE, good, hostile, started
 from yourtool.errors import ToolFailure
 from yourtool.messages.blocks import ImageBlock
 from yourtool.sandbox_config import SandboxLevel
@@ -76,7 +77,9 @@ async def test_server_that_does_not_connect_has_failed_with_its_reason(root, kin
 async def test_failed_server_in_the_sandbox_names_the_setting_that_leaves_it(root):
     await asyncio.to_thread(find_reason, SandboxLevel.FULL)
     sandbox = build_sandbox(root, SandboxLevel.FULL)
-    servers = {"boxed": hostile("exits"), "free": hostile("exits", sandbox=False)}
+    script = shutil.copy(HERE / "hostile_server.py", root)  # other places can be hidden
+    boxed, free = (hostile("exits", script, sandbox=each) for each in (True, False))
+    servers = {"boxed": boxed, "free": free}
     async with started(root, servers, sandbox=sandbox) as found:
         reasons = {each.name: each.reason for each in found.servers}
     plain = "ended; its last message is: no database"

@@ -1,4 +1,4 @@
-"""Caches of build tools in the sandbox: writable, kept for the session, and private."""
+"""Caches of build tools in the sandbox: writable, private, and the same for a session."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -22,12 +22,8 @@ def offering(**fields):
     return {"command": sys.executable, "args": [str(HERE / "offering_server.py")], **fields}
 
 
-def hostile(kind, **fields):
-    return {
-        "command": sys.executable,
-        "args": ["-I", str(HERE / "hostile_server.py"), kind],
-        **fields,
-    }
+def hostile(kind, script=HERE / "hostile_server.py", **fields):
+    return {"command": sys.executable, "args": ["-I", str(script), kind], **fields}
 
 
 def settings(servers, source="user", name="/home/me/mcp.json"):

@@ -76,12 +76,19 @@ async def run_hook(
             if sandbox is None:
                 return await _run(hook, command)
             await sandbox.measure()
+            if await asyncio.to_thread(_is_outside, hook, sandbox):
+                return await _run(hook, command)
             if sandbox.is_below_requirement:
                 return HookRun(None, 0, problem="the sandbox is too weak, so it was not run")
             async with sandbox.enclose(command) as enclosed:
                 return await _run(hook, enclosed.command)
     except (OSError, ValueError, ToolError) as error:
         return HookRun(None, 0, problem=f"it could not be started: {error}")
+
+
+def _is_outside(hook: Hook, sandbox: Sandbox) -> bool:
+    """Whether a setting excepts a hook of the user from the sandbox, which may not be required."""
+    return not hook.is_limited and not sandbox.is_required and sandbox.excepts(hook.config.command)
 
 
 async def _run(hook: Hook, command: ShellCommand) -> HookRun:
