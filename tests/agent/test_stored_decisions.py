@@ -7,6 +7,7 @@ from tests.agent.harness import Bench, Checked, User, play
 from tests.store.memory import MemoryStore
 from tests.store.turns import FactBuilder, changed, tool_call
 from yourtool.agent.stored_decisions import RuleUse, find_last_uses, replay_decisions
+from yourtool.agent.turn import call_judging
 from yourtool.config import Mode
 from yourtool.effects import Decision, SideEffects, Subject, Verdict
 from yourtool.events.permissions import CallJudgement, PolicySnapshot, SnapshotRule
@@ -56,6 +57,22 @@ async def test_settings_are_stored_again_only_when_they_change(bench):
         session.mode = mode
         found += [e for e in await play(session.send("go")) if isinstance(e, PolicySnapshot)]
     assert [each.mode for each in found] == ["ask", "auto"]
+    await session.close()
+
+
+async def test_stored_settings_are_those_of_the_decision_if_they_change_meanwhile(
+    bench, monkeypatch
+):
+    session = await bench.session(Checked(Scripted([calls("list_dir", path="."), says("x")])))
+    parse_call = call_judging.parse_call
+
+    def parse_and_change_mode(*args):
+        session.mode = Mode.AUTO
+        return parse_call(*args)
+
+    monkeypatch.setattr(call_judging, "parse_call", parse_and_change_mode)
+    [snapshot] = [e for e in await play(session.send("go")) if isinstance(e, PolicySnapshot)]
+    assert snapshot.mode == "ask"
     await session.close()
 
 

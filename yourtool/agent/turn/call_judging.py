@@ -43,10 +43,11 @@ async def judge_call(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[E
     """
     call.advice = None
     if _depends_on_rules_only(call, tool, turn):
+        policy = turn.env.gate.policy
         with _bugs_as_errors(call):
-            judging = asyncio.to_thread(_parse_and_judge, call, tool, turn)
+            judging = asyncio.to_thread(_parse_and_judge, call, tool, turn, policy)
             call.subjects, decided = await turn.interrupt.guard(judging)
-        async for fact in _take_decision(call, turn, decided):
+        async for fact in _take_decision(call, turn, policy, decided):
             yield fact
         return
     call.subjects = await _parse_and_preview(call, tool, turn)
@@ -67,7 +68,7 @@ async def judge_call(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[E
         )
         mask = await call.load_mask(turn)
         decided = await turn.interrupt.guard(asyncio.to_thread(_judge, policy, judged, mask))
-        async for fact in _take_decision(call, turn, decided):
+        async for fact in _take_decision(call, turn, policy, decided):
             yield fact
         if call.decision.verdict != "ask":
             return
@@ -83,13 +84,12 @@ def _depends_on_rules_only(call: ToolCall, tool: Tool, turn: Turn) -> bool:
 
 
 async def _take_decision(
-    call: ToolCall, turn: Turn, decided: _Decided
+    call: ToolCall, turn: Turn, policy: Policy, decided: _Decided
 ) -> AsyncGenerator[Event, None]:
     """Set the decision on a call; its policy is recorded if the last one was another."""
     call.decision, judgement = decided
     if judgement.policy != turn.state.policy:
-        snapshot = build_snapshot(turn.env.gate.policy, judgement.policy)
-        yield await turn.record(snapshot, parent=call.parent)
+        yield await turn.record(build_snapshot(policy, judgement.policy), parent=call.parent)
     call.judgement = judgement
 
 
@@ -109,12 +109,14 @@ async def _parse_hooked(call: ToolCall, tool: Tool, turn: Turn) -> None:
         ) from error
 
 
-def _parse_and_judge(call: ToolCall, tool: Tool, turn: Turn) -> tuple[CallSubjects, _Decided]:
+def _parse_and_judge(
+    call: ToolCall, tool: Tool, turn: Turn, policy: Policy
+) -> tuple[CallSubjects, _Decided]:
     """Parse a call and return the decision about it; runs in a thread, because one is enough."""
     subjects = parse_call(call, tool, turn)
     judged = build_judged_call(tool.definition, subjects, None)
     assert call.mask is not None, "a parsed call has a mask"
-    return subjects, _judge(turn.env.gate.policy, judged, call.mask)
+    return subjects, _judge(policy, judged, call.mask)
 
 
 def _judge(policy: Policy, judged: JudgedCall, mask: Mask) -> _Decided:
