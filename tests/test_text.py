@@ -103,6 +103,26 @@ def test_every_variation_selector_and_ignorable_is_visible_next_to_any_letter():
             assert f"\\u{{{code:x}}}" in escape(f"{before}{chr(code)}b")
 
 
+@pytest.mark.parametrize("mark", ["\u0301", "\u093f", "\u064b"])
+def test_mark_without_a_letter_is_visible(mark):
+    assert escape(f"{mark}b") == f"\\u{{{ord(mark):x}}}b"
+
+
+DOUBLE_VOWELS = """
+    0905+093e 0905+0946 0905+0949 090f+0945 090f+0946 090f+0947 0985+09be 098b+09c3 0a05+0a3e
+    0a05+0a48 0a05+0a4c 0a72+0a3f 0a72+0a40 0a72+0a47 0a73+0a41 0a73+0a42 0a85+0abe 0a85+0ac5
+    0a85+0ac7 0a85+0ac8 0b05+0b3e 0b88+0bc1 0c0b+0c3e 0c0c+0c3e 0c12+0c4c 0c12+0c55 0c8c+0cbe
+    0d07+0d57 0d0e+0d46 0d12+0d3e 0d12+0d57
+"""
+"""The pairs of the tables "Do Not Use" in chapter 12 of the Unicode Standard."""
+
+
+def test_vowel_sign_that_makes_another_vowel_is_visible():
+    for pair in DOUBLE_VOWELS.split():
+        letter, sign = (chr(int(each, 16)) for each in pair.split("+"))
+        assert escape(letter + sign).endswith(f"\\u{{{ord(sign):x}}}"), pair
+
+
 @given(
     st.text(st.sampled_from("aзаa\u0306иéе́e\u0301क\u093f\u0941字ロ口ـ \u0327\u0304ا\u064b\u064e"))
 )
