@@ -108,6 +108,17 @@ def test_mark_without_a_letter_is_visible(mark):
     assert escape(f"{mark}b") == f"\\u{{{ord(mark):x}}}b"
 
 
+LETTERS = """
+    ب բ ক ㄅ 字 ж क መ ა λ ક ਕ 가 ב か ಕ サ サー ក ກ é ക က କ ක க క ހ ก ཀ
+"""
+"""One of each recommended script: https://www.unicode.org/reports/tr31/ table 5."""
+
+
+def test_letters_of_the_recommended_scripts_are_shown_as_they_are():
+    for letter in LETTERS.split():
+        assert escape(letter) == letter
+
+
 DOUBLE_VOWELS = """
     0905+093e 0905+0946 0905+0949 090f+0945 090f+0946 090f+0947 0985+09be 098b+09c3 0a05+0a3e
     0a05+0a48 0a05+0a4c 0a72+0a3f 0a72+0a40 0a72+0a47 0a73+0a41 0a73+0a42 0a85+0abe 0a85+0ac5

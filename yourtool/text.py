@@ -28,17 +28,11 @@ _UNSAFE = re.compile(
     "\ufffe\uffff\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
+"""Controls, surrogates, Default_Ignorable_Code_Point (DerivedCoreProperties.txt, Unicode 16.0)."""
 
 _JOINERS = "\u200c\u200d"
 _KEYCAP = "\u20e3"
 
-_INVISIBLE = (  # Default_Ignorable_Code_Point, DerivedCoreProperties.txt of Unicode 16.0
-    *(range(0xAD, 0xAE), range(0x34F, 0x350), range(0x61C, 0x61D), range(0x115F, 0x1161)),
-    *(range(0x17B4, 0x17B6), range(0x180B, 0x1810), range(0x200B, 0x2010), range(0x202A, 0x202F)),
-    *(range(0x2060, 0x2070), range(0x3164, 0x3165), range(0xFE00, 0xFE10), range(0xFEFF, 0xFF00)),
-    *(range(0xFFA0, 0xFFA1), range(0xFFF0, 0xFFF9), range(0x1BCA0, 0x1BCA4)),
-    *(range(0x1D173, 0x1D17B), range(0xE0000, 0xE1000)),
-)
 _BLANK = frozenset("\u2800\ufffc\ufffd\U00013441\U00013442\U00016fe4\U0001d159")
 """Characters that are drawn blank, or like an unknown character."""
 _DRAWN = (
@@ -300,7 +294,7 @@ def _is_plain(char: str) -> bool:
     """Return whether a non-ASCII character, not a mark, cannot be mistaken for another."""
     if not char.isprintable() or char in _BLANK or char in _LOOK_ALIKE_SIGNS or char in _RARE:
         return False
-    if any(ord(char) in each for each in (*_INVISIBLE, *_DRAWN, *_JOINED)):
+    if _UNSAFE.match(char) or any(ord(char) in each for each in (*_DRAWN, *_JOINED)):
         return False
     if unicodedata.normalize("NFKC", char) != char and char not in _COMPOSED:
         return False
@@ -335,7 +329,7 @@ def _is_plain_mark(text: str, at: int) -> bool:
     return (
         mark.isprintable()
         and mark not in _RARE
-        and not any(ord(mark) in each for each in _INVISIBLE)
+        and not _UNSAFE.match(mark)
         and _script(mark) == _script(text[base])
         and cluster.count(mark) == 1
         and cluster[:2] not in _DOUBLE_VOWELS
