@@ -3,6 +3,7 @@
 import itertools
 import os
 import pty
+import selectors
 import threading
 import time
 import tty
@@ -70,6 +71,37 @@ def test_undecodable_bytes_are_skipped_and_a_closed_terminal_ends_the_keys():
     threading.Thread(target=run, daemon=True).start()
     assert done.wait(10)
     assert "".join(heard) == "a\ufffdb"
+    os.close(theirs)
+
+
+def test_input_that_another_program_has_read_does_not_end_the_keys():
+    ours, theirs = pty.openpty()
+    tty.setraw(theirs)
+    os.set_blocking(theirs, False)  # as a program can leave the terminal that it shares
+    ended, heard = SelectableEvent(), []
+
+    def feed(text):
+        heard.append(text)
+        ended.set()
+        return ()
+
+    select, later = selectors.DefaultSelector.select, []
+
+    def steal(self, timeout=None):
+        if later:
+            os.write(ours, later.pop())
+        elif found := select(self, timeout):
+            later.append(b"b")
+            os.read(theirs, 99)
+            return found
+        return select(self, timeout)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selectors.DefaultSelector, "select", steal)
+        os.write(ours, b"stolen")
+        list(read_keys(theirs, feed, lambda: (), ended))
+    assert heard == ["b"]
+    os.close(ours)
     os.close(theirs)
 
 

@@ -125,6 +125,8 @@ def read_keys(
             if selector.select(None if is_settled else _TICK_SECONDS) and not done.is_set():
                 try:
                     typed = os.read(terminal, 4_096)
+                except BlockingIOError:  # a program that shares the terminal has read it
+                    continue
                 except OSError:
                     return
                 if not typed:
