@@ -22,7 +22,7 @@ def test_sandbox_is_shown_at_the_first_command_and_left_after_a_question_only(wo
             assert "sandbox" not in terminal.text.casefold(), "it is not measured yet"
             terminal.say("go")
             terminal.wait(
-                "runs in: outside the sandbox, with all your rights",
+                "where: outside the sandbox, with all your rights",
                 "it failed in the sandbox: the sandbox protects files",
                 "sandbox:full",
             )

@@ -18,7 +18,7 @@ EDIT = Decision(verdict=Verdict.EDIT)
 _MAX_DESCRIBED = 20
 """Rules of one question that can be changed."""
 _GAP = " · "
-_CHANGES, _RUNS_IN, _ALLOWS = "changes: ", "runs in: ", "s, w allow: "
+_CHANGES, _WHERE, _ALLOWS = "changes: ", "where: ", "s, w allow: "
 _OFFERS = "w can also allow: "
 _NOT_STORED = "#"
 """Start of a line with a rule that is offered and not stored."""
@@ -236,7 +236,7 @@ def approval_cautions(confirmation: Confirmation) -> list[str]:
 
 def is_sentence(detail: str) -> bool:
     """Whether a detail is prose, and not a path or a rule, of which each character counts."""
-    return not detail.startswith((_CHANGES, _RUNS_IN, _ALLOWS, _OFFERS))
+    return not detail.startswith((_CHANGES, _WHERE, _ALLOWS, _OFFERS))
 
 
 def approval_details(confirmation: Confirmation, *, by_key: bool = True) -> list[str]:
@@ -258,7 +258,7 @@ def approval_details(confirmation: Confirmation, *, by_key: bool = True) -> list
     if preview is not None and (preview.kind != "diff" or len(preview.paths) != 1):
         lines += [f"{_CHANGES}{path}" for path in preview.paths]
     if preview is not None and preview.surroundings:
-        lines.append(f"{_RUNS_IN}{preview.surroundings}")
+        lines.append(f"{_WHERE}{preview.surroundings}")
     if preview is not None and preview.protected:
         is_command = preview.kind == "command"
         what = "`[sandbox] require` is not met" if is_command else "protected place"
