@@ -94,6 +94,7 @@ SHOWN = {
     "StatusLine": "visit: branch and model",
     "StyledText": "converse: every question",
     "SwapSheet": "own texts and names of models, as in the list of models",
+    "TextField": "what the user types",
     "TextEntry": "what the user types",
     "PagedTranscript": "converse, browse, visit",
     "Transcript": "converse, browse, visit",

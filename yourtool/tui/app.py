@@ -239,14 +239,16 @@ class YourtoolApp(FirstScreenApp):
         Textual queues text in the widget but resolves bindings later, which changes the order.
         """
         field = self.focused if isinstance(self.focused, Prompt | QueryInput) else None
-        if isinstance(event, events.Key):
-            if await self._check_bindings(event.key, priority=True):
-                return
-            is_text = field is not None and event.is_printable
-            if not is_text and await self._check_bindings(event.key):
-                return
-        self.chat.type_into(field or self.chat.prompt, event)
-        await self.pause_between_keys()
+        if not (isinstance(event, events.Key) and await self._run_binding(field, event)):
+            self.chat.type_into(field or self.chat.prompt, event)
+            await self.pause_between_keys()
+
+    async def _run_binding(self, field: Prompt | QueryInput | None, event: events.Key) -> bool:
+        if field is not None and field.check_consume_key(event.key, event.character):
+            return False  # no binding gets these keys; the search for one takes longer than the key
+        if await self._check_bindings(event.key, priority=True):
+            return True
+        return not (field and event.is_printable) and await self._check_bindings(event.key)
 
     def _starts_text(self, event: events.Key | events.Paste) -> bool:
         """Whether a key in a report, or in a list that opened late, is text for the prompt."""

@@ -7,6 +7,7 @@ from textual import events
 from textual.screen import Screen
 from textual.widget import Widget
 
+from yourtool.tui.screens.partial_painting import PartialCompositor
 from yourtool.tui.transcript.search_bar import QueryInput
 from yourtool.tui.widgets.prompt import Prompt
 
@@ -15,6 +16,10 @@ class UrgentScreen(Screen[None]):
     """Paints one widget as soon as it reports its change, with all other changes until then."""
 
     _urgent: Widget | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._compositor = PartialCompositor()
 
     def type_into(self, field: Prompt | QueryInput, event: events.Key | events.Paste) -> None:
         """Insert text into a field, which gets the focus and is painted at once."""

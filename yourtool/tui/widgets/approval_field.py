@@ -4,9 +4,7 @@ from collections.abc import Callable
 
 from rich.text import Text
 from textual import events
-from textual.geometry import Region
-from textual.strip import Strip
-from textual.widgets import Static, TextArea
+from textual.widgets import Static
 
 from yourtool.effects import Confirmation, Decision, Scope, Verdict
 from yourtool.text import storable
@@ -20,6 +18,7 @@ from yourtool.tui.approval_text import (
     is_about_input,
 )
 from yourtool.tui.drafts import normalize_newlines
+from yourtool.tui.widgets.text_field import TextField
 
 _NEWLINE = "prompt.newline"
 
@@ -43,7 +42,7 @@ class RuleExamples(Static):
         self.display = bool(lines)
 
 
-class ApprovalField(TextArea):
+class ApprovalField(TextField):
     """A text of a few lines; Enter submits it."""
 
     DEFAULT_CSS = """
@@ -60,8 +59,7 @@ class ApprovalField(TextArea):
 
     def __init__(self, examples: RuleExamples, answer: Callable[[Decision | None], None]) -> None:
         """Call `answer` when Enter was pressed; without a decision if the text changes nothing."""
-        super().__init__(soft_wrap=True, highlight_cursor_line=False)
-        self.cursor_blink = False
+        super().__init__()
         self._examples, self._answer = examples, answer
         self._question: Confirmation | None = None
         self.entry: Entry | None = None
@@ -135,12 +133,6 @@ class ApprovalField(TextArea):
         line = super().get_line(line_index)
         is_secret = self._question is not None and self._question.kind == "password"
         return Text("•" * len(line), end="") if is_secret else line
-
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """Paint rows; the terminal's cursor, where input methods draw, goes to the caret."""
-        if self.has_focus:
-            self.app.cursor_position = self.cursor_screen_offset
-        return super().render_lines(crop)
 
     def insert_typed(self, event: events.Key | events.Paste) -> bool:
         """Insert the text of a key or a paste, or submit; return False for another key.

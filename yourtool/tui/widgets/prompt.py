@@ -4,11 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
 from textual import events
-from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.timer import Timer
-from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
 from yourtool.messages.blocks import MediaBlock
@@ -25,6 +23,7 @@ from yourtool.tui.drafts import (
     trailing_chip_length,
 )
 from yourtool.tui.widgets.completion import CompletionList
+from yourtool.tui.widgets.text_field import TextField
 from yourtool.tui.widgets.vim_keys import VimKeys
 
 DRAFT_DELAY_SECONDS = 0.3
@@ -62,7 +61,7 @@ class InputHandler(Protocol):
         ...
 
 
-class Prompt(TextArea):
+class Prompt(TextField):
     """The input for prompts and commands."""
 
     DEFAULT_CSS = """
@@ -104,8 +103,7 @@ class Prompt(TextArea):
         leave: Callable[[], None],
     ) -> None:
         """`leave` moves the focus after Tab with nothing to complete."""
-        super().__init__(soft_wrap=True, highlight_cursor_line=False)
-        self.cursor_blink = False
+        super().__init__()
         self.vim = VimKeys(self)
         self._handler = handler
         self._leave = leave
@@ -119,12 +117,6 @@ class Prompt(TextArea):
         self._pastes: tuple[str, ...] = ()
         self._attachments: tuple[ChipAttachment, ...] = ()
         self._pause: Timer | None = None
-
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """Paint rows; the terminal's cursor, where input methods draw, goes to the caret."""
-        if self.has_focus:
-            self.app.cursor_position = self.cursor_screen_offset
-        return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         """Paint one row; empty if the terminal is too narrow for any text."""
