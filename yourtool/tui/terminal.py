@@ -67,6 +67,10 @@ class OutputDriver(LinuxDriver):
     class TypedAheadHandled(Message):
         """Sent to the app after all the keys that were typed before it read them."""
 
+    def send_message(self, message: Message) -> None:
+        """Post a message of the thread that reads, in one step: Textual needs a task for it."""
+        self._loop.call_soon_threadsafe(self._app.post_message, message)
+
     def start_reading(self, take_keys: Callable[[], bytes]) -> None:
         """Start to read keys, beginning with those typed ahead, when a widget has the focus.
 
