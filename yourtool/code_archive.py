@@ -17,9 +17,11 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from yourtool import compiled_patterns
+
 FILE = Path(__file__).with_suffix(".pyc")
 """The archive is next to its module, under the name that installers remove with the module."""
-KEY = (2, sys.implementation.cache_tag, sys.hexversion, sys.flags.optimize)
+KEY = (3, sys.implementation.cache_tag, sys.hexversion, sys.flags.optimize)
 """The version of this format, and the interpreter that the code is for."""
 MISSING = 16
 """Imported modules that the archive lacks, with which it is written again."""
@@ -47,6 +49,7 @@ class CodeArchive:
         self._descriptor = -1
         self._index: Index = {}
         self._start = 0
+        self.patterns: compiled_patterns.Stored = {}
         self._imported_before = frozenset(sys.modules)
         with suppress(*_ERRORS):
             self._open()
@@ -56,9 +59,9 @@ class CodeArchive:
         size = int.from_bytes(os.read(self._descriptor, 8), "little")
         if size >= os.fstat(self._descriptor).st_size:
             return
-        key, index = _load(os.read(self._descriptor, size))
+        key, index, patterns = _load(os.read(self._descriptor, size))
         if key == KEY:
-            self._index, self._start = index, 8 + size
+            self._index, self._start, self.patterns = index, 8 + size, patterns
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, _: ModuleType | None = None
@@ -85,7 +88,8 @@ class CodeArchive:
         if sys.dont_write_bytecode or len(missing) < MISSING:
             return
         with suppress(*_ERRORS):
-            self._replace(_pack([*self._sources(), *map(_module_source, missing)]))
+            patterns = compiled_patterns.collect(self.patterns)
+            self._replace(_pack([*self._sources(), *map(_module_source, missing)], patterns))
 
     def _sources(self) -> Iterable[tuple[str, str]]:
         """Return the names and sources of the modules in the archive."""
@@ -166,7 +170,7 @@ def _module_source(name: str) -> tuple[str, str]:
     return name, str(sys.modules[name].__file__)
 
 
-def _pack(sources: Iterable[tuple[str, str]]) -> bytes:
+def _pack(sources: Iterable[tuple[str, str]], patterns: compiled_patterns.Stored) -> bytes:
     """Return the content of an archive with the modules that are compiled."""
     index: Index = {}
     codes: list[bytes] = []
@@ -185,7 +189,7 @@ def _pack(sources: Iterable[tuple[str, str]]) -> bytes:
         index.setdefault(package, (folder, {}))[1][last] = entry
         codes.append(code)
         offset += len(code)
-    packed = marshal.dumps((KEY, index))
+    packed = marshal.dumps((KEY, index, patterns))
     return b"".join((len(packed).to_bytes(8, "little"), packed, *codes))
 
 
@@ -202,8 +206,10 @@ def _is_header_of(header: bytes, source: os.stat_result) -> bool:
 
 
 def install() -> None:
-    """Import modules from the archive from now on."""
-    sys.meta_path.insert(0, CodeArchive())
+    """Use the archive from now on."""
+    archive = CodeArchive()
+    sys.meta_path.insert(0, archive)
+    compiled_patterns.use(archive.patterns)
 
 
 def update() -> None:

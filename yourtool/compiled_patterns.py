@@ -1,0 +1,75 @@
+"""The compiled form of the patterns that modules have as constants.
+
+To compile a pattern takes about a hundred times as long as to load what the compiler returned,
+which is the argument of the interpreter's own constructor of patterns. That one checks it. Only
+constants of modules are stored: other patterns can contain what a user typed, or a secret.
+"""
+
+import re
+import sys
+from array import array
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any, cast
+
+Stored = dict[tuple[str | bytes, int], tuple[bytes, int, dict[str, int]]]
+"""By pattern and flags: the code as 32-bit numbers, the number of groups, the names of groups."""
+
+_compiler: Any = import_module("re._compiler")
+_parser: Any = import_module("re._parser")
+_sre: Any = import_module("_sre")
+_original = _compiler.compile
+_MOST = 1_000
+"""The number of patterns that are stored; a start of the interface has about 300."""
+
+
+def use(stored: Stored) -> None:
+    """Compile no pattern from now on that was stored by the same interpreter."""
+
+    def compile_(pattern: Any, flags: int = 0) -> re.Pattern[Any]:
+        try:
+            code, groups, names = stored[key := _key(pattern, flags)]
+            numbers = memoryview(code).cast("I").tolist()
+            by_number = {number: name for name, number in names.items()}
+            groups_by_number = tuple(by_number.get(number) for number in range(groups + 1))
+            return _sre.compile(pattern, key[1], numbers, groups, names, groups_by_number)
+        except (KeyError, TypeError, ValueError, RuntimeError):
+            return _original(pattern, flags)
+
+    _compiler.compile = compile_
+
+
+def _key(pattern: str | bytes, flags: int) -> tuple[str | bytes, int]:
+    """Return the pattern with the flags that the compiled one has, unless it contains some."""
+    is_unicode = isinstance(pattern, str) and not flags & re.ASCII
+    return pattern, int(flags | re.UNICODE if is_unicode else flags)
+
+
+def collect(known: Stored) -> Stored:
+    """Return what is stored already, and the constants of the modules that were imported since."""
+    found = dict(known)
+    for pattern in _find_constants():
+        if len(found) >= _MOST:
+            break
+        key = pattern.pattern, pattern.flags
+        if key not in found:
+            found[key] = _compile(pattern)
+    return found
+
+
+def _find_constants() -> Iterable[re.Pattern[Any]]:
+    for module in sys.modules.copy().values():
+        yield from _find_patterns(tuple(getattr(module, "__dict__", {}).copy().values()))
+
+
+def _find_patterns(values: tuple[Any, ...]) -> Iterable[re.Pattern[Any]]:
+    for value in values:
+        if isinstance(value, re.Pattern):
+            yield value
+        elif type(value) is tuple:
+            yield from _find_patterns(cast("tuple[Any, ...]", value))
+
+
+def _compile(pattern: re.Pattern[Any]) -> tuple[bytes, int, dict[str, int]]:
+    numbers = _compiler._code(_parser.parse(pattern.pattern, pattern.flags), pattern.flags)
+    return array("I", numbers).tobytes(), pattern.groups, dict(pattern.groupindex)
