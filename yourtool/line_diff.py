@@ -8,9 +8,9 @@ between them that would take too long is one replacement.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
+from importlib import import_module
 from itertools import pairwise
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 _MAX_WORK = 150_000_000
 """Pairs of equal lines times lines, summed over the parts that are compared: 0.5 s."""
@@ -37,7 +37,7 @@ def compare_lines(old: Sequence[Line], new: Sequence[Line]) -> list[Opcode]:
         work = _estimate_work(inner, inner_new)
         if work <= budget:
             budget -= work
-            found = SequenceMatcher(None, inner, inner_new).get_matching_blocks()
+            found = _build_matcher(inner, inner_new).get_matching_blocks()
             matches += ((start + head + a, new_start + head + b, size) for a, b, size in found)
         matches.append((end - tail, new_end - tail, tail))
     return list(_to_opcodes(_merge(matches), len(old), len(new)))
@@ -51,7 +51,9 @@ def format_unified(
     https://www.gnu.org/software/diffutils/manual/html_node/Detailed-Unified.html
     """
     lines = list[str]()
-    for group in _Compared(compare_lines(old, new)).get_grouped_opcodes(around):
+    matcher = _build_matcher()
+    matcher.opcodes = compare_lines(old, new)
+    for group in matcher.get_grouped_opcodes(around):
         ranges = _format_range(group[0][1], group[-1][2]), _format_range(group[0][3], group[-1][4])
         lines.append(f"@@ -{ranges[0]} +{ranges[1]} @@")
         for kind, start, end, new_start, new_end in group:
@@ -63,15 +65,9 @@ def format_unified(
     return [f"--- {names[0]}", f"+++ {names[1]}", *lines] if lines else []
 
 
-class _Compared(SequenceMatcher[str]):
-    """Groups differences that are known."""
-
-    def __init__(self, opcodes: list[Opcode]) -> None:
-        super().__init__()
-        self._opcodes = opcodes
-
-    def get_opcodes(self) -> list[Opcode]:  # type: ignore[override] -- kinds are literals there
-        return self._opcodes
+def _build_matcher(old: Sequence[Any] = (), new: Sequence[Any] = ()) -> Any:
+    """Return a `SequenceMatcher`, whose module most runs of one prompt do not need."""
+    return import_module("difflib").SequenceMatcher(None, old, new)
 
 
 def _split(old: Sequence[Line], new: Sequence[Line]) -> Iterator[tuple[int, int, int, int]]:

@@ -2,15 +2,16 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
-from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, TypeGuard, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
+
+from yourtool.suggestions import find_closest
 
 TableKey: TypeAlias = tuple[str, ...]
 """The path of a value: the names of its tables, then its own."""
@@ -53,7 +54,7 @@ def iter_leaves(
     for name, value in raw.items():
         key = (*at, name)
         if name not in fields:
-            yield key, Fault("there is no such key", get_closest(name, fields))
+            yield key, Fault("there is no such key", find_closest(name, fields))
             continue
         annotation, entry, table, is_map = fields[name]
         if entry is not None:
@@ -161,7 +162,7 @@ def _convert(value: Any, kind: Any) -> "Any | Fault":
             return Fault(str(error)[:1].lower() + str(error)[1:])
         return Fault(
             f"must be one of {', '.join(f'`{choice}`' for choice in choices)}, not `{value}`",
-            get_closest(str(value), choices),
+            find_closest(str(value), choices),
         )
 
 
@@ -172,11 +173,6 @@ def _choices(kind: Any) -> tuple[str, ...]:
     return tuple(
         str(word) for part in parts if get_origin(part) is Literal for word in get_args(part)
     )
-
-
-def get_closest(word: str, known: Iterable[str]) -> str | None:
-    """Return the closest match, if any."""
-    return next(iter(get_close_matches(word, list(known), n=1)), None)
 
 
 def line_of(text: str, key: TableKey) -> int | None:

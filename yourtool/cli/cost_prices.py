@@ -16,7 +16,7 @@ from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.catalogue.price_tables import PriceTable
 from yourtool.providers.catalogue.stored_prices import describe_tables, load_table
 from yourtool.providers.registry import Registry
-from yourtool.tables import get_closest
+from yourtool.suggestions import find_closest
 
 
 def find_pricing(paths: Paths, arguments: Arguments) -> Pricing | None:
@@ -76,7 +76,7 @@ def _no_price_error(
     model: Model, table_name: str, table: PriceTable, catalogue: Catalogue
 ) -> UsageError:
     known = [each.id for each in catalogue.all() if each.price is not None]
-    close = get_closest(model.id, {*known, *table.prices})
+    close = find_closest(model.id, {*known, *table.prices})
     hint = f"did you mean `{close}`? Or add" if close and close != model.id else "add"
     return UsageError(
         f"`{model.id}` has no price in `{table_name}`; {hint} its price to `prices.toml`"

@@ -4,7 +4,6 @@ import argparse
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Never
 
@@ -12,9 +11,8 @@ from yourtool import __version__
 from yourtool.cli.run_options import add_command_options, add_run_options
 from yourtool.cli.sessions_parser import add_sessions_actions
 from yourtool.errors import UsageError
+from yourtool.suggestions import CLOSE, find_closest
 
-_CLOSENESS = 0.7
-"""Minimum similarity of a word to a command to be reported as a mistyped command."""
 AUTH_ACTIONS = "list|set|remove|test"
 PEERS = ("claude", "codex", "gemini", "opencode")
 """Agents whose settings `yourtool import settings` reads."""
@@ -78,10 +76,10 @@ def split_prompt(argv: Sequence[str]) -> tuple[list[str], str | None]:
 
 
 def _reject_mistyped_command(word: str) -> None:
-    near = get_close_matches(word.lower(), COMMANDS, n=1, cutoff=_CLOSENESS)
+    near = find_closest(word.lower(), COMMANDS, CLOSE)
     if near and not any(map(str.isspace, word)):
         raise UsageError(
-            f"unknown command `{word}`; did you mean `{near[0]}`?\n"
+            f"unknown command `{word}`; did you mean `{near}`?\n"
             f"`yourtool -- {word}` sends it as a prompt."
         )
 

@@ -17,7 +17,7 @@ from yourtool.permissions.judging import (
     look_up,
 )
 from yourtool.permissions.rules import RULES_OF_SESSION, Rule, RuleSet, RuleSource, is_possible_tool
-from yourtool.tables import get_closest
+from yourtool.suggestions import find_closest
 
 
 class Gate:
@@ -123,6 +123,6 @@ def unknown_tool_error(rule: Rule, tools: Iterable[str]) -> str | None:
     names = list(tools)
     if is_possible_tool(rule.tool, names):
         return None
-    close = get_closest(rule.tool, names)
+    close = find_closest(rule.tool, names)
     hint = f"did you mean `{close}`?" if close else f"the tools are {', '.join(names)}"
     return f"`{rule}` has no effect: there is no tool `{rule.tool}`; {hint}"

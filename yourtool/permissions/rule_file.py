@@ -37,7 +37,8 @@ from yourtool.permissions.rules import (
     RuleSource,
     is_possible_tool,
 )
-from yourtool.tables import get_closest, is_table, parse_toml
+from yourtool.suggestions import find_closest
+from yourtool.tables import is_table, parse_toml
 from yourtool.toml_places import Span, TomlPath, find_error_line, find_line, find_places
 
 SCHEMA_VERSION = 1
@@ -202,7 +203,7 @@ class _Reading:
                     self._read_rule(effect, raw, (*at, effect, index), workspace)
         for name in table:
             if name not in _EFFECTS:
-                nearest = get_closest(name, _EFFECTS)
+                nearest = find_closest(name, _EFFECTS)
                 self._lose((*at, name), "there is no such key", workspace, nearest)
 
     def _read_rule(self, name: RuleEffect, raw: Any, path: TomlPath, workspace: str | None) -> None:
@@ -280,7 +281,7 @@ class _Reading:
         self._report(path, f"{message}. Until it is corrected, {calls} needs an approval", nearest)
 
     def _report_unknown_tool(self, entry: RuleEntry, path: TomlPath) -> None:
-        nearest = get_closest(entry.rule.tool, self._kinds)
+        nearest = find_closest(entry.rule.tool, self._kinds)
         self._report(path, f"`{entry.rule}`: there is no tool `{entry.rule.tool}`", nearest)
 
     def _report(self, path: TomlPath, message: str, nearest: str | None = None) -> None:

@@ -43,7 +43,8 @@ from yourtool.routing.predicates import (
     restore_condition,
     to_table,
 )
-from yourtool.tables import format_key, get_closest, is_table, parse_toml
+from yourtool.suggestions import find_closest
+from yourtool.tables import format_key, is_table, parse_toml
 from yourtool.text import printable
 from yourtool.toml_places import TomlPath, find_error_line, find_line, find_places
 
@@ -358,7 +359,7 @@ class _Reading:
     def _check_keys(self, table: Mapping[str, Any], known: Sequence[str], at: TomlPath) -> None:
         for name in table:
             if name not in known:
-                self._add((*at, name), "there is no such key", get_closest(name, known))
+                self._add((*at, name), "there is no such key", find_closest(name, known))
 
     def _warn(self, rules: Sequence[Rule], at: TomlPath) -> None:
         """Report rules that cannot have an effect, and predicates that never hold."""

@@ -17,7 +17,8 @@ from msgspec import Struct
 
 from yourtool.models import MAX_SAFE_INTEGER
 from yourtool.patterns import compile_pattern
-from yourtool.tables import get_closest, is_table
+from yourtool.suggestions import find_closest
+from yourtool.tables import is_table
 
 MAX_TEXT = 2**16
 """Characters of a message in which a pattern or words are searched."""
@@ -282,7 +283,7 @@ def _parse_part(name: str, value: Any, path: tuple[str | int, ...], depth: int) 
         )
         return AnyOf(parts) if name == "any_of" else AllOf(parts)
     if (kind := PREDICATES.get(name)) is None:
-        nearest = get_closest(name, (*PREDICATES, *COMBINATORS))
+        nearest = find_closest(name, (*PREDICATES, *COMBINATORS))
         raise ConditionError(here, "there is no such predicate", nearest)
     try:
         return Test(kind, value, kind.prepare(msgspec.convert(value, kind.kind)))

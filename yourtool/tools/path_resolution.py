@@ -11,13 +11,13 @@ import os
 import stat
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from difflib import get_close_matches
 from pathlib import Path
 
 from msgspec import Struct
 
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.own_directories import Identity, identity
+from yourtool.suggestions import find_similar
 from yourtool.tools.directory_opening import DIRECTORY, DirectoryOpener
 
 _MAX_LINKS = 40
@@ -153,7 +153,7 @@ def missing_path_message(path: str, place: ResolvedPath) -> str:
             os.close(descriptor)
     above = place.parts[: len(place.parts) - len(place.missing)]
     by_folded = {name.casefold(): name for name in sorted(names)}
-    near = get_close_matches(place.missing[0].casefold(), by_folded, cutoff=0.6)
+    near = find_similar(place.missing[0].casefold(), by_folded)
     if near:
         shown = ", ".join(f"`{'/'.join((*above, by_folded[name]))}`" for name in near)
         return f"`{path}` does not exist; similar names: {shown}"

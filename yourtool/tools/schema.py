@@ -7,7 +7,6 @@ their meaning in Draft 7 (https://json-schema.org/draft-07/json-schema-validatio
 annotation only.
 """
 
-import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
@@ -15,6 +14,8 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 from msgspec import Struct
+
+from yourtool.suggestions import find_closest
 
 _MAX_FIELDS = 20
 """Fields in the description of an object."""
@@ -171,9 +172,9 @@ def _object_problems(schema: Schema, value: dict[str, Any], path: str) -> Iterat
 def _suggest_field(name: str, known: Mapping[str, Schema]) -> str:
     plain = {re.sub(r"[-_]", "", each).lower(): each for each in known}
     wanted = re.sub(r"[-_]", "", name[:100]).lower()
-    nearest = difflib.get_close_matches(wanted, plain, n=1)
+    nearest = find_closest(wanted, plain)
     names = f"use one of {format_value(sorted(known))}"
-    return f"did you mean `{plain[nearest[0]]}`? Otherwise {names}" if nearest else names
+    return f"did you mean `{plain[nearest]}`? Otherwise {names}" if nearest else names
 
 
 def describe_fields(schema: Any) -> str:

@@ -7,7 +7,7 @@ the name that Textual gives it: https://textual.textualize.io/guide/input/
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from yourtool.tables import get_closest
+from yourtool.suggestions import find_closest
 
 _CHARACTERS: Mapping[str, str] = MappingProxyType(
     {
@@ -72,7 +72,7 @@ def parse_key(text: str) -> str:
     modifiers: set[str] = set()
     for name in names:
         if (modifier := _MODIFIERS.get(name.lower())) is None:
-            raise KeyNameError(f"`{name}` is no modifier", get_closest(name.lower(), _MODIFIERS))
+            raise KeyNameError(f"`{name}` is no modifier", find_closest(name.lower(), _MODIFIERS))
         modifiers.add(modifier)
     key = _parse_base(base)
     if "shift" in modifiers and key not in _LABELS:
@@ -104,7 +104,7 @@ def _parse_base(name: str) -> str:
     lower = _SYNONYMS.get(lower, lower)
     if lower in _LABELS or lower in _CHARACTERS_BY_NAME:
         return lower
-    nearest = get_closest(lower, [*_LABELS, *_SYNONYMS, *_CHARACTERS_BY_NAME])
+    nearest = find_closest(lower, [*_LABELS, *_SYNONYMS, *_CHARACTERS_BY_NAME])
     raise KeyNameError(
         f"`{name}` is not the name of a key" if name else "a key is missing", nearest
     )

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from yourtool.tables import TableKey, format_key, get_closest, is_table
+from yourtool.suggestions import find_closest
+from yourtool.tables import TableKey, format_key, is_table
 from yourtool.tui.key_bindings import KeyBinding, KeyPlace
 from yourtool.tui.key_names import (
     KeyNameError,
@@ -116,7 +117,7 @@ def _parse_keys(action: str, value: Any) -> tuple[str, ...]:
     """
     row = _ROWS.get(action)
     if row is None:
-        raise KeyNameError("there is no such action", get_closest(action, _ROWS))
+        raise KeyNameError("there is no such action", find_closest(action, _ROWS))
     if not row.action:
         raise KeyNameError("its keys cannot be changed")
     try:

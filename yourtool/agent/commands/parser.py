@@ -1,7 +1,6 @@
 """The parser of user input: slash commands, shell commands and text for the model."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -11,6 +10,7 @@ from yourtool.agent.commands.base import Invocation
 from yourtool.effects import PlanAnswer
 from yourtool.events.catalog import Event
 from yourtool.events.tools import ToolConfirmationResolved
+from yourtool.suggestions import CLOSE, find_closest
 
 _EQUIVALENTS: Mapping[str, str] = {
     "add": "attach",
@@ -45,9 +45,6 @@ _EQUIVALENTS: Mapping[str, str] = {
     "yolo": "mode auto",
 }
 """Commands of other agents and the closest command here."""
-
-_SIMILARITY_CUTOFF = 0.7
-"""Minimum similarity of two names, from 0 to 1, for a suggestion."""
 
 
 class ShellLine(Struct, frozen=True):
@@ -115,10 +112,8 @@ def _unknown_command(word: str) -> InvalidCommand:
 def _suggest_command(word: str) -> str | None:
     if equivalent := _EQUIVALENTS.get(word):
         return equivalent
-    near = get_close_matches(
-        word, [*table.list_names(), *_EQUIVALENTS], n=1, cutoff=_SIMILARITY_CUTOFF
-    )
-    return _EQUIVALENTS.get(near[0], near[0]) if near else None
+    near = find_closest(word, [*table.list_names(), *_EQUIVALENTS], CLOSE)
+    return _EQUIVALENTS.get(near, near) if near else None
 
 
 def find_continuation(event: Event) -> str:

@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from msgspec import Struct
 from yourtool.agent.cost_report import parse_since
 from yourtool.errors import UsageError
 from yourtool.store.base import EVERYTHING, SearchFilter
+from yourtool.suggestions import find_closest
 
 OPTIONS = "--model NAME, --file PATH, --tool-failed, --since T, --until T, --min-cost USD, --here"
 _WITH_VALUE = ("--model", "--file", "--since", "--until", "--min-cost", "--dir")
@@ -77,8 +77,8 @@ def _read_options(text: str) -> Iterator[tuple[str, str]]:
                 raise UsageError(f"`{option}` needs a value; the options are {OPTIONS}.")
             yield option, value
         else:
-            near = get_close_matches(option, (*_WITH_VALUE, *_FLAGS), 1)
-            hint = f"did you mean `{near[0]}`?" if near else f"the options are {OPTIONS}."
+            near = find_closest(option, (*_WITH_VALUE, *_FLAGS))
+            hint = f"did you mean `{near}`?" if near else f"the options are {OPTIONS}."
             raise UsageError(f"`{option}` is no option of a search; {hint}")
 
 

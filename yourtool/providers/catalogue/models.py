@@ -29,9 +29,9 @@ from yourtool.paths import Paths, shipped_directory
 from yourtool.providers.catalogue.price_tables import PriceTable, find_price, read_prices
 from yourtool.providers.catalogue.table_files import read_tables, table_error
 from yourtool.providers.catalogue.trials import ModelTrial, apply_trial
+from yourtool.suggestions import find_closest
 from yourtool.tables import (
     TableKey,
-    get_closest,
 )
 
 _ALIAS = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
@@ -253,7 +253,7 @@ class Catalogue:
             raise UnknownModelError(f"`{name}` may mean {choices}; write one of them", tails)
         if ":" in name:
             return self.get(name)
-        close = get_closest(name, (*self._aliases, *self._models))
+        close = find_closest(name, (*self._aliases, *self._models))
         hint = f"; did you mean `{close}`?" if close else "."
         raise UnknownModelError(
             f"No model is called `{name}`{hint} `yourtool models` lists them; any"

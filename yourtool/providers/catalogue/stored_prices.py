@@ -12,7 +12,7 @@ from yourtool.files import replace_file, sync_directory
 from yourtool.models import Model
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.catalogue.price_tables import PriceTable, get_digest, read_price_file
-from yourtool.tables import get_closest
+from yourtool.suggestions import find_closest
 
 _MAX_BYTES = 8 * 2**20
 _LISTED = 10
@@ -90,7 +90,7 @@ def describe_tables(directory: Path, name: str) -> str:
         return problems[0]
     if not names:
         return f"No price table is stored in `{directory}` yet."
-    close = get_closest(name, names)
+    close = find_closest(name, names)
     ordered = sorted(names, key=lambda each: (each != close, each))
     rest = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return f"The stored tables are {', '.join(f'`{each}`' for each in ordered[:_LISTED])}{rest}."

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from yourtool.errors import UsageError
 from yourtool.permissions.rules import SERVER_PREFIX
 from yourtool.providers.estimate import estimate_text
-from yourtool.tables import get_closest
+from yourtool.suggestions import find_closest
 from yourtool.tools.servers import tool
 from yourtool.tools.servers.client import find_missing_client
 from yourtool.tools.servers.offers import ForeignPrompt
@@ -116,7 +116,7 @@ class ToolServers:
         names = [each.name for each in self.servers]
         if name in names:
             return self.servers[names.index(name)]
-        nearest = get_closest(name, names)
+        nearest = find_closest(name, names)
         hint = f"did you mean `{nearest}`?" if nearest else f"there are: {', '.join(names) or '-'}"
         raise UsageError(f"there is no MCP server `{name}`; {hint}")
 

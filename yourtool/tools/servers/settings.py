@@ -22,7 +22,8 @@ from msgspec import Struct
 from yourtool.config import Problem
 from yourtool.effects import SideEffects
 from yourtool.errors import UsageError
-from yourtool.tables import get_closest, is_table
+from yourtool.suggestions import find_closest
+from yourtool.tables import is_table
 
 PROJECT_FILE = ".mcp.json"
 CALL_SECONDS = 300.0
@@ -267,7 +268,7 @@ class _Reader:
         if key in _FOREIGN:
             message = "is ignored: rules of `permissions.toml` allow calls"
         elif key not in _KEYS:
-            self.report(server, key, "there is no such field", get_closest(key, _KEYS))
+            self.report(server, key, "there is no such field", find_closest(key, _KEYS))
             return False
         elif key in _OWN and self._file.source == "project":
             message = "is ignored: only your own `mcp.json` can set it"
@@ -295,7 +296,7 @@ class _Reader:
             case _:
                 known = ("stdio", "http")
                 message = f"there is no type `{kind}`; use `stdio` or `http`"
-                self.report(name, "type", message, get_closest(str(kind), known))
+                self.report(name, "type", message, find_closest(str(kind), known))
         return None
 
     def _find_effects(self, name: str, fields: Mapping[str, Any]) -> dict[str, SideEffects]:
