@@ -34,6 +34,7 @@ SHORT = {
     "yourtool/late_modules.py": "how some modules are imported",
     "yourtool/patterns.py": "the patterns of others",
     "yourtool/providers/transports/certificates.py": "the certificates that are trusted",
+    "yourtool/suggestions.py": "the comparison of names",
     "yourtool/tools/builtin.py": "the list of the tools",
     "yourtool/tools/file_reads.py": "the digests of the files that the model has read",
     "yourtool/tools/plan.py": "a tool",
@@ -51,7 +52,10 @@ PARAMETERS = 6
 BANNED_NAMES = {"utils", "helpers", "common", "manager", "types"}
 LATE_IMPORTERS = {
     "yourtool/__main__.py",  # after the fork
+    "yourtool/compiled_patterns.py",  # the interpreter's own compiler
+    "yourtool/line_diff.py",  # the comparison of texts
     "yourtool/optional_modules.py",  # when they are used
+    "yourtool/suggestions.py",  # the comparison of names
     "yourtool/cli/__init__.py",  # the chosen front end or command
     "yourtool/providers/registry.py",  # the requested adapter
     "yourtool/permissions/shell/syntax.py",  # the parser of commands

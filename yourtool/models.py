@@ -1,7 +1,7 @@
 """Models: names, capabilities and prices."""
 
 from decimal import Decimal
-from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from msgspec import Meta, Struct
 
@@ -32,7 +32,7 @@ Size: TypeAlias = Annotated[int, Meta(ge=1, le=MAX_SAFE_INTEGER)]
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_SAFE_INTEGER)]
 
 
-class ModelId(NamedTuple):
+class ModelId(Struct, frozen=True):
     """`<provider>:<name>`; the name may contain colons and slashes."""
 
     provider: str

@@ -93,7 +93,7 @@ class Journey:
         rules = ViewRules(target, api=dialect.api, omit_opaque_through=self.rejected)
         elided = elide_tool_outputs(messages, self.through)
         view = self.view.build(elided, rules)
-        assert view == build_request_view(elided, *rules)
+        assert view == build_request_view(elided, *astuple(rules))
         system = Writer().message(Role.SYSTEM, [TextBlock(f"It is day {len(messages)}.")])
         settings = {"tools": (), **self.settings}
         retention = settings.pop("retention", "short")

@@ -2,9 +2,8 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from yourtool.events.turns import (
@@ -31,7 +30,7 @@ _CAPABILITIES = ("images", "audio", "documents", "tools", "system_prompt", "stru
 """The fields of `Needs`, and with `supports_` those of `AdapterCapabilities`."""
 
 
-class RecordedRoute(NamedTuple):
+class RecordedRoute(Struct, frozen=True):
     """A decision and the settings that it was based on."""
 
     route: RouteDecided

@@ -1,12 +1,11 @@
 """The environment of a session: the objects, settings and limits of its turns."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, field
 
 from yourtool.agent.budgets import Budgets, JudgeBudget
 from yourtool.agent.estimates import RequestEstimates
@@ -88,8 +87,7 @@ class TaskStarter(Protocol):
         ...
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
-class SessionEnvironment:
+class SessionEnvironment(Struct, kw_only=True, eq=False):
     """What the turns of one session use.
 
     Sessions share the registry, and through `routes` the catalogue and the availability of models.
@@ -134,8 +132,6 @@ class SessionEnvironment:
 
     hooks: Hooks = field(default_factory=Hooks)
     """The commands that run at events."""
-    transcript: Transcript = field(init=False)
-    """The file that these commands can read."""
 
     limits: Limits
     context: ContextConfig = field(default_factory=ContextConfig)
@@ -161,16 +157,18 @@ class SessionEnvironment:
     limit_reached: str | None = None
     """Message about the limit that stopped the last turn; None if none did."""
 
-    watch: WorkspaceWatch = field(init=False)
-    """Finds the files that commands change."""
     processes: ProcessTable = field(default_factory=ProcessTable)
     """The running commands of the session; a worker has its own."""
     tool_ids: ToolIdMap = field(default_factory=ToolIdMap)
     losses: DropLog = field(default_factory=DropLog)
     request_view: RequestView = field(default_factory=RequestView)
     encoded_history: EncodedHistory = field(default_factory=EncodedHistory)
-    shown_notices: set[str] = field(default_factory=lambda: set[str]())
+    shown_notices: set[str] = field(default_factory=set[str])
     """Notices that the session has shown already."""
+    transcript: Transcript = UNSET  # pyright: ignore[reportAssignmentType] - set below
+    """The file that hooks can read."""
+    watch: WorkspaceWatch = UNSET  # pyright: ignore[reportAssignmentType] - set below
+    """Finds the files that commands change."""
 
     def __post_init__(self) -> None:
         self.watch = WorkspaceWatch(self.workspace)

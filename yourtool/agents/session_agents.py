@@ -4,7 +4,9 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from yourtool import agents
 from yourtool.agent_config import AgentConfig
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from yourtool.agents.adapter import AgentAdapter
 
 
-class SettledAgent(NamedTuple):
+class SettledAgent(Struct, frozen=True):
     """What is to be reported when a turn of an agent has ended."""
 
     changes: tuple[CommandChanges, ...] = ()

@@ -7,7 +7,8 @@ ordered, so nothing else refers to a parent.
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from yourtool.events.branches import (
     BranchLabelled,
@@ -59,7 +60,7 @@ _OF_SESSION = (
 """Facts that are about the session, on all its branches."""
 
 
-class Branch(NamedTuple):
+class Branch(Struct, frozen=True):
     """Facts without a `branch.selected` between them."""
 
     start: str

@@ -17,7 +17,7 @@ from collections.abc import (
 )
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
@@ -49,7 +49,7 @@ SdkVendor: TypeAlias = Literal["anthropic", "openai"]
 """The vendors whose SDKs can send requests, by the names of their packages."""
 
 
-class FileRoots(NamedTuple):
+class FileRoots(Struct, frozen=True):
     """The directories that a `file_ref` of a message refers to."""
 
     blobs: Path

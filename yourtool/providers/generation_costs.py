@@ -7,7 +7,6 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from decimal import Decimal
-from http import HTTPStatus
 from urllib.parse import quote
 
 from yourtool.errors import AdapterError, AuthError
@@ -42,7 +41,7 @@ async def wait_for_cost(
         except AuthError:
             raise
         except AdapterError as error:
-            level = logging.DEBUG if error.status == HTTPStatus.NOT_FOUND else logging.INFO
+            level = logging.DEBUG if error.status == 404 else logging.INFO
             _log.log(level, "the cost of `%s` is not known yet: %s", response_id, error)
     _log.info("`%s` reported no cost of `%s`", provider, response_id)
     return None

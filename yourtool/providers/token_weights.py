@@ -12,13 +12,16 @@ https://ai.google.dev/gemini-api/docs/tokens.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from math import ceil
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from yourtool.messages.blocks import canonical_json
 from yourtool.providers.json_access import mapping, objects, text
 
 
-class TokenWeights(NamedTuple):
+class TokenWeights(Struct, frozen=True):
     """Weights of one model family, in tokens."""
 
     name: str
@@ -148,7 +151,7 @@ _CLAUDE = TokenWeights(
     schema=_format_json,
     picture=_tokens_by_area,
 )
-_NEWER_CLAUDE = _CLAUDE._replace(name="newer claude", words=1.35, signs=1.55, lines=0.7)
+_NEWER_CLAUDE = replace(_CLAUDE, name="newer claude", words=1.35, signs=1.55, lines=0.7)
 _GPT = TokenWeights(
     name="gpt",
     words=1,
@@ -172,7 +175,7 @@ _GPT = TokenWeights(
     schema=_format_outline,
     picture=_tokens_by_tiles,
 )
-_GPT_OSS = _GPT._replace(name="gpt-oss", request=60)
+_GPT_OSS = replace(_GPT, name="gpt-oss", request=60)
 _GEMINI = TokenWeights(
     name="gemini",
     words=1,
@@ -196,7 +199,8 @@ _GEMINI = TokenWeights(
     schema=_format_json_unless_empty,
     picture=_tokens_by_crops,
 )
-_DEFAULT = _GPT._replace(
+_DEFAULT = replace(
+    _GPT,
     name="default",
     message=4,
     tools=60,
@@ -205,7 +209,8 @@ _DEFAULT = _GPT._replace(
     schema=_format_json,
     picture=_tokens_by_area,
 )
-_LLAMA = _DEFAULT._replace(
+_LLAMA = replace(
+    _DEFAULT,
     name="llama",
     request=20,
     message=5,
@@ -219,7 +224,8 @@ _LLAMA = _DEFAULT._replace(
     cyrillic=0.32,
     foreign=0.435,
 )
-_QWEN = _DEFAULT._replace(
+_QWEN = replace(
+    _DEFAULT,
     name="qwen",
     request=3,
     message=5,
@@ -234,7 +240,8 @@ _QWEN = _DEFAULT._replace(
     cyrillic=0.34,
     foreign=0.42,
 )
-_DEEPSEEK = _DEFAULT._replace(
+_DEEPSEEK = replace(
+    _DEFAULT,
     name="deepseek",
     request=2,
     message=1,
@@ -247,7 +254,8 @@ _DEEPSEEK = _DEFAULT._replace(
     cyrillic=0.31,
     foreign=0.43,
 )
-_MISTRAL = _DEFAULT._replace(
+_MISTRAL = replace(
+    _DEFAULT,
     name="mistral",
     request=1,
     message=2,
@@ -262,8 +270,8 @@ _MISTRAL = _DEFAULT._replace(
     cyrillic=0.305,
     foreign=0.315,
 )
-_GLM = _DEFAULT._replace(name="glm", tools=110)
-_GEMMA = _GEMINI._replace(name="gemma", request=4, message=5)
+_GLM = replace(_DEFAULT, name="glm", tools=110)
+_GEMMA = replace(_GEMINI, name="gemma", request=4, message=5)
 _WEIGHTS = (
     (re.compile(r"claude-(?:opus-4[.-][7-9]|[a-z]+-[5-9])"), _NEWER_CLAUDE),
     (re.compile(r"claude|^anthropic(?::|$)"), _CLAUDE),

@@ -22,7 +22,6 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AsyncExitStack, aclosing, contextmanager, suppress
-from http import HTTPStatus
 from itertools import islice
 
 from msgspec.structs import replace
@@ -141,7 +140,7 @@ class WireAdapter:
         async with AsyncExitStack() as stack:
             post = self._transport.post(wire_request.path, wire_request.body)
             response = await timer.run(stack.enter_async_context(post))
-            if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
+            if not 200 <= response.status < 300:
                 body = await timer.run(response.read())
                 raise error_mapping.error_from_response(
                     self._provider, response.status, body, response.headers
@@ -183,7 +182,7 @@ class WireAdapter:
             return self._dialect.to_wire(request)
 
     def _web_page_error(self, page: bytes) -> AdapterError:
-        message = error_mapping.error_from_response(self._provider, HTTPStatus.OK, page).message
+        message = error_mapping.error_from_response(self._provider, 200, page).message
         return OtherAdapterError(
             f"{message}; that is a web page, so look at its `base_url`", status=200
         )

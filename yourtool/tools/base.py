@@ -269,7 +269,7 @@ def tool(
     """
 
     def decorate(function: Run[A]) -> StructTool:
-        arguments = cast("type[Args]", inspect.signature(function).parameters["args"].annotation)
+        arguments = cast("type[Args]", inspect.get_annotations(function)["args"])
         input_schema = schema.derive_schema(arguments)
         if problems := schema.subset_problems(input_schema):
             raise ToolRegistrationError(

@@ -10,7 +10,7 @@ from yourtool.messages.blocks import AudioBlock, DocumentBlock, ImageSource
 from yourtool.messages.message import Role
 from yourtool.models import AdapterCapabilities
 from yourtool.providers.base import FileRoots
-from yourtool.providers.requests.media_parts import prepare_media
+from yourtool.providers.requests.media_parts import Media, prepare_media
 
 SEES = model("openai", "gpt-4o")
 LIMIT = SEES.capabilities.max_image_bytes
@@ -42,7 +42,7 @@ def send(tmp_path):
 @pytest.mark.parametrize("picture", [image(), image("art/cat.png", "file_ref")])
 @pytest.mark.req("R-ADP-15")
 def test_an_image_is_sent_as_bytes(send, picture):
-    assert send(picture) == ("image/png", PNG, None)
+    assert send(picture) == Media("image/png", PNG)
 
 
 def test_file_reference_without_places_is_dropped(caplog):
@@ -54,7 +54,7 @@ def test_file_reference_without_places_is_dropped(caplog):
 
 def test_image_url_is_sent_unchanged(send):
     url = "https://example.org/cat.png"
-    assert send(image(url, "url")) == ("image/png", "", url)
+    assert send(image(url, "url")) == Media("image/png", "", url)
 
 
 def test_detected_media_type_overrides_the_declared_one(send):

@@ -1,7 +1,7 @@
 """The tree of a session as rows, and the places where its conversation can continue."""
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -21,7 +21,7 @@ _MAX_SHORT_TEXT = 100
 _ROOT = ""
 
 
-class Place(NamedTuple):
+class Place(Struct, frozen=True):
     """Where the conversation can continue."""
 
     leaf: str
@@ -148,7 +148,7 @@ def build_rows(
     return rows
 
 
-class _Line(NamedTuple):
+class _Line(Struct, frozen=True):
     """The entries of a branch below each other."""
 
     below: str = ""

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence, Set
 from enum import IntEnum
 from functools import cached_property
 from itertools import accumulate, chain
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -42,7 +41,7 @@ class Level(IntEnum):
     """Everything but what the user wrote in the last turn."""
 
 
-class Span(NamedTuple):
+class Span(Struct, frozen=True):
     """What a summary replaces."""
 
     level: Level

@@ -8,7 +8,8 @@ import base64
 import binascii
 import re
 from pathlib import Path
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from yourtool.agent.input.images import convert_to_png, fit_image, is_large, unsupported_format
 from yourtool.errors import UsageError
@@ -52,7 +53,7 @@ _MEDIA_TYPES = {
 }
 
 
-class Attachment(NamedTuple):
+class Attachment(Struct, frozen=True):
     """A block of a user message, its name, and a notice for the user."""
 
     block: ContentBlock

@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from yourtool.agent.history.summary_texts import render_conversation
 from yourtool.agent.session_environment import SessionEnvironment
@@ -19,7 +20,7 @@ from yourtool.providers.registry import Registry
 from yourtool.tools.toolset import Toolbox
 
 
-class TurnMeans(NamedTuple):
+class TurnMeans(Struct, frozen=True):
     """What answers the requests of a turn, and what its calls can use."""
 
     adapter: Adapter

@@ -7,9 +7,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from math import inf
-from typing import NamedTuple
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from yourtool.agent.history.compaction import Level, Span, find_span
 from yourtool.agent.history.elision import next_elision
@@ -30,7 +29,7 @@ _TOLERANCE = 1.3
 """How much less a provider may count than we estimate."""
 
 
-class _Room(NamedTuple):
+class _Room(Struct, frozen=True):
     """How much a request may have, by our estimates."""
 
     most: float

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
-from typing import Literal, NamedTuple
+from typing import Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.agent.budgets import UsedBudget, build_reached
@@ -23,7 +24,7 @@ _AFTER_BUDGET = (
 )
 
 
-class Forecast(NamedTuple):
+class Forecast(Struct, frozen=True):
     """What the next request costs, in US dollars; 0 without a known price."""
 
     minimum: Decimal = Decimal(0)
@@ -32,7 +33,7 @@ class Forecast(NamedTuple):
     """With a reply as long as the last one of the model."""
 
 
-class ReachedLimit(NamedTuple):
+class ReachedLimit(Struct, frozen=True):
     """Why the next request must not be sent, or only if the user allows it."""
 
     text: str

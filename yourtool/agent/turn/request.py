@@ -6,8 +6,9 @@ has the view and the encoding of the last request, which the next one extends.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.agent.history.elision import elision_notice
@@ -32,7 +33,7 @@ from yourtool.providers.requests.request_view import RequestView, ViewRules, fin
 _REJECTED = (400, 422)
 
 
-class SilentRequest(NamedTuple):
+class SilentRequest(Struct, frozen=True):
     """The content of a silent call."""
 
     purpose: str
@@ -43,7 +44,7 @@ class SilentRequest(NamedTuple):
     """Tools that the model cannot call, for a prefix that the provider has in its cache."""
 
 
-class PreparedRequest(NamedTuple):
+class PreparedRequest(Struct, frozen=True):
     """A request that is ready to be sent."""
 
     request: Request

@@ -5,8 +5,8 @@ If the call fails, or its summary is empty or too long, the program writes a sho
 
 import asyncio
 from collections.abc import Sequence
-from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.agent.history.summary_texts import (
@@ -36,7 +36,7 @@ _CHARACTERS = 3
 """Characters of a token, at least, in most texts."""
 
 
-class Summary(NamedTuple):
+class Summary(Struct, frozen=True):
     """A summary and who wrote it."""
 
     text: str

@@ -7,7 +7,7 @@ the end of the stream needs no blank line after it, and an event with blank data
 some servers send those as keep-alives.
 """
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from yourtool.errors import NetworkError
 
@@ -22,7 +22,7 @@ _BOM = b"\xef\xbb\xbf"
 _WHITESPACE = b" \t\r\n"
 
 
-class SseEvent(NamedTuple):
+class SseEvent(Struct, frozen=True):
     """One event with data; `event` is empty if the server did not name it."""
 
     event: str

@@ -49,7 +49,7 @@ class FittedMessages(NamedTuple):
     """A notice about omitted attachments, or None."""
 
 
-class _Attachment(NamedTuple):
+class _Attachment(Struct, frozen=True):
     number: int
     """Its index among all attachments of the messages, from 0."""
     block: MediaBlock

@@ -13,6 +13,8 @@ from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from yourtool.blobs import is_blob, read_blob
 from yourtool.errors import BlobError
 from yourtool.messages.blocks import AudioBlock, DocumentBlock, ImageBlock, ImageSource, MediaBlock
@@ -50,7 +52,7 @@ class MediaSupport(NamedTuple):
     """Largest size of one attachment, in bytes before base64."""
 
 
-class Media(NamedTuple):
+class Media(Struct, frozen=True):
     """An attachment ready to send: a URL, or base64 data with the detected media type."""
 
     media_type: str

@@ -10,8 +10,8 @@ again.
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from operator import is_
-from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.config import ThinkingOnSwap
@@ -51,7 +51,7 @@ _MISPLACED = "it does not belong in a message of this role"
 _NO_RESULT = "This call has no result: it was interrupted before it finished."
 
 
-class ViewRules(NamedTuple):
+class ViewRules(Struct, frozen=True):
     """What the view of a message depends on, in addition to the history."""
 
     model: Model

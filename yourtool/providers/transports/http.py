@@ -9,7 +9,6 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from http import HTTPStatus
 from typing import Any
 
 from yourtool.decompression import ACCEPTED, CompressionError, decompress
@@ -167,7 +166,7 @@ def _needs_httpx(base_url: str) -> bool:
 
 async def read_limited(chunks: AsyncGenerator[bytes, None], status: int) -> bytes:
     """Return a body, truncated to the limit for its status."""
-    limit = MAX_RESPONSE_BYTES if status < HTTPStatus.MULTIPLE_CHOICES else MAX_ERROR_BYTES
+    limit = MAX_RESPONSE_BYTES if status < 300 else MAX_ERROR_BYTES
     body = bytearray()
     async with aclosing(chunks):
         async for chunk in chunks:

@@ -18,7 +18,7 @@ class TextField(TextArea):
         self.cursor_blink = False
 
     def post_message(self, message: Message) -> bool:
-        """Post a message, except for moves of the cursor, which nobody handles."""
+        """Post a message, except for moves of the cursor, which have no handler."""
         return type(message) is not TextArea.SelectionChanged and super().post_message(message)
 
     def notify_style_update(self) -> None:
