@@ -6,7 +6,7 @@ import shutil
 from base64 import b64decode, b64encode
 
 import pytest
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from tests.doubling import steps
 from tests.providers.dialect_journeys import SWAP_TARGETS
