@@ -1,9 +1,12 @@
 """What Enter and Up do with the prompt, without a screen."""
 
+import threading
+
 import pytest
 
 from tests.tui.test_turn_runner import Busy, Stage
 from yourtool.tui.drafts import Draft
+from yourtool.tui.prompt_history import PromptHistory
 from yourtool.tui.prompt_input import PromptInput
 
 
@@ -15,7 +18,7 @@ def stage(tmp_path):
 async def test_accepted_prompts_are_recalled_and_invalid_ones_stay(stage, tmp_path):
     warnings: list[str] = []
     prompt_input = PromptInput(stage.runner, warnings.append)
-    prompt_input.open_history(tmp_path / "state", tmp_path)
+    await prompt_input.open_history(tmp_path / "state", tmp_path)
     session = stage.open()
     assert prompt_input.accepts(Draft("one"))
     prompt_input.submit(Draft("one"))
@@ -99,3 +102,19 @@ async def test_message_typed_after_the_edited_one_was_cleared_is_a_new_one(busy)
     prompt_input.submit(Draft("new"))
     assert stage.queued == ["y", "z", "new"]
     await turn.finish()
+
+
+async def test_a_slow_disk_with_earlier_prompts_does_not_block_the_keys(
+    stage, tmp_path, monkeypatch
+):
+    threads, read, claim = [], PromptHistory._read, PromptHistory.claim_draft
+
+    def note(call, history):
+        threads.append(threading.current_thread())
+        return call(history)
+
+    monkeypatch.setattr(PromptHistory, "_read", lambda history: note(read, history))
+    monkeypatch.setattr(PromptHistory, "claim_draft", lambda history: note(claim, history))
+    await PromptInput(stage.runner, print).open_history(tmp_path / "state", tmp_path)
+    assert len(threads) == 2
+    assert threading.main_thread() not in threads

@@ -6,6 +6,7 @@ an unlocked draft is left over from a crash, and the next program restores it.
 A thread writes them, in order, because a busy disk can stop a write for seconds.
 """
 
+import asyncio
 import fcntl
 import hashlib
 import logging
@@ -72,6 +73,10 @@ class PromptHistory:
             return self.entries[self._position]
         self._position = None
         return self._current_draft
+
+    def claim_draft_later(self) -> asyncio.Future[StoredDraft]:
+        """Return what `claim_draft` will return, which `close` waits for."""
+        return asyncio.wrap_future(self._writer.submit(self.claim_draft))
 
     def claim_draft(self) -> StoredDraft:
         """Lock a draft file for this run and return the drafts that an earlier run left in it."""

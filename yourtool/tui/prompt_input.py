@@ -1,5 +1,6 @@
 """What Enter, Up and Down do with the text in the prompt."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -39,12 +40,13 @@ class PromptInput:
         """The earlier prompts, oldest first; None before `open_history`."""
         return self._history.entries if self._history is not None else None
 
-    def open_history(self, state: Path, workspace: Path) -> Draft:
+    async def open_history(self, state: Path, workspace: Path) -> Draft:
         """Read the prompts of a workspace; return the draft that an earlier run left."""
-        self._history = PromptHistory(state, workspace)
+        history = await asyncio.to_thread(PromptHistory, state, workspace)
+        self._history = history
+        left = await history.claim_draft_later()
         for draft in self._early_prompts:
-            self._history.add(draft)
-        left = self._history.claim_draft()
+            history.add(draft)
         self.stash = (*left.stash, *self.stash)
         return left.draft
 

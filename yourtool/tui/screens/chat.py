@@ -138,18 +138,19 @@ class ChatScreen(UrgentScreen):
         """The session that is shown."""
         return self.runner.session
 
-    def set_session(self, runtime: "Runtime", session: "Session", timeline: Timeline) -> None:
-        """Show a session instead of the previous one and send the next queued message."""
-        first = self.runtime is None
+    def set_session(
+        self, runtime: "Runtime", session: "Session", timeline: Timeline, left: Draft | None
+    ) -> None:
+        """Show a session, the first one with the draft of an earlier run; send a queued message."""
         self.runtime = runtime
         self.runner.set_session(session)
-        self.transcript.set_timeline(timeline, keeps_notices=first)
+        self.transcript.set_timeline(timeline, keeps_notices=left is not None)
         self.status.directory = str(runtime.options.workspace)
         self.status.update_branch()
         self.completer.files = ()
         self.completer.load_values(runtime)
-        if first:
-            self._restore_last_draft(runtime)
+        if left is not None:
+            self._restore_draft(left)
         self.status.refresh()
         self.runner.send_next()
 
@@ -236,8 +237,7 @@ class ChatScreen(UrgentScreen):
 
     # ── the prompt and other widgets ────────────────────────────────────────────────────────────
 
-    def _restore_last_draft(self, runtime: "Runtime") -> None:
-        left = self.input.open_history(runtime.paths.state, runtime.options.workspace)
+    def _restore_draft(self, left: Draft) -> None:
         if left.text and not self.prompt.text:
             self.prompt.load(left)
         else:

@@ -85,6 +85,7 @@ async def show_session(
     of the session that were read already.
     """
     chat.opening = asyncio.current_task()
+    left: Draft | None = None
     try:
         await chat.runner.wait_for_turn()  # its last events belong to the previous session
         if pages is None or pages.session_id != session.id:
@@ -96,12 +97,15 @@ async def show_session(
         if chat.session is not None:
             await chat.session.close()
             failed = chat.session.hooks.take_last_warnings()
+        if chat.runtime is None:
+            place = runtime.paths.state, runtime.options.workspace
+            left = await chat.input.open_history(*place)
     except BaseException:
         await session.close()
         raise
     finally:
         chat.opening = None
-    chat.set_session(runtime, session, timeline)
+    chat.set_session(runtime, session, timeline, left)
     runtime.space.on_change = partial(_show_full_disk, chat, runtime.paths.database)
     for warning in failed:
         chat.warn(warning)
