@@ -115,6 +115,8 @@ async def test_a_slow_disk_with_earlier_prompts_does_not_block_the_keys(
 
     monkeypatch.setattr(PromptHistory, "_read", lambda history: note(read, history))
     monkeypatch.setattr(PromptHistory, "claim_draft", lambda history: note(claim, history))
-    await PromptInput(stage.runner, print).open_history(tmp_path / "state", tmp_path)
+    prompt_input = PromptInput(stage.runner, print)
+    await prompt_input.open_history(tmp_path / "state", tmp_path)
+    prompt_input.close()
     assert len(threads) == 2
     assert threading.main_thread() not in threads
