@@ -26,6 +26,7 @@ async def test_accepted_prompts_are_recalled_and_invalid_ones_stay(stage, tmp_pa
     assert len(warnings) == 1
     await stage.finish()
     assert session.sent == ["one"]
+    prompt_input.close()
     assert prompt_input.recall(-1, Draft("half")) == Draft("one")
     assert prompt_input.recall(1, Draft("one")) == Draft("half")
     prompt_input.close()
