@@ -8,13 +8,13 @@ from typing import Any
 
 from rich.console import RenderableType
 from textual import events, on
-from textual.app import App
 from textual.driver import Driver
 from textual.screen import Screen
 
 from yourtool.early_prompt.first_screen import FirstScreen
 from yourtool.terminal_modes import Settings
 from yourtool.tui.first_screen import find_missing_file, get_first_screen, write_first_screen
+from yourtool.tui.slow_terminal_app import SlowTerminalApp
 from yourtool.tui.terminal import OutputDriver
 from yourtool.tui.transcript.transcript import Transcript
 from yourtool.tui.widgets.prompt import Prompt
@@ -23,7 +23,7 @@ _SECONDS_OF_KEYS = 0.1
 """How long keys are handled without a pause."""
 
 
-class FirstScreenApp(App[None]):
+class FirstScreenApp(SlowTerminalApp):
     """Paints first, then reads keys, beginning with those that were typed before."""
 
     take_keys: Callable[[], bytes] = bytes

@@ -40,6 +40,10 @@ class BackgroundReported(Message):
         self.is_dark = is_dark
 
 
+_MAX_WAITING = 12
+"""Writes that the terminal has not taken, three for a frame; Textual queues 30 of them."""
+
+
 class OutputDriver(LinuxDriver):
     """Draws on standard output, so that standard error can be redirected."""
 
@@ -130,6 +134,12 @@ class OutputDriver(LinuxDriver):
             self.is_early_prompt_shown = False
         elif not (self.shows_page or self._is_released):
             super().write(data)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the terminal has not read the last frames; after more, `write` would wait."""
+        thread = self._writer_thread
+        return thread is not None and thread._queue.qsize() > _MAX_WAITING  # pyright: ignore[reportPrivateUsage] - it has no public size
 
     def show_page(self, text: str) -> None:
         """Print a text on the screen of the shell, with its scrollback, until `hide_page`."""

@@ -204,9 +204,10 @@ class _Connection:
 
     async def _write(self, head: bytes, body: bytes) -> None:
         """Write a request; a server can answer and close before it has read all of it."""
-        pieces = [body[at : at + _PIECE_BYTES] for at in range(0, len(body), _PIECE_BYTES)]
+        starts = range(_PIECE_BYTES, len(body), _PIECE_BYTES)
+        pieces = (body[at : at + _PIECE_BYTES] for at in starts)
         with suppress(ConnectionError):
-            for data in (head, *pieces):
+            for data in (head + body[:_PIECE_BYTES], *pieces):
                 self._writer.write(data)
                 await self._writer.drain()
 

@@ -1,0 +1,39 @@
+"""An app that paints no faster than the terminal reads.
+
+Textual writes in a thread whose queue has a limit, at which the app waits. A terminal that was
+stopped (Ctrl+S in a multiplexer, a lost connection) would stop the turn and its timeouts with it.
+"""
+
+from typing import Any
+
+from rich.console import RenderableType
+from textual.app import App
+from textual.screen import Screen
+from textual.timer import Timer
+
+from yourtool.tui.terminal import OutputDriver
+
+_SECONDS = 0.05
+"""Between two looks at whether the terminal has read the last frames."""
+
+
+class SlowTerminalApp(App[None]):
+    """Skips frames while the terminal has not read earlier ones, and paints all afterwards."""
+
+    _waiting: Timer | None = None
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        if not self._is_behind():
+            super()._display(screen, renderable)
+        elif self._waiting is None:
+            self._waiting = self.set_timer(_SECONDS, self._paint_again)
+
+    def _paint_again(self) -> None:
+        if self._is_behind():
+            self._waiting = self.set_timer(_SECONDS, self._paint_again)
+            return
+        self._waiting = None
+        self.screen.refresh()
+
+    def _is_behind(self) -> bool:
+        return isinstance(self._driver, OutputDriver) and self._driver.is_behind
