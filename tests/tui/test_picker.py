@@ -423,3 +423,17 @@ async def test_preview_that_is_read_before_the_list_is_laid_out_is_shown(app, st
 
     async with previewed(app, (120, 40), reads) as (pilot, _):
         await until(pilot, lambda: "you: prompt 0" in screen_text(pilot.app))
+
+
+@pytest.mark.parametrize(("width", "shown"), [(130, "Ctrl+O demos"), (80, "^S sort · ^O demos ─╯")])
+async def test_keys_of_a_list_fit_into_80_columns(app, width, shown):
+    hint = " · ".join(f"Ctrl+{key}" for key in ("F find", "R rename", "D delete", "S sort"))
+    hint = f"Ctrl+T preview · {hint} · Ctrl+O demos"
+    async with (made := app()).run_test(size=(width, 24)) as pilot:
+        await settle(pilot)
+        made.push_screen(Picker("Sessions", MODELS, hint=hint))
+        await settle(pilot)
+        assert shown in screen_text(made)
+        await pilot.resize_terminal(210 - width, 24)
+        await settle(pilot)
+        assert shown not in screen_text(made)

@@ -7,6 +7,7 @@ hints are drawn far from the app, in items of the transcript.
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
+from rich.cells import cell_len
 from textual.binding import Binding
 from textual.events import Key, Paste
 
@@ -85,6 +86,11 @@ def build_hint(action: str, words: str) -> str:
 def join_hints(*hints: str) -> str:
     """Return the hints that are not empty in one line."""
     return _HINT_GAP.join(filter(None, hints))
+
+
+def shorten_hints(hints: str, room: int) -> str:
+    """Return hints with `^T` in place of `Ctrl+T` if they have more cells than there is room."""
+    return hints if cell_len(hints) <= room else hints.replace("Ctrl+", "^")
 
 
 def is_chat_key(key: str) -> bool:

@@ -24,7 +24,7 @@ class Dialog(ModalScreen[ScreenResultType]):
     Dialog {
         align: center middle;
         #window {
-            width: 90%;
+            width: 100%;
             max-width: 100;
             height: auto;
             max-height: 90%;

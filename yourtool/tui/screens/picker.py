@@ -13,7 +13,7 @@ from textual.widgets.option_list import Option
 
 from yourtool.agent.commands.base import Choice, ChoiceAction, Previewer
 from yourtool.text import printable
-from yourtool.tui.active_keys import bindings, build_hint, join_hints
+from yourtool.tui.active_keys import bindings, build_hint, join_hints, shorten_hints
 from yourtool.tui.choice_filter import ChoiceFilter
 from yourtool.tui.choice_rows import Row, RowFormat, group_choices
 from yourtool.tui.screens.dialog import Chooser
@@ -21,6 +21,8 @@ from yourtool.tui.widgets.choice_preview import ChoicePreview
 
 _MAX_ROWS = 200
 """Rows of the list; the filter searches all choices."""
+_WIDEST, _FRAME = 100, 6
+"""The widest window, and the cells of its frame next to the keys."""
 _ROWS = 3
 """Height of the border and the filter."""
 _ABOUT_ROWS = 2
@@ -154,17 +156,21 @@ class Picker(Chooser):
         """Show all choices and focus the filter."""
         window = self.query_one("#window")
         window.border_title = Content(printable(self._title))
+        self.filter.focus()
+        self._refresh_options()  # before the width is known, for keys that are typed already
+
+    def _show_keys(self, width: int) -> None:
         labels = [action.label for action in self._actions]
         preview = build_hint("list.preview", "preview") if self._preview is not None else ""
         default = join_hints("Enter selects", build_hint("list.close", "closes"))
         keys = join_hints(preview, *labels, self._hint)
-        window.border_subtitle = Content(keys or default)
-        self.filter.focus()
-        self._refresh_options()  # before the width is known, for keys that are typed already
+        shown = shorten_hints(keys or default, min(width, _WIDEST) - _FRAME)
+        self.query_one("#window").border_subtitle = Content(shown)
 
     def on_resize(self, event: events.Resize) -> None:
         """Truncate the rows to the new width, and let the list fill the height."""
         self._fit_height(event.size)
+        self._show_keys(event.size.width)
         self.call_after_refresh(self._redraw_options)
 
     def _fit_height(self, screen: Size) -> None:
