@@ -5,6 +5,7 @@ import time
 from collections import Counter
 
 import pytest
+from msgspec import convert
 from msgspec.structs import replace
 from textual import events
 
@@ -25,7 +26,7 @@ from tests.tui.fakes import (
 from tests.tui.pilot_helpers import press, say, screen_text, settle, until
 from yourtool import __version__
 from yourtool.agent.input.attachments import Attachment
-from yourtool.config import Mode
+from yourtool.config import Config, Mode
 from yourtool.errors import ConfigError, SessionBusyError
 from yourtool.events.deltas import Notice
 from yourtool.events.model_calls import LlmCallStarted
@@ -673,6 +674,14 @@ async def test_demo_banner_names_the_ways_to_use_a_model(home, tmp_path):
         assert "Demo, no model" not in screen_text(app)
         assert "canary" not in screen_text(app)
         assert all("key" not in draft.text for draft in app.chat.input.entries)
+
+
+async def test_demo_banner_names_the_list_of_models_if_a_provider_has_no_default(home, tmp_path):
+    demo = FakeSession(HELLO, workspace=tmp_path / "work", model=TOUR)
+    app, runtime = app_of(home, demo)
+    runtime.config = convert({"providers": {"anthropic": {}}}, Config)
+    async with app.run_test(size=(40, 12)) as pilot:
+        await until(pilot, lambda: "Demo, no model: /model chooses one" in screen_text(app))
 
 
 async def test_switching_to_a_real_model_leaves_the_demo_directory(home, tmp_path):

@@ -34,7 +34,8 @@ LOW_SPACE = 100 * 2**20
 NOTICE_SECONDS = 0.2
 """Seconds until a notice that a session is being opened."""
 DEMO_NOTICE = "Demo, no model: /key enters an API key"
-"""Fits into one row of the smallest screen."""
+UNCHOSEN_NOTICE = "Demo, no model: /model chooses one"
+"""Fit into one row of the smallest screen."""
 
 
 def require_session(chat: ChatScreen) -> "tuple[Runtime, Session]":
@@ -209,9 +210,11 @@ def _first_draft(text: str) -> Draft:
 
 def update_demo_banner(chat: ChatScreen) -> None:
     """Show a banner until the first chapter of the demo is over."""
-    _, session = require_session(chat)
+    runtime, session = require_session(chat)
     is_first_chapter = session.model.is_demo and session.state.turn_count == 0
-    chat.banner.set_notice(DEMO, DEMO_NOTICE if is_first_chapter else None)
+    problems = map(runtime.registry.configuration_problem, runtime.config.providers)
+    notice = UNCHOSEN_NOTICE if None in problems else DEMO_NOTICE
+    chat.banner.set_notice(DEMO, notice if is_first_chapter else None)
 
 
 async def prepare_requests(chat: ChatScreen) -> None:
