@@ -107,6 +107,8 @@ def test_pattern_that_is_no_constant_of_a_module_is_never_stored():
         lambda code, groups, names: ("text", groups, names),
         lambda code, groups, names: (code, -1, names),
         lambda _code, groups, _names: (groups,),
+        lambda code, groups, _names: (code, groups, ["no names"]),
+        lambda code, _groups, names: (code, 2**70, names),
     ],
 )
 def test_damaged_code_is_compiled_from_the_pattern(damage):
@@ -139,3 +141,10 @@ def test_run_of_one_prompt_imports_no_module_that_it_rarely_needs(module, tmp_pa
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, cwd=tmp_path)
     assert done.returncode == 0
+
+
+def test_constants_that_are_no_patterns_of_a_text_are_skipped():
+    scanner = re.Scanner([("a", None)]).scanner
+    text = type("Text", (str,), {})("of a subclass")
+    assert store(scanner, re.compile(text), re.compile("plain")).keys() >= {("plain", re.UNICODE)}
+    assert all(type(pattern) in (str, bytes) for pattern, _ in store(scanner, re.compile(text)))

@@ -30,10 +30,11 @@ def use(stored: Stored) -> None:
         try:
             code, groups, names = stored[key := _key(pattern, flags)]
             numbers = memoryview(code).cast("I").tolist()
-            by_number = {number: name for name, number in names.items()}
-            groups_by_number = tuple(by_number.get(number) for number in range(groups + 1))
-            return _sre.compile(pattern, key[1], numbers, groups, names, groups_by_number)
-        except (KeyError, TypeError, ValueError, RuntimeError):
+            by_number: list[str | None] = [None] * (groups + 1)
+            for name, number in names.items():
+                by_number[number] = name
+            return _sre.compile(pattern, key[1], numbers, groups, names, tuple(by_number))
+        except Exception:  # noqa: BLE001 - not stored, or damaged in any way
             return _original(pattern, flags)
 
     _compiler.compile = compile_
@@ -65,7 +66,8 @@ def _find_constants() -> Iterable[re.Pattern[Any]]:
 def _find_patterns(values: tuple[Any, ...]) -> Iterable[re.Pattern[Any]]:
     for value in values:
         if isinstance(value, re.Pattern):
-            yield value
+            if type(value.pattern) in (str, bytes):  # `re.Scanner` has another one
+                yield value
         elif type(value) is tuple:
             yield from _find_patterns(cast("tuple[Any, ...]", value))
 

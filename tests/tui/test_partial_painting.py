@@ -3,6 +3,7 @@
 from contextlib import asynccontextmanager
 
 import pytest
+from textual import events
 from textual.app import App
 from textual.geometry import Region
 from textual.widget import Widget
@@ -11,6 +12,7 @@ from tests.tui.fakes import FakeSession
 from tests.tui.pilot_helpers import send_key, settle, until
 from tests.tui.test_chat import app_of
 from yourtool.tui.screens.partial_painting import PartialCompositor
+from yourtool.tui.screens.picker import Picker
 from yourtool.tui.transcript.paged_transcript import PagedTranscript
 
 
@@ -97,3 +99,15 @@ async def test_key_that_has_a_binding_still_runs_it_in_a_prompt_with_text(tmp_pa
         await until(pilot, lambda: app.chat.prompt.text == "ba")
         send_key(pilot, "ctrl+u")
         await until(pilot, lambda: app.chat.prompt.text == "a")
+
+
+async def test_alt_and_a_letter_is_no_text_though_it_has_the_character_of_the_letter(tmp_path):
+    async with open_chat(tmp_path) as (app, pilot):
+        app.post_message(events.Key("alt+p", "p"))
+        await until(pilot, lambda: isinstance(app.screen, Picker))
+        assert app.chat.prompt.text == "a"
+        send_key(pilot, "escape")
+        await until(pilot, lambda: app.screen is app.chat)
+        app.post_message(events.Key("alt+o", "o"))
+        await settle(pilot)
+        assert app.chat.prompt.text == "a"

@@ -1,10 +1,14 @@
 """What Enter and Up do with the prompt, without a screen."""
 
+import asyncio
+import contextlib
 import threading
+import time
 
 import pytest
 
 from tests.tui.test_turn_runner import Busy, Stage
+from yourtool.tui import prompt_history
 from yourtool.tui.drafts import Draft
 from yourtool.tui.prompt_history import PromptHistory
 from yourtool.tui.prompt_input import PromptInput
@@ -121,3 +125,50 @@ async def test_a_slow_disk_with_earlier_prompts_does_not_block_the_keys(
     prompt_input.close()
     assert len(threads) == 2
     assert threading.main_thread() not in threads
+
+
+@pytest.fixture
+def slow_draft(monkeypatch):
+    """Reading the draft takes a moment, in which the thread has its lock already."""
+    read, is_reading = prompt_history._read_draft, threading.Event()
+
+    def read_slowly(file):
+        is_reading.set()
+        time.sleep(0.2)
+        return read(file)
+
+    monkeypatch.setattr(prompt_history, "_read_draft", read_slowly)
+    return is_reading
+
+
+async def test_quitting_while_the_draft_of_an_earlier_run_is_read_leaves_it(
+    stage, tmp_path, slow_draft
+):
+    first = PromptInput(stage.runner, print)
+    await first.open_history(tmp_path / "state", tmp_path)
+    first.save(Draft("important"))
+    first.close()
+    slow_draft.clear()
+    second = PromptInput(stage.runner, print)
+    opening = asyncio.create_task(second.open_history(tmp_path / "state", tmp_path))
+    await asyncio.to_thread(slow_draft.wait)
+    second.save(Draft("typed meanwhile"))
+    second.save(Draft())
+    opening.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await opening
+    second.close()
+    third = PromptInput(stage.runner, print)
+    assert (await third.open_history(tmp_path / "state", tmp_path)).text == "important"
+    third.close()
+
+
+async def test_prompts_of_the_start_are_recalled_in_their_order(stage, tmp_path, slow_draft):
+    prompt_input = PromptInput(stage.runner, print)
+    prompt_input.submit(Draft("one"))
+    opening = asyncio.create_task(prompt_input.open_history(tmp_path / "state", tmp_path))
+    await asyncio.to_thread(slow_draft.wait)
+    prompt_input.submit(Draft("two"))
+    await opening
+    assert [each.text for each in prompt_input.entries or ()] == ["one", "two"]
+    prompt_input.close()

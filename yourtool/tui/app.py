@@ -178,7 +178,7 @@ class YourtoolApp(FirstScreenApp):
     @on(ChatScreen.AttentionNeeded)
     def alert_user(self, wanted: ChatScreen.AttentionNeeded) -> None:
         """Notify the user if the terminal does not have the focus."""
-        if not self.app_focus:
+        if not (self.app_focus or self.is_behind):
             self._write_to_terminal(notification_sequence(wanted.reason, os.environ))
 
     @on(TitleChanged)
@@ -244,8 +244,8 @@ class YourtoolApp(FirstScreenApp):
             await self.pause_between_keys()
 
     async def _run_binding(self, field: Prompt | QueryInput | None, event: events.Key) -> bool:
-        if field is not None and field.check_consume_key(event.key, event.character):
-            return False  # no binding gets these keys; the search for one takes longer than the key
+        if field and "+" not in event.key and field.check_consume_key(event.key, event.character):
+            return False  # no binding gets plain text; the search for one takes longer than the key
         if await self._check_bindings(event.key, priority=True):
             return True
         return not (field and event.is_printable) and await self._check_bindings(event.key)

@@ -43,8 +43,12 @@ class PromptInput:
     async def open_history(self, state: Path, workspace: Path) -> Draft:
         """Read the prompts of a workspace; return the draft that an earlier run left."""
         history = await asyncio.to_thread(PromptHistory, state, workspace)
+        try:
+            left = await history.claim_draft_later()
+        except BaseException:
+            await asyncio.to_thread(history.close)
+            raise
         self._history = history
-        left = await history.claim_draft_later()
         for draft in self._early_prompts:
             history.add(draft)
         self.stash = (*left.stash, *self.stash)

@@ -23,17 +23,19 @@ class SlowTerminalApp(App[None]):
     _waiting: Timer | None = None
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        if not self._is_behind():
+        if not self.is_behind:
             super()._display(screen, renderable)
         elif self._waiting is None:
             self._waiting = self.set_timer(_SECONDS, self._paint_again)
 
     def _paint_again(self) -> None:
-        if self._is_behind():
+        if self.is_behind:
             self._waiting = self.set_timer(_SECONDS, self._paint_again)
             return
         self._waiting = None
         self.screen.refresh()
 
-    def _is_behind(self) -> bool:
+    @property
+    def is_behind(self) -> bool:
+        """Whether the terminal has not read what was written last."""
         return isinstance(self._driver, OutputDriver) and self._driver.is_behind
