@@ -42,7 +42,6 @@ SHORT = {
     "yourtool/tui/screens/partial_painting.py": "how rows are painted",
     "yourtool/tui/screens/urgent_painting.py": "a base of screens",
     "yourtool/tui/slices.py": "the time that long work may take",
-    "yourtool/tui/slow_terminal_app.py": "a base of the app",
     "yourtool/tui/vim/state.py": "what Vim stores between keys",
     "yourtool/tui/widgets/text_field.py": "a base of widgets",
     "yourtool/tui/widgets/wrapped_widget.py": "a base of widgets",
