@@ -66,8 +66,9 @@ def _find_constants() -> Iterable[re.Pattern[Any]]:
 def _find_patterns(values: tuple[Any, ...]) -> Iterable[re.Pattern[Any]]:
     for value in values:
         if isinstance(value, re.Pattern):
-            if type(value.pattern) in (str, bytes):  # `re.Scanner` has another one
-                yield value
+            pattern = cast("re.Pattern[Any]", value)
+            if type(pattern.pattern) in (str, bytes):  # `re.Scanner` has another one
+                yield pattern
         elif type(value) is tuple:
             yield from _find_patterns(cast("tuple[Any, ...]", value))
 
