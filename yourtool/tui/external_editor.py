@@ -62,30 +62,39 @@ async def edit_text(
     Raises:
         UsageError: the editor cannot be started, failed, or left something that is not a text.
     """
-    with TemporaryDirectory(prefix="yourtool-", ignore_cleanup_errors=True) as private:
-        file = Path(private) / edited.name
-        try:
-            await asyncio.to_thread(file.write_text, edited.text + "\n", "utf-8")
-            job = ForegroundJob([*command, str(file)], directory, settings)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise UsageError(
-                f"The editor `{command[0]}` could not be started: {reason}. Set `VISUAL`."
-            ) from error
-        waiting = asyncio.create_task(asyncio.to_thread(job.wait))
-        try:
-            code = await asyncio.shield(waiting)
-        except asyncio.CancelledError:
-            job.end()
-            await waiting
-            raise
-        if code > 0:
-            raise UsageError(
-                f"The editor `{command[0]}` ended with status {code}; nothing changed."
-            )
-        how = signal.strsignal(-code) if code else ""
-        problem = f"The editor `{command[0]}` was ended: {how}." if code else ""
-        return EditedText(await asyncio.to_thread(_read, file), problem)
+    private = await asyncio.to_thread(
+        TemporaryDirectory[str], prefix="yourtool-", ignore_cleanup_errors=True
+    )
+    try:
+        file = Path(private.name) / edited.name
+        return await _edit_file(file, edited.text, command, directory, settings)
+    finally:
+        await asyncio.to_thread(private.cleanup)
+
+
+async def _edit_file(
+    file: Path, text: str, command: list[str], directory: Path, settings: Settings | None
+) -> EditedText:
+    try:
+        await asyncio.to_thread(file.write_text, text + "\n", "utf-8")
+        job = ForegroundJob([*command, str(file)], directory, settings)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(
+            f"The editor `{command[0]}` could not be started: {reason}. Set `VISUAL`."
+        ) from error
+    waiting = asyncio.create_task(asyncio.to_thread(job.wait))
+    try:
+        code = await asyncio.shield(waiting)
+    except asyncio.CancelledError:
+        job.end()
+        await waiting
+        raise
+    if code > 0:
+        raise UsageError(f"The editor `{command[0]}` ended with status {code}; nothing changed.")
+    how = signal.strsignal(-code) if code else ""
+    problem = f"The editor `{command[0]}` was ended: {how}." if code else ""
+    return EditedText(await asyncio.to_thread(_read, file), problem)
 
 
 def _read(file: Path) -> str:
