@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 
 from tests.providers.histories import image
 from tests.providers.prompts import prompts, replies, steps
@@ -327,4 +328,4 @@ def _fit_overhead(vendor, countable):
 
 def _overhead(vendor, costs):
     named = dict(zip(OVERHEAD, costs, strict=True))
-    return vendor._replace(name=f"{vendor.name} {named}", **named)
+    return replace(vendor, name=f"{vendor.name} {named}", **named)
