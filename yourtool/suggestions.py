@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from importlib import import_module
 
 CLOSE = 0.7
-"""How alike names are, of 1, to replace one by the other."""
+"""The least similarity, from 0 to 1, with which a word is a mistyped command."""
 
 
 def find_similar(word: str, known: Iterable[str], least: float = 0.6) -> list[str]:

@@ -27,8 +27,32 @@ def test_turn_goes_on_and_the_screen_is_complete_after_a_terminal_read_nothing(t
             time.sleep(0.1)
         assert len(server.requests) == 6
         terminal.wait("THE END", "anthropic:", lambda screen: "Esc to interrupt" not in screen)
+        terminal.read(1)
         shown = terminal.text
         for columns in (101, 100):  # paints all again
             terminal.resize(columns, 30)
             terminal.read(1)
         assert terminal.text == shown
+
+
+@pytest.mark.remaining
+def test_question_that_the_terminal_did_not_show_is_not_answered_by_a_letter(tmp_path, home):
+    (work := tmp_path / "work").mkdir()
+    words = " ".join(f"word{number}" for number in range(900))
+    call = ("write_file", {"path": "made.txt", "content": "made\n"})
+    replies = [Reply(words, [call], pause=0.01), Reply("THE END"), Reply("To the text `a`.")]
+    with (
+        ProviderServer(replies) as server,
+        Terminal(YOURTOOL, cwd=work, env={**home, **server.environment}) as terminal,
+    ):
+        terminal.wait("anthropic:")
+        terminal.say("hello")
+        time.sleep(8)  # the reply has ended, and the question is open for seconds
+        for key in "a\r":
+            terminal.send(key)
+            time.sleep(1.5)
+        terminal.wait("Create `made.txt`", "waiting for you")
+        assert not (work / "made.txt").exists()
+        terminal.answer("a")
+        terminal.wait("THE END")
+        assert (work / "made.txt").exists()

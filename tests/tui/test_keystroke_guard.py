@@ -1,4 +1,5 @@
 import random
+from math import inf
 
 import pytest
 
@@ -163,3 +164,23 @@ def test_approval_prompt_that_is_not_drawn_takes_no_letters():
     answering = KeystrokeGuard(lambda: 10.0)
     answering.reset()
     assert answering.seconds_until_ready == float("inf")
+
+
+@pytest.mark.req("R-CONF-03")
+def test_letter_for_an_approval_prompt_that_the_terminal_does_not_show_is_text():
+    desk, shown_since = Desk(), inf
+    desk.answering = KeystrokeGuard(lambda: desk.now, lambda: shown_since)
+    desk.ask()
+    desk.pass_time(5)
+    desk.press("a")
+    desk.press("\n")
+    assert (desk.answers, desk.prompt) == ([], "")
+    shown_since = desk.now + 1
+    desk.pass_time(1 + SEEN_SECONDS - 0.1)
+    desk.press("a")
+    assert desk.prompt == "a", "it was shown for less than a second"
+    desk.prompt = ""
+    desk.pass_time(SEEN_SECONDS + 0.1)
+    desk.press("a")
+    desk.press("\n")
+    assert desk.answers == ["a"]

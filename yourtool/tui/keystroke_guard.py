@@ -21,8 +21,12 @@ ENTER_SECONDS = 0.4
 class KeystrokeGuard:
     """The timing of one approval prompt at a time; `clock` returns monotonic seconds."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, clock: Callable[[], float], get_shown_since: Callable[[], float] = lambda: -inf
+    ) -> None:
+        """`get_shown_since`: since when the terminal shows what is drawn; infinite: it does not."""
         self._clock = clock
+        self._get_shown_since = get_shown_since
         self._drawn_at = inf
         self._last_key_at = self._typed_at = -inf
         self._held = ""
@@ -41,7 +45,7 @@ class KeystrokeGuard:
     def mark_keystroke(self) -> None:
         """Record a key press or paste, whichever widget received it."""
         now = self._clock()
-        self.was_seen = now >= max(self._drawn_at, self._typed_at) + SEEN_SECONDS
+        self.was_seen = now >= max(self._shown_at, self._typed_at) + SEEN_SECONDS
         self._last_key_at = now
 
     def mark_typing(self) -> None:
@@ -51,13 +55,17 @@ class KeystrokeGuard:
     @property
     def seconds_until_ready(self) -> float:
         """Seconds until letters count; infinite before the approval prompt is drawn."""
-        seen_at = max(self._drawn_at, self._typed_at) + SEEN_SECONDS
+        seen_at = max(self._shown_at, self._typed_at) + SEEN_SECONDS
         return max(0.0, max(seen_at, self._last_key_at + QUIET_SECONDS) - self._clock())
 
     @property
     def is_new(self) -> bool:
         """Whether the approval prompt is so new that a key was pressed before the user saw it."""
-        return self._clock() < self._drawn_at + QUIET_SECONDS
+        return self._clock() < self._shown_at + QUIET_SECONDS
+
+    @property
+    def _shown_at(self) -> float:
+        return max(self._drawn_at, self._get_shown_since())
 
     def hold_letter(self, letter: str, seconds: float = inf) -> None:
         """Choose the answer of a letter until the next key, or confirm it after so many seconds."""

@@ -27,8 +27,9 @@ from yourtool.tui.approval_text import (
     approval_title,
     build_edit,
 )
-from yourtool.tui.keystroke_guard import ENTER_SECONDS, QUIET_SECONDS, KeystrokeGuard
+from yourtool.tui.keystroke_guard import ENTER_SECONDS, QUIET_SECONDS, SEEN_SECONDS, KeystrokeGuard
 from yourtool.tui.question_list import QuestionList
+from yourtool.tui.slow_terminal_app import get_shown_since
 from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.widgets.approval_field import ApprovalField, RuleExamples
 from yourtool.tui.widgets.approval_options import ENTER, ApprovalOptions, get_typed
@@ -71,7 +72,7 @@ class ApprovalPrompt(Vertical):
         """Whether Enter and `y` allow the call."""
         self.highlight: HighlighterFactory | None = None
         """The colours of code, once they are loaded."""
-        self.guard = KeystrokeGuard(clock)
+        self.guard = KeystrokeGuard(clock, lambda: get_shown_since(self))
         self._prompt = prompt
         self.in_editor: Confirmation | None = None  # its file, while the user changes it
         self._feedback: Feedback | None = None  # on the last key
@@ -151,8 +152,7 @@ class ApprovalPrompt(Vertical):
         elif isinstance(self.screen.focused, Input):  # a search is typed
             self.set_timer(QUIET_SECONDS, self.arm_when_safe)
         elif (wait := self.guard.seconds_until_ready) > 0:
-            if wait < 60:
-                self.set_timer(wait, self.arm_when_safe)
+            self.set_timer(min(wait, SEEN_SECONDS), self.arm_when_safe)
         else:
             self.options.accepts_letters = True
             self.screen.set_focus(self._prompt)  # at once: Tab may move the focus here now

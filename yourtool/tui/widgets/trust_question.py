@@ -13,6 +13,7 @@ from textual.content import Content
 
 from yourtool.text import printable
 from yourtool.tui.keystroke_guard import KeystrokeGuard
+from yourtool.tui.slow_terminal_app import get_shown_since
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
@@ -49,7 +50,7 @@ class TrustQuestion(WrappedWidget):
 
     def __init__(self, prompt: Prompt, clock: Callable[[], float]) -> None:
         super().__init__()
-        self.guard = KeystrokeGuard(clock)
+        self.guard = KeystrokeGuard(clock, lambda: get_shown_since(self))
         self._prompt = prompt
         self._answer: asyncio.Future[TrustChoice] | None = None
         self._folder = ""
