@@ -20,6 +20,12 @@ from yourtool.store.sqlite.store import SqliteStore
 MIB = 1024 * 1024
 GROWTH = 5.5
 
+UNLIMITED = """
+[models."demo:file"]
+max_context_tokens = 10_000_000
+max_request_bytes = 1_000_000_000
+"""
+
 MEASURED = """
 import resource, subprocess, sys
 status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
@@ -71,7 +77,9 @@ async def test_a_prompt_in_a_session_of_100_000_messages_is_linear_and_small(tmp
     for messages in (20_000, 100_000):
         home = tmp_path / str(messages)
         await write_session(home, workspace, messages)
-        prompt = ("-p", "hello", "--continue", "-m", f"demo:{script}")
+        (home / "config.toml").write_text(f'[providers.demo]\nquirks = {{ script = "{script}" }}\n')
+        (home / "models.toml").write_text(UNLIMITED)
+        prompt = ("-p", "hello", "--continue", "-m", "demo:file")
         runs = [measured(home, workspace, *prompt) for _ in range(2)]
         seconds.append(min(cpu for cpu, _ in runs))
         sizes.append(max(size for _, size in runs))

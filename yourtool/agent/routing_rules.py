@@ -40,6 +40,7 @@ _SHARED_WORDS = 2
 """Words of a description that a message has if a skill matches it."""
 _WORD = re.compile(r"\w{4,}")
 _PATH_ARGUMENTS = ("path", "paths", "file", "file_path")
+_NONE = frozenset[str]()
 _PATCHED_FILE = re.compile(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ )(.{1,4096})$", re.M)
 
 
@@ -278,7 +279,8 @@ def _words(text: str) -> frozenset[str]:
 def _find_extensions(message: Message) -> frozenset[str]:
     """Return the extensions of the files that the calls of a message name, in lower case."""
     named = (name for call in message.tool_uses for name in iter_named_files(call.input))
-    return frozenset(suffix.lower() for name in named if (suffix := Path(name).suffix))
+    found = frozenset(suffix.lower() for name in named if (suffix := Path(name).suffix))
+    return found or _NONE  # an empty set has 216 bytes, and most messages have no calls
 
 
 def iter_named_files(arguments: Mapping[str, Any]) -> Iterator[str]:
