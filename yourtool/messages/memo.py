@@ -1,7 +1,7 @@
 """Values that are computed once for each message, for work that every request repeats."""
 
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 from weakref import ref
 
 from yourtool.messages.blocks import MediaBlock, iter_blocks
@@ -18,6 +18,18 @@ class _Reference(ref[Message]):
     place: int
 
 
+_references: dict[int, _Reference] = {}
+"""One for each message, which all caches share, because it is larger than most values."""
+_caches: list[dict[int, Any]] = []
+
+
+def _forget(gone: Any, references: Any = _references, caches: Any = _caches) -> None:
+    # The defaults are for the end of the interpreter, when the names of the module are gone.
+    references.pop(gone.place, None)
+    for values in caches:
+        values.pop(gone.place, None)
+
+
 class MessageMemo(Generic[T]):
     """Cache of a function of one message, whose value is never None and depends on nothing else.
 
@@ -28,8 +40,7 @@ class MessageMemo(Generic[T]):
     def __init__(self, compute: Callable[[Message], T]) -> None:
         self._compute = compute
         self._values: dict[int, T] = {}
-        self._references: dict[int, _Reference] = {}
-        self._callback = self._forget  # one for all, because each is as large as a reference
+        _caches.append(self._values)
 
     def __len__(self) -> int:
         """Return the number of cached values."""
@@ -40,8 +51,9 @@ class MessageMemo(Generic[T]):
         place = id(message)
         if (value := self._values.get(place)) is None:
             value = self._compute(message)
-            reference = self._references[place] = _Reference(message, self._callback)
-            reference.place = place
+            if place not in _references:
+                reference = _references[place] = _Reference(message, _forget)
+                reference.place = place
             self._values[place] = value
         return value
 
@@ -54,12 +66,6 @@ class MessageMemo(Generic[T]):
             self(message) if value is None else value
             for message, value in zip(messages, found, strict=True)
         ]
-
-    def _forget(self, gone: ref[Message], kind: type[_Reference] = _Reference) -> None:
-        # `kind`: at the end of the interpreter, the name of the class is gone before some messages
-        if isinstance(gone, kind):
-            self._values.pop(gone.place, None)
-            self._references.pop(gone.place, None)
 
 
 def _has_media(message: Message) -> bool:
