@@ -63,14 +63,29 @@ class Word(Struct, frozen=True):
 
 
 def parse(line: str) -> Node | None:
-    """Return the syntax tree of a command line; None if it is too long.
+    """Return the syntax tree of a command line; None if it is too long or the tree is wrong.
 
     The text of its nodes differs from the line if the line `confuses_grammar`.
     """
     if len(line) > MAX_LENGTH:
         return None
     safe = _BEFORE_DIGIT_TEST.sub(_to_ascii, line)
-    return _parser().parse(safe.encode("utf-8", "surrogatepass")).root_node
+    source = safe.encode("utf-8", "surrogatepass")
+    root = _parser().parse(source).root_node
+    return None if _joins_lines(root, source) else root
+
+
+def _joins_lines(root: Node, source: bytes) -> bool:
+    r"""Return whether a command goes on after the end of its line.
+
+    The grammar reads `A=1 >file\n{ make; }` as the command `{` with the argument `make`.
+    """
+    return b"\n" in source and any(
+        b"\n" in source[left.end_byte : right.start_byte].replace(b"\\\n", b"")
+        for node in iter_nodes(root)
+        if node.type in ("command", "redirected_statement")
+        for left, right in pairwise(node.children)
+    )
 
 
 def confuses_grammar(line: str) -> bool:
