@@ -4,7 +4,7 @@ import json
 import sqlite3
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.cli.test_sessions import run_sessions
@@ -71,6 +71,7 @@ def test_other_database_is_refused(tmp_path):
 
 @settings(max_examples=examples(60), deadline=None)
 @given(place=st.floats(0, 0.999), cut=st.integers(0, 9) | st.just(4_000), new=st.binary(max_size=9))
+@example(place=0.23135514579706706, cut=9, new=b"\1\1\1\1\1\1\1\x80\0")  # a name of a column
 def test_damaged_database_is_refused_or_read_in_part(place, cut, new, tmp_path_factory):
     file = tmp_path_factory.getbasetemp() / "attocode.db"
     content = file.read_bytes() if file.exists() else write_database(file)

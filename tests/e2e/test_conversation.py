@@ -57,6 +57,14 @@ def run_of_tests(project: Path) -> str:
     return f"{pytest_run} test_here.py"
 
 
+def trust(terminal: Terminal, project: Path) -> None:
+    """Wait for the first screen; a folder with instructions is trusted before."""
+    if (project / "AGENTS.md").exists():
+        terminal.wait("Trust this folder")
+        terminal.answer("t")
+    terminal.wait("anthropic:")
+
+
 def test_a_conversation_reads_edits_runs_swaps_quits_resumes_and_continues(project, home):
     edit = {"path": "README.md", "edits": [{"old": "# ", "new": "# The "}]}
     head = (project / "README.md").read_text().splitlines()[0]
@@ -73,7 +81,7 @@ def test_a_conversation_reads_edits_runs_swaps_quits_resumes_and_continues(proje
     with ProviderServer(script) as server:
         env = {**home, **server.environment}
         with Terminal(YOURTOOL, cwd=project, env=env) as terminal:
-            terminal.wait("anthropic:")
+            trust(terminal, project)
             terminal.say("improve the title of the README")
             terminal.wait("Edit `README.md`")
             terminal.wait("indeed")
@@ -113,6 +121,7 @@ def test_an_attached_image_is_sent_with_the_first_prompt_only(project, home, tmp
     with ProviderServer([Reply("A dot."), Reply("Still a dot.")]) as server:
         env = {**home, **server.environment}
         with Terminal((*YOURTOOL, "--attach", str(picture)), cwd=project, env=env) as terminal:
+            trust(terminal, project)
             terminal.wait("Attached to the next prompt: dot.png")
             terminal.say("what is it?")
             terminal.wait("A dot")

@@ -59,7 +59,8 @@ def read_sessions(source: Source) -> list[tuple[str, Source]]:
                 "SELECT id FROM sessions ORDER BY rowid LIMIT ?", (_MAX_SESSIONS,)
             ).fetchall()
             found = [(as_text(row[0]), read(database, row[0])) for row in ids]
-    except (sqlite3.Error, OverflowError, MemoryError) as error:
+    except (sqlite3.Error, OverflowError, MemoryError, UnicodeDecodeError) as error:
+        # the last for names of columns, to which `text_factory` does not apply
         raise UsageError(f"it is no sound database of Attocode: {error}") from error
     sessions = [(name, Source(lines)) for name, lines in found if lines]
     if not sessions:
