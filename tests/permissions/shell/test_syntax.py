@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from yourtool.permissions.shell.denials import Denial, find_denial
 from yourtool.permissions.shell.plain import parse_plain
-from yourtool.permissions.shell.specs import parse_spec
+from yourtool.permissions.shell.specs import CommandSpec, parse_spec
 from yourtool.permissions.shell.syntax import Word, is_gapless, iter_nodes, parse, text_of, word_of
 from yourtool.permissions.shell.writes import find_protected_write
 
@@ -26,7 +26,7 @@ def test_character_that_the_grammar_crashes_on_hides_no_command(end, tmp_path):
 @settings(deadline=None, max_examples=200)
 @given(st.text(st.one_of(st.sampled_from("{}.,1-$ x"), st.characters()), max_size=12))
 def test_every_text_is_parsed_with_the_bytes_in_their_places(line):
-    root = parse(line)
+    root = parse(line, may_be_misread=True)
     length = len(line.encode("utf-8", "surrogatepass"))
     assert all(0 <= node.start_byte <= node.end_byte <= length for node in iter_nodes(root))
 
@@ -101,3 +101,31 @@ def test_blanks_in_quotes_are_text_and_leave_no_gap(line):
 
 def test_text_with_a_lone_surrogate_is_a_word():
     assert words("echo 'a\ud800'") == [Word("echo"), Word("a\ud800")]
+
+
+MISREAD = (
+    "A=1 >out\n! rm a",
+    "A=1 <in # text\n{ rm a; }",
+    "A=1 >out\nif rm a; then b; fi",
+    "! ! rm a",
+    "{rm,a} >out b \n }",
+    "{rm,a}\n}",
+)
+
+
+@pytest.mark.parametrize("line", MISREAD)
+@pytest.mark.req("R-CONF-04")
+def test_line_that_bash_reads_in_another_way_has_no_tree(line):
+    assert parse(line) is None
+    assert find_denial([CommandSpec(("rm",), is_open=True)], line) is not Denial.NONE
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "! a", "A=1 >out \\\n a", "{ a; }", "{\na\n}", "f() { # text\na; }", "a <<E >out\nb\nE\nc",
+        "time { a; }", "a=(1\n2)", 'a "\n" b', "a {1..9}", "! a &&\n! b", "a |\n b", r"\! a",
+    ],
+)  # fmt: skip
+def test_line_that_bash_reads_like_the_grammar_has_a_tree(line):
+    assert parse(line) is not None

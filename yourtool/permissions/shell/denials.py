@@ -12,7 +12,7 @@ from itertools import islice
 
 from yourtool.permissions.shell.commands import Command, Words, iter_commands, iter_quoted_code
 from yourtool.permissions.shell.specs import CommandSpec
-from yourtool.permissions.shell.syntax import is_gapless, parse
+from yourtool.permissions.shell.syntax import is_gapless, is_misread, parse
 
 _MAX_DEPTH = 8
 """Lines in arguments of lines, as in `bash -c "bash -c …"`."""
@@ -81,10 +81,10 @@ class _Check:
         return max(self._reading(reading, depth) for reading in readings)
 
     def _reading(self, line: str, depth: int) -> Denial:
-        if depth > _MAX_DEPTH or (root := parse(line)) is None:
+        if depth > _MAX_DEPTH or (root := parse(line, may_be_misread=True)) is None:
             return Denial.UNCLEAR
-        is_complete = not root.has_error and is_gapless(root, line)
-        outcome = Denial.NONE if is_complete else Denial.UNCLEAR
+        is_understood = not root.has_error and is_gapless(root, line) and not is_misread(root, line)
+        outcome = Denial.NONE if is_understood else Denial.UNCLEAR
         for command in iter_commands(root, line):
             found = Denial.UNCLEAR if command is None else self._command(command, depth)
             outcome = max(outcome, found)

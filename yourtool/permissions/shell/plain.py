@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.permissions.shell.syntax import (
+    RESERVED,
     Node,
     Word,
     confuses_grammar,
@@ -34,13 +35,6 @@ _STRUCTURE = frozenset(
 )  # fmt: skip
 _NO_FILE = re.compile(r"(?:[12]?>>?|&>>?|<) ?/dev/null|2?>&[12]|1>&2")
 _OPERATOR = re.compile(r"[12]?>>?|&>>?|0?<")
-_RESERVED = frozenset(
-    {
-        "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
-        "function", "if", "in", "select", "then", "time", "until", "while", "{", "}",
-    }
-)  # fmt: skip
-"""https://www.gnu.org/software/bash/manual/html_node/Reserved-Words.html"""
 _GLOB = re.compile(r"[A-Za-z0-9_@%+=:,./^*?\[\]-]*")
 _OPTION_WITH_PATTERN = re.compile(r"--[a-z-]+=[\w.*?\[\]-]*")
 """Such as `--include=*.py`: the pattern is meant for the program."""
@@ -175,7 +169,7 @@ def _build_command(node: Node, operator: str) -> PlainCommand:
 
 def _is_program_name(name: str) -> bool:
     """Whether a first word means the same without its quotes."""
-    return name.isascii() and "=" not in name and name not in _RESERVED
+    return name.isascii() and "=" not in name and name not in RESERVED
 
 
 def _is_literal_or_local(word: Word, node: Node) -> bool:

@@ -9,6 +9,15 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+RESERVED = frozenset(
+    {
+        "!", "[[", "]]", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for",
+        "function", "if", "in", "select", "then", "time", "until", "while", "{", "}",
+    }
+)  # fmt: skip
+"""https://www.gnu.org/software/bash/manual/html_node/Reserved-Words.html"""
+_READ_AS_NAMES = {"coproc", "function", "time", "}"}
+"""Reserved words that the grammar has as names of commands; the last one after `time {`."""
 LITERAL = re.compile(r"[A-Za-z0-9_@%+=:,./^~#!{}\]-]*+(?:\\[ -~][A-Za-z0-9_@%+=:,./^~#!{}\]-]*+)*+")
 """Unquoted text that bash does not expand at this place; `word_of` checks `~`, `{` and `#`."""
 _GLOB = re.compile(r"[*?\[]")
@@ -62,30 +71,39 @@ class Word(Struct, frozen=True):
     """Whether the shell replaces it with the names of files."""
 
 
-def parse(line: str) -> Node | None:
-    """Return the syntax tree of a command line; None if it is too long or the tree is wrong.
+def parse(line: str, *, may_be_misread: bool = False) -> Node | None:
+    """Return the syntax tree of a command line; None if it is too long or would be misread.
 
     The text of its nodes differs from the line if the line `confuses_grammar`.
     """
     if len(line) > MAX_LENGTH:
         return None
     safe = _BEFORE_DIGIT_TEST.sub(_to_ascii, line)
-    source = safe.encode("utf-8", "surrogatepass")
-    root = _parser().parse(source).root_node
-    return None if _joins_lines(root, source) else root
+    root = _parser().parse(safe.encode("utf-8", "surrogatepass")).root_node
+    return root if may_be_misread or not is_misread(root, line) else None
 
 
-def _joins_lines(root: Node, source: bytes) -> bool:
-    r"""Return whether a command goes on after the end of its line.
+def is_misread(root: Node, line: str) -> bool:
+    r"""Return whether bash reads a line in another way than its tree.
 
-    The grammar reads `A=1 >file\n{ make; }` as the command `{` with the argument `make`.
+    The grammar reads `A=1 >file\n{ make; }` as the command `{` with the argument `make`, `! ! make`
+    as the command `!`, and `{make,test} \n }` as the command `make,test}` in braces.
     """
-    return b"\n" in source and any(
-        b"\n" in source[left.end_byte : right.start_byte].replace(b"\\\n", b"")
-        for node in iter_nodes(root)
-        if node.type in ("command", "redirected_statement")
-        for left, right in pairwise(node.children)
-    )
+    source = line.encode("utf-8", "surrogatepass")
+    return any(_is_misread(node, source) for node in iter_nodes(root))
+
+
+def _is_misread(node: Node, source: bytes) -> bool:
+    match node.type:
+        case "command" | "redirected_statement":
+            ends = ((left.end_byte, right.start_byte) for left, right in pairwise(node.children))
+            return any(b"\n" in source[start:end].replace(b"\\\n", b"") for start, end in ends)
+        case "command_name":
+            return text_of(node) in RESERVED - _READ_AS_NAMES
+        case "{" if node.parent is not None and node.parent.type == "compound_statement":
+            return source[node.end_byte : node.end_byte + 1] not in (b" ", b"\t", b"\n")
+        case _:
+            return False
 
 
 def confuses_grammar(line: str) -> bool:
