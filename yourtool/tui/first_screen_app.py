@@ -69,6 +69,11 @@ class FirstScreenApp(SlowTerminalApp):
             await asyncio.sleep(0)
             self._paused_at = time.monotonic()
 
+    @on(OutputDriver.ReadingFailed)
+    def end_without_keys(self, failed: OutputDriver.ReadingFailed) -> None:
+        """End the program with the error, because no key could end it."""
+        raise failed.error
+
     @on(OutputDriver.TypedAheadHandled)
     def show_after_typed_ahead(self) -> None:
         """Paint once the keys that were typed ahead have changed the layout."""

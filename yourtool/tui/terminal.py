@@ -9,7 +9,9 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from textual import events
@@ -25,6 +27,8 @@ from yourtool.tui.terminal_background import BackgroundReplyFilter
 
 _SLICE, _SLICE_SECONDS = 20, 0.01
 """Keys typed ahead are handled in slices, so that many of them do not block the event loop."""
+_ATTEMPTS, _ATTEMPT_SECONDS = 50, 0.1
+"""To report an error while there is no memory for it."""
 _ALTERNATE_SCREEN = "\x1b[?1049h"
 _MAX_TITLE = 120
 """Characters of a title; that of an imported session can be longer."""
@@ -71,6 +75,13 @@ class OutputDriver(LinuxDriver):
     class TypedAheadHandled(Message):
         """Sent to the app after all the keys that were typed before it read them."""
 
+    class ReadingFailed(Message):
+        """Sent to the app when no more keys are read, with the reason."""
+
+        def __init__(self, error: Exception) -> None:
+            super().__init__()
+            self.error = error
+
     def send_message(self, message: Message) -> None:
         """Post a message of the thread that reads, in one step: Textual needs a task for it."""
         self._loop.call_soon_threadsafe(self._app.post_message, message)
@@ -87,6 +98,20 @@ class OutputDriver(LinuxDriver):
     def is_reading(self) -> bool:
         """Whether `start_reading` was called."""
         return self._can_read.is_set()
+
+    def _run_input_thread(self) -> None:
+        """Read keys; end the program if that fails, because no key could end it."""
+        try:
+            self.run_input_thread()
+        except Exception as error:  # noqa: BLE001 - the top level of the thread
+            self._report_failure(error)
+
+    def _report_failure(self, error: Exception) -> None:
+        for _ in range(_ATTEMPTS):
+            with suppress(MemoryError):
+                self.send_message(self.ReadingFailed(error))
+                break
+            time.sleep(_ATTEMPT_SECONDS)
 
     def run_input_thread(self) -> None:
         """Read keys and pastes until the program ends.
