@@ -232,7 +232,9 @@ def test_table_is_wrapped_to_the_width_or_stacked_if_too_narrow():
         "     │ need more room",
     ]
     narrow = "|one|two|three|four|\n|-|-|-|-|\n|alpha|beta|gamma|delta|\n"
-    assert texts(narrow, 20) == ["one: alpha", "two: beta", "three: gamma", "four: delta"]
+    rows = ["one: alpha", "two: beta", "three: gamma", "four: delta"]
+    assert texts(narrow, 20) == rows
+    assert texts(f"{narrow}|a|||d|\n", 20) == [*rows, "────────────", "one: a", "four: d"]
 
 
 def states(text: str, width: int = 40):

@@ -140,7 +140,8 @@ class Table:
             if rows or self._continues:
                 rows.append((("─" * min(width, 12), "table.rule"),))
             for head, cell in zip(self._header, cells, strict=True):
-                rows += wrap([*head, (": ", "table.rule"), *cell], width)
+                if cell:  # a row may have one cell of a hundred
+                    rows += wrap([*head, (": ", "table.rule"), *cell], width)
         if rows or self._continues:
             return rows
         return wrap([(" │ ".join(t for h in self._header for t, _ in h), "")], width)
