@@ -297,7 +297,7 @@ class Session:
             if self.state.messages:
                 await self._record(self.state.build_end(round(time.monotonic() - self._opened, 3)))
         finally:
-            self._lease.release()
+            await asyncio.to_thread(self._lease.release)  # closes a file, and a disk can stall
             await self._env.close()
             await self.processes.close()
 
