@@ -113,7 +113,7 @@ def save_login(root, server, *, is_registered=True):
 async def test_no_connection_to_an_address_that_a_hostile_server_names(root, place, address):
     with login_server() as server:
         server.named = {place: address}
-        save_login(root, server, is_registered=place != "page")
+        await asyncio.to_thread(save_login, root, server, is_registered=place != "page")
         entry = {"type": "http", "url": server.url}
         async with started(root, {"closed": entry}, pauses=(60.0,)) as servers:
             [found] = servers.servers
@@ -135,7 +135,7 @@ def test_login_names_the_address_that_was_refused(capsys):
 async def test_redirect_of_a_login_to_another_address_is_not_followed(root):
     with login_server() as server:
         server.named = {"redirect": "http://169.254.169.254/latest"}
-        save_login(root, server)
+        await asyncio.to_thread(save_login, root, server)
         async with started(root, {"closed": {"type": "http", "url": server.url}}) as servers:
             [found] = servers.servers
             assert found.state in (ServerState.FAILED, ServerState.NEEDS_LOGIN), found.reason
