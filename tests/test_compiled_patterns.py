@@ -8,6 +8,7 @@ from types import ModuleType
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.css.tokenizer import Expect
 
 from yourtool import compiled_patterns
 
@@ -78,11 +79,21 @@ def test_pattern_of_bytes_is_loaded():
     assert load(store(re.compile(rb"(\x00|b)+")), rb"(\x00|b)+").match(b"b\x00").end() == 2
 
 
-def test_constants_in_tuples_are_stored():
+@pytest.mark.parametrize(
+    "constant",
+    [
+        lambda pattern: (("a", pattern),),
+        lambda pattern: pattern.match,
+        lambda pattern: type("Class", (), {"__module__": "constants", "PATTERN": pattern}),
+        lambda pattern: type("Class", (), {"__module__": "constants", "find": pattern.search}),
+        lambda pattern: Expect("a number", number=pattern.pattern),
+    ],
+)
+def test_constants_of_classes_in_tuples_methods_and_tokenizers_are_stored(constant):
     sys.modules["constants"] = module = ModuleType("constants")
-    module.TABLE = (("a", re.compile("in a tuple")),)
+    module.CONSTANT = constant(re.compile("unusual"))
     try:
-        assert ("in a tuple", re.UNICODE) in compiled_patterns.collect({})
+        assert any("unusual" in str(pattern) for pattern, _ in compiled_patterns.collect({}))
     finally:
         del sys.modules["constants"]
 
@@ -91,6 +102,9 @@ def test_pattern_that_is_no_constant_of_a_module_is_never_stored():
     secret = re.compile("sk-0123456789")
     module = ModuleType("constants")
     module.holder = type("Holder", (), {"pattern": secret, "mask": [secret]})()
+    module.foreign = type("Foreign", (), {"__module__": "elsewhere", "pattern": secret})
+    module.cache = {"a": secret}
+    module.seen = [secret]
     sys.modules["constants"] = module
     try:
         assert "sk-0123456789" not in str(compiled_patterns.collect({}))

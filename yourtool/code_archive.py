@@ -21,7 +21,7 @@ from yourtool import compiled_patterns
 
 FILE = Path(__file__).with_suffix(".pyc")
 """The archive is next to its module, under the name that installers remove with the module."""
-KEY = (3, sys.implementation.cache_tag, sys.hexversion, sys.flags.optimize)
+KEY = (4, sys.implementation.cache_tag, sys.hexversion, sys.flags.optimize)
 """The version of this format, and the interpreter that the code is for."""
 MISSING = 16
 """Imported modules that the archive lacks, with which it is written again."""

@@ -1,8 +1,8 @@
-"""The compiled form of the patterns that modules have as constants.
+"""The compiled form of the patterns that modules and classes have as constants.
 
 To compile a pattern takes about a hundred times as long as to load what the compiler returned,
 which is the argument of the interpreter's own constructor of patterns. That one checks it. Only
-constants of modules are stored: other patterns can contain what a user typed, or a secret.
+constants are stored: other patterns can contain what a user typed, or a secret.
 """
 
 import re
@@ -21,6 +21,9 @@ _sre: Any = import_module("_sre")
 _original = _compiler.compile
 _MOST = 1_000
 """The number of patterns that are stored; a start of the interface has about 300."""
+_METHOD = type(cast(object, re.compile("").match))
+_TOKENIZER = "textual.css.tokenizer"
+"""Its objects have the patterns that take longest to compile."""
 
 
 def use(stored: Stored) -> None:
@@ -59,18 +62,31 @@ def collect(known: Stored) -> Stored:
 
 
 def _find_constants() -> Iterable[re.Pattern[Any]]:
-    for module in sys.modules.copy().values():
-        yield from _find_patterns(tuple(getattr(module, "__dict__", {}).copy().values()))
+    for name, module in sys.modules.copy().items():
+        values = tuple(getattr(module, "__dict__", {}).copy().values())
+        yield from _find_patterns(values)
+        for value in values:
+            if isinstance(value, type) and value.__module__ == name:
+                yield from _find_patterns(tuple(vars(value).values()))
 
 
-def _find_patterns(values: tuple[Any, ...]) -> Iterable[re.Pattern[Any]]:
+def _find_patterns(values: tuple[object, ...]) -> Iterable[re.Pattern[Any]]:
+    """Yield the patterns among values, in tuples, in tokenizers, and whose methods are values.
+
+    Not those in lists, dictionaries and other objects: they can be caches of what a user typed.
+    """
     for value in values:
+        kind = type(value)
         if isinstance(value, re.Pattern):
             pattern = cast("re.Pattern[Any]", value)
             if type(pattern.pattern) in (str, bytes):  # `re.Scanner` has another one
                 yield pattern
-        elif type(value) is tuple:
-            yield from _find_patterns(cast("tuple[Any, ...]", value))
+        elif kind is tuple:
+            yield from _find_patterns(cast("tuple[object, ...]", value))
+        elif kind is _METHOD:
+            yield from _find_patterns((cast(Any, value).__self__,))
+        elif kind.__module__ == _TOKENIZER:
+            yield from _find_patterns(tuple(getattr(value, "__dict__", {}).values()))
 
 
 def _compile(pattern: re.Pattern[Any]) -> tuple[bytes, int, dict[str, int]]:
