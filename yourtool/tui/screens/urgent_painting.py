@@ -3,7 +3,7 @@
 Textual paints at the ticks of a timer, sixty a second, so a key would be visible up to 17 ms later.
 """
 
-from textual import events
+from textual import events, on
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -16,10 +16,16 @@ class UrgentScreen(Screen[None]):
     """Paints one widget as soon as it reports its change, with all other changes until then."""
 
     _urgent: Widget | None = None
+    _was_shown = False
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(classes="-tall")  # what most terminals are, so it is no change
         self._compositor = PartialCompositor()
+
+    @on(events.ScreenResume)
+    def keep_styles(self, event: events.ScreenResume) -> None:
+        """Do not compute all styles a second time when the screen is first shown."""
+        event.refresh_styles, self._was_shown = self._was_shown, True
 
     def type_into(self, field: Prompt | QueryInput, event: events.Key | events.Paste) -> None:
         """Insert text into a field, which gets the focus and is painted at once."""
