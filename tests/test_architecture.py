@@ -40,7 +40,6 @@ SHORT = {
     "yourtool/tools/plan.py": "a tool",
     "yourtool/tui/key_bindings.py": "the vocabulary of the table of keys",
     "yourtool/tui/screens/partial_painting.py": "how rows are painted",
-    "yourtool/tui/screens/urgent_painting.py": "a base of screens",
     "yourtool/tui/slices.py": "the time that long work may take",
     "yourtool/tui/vim/state.py": "what Vim stores between keys",
     "yourtool/tui/widgets/text_field.py": "a base of widgets",
