@@ -28,3 +28,23 @@ async def test_typed_character_is_painted_between_the_ticks_of_the_frames(tmp_pa
                     break
                 await asyncio.sleep(0.01)
         assert texts == ["a", "ab"]
+
+
+async def test_styles_of_the_first_screen_are_computed_once(tmp_path, monkeypatch):
+    (tmp_path / "work").mkdir()
+    app, _ = app_of(tmp_path / "home", FakeSession([], workspace=tmp_path / "work"))
+    computed, compute = [], app.stylesheet.update_nodes
+
+    def update_nodes(nodes, animate=False):
+        nodes = set(nodes)
+        computed.append(nodes)
+        compute(nodes, animate)
+
+    monkeypatch.setattr(app.stylesheet, "update_nodes", update_nodes)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await settle(pilot)
+        assert not any(app.chat.transcript in nodes for nodes in computed)
+        app.chat.update_node_styles()
+        await settle(pilot)
+        assert any(app.chat.transcript in nodes for nodes in computed)
