@@ -89,7 +89,7 @@ class ChatScreen(UrgentScreen):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`run_command` runs a slash command and shows its results on the screen."""
-        super().__init__()
+        super().__init__(classes="-tall")  # as most terminals are: a change restyles all widgets
         self.runtime: Runtime | None = None
         self.highlight: HighlighterFactory | None = None  # for code, once it is loaded
         self.opening: asyncio.Task[Any] | None = None  # opens another session

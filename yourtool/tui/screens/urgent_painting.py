@@ -18,8 +18,8 @@ class UrgentScreen(Screen[None]):
     _urgent: Widget | None = None
     _was_shown = False
 
-    def __init__(self) -> None:
-        super().__init__(classes="-tall")  # what most terminals are, so it is no change
+    def __init__(self, classes: str | None = None) -> None:
+        super().__init__(classes=classes)
         self._compositor = PartialCompositor()
 
     @on(events.ScreenResume)
