@@ -109,7 +109,8 @@ class OutputDriver(LinuxDriver):
     def _report_failure(self, error: Exception) -> None:
         for _ in range(_ATTEMPTS):
             with suppress(MemoryError):
-                self.send_message(self.ReadingFailed(error))
+                with suppress(RuntimeError):  # the event loop has ended, and the program with it
+                    self.send_message(self.ReadingFailed(error))
                 break
             time.sleep(_ATTEMPT_SECONDS)
 

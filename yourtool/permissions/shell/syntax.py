@@ -16,8 +16,8 @@ RESERVED = frozenset(
     }
 )  # fmt: skip
 """https://www.gnu.org/software/bash/manual/html_node/Reserved-Words.html"""
-_READ_AS_NAMES = {"coproc", "function", "time", "}"}
-"""Reserved words that the grammar has as names of commands; the last one after `time {`."""
+_NO_NAMES = RESERVED - {"coproc", "function", "time", "}"}
+"""Reserved words that are no command. The others start one, or end one after `time {`."""
 LITERAL = re.compile(r"[A-Za-z0-9_@%+=:,./^~#!{}\]-]*+(?:\\[ -~][A-Za-z0-9_@%+=:,./^~#!{}\]-]*+)*+")
 """Unquoted text that bash does not expand at this place; `word_of` checks `~`, `{` and `#`."""
 _GLOB = re.compile(r"[*?\[]")
@@ -99,7 +99,7 @@ def _is_misread(node: Node, source: bytes) -> bool:
             ends = ((left.end_byte, right.start_byte) for left, right in pairwise(node.children))
             return any(b"\n" in source[start:end].replace(b"\\\n", b"") for start, end in ends)
         case "command_name":
-            return text_of(node) in RESERVED - _READ_AS_NAMES
+            return text_of(node) in _NO_NAMES
         case "{" if node.parent is not None and node.parent.type == "compound_statement":
             return source[node.end_byte : node.end_byte + 1] not in (b" ", b"\t", b"\n")
         case _:
