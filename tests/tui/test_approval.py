@@ -999,7 +999,11 @@ async def test_long_diff_is_allowed_only_after_its_end_was_on_screen(home, clock
         panel = await ask(pilot, clock)
         assert f"{202 - panel.pane.size.height} lines not shown" in screen_text(app)
         assert "x.py  +200 −0" in screen_text(app)
-        await press(pilot, "a", "enter")
+        await press(pilot, "a")
+        assert "Enter: show the rest" in panel.border_subtitle
+        await press(pilot, "enter", "a")
+        assert "for more" in panel.border_subtitle
+        await press(pilot, "enter")
         assert asked.decision is None
         await press(pilot, "ctrl+end")
         await settle(pilot)

@@ -6,6 +6,8 @@ from yourtool.tui.active_keys import build_hint, get_answer_label, get_label, jo
 
 WIDE_COLUMNS = 60
 """Columns from which on all key hints fit."""
+SHOW_REST = "show the rest"
+"""What Enter does in place of an answer that allows a call which was not read to its end."""
 _ANSWERS_ELSEWHERE = "yY123456789"
 
 
@@ -47,7 +49,7 @@ class HintState(Struct, frozen=True, kw_only=True):
     feedback: Feedback | None
     """On the last key."""
     chosen: str
-    """The answer that Enter confirms, if a letter chose one."""
+    """What Enter does, if a letter chose an answer."""
     submits: str
     """What Enter does in the field that is open, if one is."""
     accepts_letters: bool
@@ -83,7 +85,7 @@ class HintState(Struct, frozen=True, kw_only=True):
         roomy = self.is_roomy
         if self.submits:
             return (f"Enter {self.submits}",)
-        if self.chosen:
+        if self.chosen and not (self.chosen == SHOW_REST and self.is_expanded):
             return (f"Enter: {self.chosen}",)
         if feedback:
             return (feedback,)

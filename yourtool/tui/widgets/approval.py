@@ -381,6 +381,7 @@ class ApprovalPrompt(Vertical):
     @on(PreviewPane.VisibleRowsChanged)
     def _update_hints(self) -> None:
         """Update the key hints and the count of hidden lines."""
+        self.options.blocks_allowing = not self.pane.was_read_to_end
         hints = HintState(
             columns=self.size.width,
             prompt_text=self._prompt.text,
@@ -396,5 +397,4 @@ class ApprovalPrompt(Vertical):
             waiting=self._questions.waiting,
         )
         self.border_subtitle = f" {hints.text()} "
-        self.options.blocks_allowing = not self.pane.was_read_to_end
         self.remaining.show(self.pane, roomy=hints.is_roomy)

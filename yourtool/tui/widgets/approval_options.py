@@ -5,7 +5,7 @@ from textual.events import Key
 from textual.reactive import var
 
 from yourtool.tui.active_keys import find_answer, get_answer_label
-from yourtool.tui.approval_hints import WIDE_COLUMNS
+from yourtool.tui.approval_hints import SHOW_REST, WIDE_COLUMNS
 from yourtool.tui.approval_text import Option
 from yourtool.tui.widgets.wrapped_widget import WrappedWidget
 
@@ -66,8 +66,10 @@ class ApprovalOptions(WrappedWidget):
         return next((each for each in self.options if each.letter == letter), None)
 
     def choose(self, option: Option | None) -> str:
-        """Mark the answer that Enter confirms; return its label."""
+        """Mark the answer that Enter confirms; return what Enter does."""
         self.chosen = option.letter if option is not None else ""
+        if option is not None and option.allows and self.blocks_allowing:
+            return SHOW_REST
         return option.label if option is not None else ""
 
     def move(self, step: int) -> None:
