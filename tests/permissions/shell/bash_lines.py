@@ -1,8 +1,11 @@
 """Random command lines, and what bash runs for them."""
 
+import os
 import random
+import signal
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 BASH = ("/bin/bash", "--noprofile", "--norc", "-c")
@@ -53,15 +56,18 @@ class Sandbox:
         for path in set(self.workspace.iterdir()) - {self.workspace / "b.txt"}:
             path.unlink()
         environment = {"PATH": f"{self.programs}:/usr/bin:/bin", "RAN": str(self._ran)}
-        subprocess.run(
+        process = subprocess.Popen(
             ["timeout", "-s", "KILL", "5", *BASH, line],
-            check=False,
+            start_new_session=True,
             cwd=self.workspace,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+        process.wait()
+        with suppress(ProcessLookupError):  # what it left running must not disturb the next line
+            os.killpg(process.pid, signal.SIGKILL)
         records = self._ran.read_bytes().decode("utf-8", "surrogateescape").split("\x1e")
         return [record.split("\x1f") for record in records[:-1]]
 
