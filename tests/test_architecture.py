@@ -51,6 +51,7 @@ PARAMETERS = 6
 BANNED_NAMES = {"utils", "helpers", "common", "manager", "types"}
 LATE_IMPORTERS = {
     "yourtool/__main__.py",  # after the fork
+    "yourtool/compiled_functions.py",  # dataclasses
     "yourtool/compiled_patterns.py",  # the interpreter's own compiler
     "yourtool/line_diff.py",  # the comparison of texts
     "yourtool/optional_modules.py",  # when they are used

@@ -17,11 +17,11 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from yourtool import compiled_patterns
+from yourtool import compiled_functions, compiled_patterns
 
 FILE = Path(__file__).with_suffix(".pyc")
 """The archive is next to its module, under the name that installers remove with the module."""
-KEY = (4, sys.implementation.cache_tag, sys.hexversion, sys.flags.optimize)
+KEY = (5, sys.implementation.cache_tag, sys.hexversion, sys.flags.optimize)
 """The version of this format, and the interpreter that the code is for."""
 MISSING = 16
 """Imported modules that the archive lacks, with which it is written again."""
@@ -50,6 +50,7 @@ class CodeArchive:
         self._index: Index = {}
         self._start = 0
         self.patterns: compiled_patterns.Stored = {}
+        self.functions: compiled_functions.Stored = {}
         self._imported_before = frozenset(sys.modules)
         with suppress(*_ERRORS):
             self._open()
@@ -59,9 +60,10 @@ class CodeArchive:
         size = int.from_bytes(os.read(self._descriptor, 8), "little")
         if size >= os.fstat(self._descriptor).st_size:
             return
-        key, index, patterns = _load(os.read(self._descriptor, size))
+        key, *stored = _load(os.read(self._descriptor, size))
         if key == KEY:
-            self._index, self._start, self.patterns = index, 8 + size, patterns
+            self._index, self.patterns, self.functions = stored
+            self._start = 8 + size
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, _: ModuleType | None = None
@@ -84,12 +86,16 @@ class CodeArchive:
 
     def update(self) -> None:
         """Write the archive again if many modules were imported that are not in it."""
+        if sys.dont_write_bytecode:
+            return
         missing = [name for name in _compiled_modules() if name not in self._imported_before]
-        if sys.dont_write_bytecode or len(missing) < MISSING:
+        if len(missing) < MISSING:
             return
         with suppress(*_ERRORS):
             patterns = compiled_patterns.collect(self.patterns)
-            self._replace(_pack([*self._sources(), *map(_module_source, missing)], patterns))
+            functions = compiled_functions.collect(self.functions)
+            sources = [*self._sources(), *map(_module_source, missing)]
+            self._replace(_pack(sources, patterns, functions))
 
     def _sources(self) -> Iterable[tuple[str, str]]:
         """Return the names and sources of the modules in the archive."""
@@ -170,7 +176,11 @@ def _module_source(name: str) -> tuple[str, str]:
     return name, str(sys.modules[name].__file__)
 
 
-def _pack(sources: Iterable[tuple[str, str]], patterns: compiled_patterns.Stored) -> bytes:
+def _pack(
+    sources: Iterable[tuple[str, str]],
+    patterns: compiled_patterns.Stored,
+    functions: compiled_functions.Stored,
+) -> bytes:
     """Return the content of an archive with the modules that are compiled."""
     index: Index = {}
     codes: list[bytes] = []
@@ -189,7 +199,7 @@ def _pack(sources: Iterable[tuple[str, str]], patterns: compiled_patterns.Stored
         index.setdefault(package, (folder, {}))[1][last] = entry
         codes.append(code)
         offset += len(code)
-    packed = marshal.dumps((KEY, index, patterns))
+    packed = marshal.dumps((KEY, index, patterns, functions))
     return b"".join((len(packed).to_bytes(8, "little"), packed, *codes))
 
 
@@ -210,6 +220,7 @@ def install() -> None:
     archive = CodeArchive()
     sys.meta_path.insert(0, archive)
     compiled_patterns.use(archive.patterns)
+    compiled_functions.use(archive.functions)
 
 
 def update() -> None:

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from yourtool import code_archive, prctl
+from yourtool import code_archive, compiled_functions, prctl
 from yourtool.cli.arguments import Arguments, build_run_options
 from yourtool.cli.logfile import log_to_file
 from yourtool.cli.typed_keys import keys_for_interface
@@ -225,6 +225,7 @@ def _import_interface() -> Any:
         os.environ[_FPS_VARIABLE] = "120"
     try:
         with without_optional_modules():
+            compiled_functions.use_in_dataclasses()
             return import_module("yourtool.tui.app")
     finally:
         if not is_set:
