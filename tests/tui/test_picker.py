@@ -13,11 +13,13 @@ from yourtool.agent.commands.base import Choice, ChoiceAction
 from yourtool.config import Mode
 from yourtool.errors import StoreError
 from yourtool.paths import shipped_directory
+from yourtool.tui import themes
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.drafts import Draft
 from yourtool.tui.prompt_history import history_choices
 from yourtool.tui.screens.dialog import TextEntry
 from yourtool.tui.screens.picker import Picker
+from yourtool.tui.terminal import BackgroundReported
 from yourtool.tui.themes import load_themes
 
 MODELS = [
@@ -78,6 +80,44 @@ async def test_theme_picker_lists_only_our_themes(app):
         assert rows(made) == ["auto", *sorted(load_themes([shipped_directory("themes")]))]
         await press(pilot, "enter")
         assert made.theme == "ember"
+
+
+@pytest.mark.req("R-TUI-23")
+async def test_unusable_theme_is_reported_by_its_file_when_it_is_chosen(app, tmp_path):
+    (tmp_path / "home" / "themes").mkdir(parents=True)
+    (tmp_path / "home" / "themes" / "mine.toml").write_text("colour = 1\n")
+    async with (made := app(theme="ember")).run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: made.chat.session is not None)
+        await say(pilot, "/theme mine")
+        await until(pilot, lambda: "mine.toml" in screen_text(made))
+        assert "is not a usable theme" in screen_text(made)
+        assert made.theme == "ember"
+
+
+@pytest.mark.req("R-TUI-23")
+async def test_theme_is_called_by_its_file(app, tmp_path):
+    (tmp_path / "home" / "themes").mkdir(parents=True)
+    shipped = (shipped_directory("themes") / "light.toml").read_text()
+    (tmp_path / "home" / "themes" / "mine.toml").write_text(shipped)
+    async with (made := app(theme="ember")).run_test() as pilot:
+        await until(pilot, lambda: made.chat.session is not None)
+        await say(pilot, "/theme mine")
+        await until(pilot, lambda: made.theme == "mine")
+        assert not made.current_theme.dark
+
+
+async def test_start_reads_only_the_chosen_theme(app, monkeypatch):
+    read = list[str]()
+
+    load = themes.load_theme
+    monkeypatch.setattr(themes, "load_theme", lambda path: read.append(path.stem) or load(path))
+    async with (made := app(theme="auto")).run_test() as pilot:
+        await until(pilot, lambda: made.chat.session is not None)
+        made.post_message(BackgroundReported(is_dark=True))
+        await settle(pilot)
+        assert read == ["dark"]
+        made.post_message(BackgroundReported(is_dark=False))
+        await until(pilot, lambda: made.theme == "light")
 
 
 async def test_complete_command_is_run_although_a_longer_one_matches(app):

@@ -8,12 +8,7 @@ from textual.message import Message
 
 from yourtool.config import AUTO_THEME
 from yourtool.tui.terminal_background import is_dark_by_environment
-from yourtool.tui.themes import (
-    ThemeFile,
-    load_chosen_theme,
-    register_themes,
-    theme_for_background,
-)
+from yourtool.tui.themes import load_chosen_theme, register_themes, theme_for_background
 
 
 class ThemeChosen(Message):
@@ -32,13 +27,6 @@ class ThemeChoice:
         """Whether the theme follows the background of the terminal."""
         self._app = app
         self._is_dark = is_dark_by_environment(environ)
-        self._themes: dict[str, ThemeFile] = {}
-
-    @property
-    def candidates(self) -> list[tuple[str, str]]:
-        """The names that can be chosen, each with its meaning if it is not a theme."""
-        auto = (AUTO_THEME, "`dark` or `light`, like the background of the terminal")
-        return [auto, *((name, "") for name in sorted(self._themes))]
 
     def choose(self, name: str) -> None:
         """Use a theme by name, or `auto`."""
@@ -47,18 +35,19 @@ class ThemeChoice:
 
     def follow(self, *, is_dark: bool) -> None:
         """Use the theme for a background, unless the user chose one by name."""
-        self._is_dark = is_dark
-        if self.is_auto:
-            self._use(theme_for_background(is_dark))
-
-    def add(self, themes: Iterable[ThemeFile]) -> None:
-        """Add themes that can be chosen."""
-        for theme in themes:
-            self._themes[theme.name] = theme
-            self._app.register_theme(theme.to_textual_theme())
-        register_themes(self._themes.values())
+        if is_dark != self._is_dark:
+            self._is_dark = is_dark
+            if self.is_auto:
+                self._use(theme_for_background(is_dark))
 
     def _use(self, name: str) -> None:
         theme = load_chosen_theme(name)
-        self.add([theme])
+        self._app.register_theme(theme.to_textual_theme())
+        register_themes([theme])
         self._app.theme = theme.name
+
+
+def list_candidates(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return `auto` and the themes, each with its meaning if it is not a theme."""
+    auto = (AUTO_THEME, "`dark` or `light`, like the background of the terminal")
+    return [auto, *((name, "") for name in names)]

@@ -114,6 +114,7 @@ class ThemeFile(Struct, frozen=True, forbid_unknown_fields=True):
     """One `themes/*.toml`."""
 
     name: str
+    """Replaced by the name of the file, by which it is chosen."""
     label: str
     colors: Colors
     dark: bool = True
@@ -189,7 +190,8 @@ def load_theme(path: Path) -> ThemeFile:
         ConfigError: the file is not a valid theme; the message names the file and the error.
     """
     try:
-        theme = msgspec.convert(parse_toml(path.read_text("utf-8-sig")), ThemeFile)
+        read = msgspec.convert(parse_toml(path.read_text("utf-8-sig")), ThemeFile)
+        theme = msgspec.structs.replace(read, name=path.stem)
         Palette(theme)
         theme.to_textual_theme().to_color_system().generate()
     except (OSError, ValueError, msgspec.ValidationError, StyleSyntaxError) as error:
@@ -214,11 +216,20 @@ def load_themes(directories: Iterable[Path]) -> dict[str, ThemeFile]:
     return themes
 
 
+def load_named_theme(name: str) -> ThemeFile:
+    """Read the theme with a name; the user's own theme overrides a built-in one.
+
+    Raises:
+        ConfigError: there is none, or its file is not a valid theme.
+    """
+    files = [directory / f"{name}.toml" for directory in theme_directories()]
+    return load_theme(next((file for file in reversed(files) if file.is_file()), files[-1]))
+
+
 def load_chosen_theme(name: str) -> ThemeFile:
     """Read the theme with a name; the default theme if it cannot be read, which is logged."""
-    files = [directory / f"{name}.toml" for directory in theme_directories()]
     try:
-        return load_theme(next((file for file in reversed(files) if file.is_file()), files[-1]))
+        return load_named_theme(name)
     except ConfigError as error:
         _log.warning("%s", error)
         return load_theme(shipped_directory("themes") / f"{DARK}.toml")
@@ -227,6 +238,12 @@ def load_chosen_theme(name: str) -> ThemeFile:
 def theme_for_background(is_dark: bool) -> str:
     """Return the name of the theme for a dark or a light terminal."""
     return DARK if is_dark else LIGHT
+
+
+def find_theme_names() -> list[str]:
+    """Return the names of the theme files; it reads the directories, but no file."""
+    files = (file for directory in theme_directories() for file in directory.glob("*.toml"))
+    return sorted({file.stem for file in files})
 
 
 def theme_directories() -> list[Path]:
@@ -259,6 +276,6 @@ def register_themes(themes: Iterable[ThemeFile]) -> None:
 
 def get_palette(name: str) -> Palette:
     """Return the palette of a theme; the default palette for Textual's themes."""
-    if DARK not in _palettes:
+    if name not in _palettes and DARK not in _palettes:
         register_themes(load_themes([shipped_directory("themes")]).values())
     return _palettes.get(name) or _palettes[DARK]

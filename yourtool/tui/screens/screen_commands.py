@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from yourtool.agent.commands import table
 from yourtool.agent.commands.base import Choice, Section
+from yourtool.config import AUTO_THEME
 from yourtool.errors import UsageError
 from yourtool.paths import resolve_paths
 from yourtool.saved_settings import save_setting, split_save_option
@@ -15,6 +16,7 @@ from yourtool.tui.screens import key_inspector, picker, report
 from yourtool.tui.screens.attachments import attach_file, paste_clipboard
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.theme_choice import ThemeChosen
+from yourtool.tui.themes import load_named_theme
 
 ScreenCommand: TypeAlias = Callable[[ChatScreen, str], Awaitable[None]]
 
@@ -36,7 +38,7 @@ async def clear_screen(chat: ChatScreen, _argument: str) -> None:
 
 async def choose_theme(chat: ChatScreen, argument: str) -> None:
     """`/theme`: switch to a theme, or pick one from a list; `--save` makes it the default."""
-    about = dict(chat.completer.values["theme"])
+    about = dict(chat.completer.values.get("theme", ()))
     names = [*about]
     argument, saves = split_save_option(argument)
     name = (
@@ -50,6 +52,8 @@ async def choose_theme(chat: ChatScreen, argument: str) -> None:
     )
     if name and name not in names:
         raise UsageError(f"Unknown theme `{name}`; choose one of {', '.join(names)}.")
+    if name and name != AUTO_THEME:
+        await asyncio.to_thread(load_named_theme, name)  # its error is shown
     if name:
         chat.app.post_message(ThemeChosen(name))
     if name and saves:
