@@ -1,4 +1,5 @@
 import asyncio
+from types import SimpleNamespace
 
 import hypothesis.strategies as st
 import pytest
@@ -158,3 +159,23 @@ def test_limit_of_the_files_is_shown_beside_them(monkeypatch):
     assert make().suggest("@app").candidates[0].description == "file"
     monkeypatch.setattr("yourtool.tui.completer.MAX_FILES", len(FILES))
     assert make().suggest("@app").candidates[0].description == "one of the first 4 files"
+
+
+def test_each_provider_is_examined_once_for_all_its_models():
+    asked = list[str]()
+    models = [
+        SimpleNamespace(id=f"{name}:m{n}", provider=name, aliases=())
+        for name in "ab"
+        for n in range(9)
+    ]
+
+    def find_problem(name: str) -> str | None:
+        asked.append(name)
+        return "it has no key" if name == "b" else None
+
+    registry = SimpleNamespace(providers=list, configuration_problem=find_problem)
+    catalogue = SimpleNamespace(all=lambda: models)
+    completer = Completer()
+    completer.load_values(SimpleNamespace(registry=registry, catalogue=catalogue))
+    assert sorted(asked) == ["a", "b"]
+    assert [name for name, _ in completer.values["model"]] == [f"a:m{n}" for n in range(9)]

@@ -45,6 +45,7 @@ from yourtool.tui.screens.sessions import (
     show_session,
     update_demo_banner,
 )
+from yourtool.tui.screens.urgent_painting import TypingField
 from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.terminal import (
     BackgroundReported,
@@ -55,10 +56,9 @@ from yourtool.tui.terminal import (
     set_title_sequence,
 )
 from yourtool.tui.terminal_background import get_query
-from yourtool.tui.theme_choice import ThemeChoice, ThemeChosen
-from yourtool.tui.themes import load_themes, theme_directories
+from yourtool.tui.theme_choice import ThemeChoice, ThemeChosen, list_candidates
+from yourtool.tui.themes import find_theme_names
 from yourtool.tui.transcript.scrollback import render_transcript
-from yourtool.tui.transcript.search_bar import QueryInput
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.ui_config import UiConfig
 
@@ -103,7 +103,6 @@ class YourtoolApp(FirstScreenApp):
         self.chat = ChatScreen(run_command)
         self.theme_choice = ThemeChoice(self, os.environ)
         self.theme_choice.choose(theme)
-        self._offer_themes()
         self._resume = resume
         self._continue_last = continue_last
         self._output_filters: list[LineFilter] = [SanitizeFilter()]
@@ -206,12 +205,12 @@ class YourtoolApp(FirstScreenApp):
         if not event.is_forwarded and (chat := self.chat).is_mounted:
             self.app_focus = True
             shown, questions = self.screen, (chat.approval_prompt, chat.trust_question)
-            is_ignored = isinstance(shown, dialog.Chooser) and shown.ignores(event)
+            is_above = shown is not chat  # else nothing imports its module
+            is_ignored = is_above and isinstance(shown, dialog.Chooser) and shown.ignores(event)
             if is_ignored or any(each.intercept(event) for each in questions):
                 return
             places = chat.transcript, chat.queue_list, chat.approval_prompt.open_field, None
-            is_field = isinstance(self.focused, Prompt | QueryInput)
-            if is_field or (shown is chat and self.focused in places):
+            if shown is chat and (chat.typing_field or self.focused in places):
                 await self._handle_chat_key(event)
                 return
             if isinstance(shown, key_inspector.KeyInspector) and isinstance(event, events.Key):
@@ -238,12 +237,12 @@ class YourtoolApp(FirstScreenApp):
 
         Textual queues text in the widget but resolves bindings later, which changes the order.
         """
-        field = self.focused if isinstance(self.focused, Prompt | QueryInput) else None
+        field = self.chat.typing_field
         if not (isinstance(event, events.Key) and await self._run_binding(field, event)):
             self.chat.type_into(field or self.chat.prompt, event)
             await self.pause_between_keys()
 
-    async def _run_binding(self, field: Prompt | QueryInput | None, event: events.Key) -> bool:
+    async def _run_binding(self, field: "TypingField | None", event: events.Key) -> bool:
         if field and "+" not in event.key and field.check_consume_key(event.key, event.character):
             return False  # no binding gets plain text; the search for one takes longer than the key
         if await self._check_bindings(event.key, priority=True):
@@ -362,9 +361,8 @@ class YourtoolApp(FirstScreenApp):
         )
         is_as_requested = bool(session) or (self._resume is None and not self._continue_last)
         session = session or await runtime.new_session(self.chat.confirm)
-        themes = await asyncio.to_thread(load_themes, theme_directories())
-        self.theme_choice.add(themes.values())
-        self._offer_themes()
+        themes = list_candidates(await asyncio.to_thread(find_theme_names))
+        self.chat.completer.values = {**self.chat.completer.values, "theme": themes}
         self.chat.set_highlight(self._highlight)
         await attach_from_options(self.chat, runtime)
         queue_first_prompt(self.chat, runtime, session, self.first_prompt, may_send=is_as_requested)
@@ -380,10 +378,6 @@ class YourtoolApp(FirstScreenApp):
     def _show_warnings(self, warnings: Iterable[str]) -> None:
         for warning in warnings:
             self.chat.note("warning", warning)
-
-    def _offer_themes(self) -> None:
-        themes = {"theme": self.theme_choice.candidates}
-        self.chat.completer.values = {**self.chat.completer.values, **themes}
 
     def _quit_on_signal(self, number: signal.Signals) -> None:
         self.run_worker(self.shut_down(128 + number))

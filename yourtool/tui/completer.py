@@ -85,15 +85,15 @@ class Completer:
 
     def load_values(self, runtime: "Runtime") -> None:
         """Suggest the modes, the providers and the models that can be used."""
-        registry = runtime.registry
+        registry, models = runtime.registry, runtime.catalogue.all()
+        providers = {model.provider for model in models}
+        usable = {name for name in providers if registry.configuration_problem(name) is None}
         self.values = {
             **self.values,
             "mode": [(mode.value, MODE_DESCRIPTIONS[mode]) for mode in Mode],
             "provider": [(row.name, row.label) for row in registry.providers()],
             "model": [
-                (model.id, ", ".join(model.aliases))
-                for model in runtime.catalogue.all()
-                if registry.configuration_problem(model.provider) is None
+                (model.id, ", ".join(model.aliases)) for model in models if model.provider in usable
             ],
         }
 

@@ -30,7 +30,6 @@ class FirstScreenApp(SlowTerminalApp):
     """Returns the bytes typed before the app reads keys; set before `run`."""
     shell_settings: Settings | None = None
     """The settings of the terminal for other programs; set before `run`."""
-    _shows_early_prompt = False
     _first_screen: tuple[Path, FirstScreen] | None = None
     """The screen to store for the early prompt of the next start, and its file."""
     _paused_at = 0.0
@@ -40,7 +39,7 @@ class FirstScreenApp(SlowTerminalApp):
 
         Until then the terminal shows the early prompt, which shows the same.
         """
-        self._shows_early_prompt = True
+        self.is_covered = True
 
     async def store_first_screen(self) -> None:
         """Write the first screen if the early prompt did not have it."""
@@ -80,16 +79,23 @@ class FirstScreenApp(SlowTerminalApp):
         self.call_after_refresh(self.call_after_refresh, self._replace_early_prompt)
 
     def _replace_early_prompt(self) -> None:
-        if self._shows_early_prompt:
-            self._shows_early_prompt = False
+        if self.is_covered:
+            self.is_covered = False
             self.refresh()
 
     def _build_driver(self, *arguments: Any, **options: Any) -> Driver:
         driver = super()._build_driver(*arguments, **options)
         if isinstance(driver, OutputDriver):
-            driver.is_early_prompt_shown = self._shows_early_prompt
+            driver.is_early_prompt_shown = self.is_covered
         return driver
 
+    def refresh_css(self, animate: bool = True) -> None:
+        """Leave the style sheets to the first screen, which parses them, if there is none yet."""
+        if self.screen_stack:
+            super().refresh_css(animate)
+        else:
+            self.stylesheet.set_variables(self.get_css_variables())
+
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        if not self._shows_early_prompt:
+        if not self.is_covered:
             super()._display(screen, renderable)

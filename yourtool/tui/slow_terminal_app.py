@@ -25,6 +25,8 @@ class SlowTerminalApp(App[None]):
 
     shown_since = -inf
     """When the terminal had read all again; infinite while frames are skipped."""
+    is_covered = False
+    """Whether the terminal shows the early prompt in place of the screen."""
     _waiting: Timer | None = None
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
@@ -56,3 +58,9 @@ def get_shown_since(widget: Widget) -> float:
     """Return since when the terminal shows what a widget has painted; infinite: it does not."""
     app = cast("App[Any]", widget.app)
     return app.shown_since if isinstance(app, SlowTerminalApp) else -inf
+
+
+def is_covered(screen: Screen[Any]) -> bool:
+    """Return whether the terminal shows the early prompt in place of a screen."""
+    app = cast("App[Any]", screen.app)
+    return isinstance(app, SlowTerminalApp) and app.is_covered

@@ -27,13 +27,12 @@ from yourtool.events.turns import TurnCancelled, TurnCompleted
 from yourtool.tui.active_keys import bindings, get_label
 from yourtool.tui.slices import PAUSE_SECONDS, SLICE_SECONDS, Slices
 from yourtool.tui.styled_lines import HighlighterFactory
-from yourtool.tui.transcript import navigation
+from yourtool.tui.transcript import navigation, search_bar
 from yourtool.tui.transcript.activity import FRAMES_PER_SECOND, ActivityLine
 from yourtool.tui.transcript.items import Item
 from yourtool.tui.transcript.layout import ItemLayout
 from yourtool.tui.transcript.painting import GUTTER, MATCH, Painter
 from yourtool.tui.transcript.search import Search
-from yourtool.tui.transcript.search_bar import SearchBar
 from yourtool.tui.transcript.selection import is_long, read_selection, selected_lines
 from yourtool.tui.transcript.text_items import ReplyItem
 from yourtool.tui.transcript.timeline import Timeline
@@ -82,7 +81,7 @@ class Transcript(ScrollView, can_focus=True):
         self._layout_timer: Timer | None = None
         self._painter: Painter | None = None
         self._selected: Item | None = None
-        self._search_bar: SearchBar | None = None
+        self._search_bar: search_bar.SearchBar | None = None
         self._following = True
         self._view_top = 0
         self._new_rows = 0  # since the end was visible; `unseen_rows` is updated with the layout
@@ -195,7 +194,8 @@ class Transcript(ScrollView, can_focus=True):
             if isinstance(item, ReplyItem | ToolCard):
                 item.highlight = highlight
                 item.invalidate()
-        self._relayout()
+        if self._timeline.items:
+            self._relayout()
 
     @property
     def items(self) -> Sequence[Item]:
@@ -257,7 +257,7 @@ class Transcript(ScrollView, can_focus=True):
     async def action_search(self) -> None:
         """Open the line in which a search is typed, before the next key is handled."""
         if self._search_bar is None:
-            self._search_bar = SearchBar(
+            self._search_bar = search_bar.SearchBar(
                 self._layout,
                 first_row=lambda: round(self.scroll_y),
                 show_match=self._show_match,

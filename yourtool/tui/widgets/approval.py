@@ -11,10 +11,9 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from textual import events, getters, on
+from textual import events, getters, on, widgets
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Input
 
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.tui.active_keys import bindings, get_keys, is_chat_key, is_reading_key
@@ -149,7 +148,7 @@ class ApprovalPrompt(Vertical):
             self._disarm()
         elif self.screen.focused is self:
             return
-        elif isinstance(self.screen.focused, Input):  # a search is typed
+        elif isinstance(self.screen.focused, widgets.Input):  # a search is typed
             self.set_timer(QUIET_SECONDS, self.arm_when_safe)
         elif (wait := self.guard.seconds_until_ready) > 0:
             self.set_timer(min(wait, SEEN_SECONDS), self.arm_when_safe)
