@@ -26,7 +26,7 @@ from yourtool.agent.session.repairing import repair_stored
 from yourtool.agent.session.session import Session
 from yourtool.agent.session.session_hooks import build_own_hooks
 from yourtool.agent.session.skills import read_descriptions
-from yourtool.agent.session.stored_facts import load_state
+from yourtool.agent.session.stored_facts import acquire_lease, load_state
 from yourtool.agent.session.system_prompt import system_messages
 from yourtool.agent.session_environment import Budget, SessionEnvironment, open_workspace
 from yourtool.agent.tool_servers import ServerPool
@@ -169,7 +169,8 @@ class Runtime:
         self, session_id: str, env: SessionEnvironment, created: SessionCreated
     ) -> Session:
         """Store and return a new session."""
-        lease, state = self.store.lease(session_id), State(keep_facts=False, keep_tree=False)
+        lease = await acquire_lease(self.store, session_id)
+        state = State(keep_facts=False, keep_tree=False)
         record = Recorder(self.store, session_id, state, self.space)
         await record(created)
         if created.initial_active_model is not None:
@@ -199,7 +200,7 @@ class Runtime:
             SessionBusyError: another process uses the session.
             UsageError: the session has no directory any more, or an option names no valid rule.
         """
-        lease = self.store.lease(session_id)
+        lease = await acquire_lease(self.store, session_id)
         try:
             # The rows of the ids are freed here, and the state uses their memory.
             tool_ids = ToolIdMap(await self.store.provider_call_ids(session_id))
@@ -359,7 +360,7 @@ class Runtime:
         own = default_toolbox(delegates=config.delegation.enabled)
         joined = tools or await self.tool_servers.join(own, workspace.root, enclosing)
         snapshot = ToolSnapshot(joined)
-        estimates = self.build_estimates(workspace.root, snapshot)
+        estimates = await asyncio.to_thread(self.build_estimates, workspace.root, snapshot)
         kinds = snapshot.toolbox.subject_kinds
         is_copy = workspace.root.parent == self.paths.scratch
         env = SessionEnvironment(

@@ -1,4 +1,6 @@
-"""The stored facts of a session, read again for those who need more than its state."""
+"""The right to a stored session, and its facts for those who need more than its state."""
+
+import asyncio
 
 from yourtool.agent.history.conversation import OF_CONVERSATION
 from yourtool.agent.history.recorder import Recorder
@@ -7,7 +9,28 @@ from yourtool.errors import SessionNotFoundError
 from yourtool.events.catalog import AnyFact
 from yourtool.events.sessions import SessionForked, SessionImported
 from yourtool.events.tree import FactTree
-from yourtool.store.base import SessionStore
+from yourtool.store.base import Lease, SessionStore
+
+
+async def acquire_lease(store: SessionStore, session_id: str) -> Lease:
+    """Acquire the right to write to a session in a thread, because a disk can stall.
+
+    If the task is cancelled meanwhile, the lease is released again.
+
+    Raises:
+        SessionBusyError: another process has the lease.
+    """
+    acquiring = asyncio.create_task(asyncio.to_thread(store.lease, session_id))
+    try:
+        return await asyncio.shield(acquiring)
+    except asyncio.CancelledError:
+        acquiring.add_done_callback(_release)
+        raise
+
+
+def _release(acquired: "asyncio.Task[Lease]") -> None:
+    if not acquired.cancelled() and acquired.exception() is None:
+        acquired.result().release()
 
 
 async def load_state(store: SessionStore, session_id: str) -> tuple[State, tuple[str, ...]]:
