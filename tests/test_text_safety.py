@@ -381,8 +381,9 @@ def test_a_byte_order_mark_is_not_part_of_the_grants(tmp_path):
 
 def test_a_byte_order_mark_is_not_part_of_a_theme(tmp_path):
     shipped_theme = next(shipped_directory("themes").glob("*.toml"))
-    (tmp_path / "own.toml").write_bytes(MARK + shipped_theme.read_bytes())
-    assert load_theme(tmp_path / "own.toml") == load_theme(shipped_theme)
+    own = tmp_path / shipped_theme.name
+    own.write_bytes(MARK + shipped_theme.read_bytes())
+    assert load_theme(own) == load_theme(shipped_theme)
 
 
 def test_a_byte_order_mark_is_not_part_of_a_schema_or_instructions(tmp_path):
