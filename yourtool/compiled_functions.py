@@ -8,6 +8,7 @@ takes ten times as long as to load the compiled form. Their modules have no othe
 import collections
 import marshal
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from types import CodeType, ModuleType
 from typing import Any
@@ -53,12 +54,10 @@ def _evaluate(source: str, names: dict[str, Any], results: dict[str, Any] | None
 
 
 def _find_code(source: str, mode: str) -> CodeType:
-    try:
+    with suppress(Exception):  # not stored, or damaged in any way
         code = marshal.loads(_stored[source])  # noqa: S302 - who can write it can write the program
         if isinstance(code, CodeType):
             return code
-    except (KeyError, ValueError, EOFError, TypeError):  # not stored, or damaged
-        pass
     code = compile(source, "<string>", mode, dont_inherit=True)
     if len(_stored) + len(_compiled_now) < _MOST:
         _compiled_now[source] = code
