@@ -29,31 +29,6 @@ def test_scratch_copy_has_the_visible_files_and_the_original_is_unchanged(tmp_pa
     assert (project / "src" / "app.py").read_text() == "print()\n"
 
 
-@pytest.mark.parametrize(
-    ("head", "branch"),
-    [
-        ("ref: refs/heads/feature/x\n", "refs/heads/feature/x"),
-        ("ref: refs/heads/\n", None),
-        ("ref: refs/heads/a..b\n", None),
-        ("ref: refs/heads/x\0y\n", None),
-        ("ref: refs/remotes/x\n", None),
-        ("0" * 40, None),
-        ("", None),
-    ],
-)
-def test_copy_is_on_the_branch_of_the_original(tmp_path, head, branch):
-    project = tmp_path / "project"
-    subprocess.run(["git", "init", "-q", project], check=True)
-    (project / ".git" / "HEAD").write_text(head)
-    scratch = make_scratch_copy(project, tmp_path / "cache")
-    found = subprocess.run(
-        ["git", "symbolic-ref", "HEAD"], cwd=scratch, check=True, capture_output=True, text=True
-    )
-    if branch is not None:
-        assert found.stdout.strip() == branch
-    assert found.stdout.startswith("refs/heads/")
-
-
 def test_only_files_too_large_for_the_copy_are_omitted(tmp_path, monkeypatch):
     monkeypatch.setattr(demo_workspace, "MAX_BYTES", 10)
     project = tmp_path / "plain"

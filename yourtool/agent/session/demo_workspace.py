@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from yourtool.errors import UsageError
-from yourtool.tools import directory_walk, git_program
+from yourtool.tools import directory_walk
 from yourtool.tools.shell import command_environment
 from yourtool.tools.workspace import Workspace
 
@@ -71,7 +71,7 @@ def _copy_files(workspace: Path, parent: Path, own: tuple[Path, ...]) -> Path:
         remaining_bytes -= size
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(source, target)
-    _make_repository(scratch, _read_branch(workspace))
+    _make_repository(scratch)
     return scratch
 
 
@@ -82,28 +82,13 @@ def _delete_old_copies(parent: Path) -> None:
             shutil.rmtree(copy, ignore_errors=True)
 
 
-def _read_branch(workspace: Path) -> str:
-    """Return the full name of the branch that is checked out; empty if there is none."""
-    with suppress(OSError, UnicodeDecodeError):
-        if (repository := git_program.find_repository(workspace)) is not None:
-            kind, _, name = (repository.directory / "HEAD").read_text("utf-8").partition(" ")
-            if kind == "ref:" and name.startswith("refs/heads/"):
-                return name.rstrip("\n")
-    return ""
-
-
-def _make_repository(directory: Path, branch: str) -> None:
-    """Make a repository with the branch of the original, which the status line shows."""
-    commands = [["git", "init", "--quiet"]]
-    if branch:
-        commands.append(["git", "symbolic-ref", "HEAD", branch])
-    with suppress(OSError, ValueError, subprocess.TimeoutExpired):
-        for command in commands:
-            subprocess.run(
-                command,
-                cwd=directory,
-                env=command_environment(os.environ, directory),
-                capture_output=True,
-                timeout=10,
-                check=False,
-            )
+def _make_repository(directory: Path) -> None:
+    with suppress(OSError, subprocess.TimeoutExpired):
+        subprocess.run(
+            ("git", "init", "--quiet"),
+            cwd=directory,
+            env=command_environment(os.environ, directory),
+            capture_output=True,
+            timeout=10,
+            check=False,
+        )
