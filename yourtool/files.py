@@ -1,9 +1,31 @@
-"""Atomic writing of private files, and locks of their directories."""
+"""Reading of small files, atomic writing of private ones, and locks of their directories."""
 
+import errno
 import fcntl
 import os
+import stat
 import tempfile
 from pathlib import Path
+
+
+def read_small_file(path: Path, most: int) -> bytes:
+    """Read a regular file of at most `most` bytes; a pipe or a device is never waited for.
+
+    Raises:
+        OSError: it cannot be read, is larger, or is not a regular file.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        content = b""
+        while len(content) <= most and (more := os.read(handle, most + 1 - len(content))):
+            content += more
+    finally:
+        os.close(handle)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
+    return content
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -1,5 +1,6 @@
 """The status line: its parts, the activity and the branch."""
 
+import os
 import subprocess
 
 import hypothesis.strategies as st
@@ -8,6 +9,9 @@ from hypothesis import given
 from msgspec.structs import replace
 from rich.cells import cell_len
 
+from tests.tui.fakes import FakeSession
+from tests.tui.pilot_helpers import screen_text, settle, until
+from tests.tui.test_chat import app_of
 from yourtool.tui.widgets.status import (
     StatusFields,
     find_branch,
@@ -96,6 +100,24 @@ def test_branch_of_a_worktree_is_found(tmp_path):
     assert find_branch(tmp_path / "w") == "side"
 
 
+@pytest.mark.parametrize("kind", ["pipe", "device", "large", "directory", "marker_with_nul"])
+def test_branch_of_a_hostile_repository_is_not_waited_for(tmp_path, kind):
+    head = tmp_path / ".git" / "HEAD"
+    if kind == "marker_with_nul":
+        (tmp_path / ".git").write_bytes(b"gitdir: a\0b\n")
+    else:
+        head.parent.mkdir()
+    if kind == "pipe":
+        os.mkfifo(head)
+    elif kind == "device":
+        head.symlink_to("/dev/zero")
+    elif kind == "large":
+        head.write_text("ref: refs/heads/" + "a" * 10_000_000)
+    elif kind == "directory":
+        head.mkdir()
+    assert find_branch(tmp_path) == ""
+
+
 @pytest.mark.req("R-TUI-18")
 def test_user_chooses_the_parts_and_their_order():
     status = StatusFields(
@@ -123,3 +145,17 @@ def test_little_left_of_a_rate_limit_is_shown_with_any_choice_of_parts():
     parts = status_parts(status, narrow=False, items=("model",))
     assert [part.text for part in parts] == ["requests 12% left, resets 14:05", "m"]
     assert [part.text for part in fit_parts(parts, 20)] == ["m"]
+
+
+async def test_demo_shows_the_branch_of_the_project_and_not_that_of_its_copy(tmp_path):
+    project, copy = tmp_path / "project", tmp_path / "copy"
+    for directory, branch in ((project, "feature/login"), (copy, "master")):
+        (directory / ".git").mkdir(parents=True)
+        (directory / ".git" / "HEAD").write_text(f"ref: refs/heads/{branch}\n")
+    session = FakeSession([], workspace=copy)
+    session.project = project
+    app, _ = app_of(tmp_path / "home", session)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await settle(pilot)
+        assert "git:feature/login" in screen_text(app)

@@ -201,9 +201,9 @@ class SessionStatus:
             self._schedule.request()
 
     def update_branch(self) -> None:
-        """Read which branch is checked out in the workspace."""
+        """Read which branch of the project is checked out; the demo works in a copy of it."""
         if (session := self._runner.session) is not None:
-            self._branch = find_branch(session.workspace)
+            self._branch = find_branch(session.project)
 
     def refresh(self) -> None:
         """Update the status line."""

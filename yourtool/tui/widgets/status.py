@@ -9,11 +9,13 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from yourtool.files import read_small_file
 from yourtool.text import printable
 from yourtool.ui_config import StatusItem, UiConfig
 
 NARROW_COLUMNS = 60
 _GAP = "  "
+_MAX_GIT_FILE_BYTES = 8_192
 
 
 class StatusFields(Struct, frozen=True, kw_only=True):
@@ -144,12 +146,16 @@ def find_branch(workspace: Path) -> str:
         marker = directory / ".git"
         try:
             if marker.is_file():  # a worktree or a submodule
-                marker = directory / marker.read_text("utf-8").removeprefix("gitdir:").strip()
-            head = (marker / "HEAD").read_text("utf-8").strip()
-        except (OSError, UnicodeDecodeError):
+                marker = directory / _read(marker).removeprefix("gitdir:").strip()
+            head = _read(marker / "HEAD").strip()
+        except (OSError, ValueError):
             continue
         return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:8]
     return ""
+
+
+def _read(file: Path) -> str:
+    return read_small_file(file, _MAX_GIT_FILE_BYTES).decode()
 
 
 def _short_name(model: str) -> str:
