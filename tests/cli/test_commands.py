@@ -16,7 +16,7 @@ from tests.providers.local_server import LocalServer, head
 from tests.tools.sandbox.levels import FixedMeter
 from yourtool.cli import doctor, main
 from yourtool.cli.arguments import Arguments
-from yourtool.cli.config import get_key_warnings
+from yourtool.cli.config import get_ui_warnings
 from yourtool.cli.logfile import MAX_LOG_BYTES, PrivateLogHandler, log_to_file
 from yourtool.cli.parsed_arguments import parse_arguments
 from yourtool.cli.parser import COMMANDS
@@ -154,6 +154,7 @@ def test_help_lists_every_command_and_exit_code(capsys):
         main(["--help"])
     text = capsys.readouterr().out
     assert left.value.code == 0
+    assert "None" not in text
     assert all(re.search(rf"^ +{command} ", text, re.MULTILINE) for command in COMMANDS)
     assert all(str(int(code)) in text for code in ExitCode)
 
@@ -262,8 +263,25 @@ def test_mistake_in_the_keys_is_reported_but_prevents_nothing(run, keys, problem
     assert (code, out) == (ExitCode.USAGE, "")
     assert problem in err
     assert load_config(paths).ui == UiConfig(vim=True)
-    [warning] = get_key_warnings(paths, load_report(paths))
+    [warning] = get_ui_warnings(paths, load_report(paths))
     assert problem in warning and str(config_file(paths)) in warning
+
+
+@pytest.mark.req("R-TUI-23")
+@pytest.mark.parametrize(
+    ("theme", "problem"),
+    [("nosuch", "there is no theme `nosuch`"), ("mine", "mine.toml` is not a usable theme")],
+)
+def test_unusable_theme_is_reported_but_prevents_nothing(run, home, theme, problem):
+    paths = resolve_paths()
+    (paths.home / "themes").mkdir(parents=True)
+    (paths.home / "themes" / "mine.toml").write_text("colour = 1")
+    config_file(paths).write_text(f'model = "sonnet"\ntheme = "{theme}"\n')
+    code, out, err = run("config", "check")
+    assert (code, out) == (ExitCode.USAGE, "")
+    assert ":2: `theme`: " in err and problem in err
+    [warning] = get_ui_warnings(paths, load_report(paths))
+    assert "The default theme is used" in warning and problem in warning
 
 
 def test_config_path_prints_every_path(run, home):

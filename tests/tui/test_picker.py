@@ -106,6 +106,36 @@ async def test_theme_is_called_by_its_file(app, tmp_path):
         assert not made.current_theme.dark
 
 
+@pytest.mark.req("R-TUI-23")
+async def test_theme_file_that_is_added_or_edited_is_used_at_once(app, tmp_path):
+    own, shipped = tmp_path / "home" / "themes", shipped_directory("themes")
+    own.mkdir(parents=True)
+    async with (made := app(theme="ember")).run_test() as pilot:
+        await until(pilot, lambda: made.chat.session is not None)
+        for name in ("light", "dark"):
+            (own / "mine.toml").write_text((shipped / f"{name}.toml").read_text())
+            await say(pilot, "/theme mine")
+            await until(pilot, lambda name=name: made.current_theme.dark is (name == "dark"))
+            await settle(pilot)
+            is_dark = made.chat.styles.background.brightness < 0.5
+            assert (made.theme, is_dark) == ("mine", name == "dark")
+
+
+@pytest.mark.req("R-TUI-23")
+async def test_auto_is_saved_and_selected_as_the_theme_in_use(app, tmp_path):
+    async with (made := app(theme="auto")).run_test() as pilot:
+        await until(pilot, lambda: made.chat.session is not None)
+        await say(pilot, "/theme --save")
+        await until(pilot, lambda: (tmp_path / "home" / "config.toml").exists())
+        assert 'theme = "auto"' in (tmp_path / "home" / "config.toml").read_text()
+        await say(pilot, "/theme")
+        await until(pilot, lambda: isinstance(made.screen, Picker))
+        await settle(pilot)
+        await press(pilot, "enter")
+        await settle(pilot)
+        assert made.theme_choice.is_auto
+
+
 async def test_start_reads_only_the_chosen_theme(app, monkeypatch):
     read = list[str]()
 

@@ -1,5 +1,6 @@
 import math
 import operator
+import os
 import re
 
 import pytest
@@ -8,7 +9,15 @@ from textual.app import App
 from tests.tui.pilot_helpers import paint
 from yourtool.errors import ConfigError
 from yourtool.paths import shipped_directory
-from yourtool.tui.themes import DEFAULT_STYLES, Palette, get_palette, load_theme, load_themes
+from yourtool.tui.themes import (
+    DEFAULT_STYLES,
+    Palette,
+    get_palette,
+    load_chosen_theme,
+    load_named_theme,
+    load_theme,
+    load_themes,
+)
 from yourtool.tui.transcript.transcript import Transcript
 
 THEMES = load_themes([shipped_directory("themes")])
@@ -172,3 +181,57 @@ def test_broken_theme_is_reported_by_name_and_skipped(tmp_path, caplog):
 
 def test_textual_theme_falls_back_to_the_default():
     assert get_palette("nord").theme.name == "dark"
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"accent": "default"}, "accent"),
+        ({"surface": "auto"}, "surface"),
+        ({"muted": "color(5)"}, "muted"),
+        ({"ansi": True}, "background"),
+        ({"heading": "#12"}, "heading"),
+        ({"panel": ""}, None),
+    ],
+)
+def test_colour_that_the_style_sheets_cannot_use_makes_a_theme_unusable(tmp_path, changed, named):
+    lines = list[str]()
+    for line in (shipped_directory("themes") / "dark.toml").read_text().splitlines():
+        name = line.partition(" ")[0]
+        if name in changed and not isinstance(changed[name], bool):
+            line = f'{name} = "{changed[name]}"'
+        lines.append(line)
+    if "ansi" in changed:
+        lines.insert(0, "ansi = true")
+    file = tmp_path / "mine.toml"
+    file.write_text("\n".join(lines))
+    with pytest.raises(ConfigError, match=r"mine\.toml` is not a usable theme") as raised:
+        load_theme(file)
+    assert named is None or named in str(raised.value)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "large", "directory", "loop"])
+def test_theme_that_is_no_small_file_is_unusable_and_not_waited_for(tmp_path, monkeypatch, kind):
+    monkeypatch.setenv("YOURTOOL_HOME", str(tmp_path))
+    (tmp_path / "themes").mkdir()
+    file = tmp_path / "themes" / "light.toml"
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "device":
+        file.symlink_to("/dev/zero")
+    elif kind == "large":
+        file.write_text("#" * 10_000_000)
+    elif kind == "directory":
+        file.mkdir()
+    else:
+        file.symlink_to(file)
+    with pytest.raises(ConfigError, match=r"light\.toml` is not a usable theme"):
+        load_named_theme("light")
+    assert load_chosen_theme("light").name == "dark"
+
+
+@pytest.mark.parametrize("name", ["nosuch", "x" * 300, "../themes/dark", "", "a\0b", "."])
+def test_name_of_no_theme_is_reported_and_the_default_is_used(name):
+    with pytest.raises(ConfigError, match="there is no theme"):
+        load_named_theme(name)
+    assert load_chosen_theme(name).name == "dark"

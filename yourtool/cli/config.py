@@ -12,7 +12,16 @@ from yourtool.agent.session.project_checks import find_check_problems
 from yourtool.agent.session.project_files import read_project_files
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
-from yourtool.config import ConfigReport, Problem, Setting, config_file, format_key, load_report
+from yourtool.config import (
+    AUTO_THEME,
+    ConfigReport,
+    Problem,
+    Setting,
+    config_file,
+    format_key,
+    load_report,
+)
+from yourtool.errors import ConfigError
 from yourtool.paths import Paths
 from yourtool.permissions.shell import specs
 from yourtool.permissions.trust import CHECKS, ROUTING
@@ -22,6 +31,7 @@ from yourtool.run_result import ExitCode
 from yourtool.tables import line_of
 from yourtool.text import printable
 from yourtool.tui.keymap import build_keymap
+from yourtool.tui.themes import load_named_theme
 
 _OWN_FILES = ("models.toml", "prices.toml", FILE_NAME)
 _KINDS = (ROUTING, CHECKS)
@@ -39,6 +49,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
         problems = (
             *problems,
             *find_key_problems(paths, report),
+            *find_theme_problems(paths, report),
             *find_sandbox_problems(paths, report),
             *find_check_problems(report, str(config_file(paths)), arguments.workspace),
         )
@@ -106,10 +117,26 @@ def find_sandbox_problems(paths: Paths, report: ConfigReport) -> tuple[Problem, 
     )
 
 
-def get_key_warnings(paths: Paths, report: ConfigReport) -> tuple[str, ...]:
-    """Return the mistakes in the keys, with which the program starts, for the interface."""
-    problems = (*report.problems, *find_key_problems(paths, report))
-    return tuple(f"The default keys are used instead of {each}" for each in problems)
+def find_theme_problems(paths: Paths, report: ConfigReport) -> tuple[Problem, ...]:
+    """Return why the theme cannot be used; the program starts with the default one."""
+    if (name := report.config.theme) == AUTO_THEME:
+        return ()
+    try:
+        load_named_theme(name)
+    except ConfigError as error:
+        place = str(config_file(paths))
+        line = line_of(report.text, ("theme",))
+        return (Problem(where=place, line=line, key="theme", message=str(error)),)
+    return ()
+
+
+def get_ui_warnings(paths: Paths, report: ConfigReport) -> tuple[str, ...]:
+    """Return the mistakes with which the program starts, for the interface."""
+    keys = (*report.problems, *find_key_problems(paths, report))
+    return (
+        *(f"The default keys are used instead of {each}" for each in keys),
+        *(f"The default theme is used: {each}" for each in find_theme_problems(paths, report)),
+    )
 
 
 def _settings_from_options(arguments: Arguments) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ from yourtool import __version__
 from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.agents.session_agents import build_command
 from yourtool.cli.arguments import Arguments
-from yourtool.cli.config import find_key_problems, find_sandbox_problems
+from yourtool.cli.config import find_key_problems, find_sandbox_problems, find_theme_problems
 from yourtool.cli.output import print_json, print_table
 from yourtool.config import Config, load_report
 from yourtool.credentials import Credentials
@@ -67,6 +67,7 @@ def _run_checks(paths: Paths, workspace: Path) -> Iterator[Check]:
     problems = (
         *examined.problems,
         *find_key_problems(paths, examined),
+        *find_theme_problems(paths, examined),
         *find_sandbox_problems(paths, examined),
     )
     for problem in problems:
@@ -213,7 +214,12 @@ def _check_store(paths: Paths) -> Iterator[Check]:
         yield Check("store", "sessions", "problem", str(error))
         return
     status = "ok" if verdict == "ok" else "problem"
-    yield Check("store", "sessions", status, f"{count} sessions; integrity: {verdict}")
+    yield Check(
+        "store",
+        "sessions",
+        status,
+        f"{count} sessions with empty ones and those of workers; integrity: {verdict}",
+    )
 
 
 async def _check_database(path: Path) -> tuple[str, int]:

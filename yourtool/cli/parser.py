@@ -20,8 +20,12 @@ SHELLS = ("bash", "zsh", "tcsh", "fish")
 """Shells that `yourtool completion` has a script for."""
 
 
+def _keep(text: str | None) -> str | None:
+    return text
+
+
 # For each heading, argparse looks on the disk for a translation, of which Python has none.
-setattr(argparse, "_", str)  # noqa: B010 - a name of the module
+setattr(argparse, "_", _keep)  # noqa: B010 - a name of the module
 
 
 class Parser(argparse.ArgumentParser):

@@ -1,7 +1,7 @@
 """The theme in use: one by name, or `auto`, which follows the background of the terminal."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Protocol, cast
 
 from textual.app import App
 from textual.message import Message
@@ -44,10 +44,26 @@ class ThemeChoice:
         theme = load_chosen_theme(name)
         self._app.register_theme(theme.to_textual_theme())
         register_themes([theme])
-        self._app.theme = theme.name
+        if self._app.theme == theme.name:  # its file can have changed
+            self._app.mutate_reactive(App.theme)
+        else:
+            self._app.theme = theme.name
 
 
 def list_candidates(names: Iterable[str]) -> list[tuple[str, str]]:
     """Return `auto` and the themes, each with its meaning if it is not a theme."""
     auto = (AUTO_THEME, "`dark` or `light`, like the background of the terminal")
     return [auto, *((name, "") for name in names)]
+
+
+class ThemedApp(Protocol):
+    """An app with a choice of themes."""
+
+    theme: str
+    theme_choice: ThemeChoice
+
+
+def get_chosen_name(app: object) -> str:
+    """Return the theme that an app uses by choice of the user, or `auto`."""
+    themed = cast("ThemedApp", app)
+    return AUTO_THEME if themed.theme_choice.is_auto else themed.theme

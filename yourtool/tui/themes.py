@@ -7,20 +7,25 @@ names of the terminal's palette and `default`.
 
 import logging
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 from rich.errors import StyleSyntaxError
 from rich.style import Style
+from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
 
 from yourtool.errors import ConfigError
+from yourtool.files import read_small_file
 from yourtool.paths import resolve_paths, shipped_directory
 from yourtool.tables import parse_toml
 from yourtool.text import printable
 
 _log = logging.getLogger(__name__)
+
+_MAX_THEME_BYTES = 64 * 1024
 
 DARK, LIGHT = "dark", "light"
 """The themes that `auto` chooses from; the first is the default."""
@@ -123,13 +128,25 @@ class ThemeFile(Struct, frozen=True, forbid_unknown_fields=True):
     styles: dict[str, str] = {}
     """Styles that differ from `DEFAULT_STYLES`."""
 
+    def check_colors(self) -> None:
+        """Check that the style sheets can use all colours.
+
+        Raises:
+            ValueError: a text is not a colour, or one of the terminal where `ansi` is off.
+        """
+        for name, color in msgspec.structs.asdict(self.colors).items():
+            with suppress(ColorParseError):
+                if not color or (color != "auto" and Color.parse(self._convert(color))):
+                    continue
+            kind = "a colour of the terminal's palette" if self.ansi else "a colour"
+            raise ValueError(f"`{name} = {color!r}` is not {kind}")
+
+    def _convert(self, color: str) -> str:
+        return f"ansi_{color}" if self.ansi else color
+
     def to_textual_theme(self) -> Theme:
         """Return the theme as a Textual theme."""
-        colors = self.colors
-
-        def convert(color: str) -> str:
-            return f"ansi_{color}" if self.ansi else color
-
+        colors, convert = self.colors, self._convert
         return Theme(
             name=self.name,
             primary=convert(colors.accent),
@@ -190,11 +207,13 @@ def load_theme(path: Path) -> ThemeFile:
         ConfigError: the file is not a valid theme; the message names the file and the error.
     """
     try:
-        read = msgspec.convert(parse_toml(path.read_text("utf-8-sig")), ThemeFile)
+        text = read_small_file(path, _MAX_THEME_BYTES).decode("utf-8-sig")
+        read = msgspec.convert(parse_toml(text), ThemeFile)
         theme = msgspec.structs.replace(read, name=path.stem)
+        theme.check_colors()
         Palette(theme)
         theme.to_textual_theme().to_color_system().generate()
-    except (OSError, ValueError, msgspec.ValidationError, StyleSyntaxError) as error:
+    except (OSError, ValueError, StyleSyntaxError, ColorParseError) as error:
         raise ConfigError(
             f"`{printable(str(path))}` is not a usable theme: {printable(str(error))};"
             " compare it with a built-in theme"
@@ -222,8 +241,10 @@ def load_named_theme(name: str) -> ThemeFile:
     Raises:
         ConfigError: there is none, or its file is not a valid theme.
     """
-    files = [directory / f"{name}.toml" for directory in theme_directories()]
-    return load_theme(next((file for file in reversed(files) if file.is_file()), files[-1]))
+    directories = [each for each in theme_directories() if name in _find_names(each)]
+    if not directories:
+        raise ConfigError(f"there is no theme `{printable(name)}`; `/theme` lists all of them")
+    return load_theme(directories[-1] / f"{name}.toml")
 
 
 def load_chosen_theme(name: str) -> ThemeFile:
@@ -242,8 +263,14 @@ def theme_for_background(is_dark: bool) -> str:
 
 def find_theme_names() -> list[str]:
     """Return the names of the theme files; it reads the directories, but no file."""
-    files = (file for directory in theme_directories() for file in directory.glob("*.toml"))
-    return sorted({file.stem for file in files})
+    return sorted({name for each in theme_directories() for name in _find_names(each)})
+
+
+def _find_names(directory: Path) -> set[str]:
+    try:
+        return {file.stem for file in directory.glob("*.toml")}
+    except OSError:
+        return set()
 
 
 def theme_directories() -> list[Path]:

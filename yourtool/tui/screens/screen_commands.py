@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from yourtool.agent.commands import table
 from yourtool.agent.commands.base import Choice, Section
@@ -15,8 +15,8 @@ from yourtool.tui.drafts import Draft
 from yourtool.tui.screens import key_inspector, picker, report
 from yourtool.tui.screens.attachments import attach_file, paste_clipboard
 from yourtool.tui.screens.chat import ChatScreen
-from yourtool.tui.theme_choice import ThemeChosen
-from yourtool.tui.themes import load_named_theme
+from yourtool.tui.theme_choice import ThemeChosen, get_chosen_name, list_candidates
+from yourtool.tui.themes import find_theme_names, load_named_theme
 
 ScreenCommand: TypeAlias = Callable[[ChatScreen, str], Awaitable[None]]
 
@@ -38,15 +38,17 @@ async def clear_screen(chat: ChatScreen, _argument: str) -> None:
 
 async def choose_theme(chat: ChatScreen, argument: str) -> None:
     """`/theme`: switch to a theme, or pick one from a list; `--save` makes it the default."""
-    about = dict(chat.completer.values.get("theme", ()))
+    about = dict(list_candidates(await asyncio.to_thread(find_theme_names)))
+    chat.completer.values = {**chat.completer.values, "theme": [*about.items()]}
+    current = get_chosen_name(cast("object", chat.app))
     names = [*about]
     argument, saves = split_save_option(argument)
     name = (
         argument
-        or (chat.app.theme if saves else "")
+        or (current if saves else "")
         or await chat.app.push_screen_wait(
             picker.Picker(
-                "Theme", [Choice(name, name, about[name]) for name in names], current=chat.app.theme
+                "Theme", [Choice(name, name, about[name]) for name in names], current=current
             )
         )
     )
