@@ -261,3 +261,21 @@ async def test_draft_is_stored_on_a_slow_disk_although_the_interface_fails(open_
     assert app.failed
     assert b'"first"' in await reading
     assert b'"first last"' in lock.with_suffix(".draft").read_bytes()
+
+
+async def test_messages_of_an_earlier_run_come_back_only_when_they_are_asked_for(open_app):
+    first = open_app()
+    async with first.run_test() as pilot:
+        await settle(pilot)
+        await burst(pilot, *"old a", "ctrl+s", *"old b", "ctrl+s")
+        await settle(pilot)
+    app = open_app()
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: app.chat.session is not None)
+        await press(pilot, *"new", "enter")
+        await all_sent(pilot)
+        assert app.chat.prompt.text == "" and "2 stashed (Ctrl+S)" in screen_text(app)
+        await press(pilot, "ctrl+s")
+        assert app.chat.prompt.text == "old b"
+        await press(pilot, "ctrl+s", "ctrl+s")
+        assert app.chat.prompt.text == "old b"

@@ -22,11 +22,17 @@ class PromptInput:
         self._runner = runner
         self._warn = warn
         self._history: PromptHistory | None = None
+        self.opened = asyncio.Event()
+        """Set once the earlier prompts are read."""
+        self._awaiting: list[tuple[str, Callable[[], object]]] = []
+        """What waits for that, each with the text of the prompt for which it was asked."""
         self._early_prompts: list[Draft] = []
         """Prompts that were entered before the history was open."""
         self._unconfirmed_text = ""
         self.stash: tuple[Draft, ...] = ()
         """The drafts that were put aside; the last one comes back first."""
+        self._returning = 0
+        """How many of them the user stashed in this run; these come back after a message."""
         self.unsent_count = 0
         """The queued messages that were stashed because the program quits."""
         self._edited_place: QueuePlace | None = None
@@ -52,7 +58,19 @@ class PromptInput:
         for draft in self._early_prompts:
             history.add(draft)
         self.stash = (*left.stash, *self.stash)
+        self.opened.set()
         return left.draft
+
+    def wait_for_history(self, text: str, action: Callable[[], object]) -> None:
+        """Let an action wait for the earlier prompts, if they are not read yet."""
+        if not self.opened.is_set():
+            self._awaiting.append((text, action))
+
+    def continue_waiting(self, text: str) -> None:
+        """Do what waited for the earlier prompts, unless the text has changed meanwhile."""
+        waiting, self._awaiting = self._awaiting, []
+        for _, action in waiting if all(each == text for each, _ in waiting) else ():
+            action()
 
     def wait_until_written(self) -> None:
         """Wait until the draft and the prompts are in their files."""
@@ -125,6 +143,7 @@ class PromptInput:
     def put_aside(self, draft: Draft) -> None:
         """Stash a draft."""
         self.stash = (*self.stash, draft)
+        self._returning += 1
         self.save(Draft())
 
     def stash_queue(self, current: Draft) -> None:
@@ -134,12 +153,16 @@ class PromptInput:
         self.stash = (*self.stash, *(message.draft for message in reversed(left)))
         self.save(current)
 
-    def bring_back(self) -> Draft | None:
-        """Remove and return the draft that was stashed last."""
-        if not self.stash:
+    def bring_back(self, *, asked: bool) -> Draft | None:
+        """Remove and return the draft that was stashed last.
+
+        Unless it is `asked` for, only one that the user stashed in this run.
+        """
+        if not self.stash or not (asked or self._returning):
             return None
         *others, last = self.stash
         self.stash = tuple(others)
+        self._returning = max(0, self._returning - 1)
         self.save(last)
         return last
 

@@ -13,8 +13,6 @@ from textual.message import Message
 from textual.widgets import TextArea
 
 from yourtool.agent.commands.base import Invocation
-from yourtool.agent.commands.modes import next_mode
-from yourtool.agent.commands.parser import parse_input
 from yourtool.effects import Confirmation, Decision
 from yourtool.events.catalog import Event
 from yourtool.memory import SHORTAGE, is_shortage
@@ -24,9 +22,8 @@ from yourtool.tui.completer import Completer
 from yourtool.tui.drafts import Draft
 from yourtool.tui.message_queue import QueuedMessage
 from yourtool.tui.pending_attachments import PendingAttachments
-from yourtool.tui.prompt_history import history_choices
 from yourtool.tui.prompt_input import PromptInput
-from yourtool.tui.screens import picker, report
+from yourtool.tui.screens import early_actions, report
 from yourtool.tui.screens.mention_preview import MentionPreview
 from yourtool.tui.screens.session_status import SessionStatus, go_back_hint, quit_hint
 from yourtool.tui.screens.urgent_painting import UrgentScreen
@@ -93,6 +90,7 @@ class ChatScreen(UrgentScreen):
         self.runtime: Runtime | None = None
         self.highlight: HighlighterFactory | None = None  # for code, once it is loaded
         self.opening: asyncio.Task[Any] | None = None  # opens another session
+        self._mode_lock = asyncio.Lock()
         self.completer, self._completion_list = Completer(), CompletionList()
         self.transcript, self.banner = PagedTranscript(clock), Banner()
         self.status_line = StatusLine()
@@ -151,6 +149,7 @@ class ChatScreen(UrgentScreen):
         self.completer.load_values(runtime)
         if left is not None:
             self._restore_draft(left)
+            self.input.continue_waiting(self.prompt.text)
         self.status.refresh()
         self.runner.send_next()
 
@@ -384,16 +383,11 @@ class ChatScreen(UrgentScreen):
     @work(group="history", exclusive=True)
     async def action_search_history(self) -> None:
         """Ctrl+R: search earlier prompts; in Vim's normal mode, redo."""
-        if self.prompt.vim.redo() or (entries := self.input.entries) is None:
-            return
-        picked = await self.app.push_screen_wait(picker.Picker("Prompts", history_choices(entries)))
-        if picked is not None:
-            self.prompt.load(entries[int(picked)])
+        if not self.prompt.vim.redo():
+            await early_actions.search_history(self)
 
-    @work(group="mode", exclusive=True)
+    @work(group="mode")
     async def action_cycle_mode(self) -> None:
         """Shift+Tab: switch to the next approval mode."""
-        if self.session is not None:
-            invocation = parse_input(f"/mode {next_mode(self.session.mode).value}")
-            assert isinstance(invocation, Invocation), "the core has this command"
-            await self.run_command(invocation)
+        async with self._mode_lock:  # each press is one step
+            await early_actions.cycle_mode(self)

@@ -1,5 +1,6 @@
 """The prompt: a multi-line input with folded pastes, history and completion."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
@@ -56,8 +57,14 @@ class InputHandler(Protocol):
         """Stash a draft."""
         ...
 
-    def bring_back(self) -> Draft | None:
-        """Remove and return the draft that was stashed last."""
+    def bring_back(self, *, asked: bool) -> Draft | None:
+        """Remove and return the draft that was stashed last, maybe only one of this run."""
+        ...
+
+    opened: asyncio.Event  # set once the earlier prompts are read
+
+    def wait_for_history(self, text: str, action: Callable[[], object]) -> None:
+        """Do something once they are read, unless the text has changed by then."""
         ...
 
 
@@ -278,7 +285,7 @@ class Prompt(TextField):
             self.load(Draft())  # first: `/quit` saves the text of the prompt
             self._handler.submit(draft, steers=steers)
             if not draft.text.startswith("/"):  # a command may put another text here
-                self._bring_back()
+                self._bring_back(asked=False)
 
     def action_newline(self) -> None:
         """Insert a line break."""
@@ -290,10 +297,11 @@ class Prompt(TextField):
             self._handler.put_aside(self.draft)
             self.load(Draft())
         else:
-            self._bring_back()
+            self._bring_back(asked=True)
+            self._handler.wait_for_history(self.text, self.action_stash)
 
-    def _bring_back(self) -> None:
-        if not self.text and (draft := self._handler.bring_back()) is not None:
+    def _bring_back(self, *, asked: bool) -> None:
+        if not self.text and (draft := self._handler.bring_back(asked=asked)) is not None:
             self.load(draft)
 
     @property
@@ -304,10 +312,10 @@ class Prompt(TextField):
     def action_complete(self) -> None:
         """Accept the selected completion."""
         self._refresh_completions()
-        if self._completion.candidate is None:
-            self._leave()
-        else:
+        if self._completion.candidate is not None:
             self._accept_completion()
+        elif self._handler.opened.is_set() or not self.text:  # else names are not known yet
+            self._leave()
 
     def action_older(self) -> None:
         """Move up in the completion list or the text, or recall an older prompt."""
@@ -333,6 +341,8 @@ class Prompt(TextField):
     def _recall(self, step: Literal[-1, 1]) -> None:
         if (draft := self._handler.recall(step, self.draft)) is not None:
             self.load(draft)
+        else:
+            self._handler.wait_for_history(self.text, lambda: self._recall(step))
 
     def action_delete_left(self) -> None:
         """Delete a character or the chip of a folded paste."""
