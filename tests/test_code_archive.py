@@ -103,7 +103,9 @@ def test_the_archive_of_another_interpreter_is_not_read(starts):
     assert starts.run("m1", options=("-O",))[0][1] == "SourceFileLoader"
 
 
-@pytest.mark.parametrize("damage", ["empty", "index", "code", "other", "cut", "directory", "loop"])
+@pytest.mark.parametrize(
+    "damage", ["empty", "index", "byte", "code", "other", "cut", "pipe", "directory", "loop"]
+)
 def test_a_damaged_archive_is_as_good_as_none(starts, damage):
     starts.run()
     content = starts.archive.read_bytes()
@@ -112,14 +114,17 @@ def test_a_damaged_archive_is_as_good_as_none(starts, damage):
     damaged = {
         "empty": b"",
         "index": content[:8] + bytes(len(content) - 8),
-        "code": content[: 8 + size] + b"?" * (len(content) - size - 8),
-        "other": content[: 8 + size] + b"N" * (len(content) - size - 8),
-        "cut": content[: 8 + size],
+        "byte": content[:40] + bytes([content[40] ^ 1]) + content[41:],
+        "code": content[: 12 + size] + b"?" * (len(content) - size - 12),
+        "other": content[: 12 + size] + b"N" * (len(content) - size - 12),
+        "cut": content[: 12 + size],
     }
     if damage in damaged:
         starts.archive.write_bytes(damaged[damage])
     elif damage == "directory":
         starts.archive.mkdir()
+    elif damage == "pipe":
+        os.mkfifo(starts.archive)
     else:
         starts.archive.symlink_to(starts.archive)
     assert [name for name, *_ in starts.run()] == [f"{name} of site" for name in MODULES]

@@ -48,6 +48,7 @@ def run(handover: Handover | None) -> int:
     except Exception as error:  # noqa: BLE001 - the program could not be loaded
         if handover is not None:
             handover.release()
+        __import__("yourtool.code_archive", fromlist=["remove"]).remove()
         _report(type(error), error, None)
         return 1
 

@@ -10,6 +10,7 @@ import marshal
 import os
 import sys
 import time
+import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -21,7 +22,7 @@ from yourtool import compiled_functions, compiled_patterns
 
 FILE = Path(__file__).with_suffix(".pyc")
 """The archive is next to its module, under the name that installers remove with the module."""
-KEY = (5, sys.implementation.cache_tag, sys.hexversion, sys.flags.optimize)
+KEY = (6, sys.implementation.cache_tag, sys.hexversion, sys.flags.optimize)
 """The version of this format, and the interpreter that the code is for."""
 MISSING = 16
 """Imported modules that the archive lacks, with which it is written again."""
@@ -29,7 +30,9 @@ _LONGEST_WRITE = 60
 """Seconds after which the process that was writing must have been killed."""
 _HEADER = 16
 """Bytes before the code in a compiled file: https://peps.python.org/pep-0552/"""
-_ERRORS = (OSError, ValueError, EOFError, TypeError, MemoryError)
+_PREFIX = 12
+"""Bytes before the index: its length and its checksum."""
+_ERRORS = (OSError, ValueError, EOFError, TypeError, MemoryError, SystemError)
 """Errors of a file that is not there, is damaged or cannot be written."""
 
 _ENDING = f".{sys.implementation.cache_tag}.pyc"
@@ -56,14 +59,18 @@ class CodeArchive:
             self._open()
 
     def _open(self) -> None:
-        self._descriptor = os.open(self._file, os.O_RDONLY | os.O_CLOEXEC)
+        self._descriptor = os.open(self._file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         size = int.from_bytes(os.read(self._descriptor, 8), "little")
+        checksum = int.from_bytes(os.read(self._descriptor, 4), "little")
         if size >= os.fstat(self._descriptor).st_size:
             return
-        key, *stored = _load(os.read(self._descriptor, size))
+        packed = os.read(self._descriptor, size)
+        if zlib.crc32(packed) != checksum:
+            return
+        key, *stored = _load(packed)
         if key == KEY:
             self._index, self.patterns, self.functions = stored
-            self._start = 8 + size
+            self._start = _PREFIX + size
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, _: ModuleType | None = None
@@ -200,7 +207,8 @@ def _pack(
         codes.append(code)
         offset += len(code)
     packed = marshal.dumps((KEY, index, patterns, functions))
-    return b"".join((len(packed).to_bytes(8, "little"), packed, *codes))
+    prefix = len(packed).to_bytes(8, "little") + zlib.crc32(packed).to_bytes(4, "little")
+    return b"".join((prefix, packed, *codes))
 
 
 def _is_header_of(header: bytes, source: os.stat_result) -> bool:
@@ -221,6 +229,12 @@ def install() -> None:
     sys.meta_path.insert(0, archive)
     compiled_patterns.use(archive.patterns)
     compiled_functions.use(archive.functions)
+
+
+def remove() -> None:
+    """Remove the archive, because what was imported from it does not work."""
+    with suppress(OSError):
+        FILE.unlink()
 
 
 def update() -> None:

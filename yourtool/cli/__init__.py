@@ -75,6 +75,7 @@ def _main(argv: Sequence[str], handover: Handover | None) -> int:
         if getattr(error, "errno", None) in _DISK_FULL:
             raise
         _log.exception("the program failed")
+        code_archive.remove()  # in case it is damaged
         details = f"; see `{paths.log_file}`" if paths else ""
         _print_error(SHORTAGE if is_shortage(error) else f"internal error{details}")
         return ExitCode.FAILED
@@ -173,12 +174,13 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
         app.first_prompt = arguments.first_prompt
         app.first_message = arguments.first_message
         app.apply_settings(config.ui)
-        app.config_warnings = import_module("yourtool.cli.config").get_key_warnings(paths, report)
+        app.config_warnings = import_module("yourtool.cli.config").get_ui_warnings(paths, report)
         app.take_keys, app.shell_settings = take_keys, shell_settings
         if shows_early_prompt:
             app.replace_early_prompt()
         app.run()
     if app.failed:
+        code_archive.remove()  # in case it is damaged
         os._exit(ExitCode.FAILED)  # skip cleanup: the parent process restores the terminal
     _print_last_words(app.last_words)
     return app.return_code or ExitCode.ANSWERED
