@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from itertools import cycle, islice
 
 import pytest
@@ -137,6 +138,22 @@ def test_many_resizes_while_a_reply_streams_lose_nothing(work, home):
             terminal.wait(*words, READY)
             terminal.say("/quit")
             assert terminal.end() == 0
+
+
+@pytest.mark.req("R-TUI-18")
+@pytest.mark.remaining
+@pytest.mark.parametrize("seconds", [0.0, 0.005])
+def test_a_window_that_was_tiny_for_a_moment_is_painted_again(work, home, seconds):
+    with Terminal(YOURTOOL, cwd=work, env=home) as terminal:
+        terminal.wait(READY)
+        terminal.read(0.5)
+        size = terminal.screen.columns, terminal.screen.lines
+        for _ in range(2):
+            before = terminal.text
+            terminal.resize(3, 2)
+            time.sleep(seconds)
+            terminal.resize(*size)
+            terminal.wait(lambda _, before=before: terminal.text == before)
 
 
 @pytest.mark.req("R-TUI-18")

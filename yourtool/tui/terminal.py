@@ -34,6 +34,8 @@ _MAX_TITLE = 120
 """Characters of a title; that of an imported session can be longer."""
 BASIC_TERMINALS = ("", "dumb", "linux")
 """Values of TERM whose terminals print or ignore these sequences."""
+_REPAINT_SECONDS = 0.1
+"""After the last change of the size."""
 
 
 class BackgroundReported(Message):
@@ -64,6 +66,8 @@ class OutputDriver(LinuxDriver):
         self._is_suspended = False
         self._is_released = False
         self._interrupt_handler: Any = None
+        self._repaint: asyncio.TimerHandle | None = None
+        """A window that was small for a moment has lost cells, although its size is as before."""
         self._is_interrupted = False
         self.is_early_prompt_shown = False
         """Whether the terminal shows the early prompt; set before the driver starts."""
@@ -216,6 +220,10 @@ class OutputDriver(LinuxDriver):
         if not self._in_band_window_resize:
             size = Size(*self._get_terminal_size())
             self.process_message(events.Resize(size, size))
+            if self._repaint is not None:
+                self._repaint.cancel()
+            loop = asyncio.get_running_loop()
+            self._repaint = loop.call_later(_REPAINT_SECONDS, self._app.refresh)
 
     def _note_interrupt(self, *_: Any) -> None:
         self._is_interrupted = True
