@@ -1,6 +1,7 @@
 """The right to a stored session, and its facts for those who need more than its state."""
 
 import asyncio
+import threading
 
 from yourtool.agent.history.conversation import OF_CONVERSATION
 from yourtool.agent.history.recorder import Recorder
@@ -20,17 +21,25 @@ async def acquire_lease(store: SessionStore, session_id: str) -> Lease:
     Raises:
         SessionBusyError: another process has the lease.
     """
-    acquiring = asyncio.create_task(asyncio.to_thread(store.lease, session_id))
+    lock, is_wanted = threading.Lock(), True
+    acquired: list[Lease] = []
+
+    def acquire() -> Lease:
+        lease = store.lease(session_id)
+        with lock:
+            acquired.append(lease)
+            if not is_wanted:
+                lease.release()
+        return lease
+
     try:
-        return await asyncio.shield(acquiring)
+        return await asyncio.to_thread(acquire)
     except asyncio.CancelledError:
-        acquiring.add_done_callback(_release)
+        with lock:
+            is_wanted = False
+            for lease in acquired:
+                lease.release()
         raise
-
-
-def _release(acquired: "asyncio.Task[Lease]") -> None:
-    if not acquired.cancelled() and acquired.exception() is None:
-        acquired.result().release()
 
 
 async def load_state(store: SessionStore, session_id: str) -> tuple[State, tuple[str, ...]]:
