@@ -90,6 +90,11 @@ async def test_tour_reads_an_existing_file(tmp_path):
     assert "`README.md` that I read has 3 lines and begins with “The Project”" in spoken
 
 
+async def test_tour_counts_a_single_line(tmp_path):
+    talk = Conversation(tmp_path, answers={"read_file": "1\t# One"})
+    assert "has 1 line and begins with “One”" in await talk.say("hi")
+
+
 @pytest.mark.parametrize(
     ("listing", "picked"),
     [

@@ -177,8 +177,9 @@ def _look(scene: _Scene) -> ScriptLine:
         (bare for line in lines if (bare := re.sub(r"[#=`*_<>\[\]]", "", line).strip())), ""
     )
     about = f" and begins with “{title[:60]}”" if title else ""
+    noun = "line" if len(lines) == 1 else "lines"
     return says(
-        f"The part of `{read.path}` that I read has {len(lines)} lines{about}. A model would"
+        f"The part of `{read.path}` that I read has {len(lines)} {noun}{about}. A model would"
         " understand it; I only counted. " + _CONTINUE
     )
 
