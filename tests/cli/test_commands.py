@@ -272,7 +272,7 @@ def test_mistake_in_the_keys_is_reported_but_prevents_nothing(run, keys, problem
     ("theme", "problem"),
     [("nosuch", "there is no theme `nosuch`"), ("mine", "mine.toml` is not a usable theme")],
 )
-def test_unusable_theme_is_reported_but_prevents_nothing(run, home, theme, problem):
+def test_unusable_theme_is_reported_but_prevents_nothing(run, home, monkeypatch, theme, problem):
     paths = resolve_paths()
     (paths.home / "themes").mkdir(parents=True)
     (paths.home / "themes" / "mine.toml").write_text("colour = 1")
@@ -282,6 +282,9 @@ def test_unusable_theme_is_reported_but_prevents_nothing(run, home, theme, probl
     assert ":2: `theme`: " in err and problem in err
     [warning] = get_ui_warnings(paths, load_report(paths))
     assert "The default theme is used" in warning and problem in warning
+    monkeypatch.setenv("YOURTOOL_THEME", "other")
+    [warning] = get_ui_warnings(paths, load_report(paths))
+    assert "environment YOURTOOL_THEME: `theme`: there is no theme `other`" in warning
 
 
 def test_config_path_prints_every_path(run, home):

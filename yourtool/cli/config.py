@@ -124,8 +124,8 @@ def find_theme_problems(paths: Paths, report: ConfigReport) -> tuple[Problem, ..
     try:
         load_named_theme(name)
     except ConfigError as error:
-        place = str(config_file(paths))
-        line = line_of(report.text, ("theme",))
+        [place] = [each.source for each in report.settings if each.key == ("theme",)]
+        line = line_of(report.text, ("theme",)) if place == str(config_file(paths)) else None
         return (Problem(where=place, line=line, key="theme", message=str(error)),)
     return ()
 
