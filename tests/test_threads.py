@@ -5,7 +5,7 @@ import threading
 import time
 
 from yourtool import threads
-from yourtool.threads import BoundedThreads
+from yourtool.threads import use_bounded_threads
 
 
 def test_the_event_loop_ends_although_a_call_never_returns(monkeypatch):
@@ -13,13 +13,10 @@ def test_the_event_loop_ends_although_a_call_never_returns(monkeypatch):
     stuck = threading.Event()
 
     async def run():
-        asyncio.get_running_loop().set_default_executor(BoundedThreads())
-        with stuck_call():
-            await asyncio.sleep(0.01)
-
-    def stuck_call():
+        use_bounded_threads()
         call = asyncio.ensure_future(asyncio.to_thread(stuck.wait, 30))
-        return _Cancelled(call)
+        await asyncio.sleep(0.01)
+        call.cancel()
 
     began = time.monotonic()
     asyncio.run(run())
@@ -27,24 +24,14 @@ def test_the_event_loop_ends_although_a_call_never_returns(monkeypatch):
     stuck.set()
 
 
-class _Cancelled:
-    def __init__(self, call):
-        self.call = call
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.call.cancel()
-
-
 def test_a_call_that_returns_soon_is_awaited():
     done = list[str]()
 
     async def run():
-        loop = asyncio.get_running_loop()
-        loop.set_default_executor(BoundedThreads())
-        loop.run_in_executor(None, lambda: (time.sleep(0.05), done.append("written")))
+        use_bounded_threads()
+        asyncio.get_running_loop().run_in_executor(
+            None, lambda: (time.sleep(0.05), done.append("written"))
+        )
 
     asyncio.run(run())
     assert done == ["written"]

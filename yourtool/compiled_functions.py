@@ -23,14 +23,14 @@ _compiled_now: dict[str, CodeType] = {}
 
 
 def use(stored: Stored) -> None:
-    """Compile nothing from now on that was stored by the same interpreter, for named tuples."""
+    """Use the stored code for named tuples from now on, instead of compiling their methods."""
     _stored.clear()
     _stored.update(stored)
     _replace(collections, "eval", _evaluate)
 
 
 def use_in_dataclasses() -> None:
-    """Do so for dataclasses too; imports their module, which takes too long for a short command."""
+    """Use the stored code for dataclasses too; it imports `dataclasses`, which is slow."""
     _replace(import_module("dataclasses"), "exec", _execute)
 
 

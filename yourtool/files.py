@@ -24,8 +24,12 @@ def read_small_file(path: Path, most: int) -> bytes:
     finally:
         os.close(handle)
     if len(content) > most:
-        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
+        raise OSError(errno.EFBIG, f"it is larger than {_format_limit(most)}", str(path))
     return content
+
+
+def _format_limit(size: int) -> str:
+    return f"{size // 2**20} MiB" if size % 2**20 == 0 else f"{size // 2**10} KiB"
 
 
 def replace_file(path: Path, content: bytes) -> None:

@@ -49,6 +49,7 @@ from yourtool.run_result import (
 )
 from yourtool.store.base import resolve_id
 from yourtool.text import printable, storable, storable_json
+from yourtool.threads import use_bounded_threads
 from yourtool.tools import schema as json_schema
 
 _log = logging.getLogger(__name__)
@@ -179,6 +180,7 @@ def run(paths: Paths, options: RunOptions, task: Task) -> int:
 
 
 async def _run_task(paths: Paths, options: RunOptions, task: Task, printer: Printer) -> Result:
+    use_bounded_threads()
     if not task.prompt:
         raise UsageError("no prompt; pass one after `-p` or on standard input")
     await asyncio.to_thread(install_defaults, paths)

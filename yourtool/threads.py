@@ -1,9 +1,10 @@
-"""Threads for blocking calls, of which one that never returns does not keep the program open.
+"""Threads for blocking calls; a call that never returns does not keep the program open.
 
-The event loop of asyncio waits at its end until all its threads have returned. One that reads a
-dead network file system would keep it waiting for ever.
+At its end, the event loop of asyncio waits until all calls in its threads have returned. A call
+that reads a dead network disk never does.
 """
 
+import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Thread
@@ -22,3 +23,8 @@ class BoundedThreads(ThreadPoolExecutor):
         deadline = time.monotonic() + SECONDS
         for thread in cast("set[Thread]", self._threads) if wait else ():
             thread.join(max(0.0, deadline - time.monotonic()))
+
+
+def use_bounded_threads() -> None:
+    """Let the running event loop make its blocking calls in `BoundedThreads`."""
+    asyncio.get_running_loop().set_default_executor(BoundedThreads())

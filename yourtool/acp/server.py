@@ -48,6 +48,7 @@ from yourtool.errors import SessionNotFoundError, UnknownModelError, UsageError,
 from yourtool.paths import Paths
 from yourtool.run_result import ExitCode
 from yourtool.text import printable
+from yourtool.threads import use_bounded_threads
 
 if TYPE_CHECKING:
     from yourtool.acp.sessions import Sessions
@@ -218,6 +219,7 @@ def run(paths: Paths, options: RunOptions) -> int:
 
 
 async def _serve(paths: Paths, options: RunOptions, source: int, target: int) -> ExitCode:
+    use_bounded_threads()
     server, code = Server(paths, options, source, target), ExitCode.ANSWERED
     loop = asyncio.get_running_loop()
 

@@ -15,9 +15,7 @@ out. What a rule of `ask` or `deny` with a mistake was to prevent cannot be know
 its tool needs an approval; and if the tool cannot be read, every call of all tools.
 """
 
-import os
 import re
-import stat
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +27,7 @@ from msgspec import Struct
 from yourtool.config import Problem
 from yourtool.effects import SubjectKind
 from yourtool.errors import UsageError
+from yourtool.files import read_small_file
 from yourtool.permissions.examples import RuleExamples, covers_example
 from yourtool.permissions.rules import (
     EVERY_TOOL,
@@ -94,7 +93,7 @@ def read_rule_file(
     `kinds`: as for `Rule.parse`. Rules of a project apply to its workspace only and cannot allow.
     """
     try:
-        text = _read(file)
+        text = read_small_file(file, MAX_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
         return RuleFile(file=file, places={})
     except (OSError, UnicodeDecodeError) as error:
@@ -118,18 +117,6 @@ def parse_rule_file(
     if (version := document.pop("schema_version", SCHEMA_VERSION)) != SCHEMA_VERSION:
         return _unreadable(file, f"its `schema_version` is {version}, not 1", 1, "deny")
     return _Reading(file, text, kinds, source).read(document)
-
-
-def _read(file: Path) -> str:
-    """Return the text of a regular file."""
-    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as opened:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(0, "it is not a regular file")
-        if status.st_size > MAX_BYTES:
-            raise OSError(0, f"it is larger than {MAX_BYTES // 2**20} MiB")
-        return opened.read(MAX_BYTES).decode("utf-8-sig")
 
 
 def _unreadable(file: Path, message: str, line: int | None, text: str) -> RuleFile:

@@ -3,12 +3,12 @@
 import json
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from yourtool.files import read_small_file
 from yourtool.settings_import.findings import Findings, Kind, TextFile
 from yourtool.tables import is_table, parse_toml
 
@@ -65,14 +65,7 @@ class ForeignFiles:
         try:
             if self.findings.is_project and not path.resolve().is_relative_to(self.root):
                 raise OSError(0, "it leads out of the project")
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            with os.fdopen(descriptor, "rb") as file:
-                status = os.fstat(descriptor)
-                if not stat.S_ISREG(status.st_mode):
-                    raise OSError(0, "it is not a regular file")
-                if status.st_size > limit:
-                    raise OSError(0, f"it is larger than {limit // 1024} KiB")
-                return file.read(limit)
+            return read_small_file(path, limit)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, RuntimeError) as error:

@@ -22,7 +22,7 @@ from yourtool.errors import YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage
 from yourtool.paths import resolve_paths
 from yourtool.terminal_modes import has_job_control
-from yourtool.threads import BoundedThreads
+from yourtool.threads import use_bounded_threads
 from yourtool.tui.active_keys import build_hint, use_keymap
 from yourtool.tui.clipboard import Clipboard, get_copied_part
 from yourtool.tui.display_filters import AsciiFilter, NoColorFilter
@@ -150,9 +150,9 @@ class YourtoolApp(FirstScreenApp):
 
     def on_ready(self) -> None:
         """Open the core after the first paint."""
-        loop = asyncio.get_running_loop()
-        loop.set_default_executor(BoundedThreads())
+        use_bounded_threads()
         if not self.is_headless:
+            loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGHUP):
                 loop.add_signal_handler(number, self._quit_on_signal, number)
         self._write_to_terminal(save_title_sequence(os.environ))
@@ -207,7 +207,7 @@ class YourtoolApp(FirstScreenApp):
         if not event.is_forwarded and (chat := self.chat).is_mounted:
             self.app_focus = True
             shown, questions = self.screen, (chat.approval_prompt, chat.trust_question)
-            is_above = shown is not chat  # else nothing imports its module
+            is_above = shown is not chat  # first: `dialog` is imported on first use
             is_ignored = is_above and isinstance(shown, dialog.Chooser) and shown.ignores(event)
             if is_ignored or any(each.intercept(event) for each in questions):
                 return

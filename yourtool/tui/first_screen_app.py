@@ -90,10 +90,10 @@ class FirstScreenApp(SlowTerminalApp):
         return driver
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Leave the style sheets to the first screen, which parses them, if there is none yet."""
+        """Parse the style sheets again; before there is a screen, only set the colours."""
         if self.screen_stack:
             super().refresh_css(animate)
-        else:
+        else:  # the first screen parses them
             self.stylesheet.set_variables(self.get_css_variables())
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:

@@ -14,6 +14,9 @@ from yourtool.tui.turn_runner import TurnRunner
 
 TOUR_PROMPT = "Start the tour"
 
+_MOST_AWAITING = 100
+"""A key that is held down must not block the event loop later."""
+
 
 class PromptInput:
     """Checks and submits drafts, and recalls queued and earlier ones; `warn` shows mistakes."""
@@ -25,7 +28,7 @@ class PromptInput:
         self.opened = asyncio.Event()
         """Set once the earlier prompts are read."""
         self._awaiting: list[tuple[str, Callable[[], object]]] = []
-        """What waits for that, each with the text of the prompt for which it was asked."""
+        """Actions that wait until then, each with the text that the prompt had."""
         self._early_prompts: list[Draft] = []
         """Prompts that were entered before the history was open."""
         self._unconfirmed_text = ""
@@ -63,7 +66,7 @@ class PromptInput:
 
     def wait_for_history(self, text: str, action: Callable[[], object]) -> None:
         """Let an action wait for the earlier prompts, if they are not read yet."""
-        if not self.opened.is_set():
+        if not self.opened.is_set() and len(self._awaiting) < _MOST_AWAITING:
             self._awaiting.append((text, action))
 
     def continue_waiting(self, text: str) -> None:

@@ -51,7 +51,7 @@ class ThemeChoice:
 
 
 def list_candidates(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return `auto` and the themes, each with its meaning if it is not a theme."""
+    """Return `auto`, with its description, and the names of the themes."""
     auto = (AUTO_THEME, "`dark` or `light`, like the background of the terminal")
     return [auto, *((name, "") for name in names)]
 
@@ -64,6 +64,6 @@ class ThemedApp(Protocol):
 
 
 def get_chosen_name(app: object) -> str:
-    """Return the theme that an app uses by choice of the user, or `auto`."""
+    """Return the name that was chosen: `auto` or a theme."""
     themed = cast("ThemedApp", app)
     return AUTO_THEME if themed.theme_choice.is_auto else themed.theme

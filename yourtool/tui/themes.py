@@ -132,7 +132,7 @@ class ThemeFile(Struct, frozen=True, forbid_unknown_fields=True):
         """Check that the style sheets can use all colours.
 
         Raises:
-            ValueError: a text is not a colour, or one of the terminal where `ansi` is off.
+            ValueError: a value is not a colour; with `ansi`, not one of the terminal's palette.
         """
         for name, color in msgspec.structs.asdict(self.colors).items():
             with suppress(ColorParseError):
