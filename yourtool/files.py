@@ -1,4 +1,4 @@
-"""Reading of small files, atomic writing of private ones, and locks of their directories."""
+"""Kinds of files, reading of small ones, atomic writing of private ones, and locks."""
 
 import errno
 import fcntl
@@ -6,6 +6,59 @@ import os
 import stat
 import tempfile
 from pathlib import Path
+
+
+def is_file(path: Path) -> bool:
+    """Whether a path leads to a regular file.
+
+    Like the next three, False if that cannot be found out, where the methods of `Path` raise:
+    without permission, with links in a circle, for a name that is too long or has a NUL.
+    """
+    return os.path.isfile(path)  # noqa: PTH113 - see above
+
+
+def is_directory(path: Path) -> bool:
+    """Whether a path leads to a directory."""
+    return os.path.isdir(path)  # noqa: PTH112 - see `is_file`
+
+
+def is_link(path: Path) -> bool:
+    """Whether a path is a symbolic link."""
+    return os.path.islink(path)  # noqa: PTH114 - see `is_file`
+
+
+def path_exists(path: Path) -> bool:
+    """Whether a path leads to something."""
+    return os.path.exists(path)  # noqa: PTH110 - see `is_file`
+
+
+def may_exist(path: Path) -> bool:
+    """Whether there is something at a path, also a broken link; True if that is unknown.
+
+    For protections, which an unreadable directory must not switch off.
+    """
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError):
+        pass
+    return True
+
+
+def real_path(path: Path) -> Path:
+    """Return a path without links, as far as it can be followed; links in a circle stay.
+
+    Raises:
+        OSError: a relative path, and the working directory was deleted.
+        ValueError: the path contains a NUL.
+    """
+    return Path(os.path.realpath(path))
+
+
+def expand_home(path: Path) -> Path:
+    """Return a path with `~` and `~user` replaced; they stay if there is no such directory."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - the method of `Path` raises
 
 
 def read_small_file(path: Path, most: int) -> bytes:

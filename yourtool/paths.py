@@ -5,12 +5,14 @@ and the platform's directories (platformdirs) contain the rest.
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 from platformdirs import PlatformDirs
 
 from yourtool.errors import UsageError
+from yourtool.files import is_directory
 
 
 class Paths(Struct, frozen=True):
@@ -66,9 +68,10 @@ class Paths(Struct, frozen=True):
 
 
 def own_directories(paths: Paths) -> tuple[Path, ...]:
-    """Return the directories of this run, and the default ones."""
-    defaults = _default_paths()
-    every = (*_directories(paths), *_directories(defaults))
+    """Return the directories of this run, and the default ones, which need a home directory."""
+    every = [*_directories(paths)]
+    with suppress(RuntimeError):
+        every += _directories(_default_paths())
     return tuple(dict.fromkeys(every))
 
 
@@ -76,20 +79,28 @@ def resolve_paths(session_dir: str | None = None) -> Paths:
     """Return the directories of this run; `session_dir` (an option) only moves the data.
 
     Raises:
-        UsageError: `session_dir` starts with the home directory of an unknown user.
+        UsageError: the home directory is unknown, or that of a user whom a path names.
     """
     if override := os.environ.get("YOURTOOL_HOME"):
-        root = Path(override).expanduser().absolute()
+        root = _find_absolute(override, f"`YOURTOOL_HOME={override}`")
         paths = Paths(root, root / "data", root / "state", root / "cache")
     else:
-        paths = _default_paths()
+        try:
+            paths = _default_paths()
+        except RuntimeError as error:
+            problem = "there is no home directory; set `HOME` or `YOURTOOL_HOME` to one"
+            raise UsageError(problem) from error
     if session_dir is None:
         return paths
-    try:
-        data = Path(session_dir).expanduser().absolute()
-    except RuntimeError as error:  # no user of this name
-        raise UsageError(f"`--session-dir {session_dir}` is not a directory: {error}") from error
+    data = _find_absolute(session_dir, f"`--session-dir {session_dir}`")
     return Paths(paths.home, data, paths.state, paths.cache)
+
+
+def _find_absolute(text: str, name: str) -> Path:
+    try:
+        return Path(text).expanduser().absolute()
+    except (OSError, RuntimeError) as error:  # no such user, or a deleted working directory
+        raise UsageError(f"{name} is not a directory: {error}") from error
 
 
 def require_data_directory(paths: Paths) -> None:
@@ -125,4 +136,4 @@ def shipped_directory(kind: str) -> Path:
     """Return the shipped directory `themes` or `config`, installed or in a checkout."""
     package = Path(__file__).parent
     installed = package / "data" / kind
-    return installed if installed.is_dir() else package.parent / kind
+    return installed if is_directory(installed) else package.parent / kind

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from yourtool.files import is_directory, path_exists
 from yourtool.settings_import.findings import Findings, Kind, as_list, as_table
 from yourtool.settings_import.foreign_files import ForeignFiles
 from yourtool.settings_import.foreign_hooks import add_hooks
@@ -34,7 +35,7 @@ def read_user(files: ForeignFiles, environ: Mapping[str, str], *, shares_skills:
         files.take_text("command", path, f"commands/{name}", name.removesuffix(".md"))
     skills = folder / "skills"
     if shares_skills and folder == files.root / ".claude":
-        if skills.is_dir():
+        if is_directory(skills):
             files.findings.used_already.append(("skill", files.show(skills)))
     else:
         files.take_skills(skills, "skills")
@@ -52,7 +53,7 @@ def read_user(files: ForeignFiles, environ: Mapping[str, str], *, shares_skills:
 def read_project(files: ForeignFiles) -> None:
     """Add the settings of a project that this program does not read where they are."""
     for kind, name in _USED:
-        if (files.root / name).exists():
+        if path_exists(files.root / name):
             files.findings.used_already.append((kind, name))
     _read_settings(files, files.root / ".claude" / "settings.json")
     _read_settings(files, files.root / ".claude" / "settings.local.json")

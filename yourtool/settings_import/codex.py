@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from yourtool.files import is_file, path_exists
 from yourtool.permissions.rule_file import RuleEffect
 from yourtool.settings_import.findings import ForeignRule, as_list, as_table
 from yourtool.settings_import.foreign_files import ForeignFiles
@@ -30,7 +31,7 @@ def read_user(files: ForeignFiles, environ: Mapping[str, str]) -> None:
     """Add the settings of the user."""
     folder = Path(environ.get("CODEX_HOME") or files.root / ".codex")
     override = folder / "AGENTS.override.md"
-    instructions = override if override.is_file() else folder / "AGENTS.md"
+    instructions = override if is_file(override) else folder / "AGENTS.md"
     files.take_text("instructions", instructions, "AGENTS.md")
     for name, path in files.iter_files(folder / "prompts", ".md"):
         files.take_text("command", path, f"commands/{name}", name.removesuffix(".md"))
@@ -40,7 +41,7 @@ def read_user(files: ForeignFiles, environ: Mapping[str, str]) -> None:
 
 def read_project(files: ForeignFiles) -> None:
     """Add the settings of a project that this program does not read where they are."""
-    if (files.root / "AGENTS.md").exists():
+    if path_exists(files.root / "AGENTS.md"):
         files.findings.used_already.append(("instructions", "AGENTS.md"))
     folder = files.root / ".codex"
     files.take_skills(folder / "skills", ".yourtool/skills")

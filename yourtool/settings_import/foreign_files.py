@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from yourtool.files import read_small_file
+from yourtool.files import is_directory, is_file, is_link, read_small_file, real_path
 from yourtool.settings_import.findings import Findings, Kind, TextFile
 from yourtool.tables import is_table, parse_toml
 
@@ -63,13 +63,13 @@ class ForeignFiles:
     def read_bytes(self, path: Path, kind: Kind = "file", limit: int = MAX_BYTES) -> bytes | None:
         """Return the content of a file; None if it is missing or cannot be used."""
         try:
-            if self.findings.is_project and not path.resolve().is_relative_to(self.root):
+            if self.findings.is_project and not real_path(path).is_relative_to(self.root):
                 raise OSError(0, "it leads out of the project")
             return read_small_file(path, limit)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except (OSError, RuntimeError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
+        except OSError as error:
+            reason = error.strerror or str(error)
             self.findings.omit(kind, path.name, self.show(path), reason)
             return None
 
@@ -93,7 +93,7 @@ class ForeignFiles:
         """Add the directories with a `SKILL.md` in a folder, with all their files."""
         for name in self._list(folder):
             directory = folder / name
-            if not os.path.isfile(directory / "SKILL.md"):  # noqa: PTH113 - of a closed one: False
+            if not is_file(directory / "SKILL.md"):
                 continue
             for inner, path in self.iter_files(directory):
                 data = self.read_bytes(path, "skill")
@@ -106,25 +106,25 @@ class ForeignFiles:
     def _walk(self, folder: Path, prefix: str, depth: int) -> Iterator[tuple[str, Path]]:
         for name in self._list(folder):
             path = folder / name
-            is_link = os.path.islink(path)  # noqa: PTH114 - in a closed folder: False
-            if is_link and not _is_within(path, folder):
+            leads_on = is_link(path)
+            if leads_on and not _is_within(path, folder):
                 self.findings.omit("file", name, self.show(path), "it is a link to elsewhere")
-            elif not is_link and depth and os.path.isdir(path):  # noqa: PTH112 - the same
+            elif not leads_on and depth and is_directory(path):
                 yield from self._walk(path, f"{prefix}{name}/", depth - 1)
-            elif os.path.isfile(path):  # noqa: PTH113 - the same
+            elif is_file(path):
                 yield prefix + name, path
 
     def _list(self, folder: Path) -> list[str]:
         """Return the names in a folder; a project's folder must be inside it."""
         try:
-            if self.findings.is_project and not folder.resolve().is_relative_to(self.root):
+            if self.findings.is_project and not real_path(folder).is_relative_to(self.root):
                 self.findings.omit(
                     "file", folder.name, self.show(folder), "it leads out of the project"
                 )
                 return []
             with os.scandir(folder) as entries:
                 return sorted(each.name for each in islice(entries, 10 * _MAX_ENTRIES))
-        except (OSError, RuntimeError):
+        except OSError:
             return []
 
     def _read_object(self, path: Path, form: str, parse: Callable[[str], Any]) -> dict[str, Any]:
@@ -144,10 +144,8 @@ class ForeignFiles:
 
 
 def _is_within(path: Path, folder: Path) -> bool:
-    try:
-        return path.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError):  # links in a circle
-        return False
+    real = real_path(path)  # a link if links are in a circle
+    return not is_link(real) and real.is_relative_to(real_path(folder))
 
 
 def _parse_json(text: str) -> Any:

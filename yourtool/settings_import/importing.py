@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from yourtool.effects import SubjectKind
 from yourtool.environment import is_secret
+from yourtool.files import expand_home, real_path
 from yourtool.masking import MASK
 from yourtool.paths import Paths
 from yourtool.permissions.trust import find_folder
@@ -68,7 +69,7 @@ class Importer:
     ) -> None:
         """`kinds`: the kinds of subject of our tools. `environ`: names directories of others."""
         self._paths = paths
-        self._home = Path.home()
+        self._home = expand_home(Path("~"))
         self._project = find_folder(workspace)
         self._kinds = kinds
         self._environ = environ
@@ -97,7 +98,7 @@ class Importer:
     def _has_project(self) -> bool:
         """Whether the folder is a project: the home directory has the files of the user."""
         own = (self._home, self._paths.home, self._paths.home.parent)
-        return self._project not in {each.resolve() for each in own}
+        return self._project not in {real_path(each) for each in own}
 
     def _read_user(self, peer: Peer) -> Findings:
         files = ForeignFiles(Findings(peer, is_project=False), self._home, self._home)

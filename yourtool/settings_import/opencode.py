@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from yourtool.files import path_exists
 from yourtool.permissions.rule_file import RuleEffect
 from yourtool.settings_import.findings import ForeignRule, TextFile, as_list
 from yourtool.settings_import.foreign_files import ForeignFiles
@@ -34,7 +35,7 @@ def read_user(files: ForeignFiles, environ: Mapping[str, str]) -> None:
 
 def read_project(files: ForeignFiles) -> None:
     """Add the settings of a project that this program does not read where they are."""
-    if (files.root / "AGENTS.md").exists():
+    if path_exists(files.root / "AGENTS.md"):
         files.findings.used_already.append(("instructions", "AGENTS.md"))
     folder = files.root / ".opencode"
     _read_folder(files, folder, ".yourtool/")

@@ -17,7 +17,7 @@ from yourtool.agent.session.project_files import MAX_BYTES
 from yourtool.config import Problem
 from yourtool.effects import SubjectKind
 from yourtool.errors import ConfigError
-from yourtool.files import replace_file
+from yourtool.files import read_small_file, real_path, replace_file
 from yourtool.hook_config import HookConfig
 from yourtool.permissions.grants import FILE_NAME as RULES_FILE
 from yourtool.permissions.rule_file import (
@@ -205,10 +205,7 @@ class Targets(Struct):
         Raises:
             RefusedChangeError: a link leads out of its directory.
         """
-        try:
-            real, root = path.resolve(), self.root.resolve()
-        except (OSError, RuntimeError) as error:
-            raise RefusedChangeError(f"`{path}` cannot be reached") from error
+        real, root = real_path(path), real_path(self.root)
         if not real.is_relative_to(root) and self.is_project:
             raise RefusedChangeError(f"`{path.relative_to(self.root)}` leads out of the project")
         return real
@@ -217,11 +214,9 @@ class Targets(Struct):
         if path in self.contents:
             return self.contents[path]
         try:
-            if not path.exists():
-                return None
-            if not path.is_file() or path.stat().st_size > limit:
-                raise RefusedChangeError(f"`{path}` is no file, or too large")
-            return path.read_bytes()
+            return read_small_file(path, limit)
+        except FileNotFoundError:
+            return None
         except OSError as error:
             raise RefusedChangeError(f"`{path}` cannot be read: {error.strerror}") from error
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.errors import SessionBusyError, SessionNotFoundError
+from yourtool.files import is_file, is_link
 from yourtool.paths import Paths
 from yourtool.store.base import SessionStore, SessionSummary
 from yourtool.store.edits import delete_session
@@ -107,7 +108,7 @@ def _find_files(directory: Path, oldest: float) -> dict[str, int]:
     found = dict[str, int]()
     try:
         for path in directory.iterdir():
-            if _NAME.fullmatch(path.name) and path.is_file() and not path.is_symlink():
+            if _NAME.fullmatch(path.name) and is_file(path) and not is_link(path):
                 status = path.stat()
                 if status.st_mtime < oldest:
                     found[path.name] = status.st_size

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from yourtool.errors import UsageError
+from yourtool.files import is_file
 from yourtool.store.importers import attocode_python
 from yourtool.store.importers.source import Source, as_object, as_text, decode
 
@@ -76,7 +77,7 @@ def with_log(source: Source, file: Path) -> Source:
         OSError: the file or the log cannot be read.
     """
     log = file.with_name(f"{file.name}-wal")
-    if not log.is_file():
+    if not is_file(log):
         return source
     for _ in range(_ATTEMPTS):
         before = _describe(file), _describe(log)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from yourtool.errors import DamagedStoreError, FullDiskError, StoreError
+from yourtool.files import path_exists
 from yourtool.store.sqlite import health
 from yourtool.store.sqlite.fulltext import stored_words
 from yourtool.store.sqlite.reserve import Reserve
@@ -315,7 +316,7 @@ _decode_text = partial(str, encoding="utf-8", errors="replace")
 def _make_directory(path: Path) -> None:
     """Create a directory and its missing parents with mode 0700."""
     for directory in (*reversed(path.parents), path):
-        if not directory.exists():
+        if not path_exists(directory):
             directory.mkdir(0o700, exist_ok=True)
 
 
@@ -327,7 +328,7 @@ def _make_private(path: Path) -> bool:
     An existing file is not opened: closing it would release the locks that another connection of
     this process has on it (https://www.sqlite.org/howtocorrupt.html#_posix_advisory_locks).
     """
-    if path.exists():
+    if path_exists(path):
         with contextlib.suppress(PermissionError):
             path.chmod(0o600)
         return True

@@ -15,6 +15,8 @@ from collections.abc import Generator
 from pathlib import Path
 from urllib.parse import quote
 
+from yourtool.files import path_exists
+
 SMALL_BYTES = 32 * 2**20
 """Files up to this size are checked at every start, which takes some 50 ms at most."""
 MAX_COPIED_BYTES = 2**30
@@ -99,7 +101,7 @@ def is_damage(error: sqlite3.Error) -> bool:
 def _is_due(path: Path, mark: Path) -> bool:
     if path.stat().st_size <= SMALL_BYTES:
         return True
-    return not mark.exists() or time.time() - mark.stat().st_mtime > _DAY_SECONDS
+    return not path_exists(mark) or time.time() - mark.stat().st_mtime > _DAY_SECONDS
 
 
 def _log_of(path: Path) -> Path:
@@ -133,7 +135,7 @@ class DailyCopy:
 
     def start(self) -> None:
         """Write the copy unless it exists, and remove the oldest ones."""
-        if not self._copy.exists() and self._path.stat().st_size <= MAX_COPIED_BYTES:
+        if not path_exists(self._copy) and self._path.stat().st_size <= MAX_COPIED_BYTES:
             self._source = connect_to_read(self._path, 10)
             self._thread = threading.Thread(target=self._run, name="copy", daemon=True)
             self._thread.start()

@@ -5,6 +5,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from yourtool.files import path_exists
+
 RESERVE_BYTES = 1024 * 1024
 _ENOUGH_BYTES = 32 * RESERVE_BYTES
 """Free space from which on the file is made."""
@@ -26,7 +28,7 @@ class Reserve:
             return
         self._next = float("inf")
         with suppress(OSError):
-            if self._path.exists():
+            if path_exists(self._path):
                 return
             free = os.statvfs(self._path.parent)
             if free.f_bavail * free.f_frsize >= _ENOUGH_BYTES:
