@@ -23,7 +23,8 @@ from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.base import ToolContext
 from yourtool.tools.file_reads import FileReads
 from yourtool.tools.sandbox.bubblewrap import find_bubblewrap
-from yourtool.tools.sandbox.sandbox import Sandbox, Sandboxes
+from yourtool.tools.sandbox.sandbox import Sandbox
+from yourtool.tools.sandbox.sandboxes import Sandboxes
 from yourtool.tools.shell import Shell, shell
 from yourtool.tools.workspace import Workspace
 

@@ -18,6 +18,8 @@ class SandboxLevel(StrEnum):
 
     NONE = "none"
     LANDLOCK = "landlock"
+    PARTIAL = "partial"
+    """As full, but the workspace is a home directory, so only known secrets in it are hidden."""
     FULL = "full"
 
     @property
@@ -32,9 +34,9 @@ class SandboxConfig(Struct, frozen=True):
     enabled: Annotated[
         bool | None,
         Meta(
-            description="Run the commands of models in a sandbox, where one works; by default on"
-            " Linux, and not on macOS, where it is untested. `require` and `auto_allow` switch it"
-            " on as well.",
+            description="Run the commands of models in a sandbox; by default on Linux, and not on"
+            " macOS, where it is untested. Where it cannot be used, every command asks, or is"
+            " refused. `require` and `auto_allow` switch it on as well.",
             examples=[False],
         ),
     ] = None
@@ -54,13 +56,30 @@ class SandboxConfig(Struct, frozen=True):
     ] = "none"
     auto_allow: Annotated[
         bool,
-        Meta(description="Allow every command in a full sandbox without a network, unasked."),
+        Meta(
+            description="Allow commands in a full sandbox without a network unasked, in every"
+            " folder."
+        ),
     ] = False
     writable: Annotated[
         tuple[AbsolutePath, ...],
         Meta(
             description="Directories besides the workspace that commands can write, such as caches"
             " of build tools.",
+        ),
+    ] = ()
+    readable: Annotated[
+        tuple[AbsolutePath, ...],
+        Meta(
+            description="Files and directories of your home directory that commands can read"
+            " besides the usual toolchains and caches.",
+        ),
+    ] = ()
+    hidden: Annotated[
+        tuple[AbsolutePath, ...],
+        Meta(
+            description="Files and directories of your home directory that commands cannot see,"
+            " although they are on the list of toolchains and caches.",
         ),
     ] = ()
     hosts: Annotated[

@@ -8,7 +8,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -24,16 +24,18 @@ from yourtool.cli.output import print_json, print_table
 from yourtool.config import Config, load_report
 from yourtool.credentials import Credentials
 from yourtool.errors import AdapterError, ConfigError, StoreError
+from yourtool.files import may_exist, real_path
 from yourtool.paths import Paths, own_directories
 from yourtool.permissions.trust import Trust
 from yourtool.providers.catalogue.local_servers import LocalServer, discover_servers
 from yourtool.providers.catalogue.models import Catalogue
 from yourtool.providers.registry import Registry
 from yourtool.run_result import ExitCode
-from yourtool.sandbox_config import SandboxLevel
+from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.store.sqlite.database import Database
 from yourtool.tools.ripgrep import find_ripgrep
-from yourtool.tools.sandbox.level import LevelMeter
+from yourtool.tools.sandbox.level import LevelMeter, Measurement
+from yourtool.tools.sandbox.sandbox import Sandbox
 
 
 class Check(Struct, frozen=True):
@@ -77,29 +79,32 @@ def _run_checks(paths: Paths, workspace: Path) -> Iterator[Check]:
     yield from _check_models(paths)
     yield from _check_providers(paths, examined.config)
     yield from _check_agents(examined.config, workspace)
-    yield _check_sandbox(paths, examined.config)
+    yield _check_sandbox(paths, examined.config, workspace)
     yield _check_trust(paths, workspace)
     yield from _check_terminal()
     yield from _check_store(paths)
     yield _check_private("log", paths.log_file)
-    yield from _check_programs()
+    yield from _check_programs(workspace)
 
 
-def _check_sandbox(paths: Paths, config: Config) -> Check:
-    """Measure the sandbox as the first command of a session does."""
+def _check_sandbox(paths: Paths, config: Config, workspace: Path) -> Check:
+    """Make the sandbox as the first command of a session does."""
     is_used = config.sandbox.is_used
-    measured = LevelMeter(replace(config.sandbox, enabled=True), own_directories(paths)).measure()
+    wanted = replace(config.sandbox, enabled=True)
+    measured = asyncio.run(_measure(wanted, own_directories(paths), workspace))
     reasons = "; ".join(measured.reasons)
     match measured.level:
-        case SandboxLevel.FULL:
+        case SandboxLevel.FULL | SandboxLevel.PARTIAL as level:
             hosts = ", ".join(config.sandbox.hosts) or "none"
-            detail = f"full, measured: files, processes, network (hosts: {hosts})"
+            detail = f"{level}, inspected: files, processes, network (hosts: {hosts})"
+            if level is SandboxLevel.PARTIAL:
+                detail += "; only known secrets are hidden, because this is the home directory"
             if outside := config.sandbox.outside:
                 detail += f"; outside: {', '.join(f'`{each}`' for each in outside)}"
         case SandboxLevel.LANDLOCK:
             detail = f"landlock, measured: files, no network; {reasons}"
         case _:
-            detail = f"none: allowed commands run with all your rights; {reasons}"
+            detail = f"none: commands ask, or are refused; {reasons}"
     if not is_used:
         is_chosen = config.sandbox.enabled is not None
         why = "switched off by" if is_chosen else "off on this system without"
@@ -115,6 +120,14 @@ def _check_sandbox(paths: Paths, config: Config) -> Check:
     )
 
 
+async def _measure(config: SandboxConfig, own: Sequence[Path], workspace: Path) -> Measurement:
+    sandbox = Sandbox(config, workspace, LevelMeter(config, own), own=own)
+    try:
+        return await sandbox.measure()
+    finally:
+        await sandbox.close()
+
+
 def _check_models(paths: Paths) -> Iterator[Check]:
     try:
         catalogue = Catalogue.load(paths)
@@ -127,7 +140,7 @@ def _check_models(paths: Paths) -> Iterator[Check]:
 
 def _check_providers(paths: Paths, config: Config) -> Iterator[Check]:
     credentials = Credentials(paths)
-    if credentials.path.exists():
+    if may_exist(credentials.path):
         yield _check_private("keys", credentials.path)
     registry = Registry(config, credentials, interactive=False)
     rows = {row.name: row for row in registry.providers()}
@@ -204,7 +217,7 @@ def _check_terminal() -> Iterator[Check]:
 
 def _check_store(paths: Paths) -> Iterator[Check]:
     yield Check("store", "SQLite", "ok", sqlite3.sqlite_version)
-    if not paths.database.exists():
+    if not may_exist(paths.database):
         yield Check("store", "sessions", "ok", f"{paths.database}: none yet")
         return
     yield _check_private("store", paths.database)
@@ -236,9 +249,12 @@ async def _check_database(path: Path) -> tuple[str, int]:
 
 
 def _check_private(area: str, path: Path) -> Check:
-    if not path.exists():
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except FileNotFoundError:
         return Check(area, path.name, "ok", f"{path}: none yet")
-    mode = stat.S_IMODE(path.stat().st_mode)
+    except OSError as error:
+        return Check(area, path.name, "problem", f"{path}: {error.strerror}")
     if mode & 0o077:
         return Check(
             area, path.name, "problem", f"mode {mode:04o}: others can read it; `chmod 600 {path}`"
@@ -246,17 +262,17 @@ def _check_private(area: str, path: Path) -> Check:
     return Check(area, path.name, "ok", f"{path}, mode {mode:04o}")
 
 
-def _check_programs() -> Iterator[Check]:
+def _check_programs(workspace: Path) -> Iterator[Check]:
     for name, use in (("git", "the branch in the status line, ignored files"), ("bash", "`shell`")):
         found = shutil.which(name)
         yield Check(
             "programs", name, "ok" if found else "note", found or f"not found; used for {use}"
         )
-    yield _check_search_engine()
+    yield _check_search_engine(workspace)
 
 
-def _check_search_engine() -> Check:
-    if (program := find_ripgrep(Path.cwd().resolve())) is None:
+def _check_search_engine(workspace: Path) -> Check:
+    if (program := find_ripgrep(real_path(workspace))) is None:
         detail = (
             "built in; ripgrep (`rg`) searches faster for patterns without literal text, but was"
             " not found in a directory of `PATH` outside the project that is not world-writable"

@@ -6,34 +6,80 @@ by the guardian when this program ends. On other systems the process group is en
 """
 
 import asyncio
-import errno
 import os
 import secrets
-import select
 import signal
 import sys
 import threading
 import time
-from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from asyncio.subprocess import Process
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yourtool.environment import CALL
 from yourtool.guardian import GRACE_SECONDS
 from yourtool.tools.directory_opening import child_directory
-from yourtool.tools.pseudo_terminal import PlainText, PseudoTerminal
+from yourtool.tools.output_streams import OutputSink, Streams
+from yourtool.tools.pseudo_terminal import PseudoTerminal
 
 _MAX_LIVE_CHARACTERS = 64_000
-_MAX_LATE_BYTES = 2**20
 _FIRST_POLL_SECONDS = 0.001
 _MAX_POLL_SECONDS = 0.02
 _SETTLE_SECONDS = 0.2
 """Time for processes that end just after the command, such as `tee` in `>(tee log)`."""
+
+
+StandardStreams: TypeAlias = tuple[int, int, int]
+"""The descriptors that a process gets as its input, output and errors."""
+
+
+class StartedProcess(Protocol):
+    """A process with all that it starts."""
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code; negative for a signal; None while it runs, and if it was stopped."""
+        ...
+
+    async def wait(self) -> int | None:
+        """Wait until it ends, and return its exit code."""
+        ...
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended."""
+        ...
+
+    async def finish(self) -> bool:
+        """End what is left of it, and return whether the command left anything running."""
+        ...
+
+    def terminate(self) -> None:
+        """Send SIGTERM to all of it."""
+        ...
+
+    def kill(self) -> None:
+        """End it at once."""
+        ...
+
+
+class ProcessStarter(Protocol):
+    """Starts processes at another place, such as a sandbox."""
+
+    async def start(
+        self, command: "ShellCommand", streams: StandardStreams, grace: float
+    ) -> StartedProcess:
+        """Start a command; `grace`: the seconds between SIGTERM and SIGKILL at its end.
+
+        Raises:
+            OSError: it could not be started.
+        """
+        ...
 
 
 class ShellCommand(Struct, frozen=True):
@@ -50,8 +96,8 @@ class ShellCommand(Struct, frozen=True):
     """The session, which marks its processes; `end_processes_of` finds them after a crash."""
     standard_input: int | None = None
     """A descriptor that it reads; None: it reads nothing."""
-    is_contained: bool = False
-    """Whether all of its processes end with the first one, which must not get SIGTERM."""
+    starter: ProcessStarter | None = None
+    """What starts it; None: this program does."""
 
 
 class ProcessExit(Struct, frozen=True):
@@ -62,18 +108,6 @@ class ProcessExit(Struct, frozen=True):
     seconds: float
     left_processes: bool = False
     """Whether processes that it had left running were ended."""
-
-
-class OutputSink(Protocol):
-    """Gets the output of a command, in a thread."""
-
-    def feed(self, data: bytes) -> None:
-        """Add the next bytes of output."""
-        ...
-
-    def close(self) -> None:
-        """End the output."""
-        ...
 
 
 class LiveText:
@@ -118,19 +152,12 @@ async def run_process(
     """
     started = time.monotonic()
     marker = f"{command.owner}.{secrets.token_hex(16)}"
-    streams = _Streams(output, errors, terminal)
-    given = DEVNULL if command.standard_input is None else command.standard_input
+    streams = Streams(output, errors, terminal)
+    command = replace(command, environment={**command.environment, CALL: marker})
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command.arguments,
-            stdin=given if terminal is None else streams.writing,
-            stdout=streams.writing,
-            stderr=streams.writing_errors,
-            cwd=_find_entrance(command),
-            env={**command.environment, CALL: marker},
-            start_new_session=True,
-            pass_fds=command.descriptors,
-        )
+        with _opened_input(command, terminal) as given:
+            files = (given, streams.writing, streams.writing_errors)
+            process = await (command.starter or _DirectStarter()).start(command, files, grace)
     except BaseException:
         streams.close()
         raise
@@ -145,56 +172,61 @@ async def run_process(
     except TimeoutError:
         in_time = False
     finally:
-        spared = {process.pid} if command.is_contained else set[int]()
-        ending = _finish(process, _Call(marker, spared, grace), pump, ended)
         try:
-            left = await asyncio.shield(asyncio.ensure_future(ending))
+            left = await asyncio.shield(asyncio.ensure_future(_finish(process, pump, ended)))
         finally:
             if terminal is not None:
                 terminal.close()
     return ProcessExit(process.returncode if in_time else None, time.monotonic() - started, left)
 
 
-class _Streams:
-    """The output of a process: what it writes to, what is read, and what gets it."""
+@contextmanager
+def _opened_input(
+    command: ShellCommand, terminal: PseudoTerminal | None
+) -> Generator[int, None, None]:
+    """Yield the descriptor of the input: the terminal, what was given, or nothing to read."""
+    if terminal is not None:
+        yield terminal.program_side
+    elif command.standard_input is not None:
+        yield command.standard_input
+    else:
+        with Path(os.devnull).open("rb") as nothing:
+            yield nothing.fileno()
 
-    def __init__(
-        self, output: OutputSink, errors: OutputSink | None, terminal: PseudoTerminal | None
-    ) -> None:
-        self._terminal = terminal
-        if terminal is None:
-            reading, self.writing = os.pipe()
-        else:
-            reading, self.writing = terminal.duplicate(), terminal.program_side
-        self._read = [(reading, output)]
-        self.writing_errors = self.writing
-        if errors is not None:
-            reading, self.writing_errors = os.pipe()
-            self._read.append((reading, errors))
 
-    def pump(self, ended: threading.Event) -> asyncio.Future[list[None]]:
-        """Pass on the output until it ends; returns what is done then."""
-        # Other threads than those of the loop, because they are busy while the command runs.
-        threads = ThreadPoolExecutor(len(self._read))
-        plain = None if self._terminal is None else PlainText()
-        pumps = [
-            asyncio.wrap_future(threads.submit(_pump_output, reading, sink, ended, plain))
-            for reading, sink in self._read
-        ]
-        threads.shutdown(wait=False)
-        return asyncio.gather(*pumps)
+async def _finish(
+    process: StartedProcess, pump: asyncio.Future[list[None]], ended: threading.Event
+) -> bool:
+    """End the processes of a command, and read their last output; return if it left any."""
+    try:
+        left = await process.finish()
+    except asyncio.CancelledError:  # this program exits
+        process.kill()
+        raise
+    finally:
+        ended.set()
+    await pump
+    return left
 
-    def close_writing(self) -> None:
-        """Close what only the process needs."""
-        for each in {self.writing, self.writing_errors}:
-            os.close(each)
 
-    def close(self) -> None:
-        """Close what would have been read."""
-        for reading, _ in self._read:
-            os.close(reading)
-        if self._terminal is not None:
-            self._terminal.close()
+class _DirectStarter:
+    """Starts processes of this program; a `ProcessStarter`."""
+
+    async def start(
+        self, command: ShellCommand, streams: StandardStreams, grace: float
+    ) -> StartedProcess:
+        given, output, errors = streams
+        process = await asyncio.create_subprocess_exec(
+            *command.arguments,
+            stdin=given,
+            stdout=output,
+            stderr=errors,
+            cwd=_find_entrance(command),
+            env=dict(command.environment),
+            start_new_session=True,
+            pass_fds=command.descriptors,
+        )
+        return _DirectProcess(process, command.environment[CALL], grace)
 
 
 def _find_entrance(command: ShellCommand) -> str | Path:
@@ -203,48 +235,51 @@ def _find_entrance(command: ShellCommand) -> str | Path:
     return child_directory(command.opened_directory, command.directory)
 
 
-class _Call(Struct, frozen=True):
-    """How the processes of a command are found and ended."""
+class _DirectProcess:
+    """A process of this program, whose others are found by its session and by a marker."""
 
-    marker: str
-    spared: set[int]
-    """They end by themselves when the others have ended, so they get no SIGTERM."""
-    grace: float
-    """Seconds between SIGTERM and SIGKILL."""
+    def __init__(self, process: Process, marker: str, grace: float) -> None:
+        self._process = process
+        self._marker = marker
+        self._grace = grace
 
+    @property
+    def returncode(self) -> int | None:
+        return self._process.returncode
 
-async def _finish(
-    process: Process, call: _Call, pump: asyncio.Future[list[None]], ended: threading.Event
-) -> bool:
-    """End the processes of a command; return whether there were any besides those to spare."""
-    left_processes = False
-    marker, grace = call.marker, call.grace
-    start = time.monotonic() + (0.0 if process.returncode is None else _SETTLE_SECONDS)
-    deadline = start + grace
-    terminated = set(call.spared)
-    pause = _FIRST_POLL_SECONDS
-    try:
-        while pids := await asyncio.to_thread(_find_processes, process.pid, marker):
+    async def wait(self) -> int | None:
+        return await self._process.wait()
+
+    @property
+    def has_ended(self) -> bool:
+        return self.returncode is not None
+
+    def terminate(self) -> None:
+        _send_signal(_find_processes(self._process.pid, self._marker), signal.SIGTERM)
+
+    async def finish(self) -> bool:
+        left_processes = False
+        start = time.monotonic() + (0.0 if self.returncode is None else _SETTLE_SECONDS)
+        deadline = start + self._grace
+        terminated = set[int]()
+        pause = _FIRST_POLL_SECONDS
+        while pids := await asyncio.to_thread(_find_processes, self._process.pid, self._marker):
             now = time.monotonic()
-            left_processes = left_processes or (now > start and bool(pids - call.spared))
+            left_processes = left_processes or now > start
             if now > deadline:
                 _send_signal(pids, signal.SIGKILL)
             elif now > start:
-                _send_signal(set(pids) - terminated, signal.SIGTERM)
+                _send_signal(pids - terminated, signal.SIGTERM)
                 terminated.update(pids)
             await asyncio.sleep(pause)
             pause = min(2 * pause, _MAX_POLL_SECONDS)
-            if time.monotonic() > deadline + grace:
-                break  # no permission to kill it, or it is in an uninterruptible wait
-        else:
-            await process.wait()
-    except asyncio.CancelledError:  # this program exits
-        _send_signal(_find_processes(process.pid, marker), signal.SIGKILL)
-        raise
-    finally:
-        ended.set()
-    await pump
-    return left_processes
+            if time.monotonic() > deadline + self._grace:
+                return left_processes  # no permission to kill it, or it waits uninterruptibly
+        await self._process.wait()
+        return left_processes
+
+    def kill(self) -> None:
+        _send_signal(_find_processes(self._process.pid, self._marker), signal.SIGKILL)
 
 
 def end_processes_of(owner: str) -> None:
@@ -307,37 +342,3 @@ def _belongs_to_call(process: Path, leader: int, marker: bytes) -> bool:
         return session == leader or marker in (process / "environ").read_bytes().split(b"\0")
     except OSError:
         return False
-
-
-def _pump_output(
-    reading: int, output: OutputSink, ended: threading.Event, plain: PlainText | None
-) -> None:
-    """Collect output until the pipe is closed, or idle after the call's processes have ended."""
-    poller = select.poll()
-    poller.register(reading, select.POLLIN)
-    late = 0
-    try:
-        while late < _MAX_LATE_BYTES:
-            if not poller.poll(100):
-                if ended.is_set():
-                    break
-                continue
-            if not (data := _read(reading)):
-                break
-            output.feed(data if plain is None else plain.feed(data))
-            late += len(data) if ended.is_set() else 0
-    finally:
-        os.close(reading)
-        if plain is not None:
-            output.feed(plain.close())
-        output.close()
-
-
-def _read(reading: int) -> bytes:
-    """Return the next output; nothing if all writers have closed their side."""
-    try:
-        return os.read(reading, 65_536)
-    except OSError as error:  # a pseudo-terminal has no other end
-        if error.errno == errno.EIO:
-            return b""
-        raise

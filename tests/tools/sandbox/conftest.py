@@ -9,3 +9,12 @@ def measured_levels():
     """Measure the machine before the tests, whose event loops must not block."""
     for level in (SandboxLevel.FULL, SandboxLevel.LANDLOCK):
         find_reason(level)
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A home directory of the test, which is not that of who runs it."""
+    path = tmp_path / "home"
+    path.mkdir()
+    monkeypatch.setenv("HOME", str(path))
+    return path

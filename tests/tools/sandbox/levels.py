@@ -1,20 +1,36 @@
 """What this machine can enforce, for tests that need it."""
 
+import asyncio
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from yourtool.sandbox_config import SandboxConfig, SandboxLevel
-from yourtool.tools.sandbox.confinement import find_means, find_missing
+from yourtool.tools.sandbox.confinement import Means, find_means, find_missing
+from yourtool.tools.sandbox.enclosure import EnclosureError, open_enclosure
+from yourtool.tools.sandbox.layout import Layout
 from yourtool.tools.sandbox.level import LevelMeter, probe_level
 from yourtool.tools.sandbox.sandbox import Sandbox
+
+WITHOUT_ANY = "bubblewrap (`bwrap`) is not installed; landlock: the test does not use it"
+"""Why a sandbox of the level `none` encloses nothing."""
 
 
 @cache
 def find_reason(level):
     """Return why a level does not work here, or None; blocks at first."""
     means = find_means()
-    return find_missing(level, means) or probe_level(level, means).problem
+    if missing := find_missing(level, means):
+        return missing
+    if level is not SandboxLevel.FULL:
+        return probe_level(level, means).problem
+    layout = Layout(workspace=Path(__file__).parent, private=(Path("/tmp"), Path("/run")))
+    try:
+        open_enclosure(means.bubblewrap, layout).close()
+    except EnclosureError as error:
+        return str(error)
+    return None
 
 
 def require(level):
@@ -24,14 +40,22 @@ def require(level):
 
 
 class FixedMeter(LevelMeter):
-    """A meter for one level, which other tests measure."""
+    """A meter of a machine that has one level, which other tests measure."""
 
     def __init__(self, config, level):
         super().__init__(config)
         self._fixed = level
-        self.means = find_means()
+        found = find_means()
+        self.means = Means(
+            found.bubblewrap if level is SandboxLevel.FULL else None,
+            found.seatbelt if level is SandboxLevel.FULL else None,
+            found.landlock_abi if level is SandboxLevel.LANDLOCK else 0,
+        )
 
-    def _try(self, level, means, hidden):
+    def find_means(self):
+        return self.means
+
+    def _try(self, level, means):
         return None if level is self._fixed else "the test does not use it"
 
 
@@ -40,3 +64,8 @@ def build_sandbox(root, level, *, own=(), readable=(), **settings):
         require(level)
     config = SandboxConfig(**{"enabled": True, "fallback": "landlock", **settings})
     return Sandbox(config, root, FixedMeter(config, level), own=own, readable=readable)
+
+
+def close(sandbox):
+    """End a sandbox in a test that has no event loop."""
+    asyncio.run(sandbox.close())

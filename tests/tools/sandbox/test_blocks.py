@@ -1,27 +1,32 @@
 """The probable cause of a failure in the sandbox, from what programs print."""
 
+from pathlib import Path
+
 import pytest
 
-from tests.tools.sandbox.levels import FixedMeter
+from yourtool.agent.turn.sandbox_notes import describe_block
 from yourtool.messages.blocks import TextBlock
 from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.sandbox.blocks import find_block
+from yourtool.tools.sandbox.refusals import RefusedHost
 from yourtool.tools.sandbox.sandbox import Sandbox
 
 SOCKETS = "the sandbox hides agents, daemons and other servers of this machine"
 KEYS = "the sandbox hides your keys and what signs with them"
 NETWORK = "the sandbox has no network"
-SERVERS = "the sandbox has no network, and reaches no server of this machine"
-FILES = "the sandbox protects files outside the workspace, and protected places in it"
+FILES = "the sandbox protects files outside the workspace and its repository"
 
 
-@pytest.fixture
-def find(tmp_path):
-    """Returns the cause of a printed text in a full sandbox, which needs not work here."""
-    meter = FixedMeter(SandboxConfig(enabled=True), SandboxLevel.FULL)
-    meter.measure()
-    sandbox = Sandbox(SandboxConfig(enabled=True), tmp_path, meter)
-    return lambda text: find_block(sandbox, [TextBlock(text)], ())
+class EnclosingSandbox(Sandbox):
+    """A sandbox that encloses at a level, which needs not work here."""
+
+    level = SandboxLevel.FULL
+
+
+def find(text, refused=(), *, level=SandboxLevel.FULL, has_failed=True, **settings):
+    sandbox = EnclosingSandbox(SandboxConfig(**settings), Path("/nowhere"), None)
+    sandbox.level = level
+    return find_block(sandbox, [TextBlock(text)], refused, has_failed=has_failed)
 
 
 @pytest.mark.parametrize(
@@ -43,22 +48,78 @@ def find(tmp_path):
         ("[6] Could not resolve hostname (Could not resolve host: index.example)", NETWORK),
         ("urlopen error [Errno 101] Network is unreachable", NETWORK),
         ("curl: (7) Failed to connect to localhost port 5432: Couldn't connect to server",
-         SERVERS),
+         None),
         ('connection to server at "localhost" (127.0.0.1), port 5432 failed: Connection refused',
-         SERVERS),
-        ("Error: connect ECONNREFUSED 127.0.0.1:3000", SERVERS),
+         None),
+        ("Error: connect ECONNREFUSED 127.0.0.1:3000", None),
         ("mkdir: cannot create directory '/home/me/.cache/x': Read-only file system", FILES),
         ("error: EROFS: read-only file system, open '/home/me/.npmrc'", FILES),
         ("AssertionError: assert 1 == 2", None),
         ("web socket closed; unix time 12; display: none; docker file found", None),
     ],
 )  # fmt: skip
-def test_cause_of_a_failure_is_found_in_the_output(find, printed, cause):
-    assert find(f"$ run\n{printed}\n[exit code 1]") == cause
+def test_cause_in_the_output_is_a_guess_that_shows_its_line(printed, cause):
+    found = find(f"$ run\n{printed}\n[exit code 1]")
+    if cause is None:
+        assert found is None
+        return
+    assert found.cause == cause
+    assert found.line in printed.split("\n")
+    assert not found.is_certain
+    note = describe_block(found, has_user=True)
+    assert note == f"[Perhaps {cause}; guessed from the line `{found.line}`.]"
 
 
-def test_nothing_is_blocked_without_a_sandbox(tmp_path):
-    meter = FixedMeter(SandboxConfig(enabled=True), SandboxLevel.NONE)
-    meter.measure()
-    sandbox = Sandbox(SandboxConfig(enabled=True), tmp_path, meter)
-    assert find_block(sandbox, [TextBlock("Read-only file system")], ()) is None
+@pytest.mark.parametrize(
+    ("printed", "has_failed", "is_certain"),
+    [
+        ("", True, True),
+        ("getaddrinfo ENOTFOUND r.example", False, True),
+        ("3 passed", False, False),
+    ],
+)
+def test_refused_host_matters_to_a_command_that_failed_or_complains(
+    printed, has_failed, is_certain
+):
+    found = find(printed, [RefusedHost("r.example")], has_failed=has_failed)
+    assert found.cause == "the command asked for `r.example`, and the sandbox has no network"
+    assert found.is_certain is is_certain
+
+
+def test_refused_host_of_one_of_several_commands_is_a_guess():
+    refused = [RefusedHost("r.example", is_certain=False), RefusedHost("s.example", False)]
+    assert not find("failed", refused).is_certain
+    found = find("getaddrinfo ENOTFOUND r.example", refused)
+    assert (found.hosts, found.is_certain) == (("r.example",), True)
+
+
+def test_refused_hosts_are_named_with_what_did_not_allow_them():
+    refused = [RefusedHost(f"h{number}.example") for number in range(5)]
+    assert find("failed", refused, hosts=("a.example",)).cause == (
+        "the command asked for `h0.example`, `h1.example`, `h2.example` and 2 more, which the"
+        " allowed hosts do not have"
+    )
+
+
+def test_allowed_host_that_is_asked_for_without_the_proxy_is_a_note():
+    found = find("failed", [RefusedHost("a.example")], hosts=("a.example",))
+    assert found.cause == "the command asked for `a.example`, which only the proxy reaches"
+    assert not found.is_certain
+
+
+def test_long_line_is_cut_and_words_far_from_the_end_of_a_success_do_not_count():
+    found = find(f"EROFS {'x' * 10_000}")
+    assert len(found.line) == 201
+    assert find(f"EROFS\n{'x' * 10_000}", has_failed=False) is None
+
+
+def test_denial_without_a_user_names_who_denied_and_what_to_set():
+    note = describe_block(find("failed", [RefusedHost("r.example")]), has_user=False)
+    assert "No user is present to answer" in note
+    assert "`r.example` in `[sandbox] hosts` of `config.toml`" in note
+    assert "`[sandbox] outside`" in note
+
+
+def test_nothing_is_blocked_without_a_sandbox():
+    refused = [RefusedHost("r.example")]
+    assert find("Read-only file system", refused, level=SandboxLevel.NONE) is None

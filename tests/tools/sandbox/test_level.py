@@ -5,79 +5,74 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.sandbox.levels import FixedMeter, build_sandbox, require
+from tests.tools.sandbox.levels import build_sandbox, require
 from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.sandbox import probes
-from yourtool.tools.sandbox.confinement import Means
-from yourtool.tools.sandbox.level import LevelMeter, probe_level
+from yourtool.tools.sandbox.confinement import Means, find_means
+from yourtool.tools.sandbox.level import LevelMeter, probe_enclosure, probe_level
 from yourtool.tools.sandbox.probes import NOT_CLAIMED, ProbeResult, find_broken_claims
+from yourtool.tools.sandbox.sandbox import Sandbox
 
 FULL, LANDLOCK, NONE = SandboxLevel.FULL, SandboxLevel.LANDLOCK, SandboxLevel.NONE
 BOTH = SandboxConfig(enabled=True, fallback="landlock")
 
 
-def nothing():
-    return Means(None, None, 0)
+async def measure(means, root, config=BOTH):
+    made = Sandbox(config, root, LevelMeter(config, find=lambda: means))
+    measured = await made.measure()
+    await made.close()
+    return measured, made
 
 
-def measure(means, config=BOTH):
-    return LevelMeter(config, find=lambda: means).measure()
-
-
-def test_machine_without_any_means_has_no_sandbox_and_the_reasons_name_them():
-    measured = measure(Means(None, None, 0))
+async def test_machine_without_any_means_has_no_sandbox_and_the_reasons_name_them(root):
+    measured, made = await measure(Means(None, None, 0), root)
     assert measured.level is NONE
-    assert "full: bubblewrap (`bwrap`) is not installed" in measured.reasons
-    assert "landlock: the kernel has Landlock 0, at least 3 is needed" in measured.reasons
-
-
-def test_old_kernel_with_an_early_landlock_has_no_sandbox():
-    assert measure(Means(None, None, 2)).level is NONE
-
-
-def test_bubblewrap_that_cannot_make_namespaces_is_not_used(tmp_path):
-    broken = tmp_path / "bwrap"
-    broken.write_text("#!/bin/sh\necho 'bwrap: No permissions for namespaces' >&2\nexit 1\n")
-    broken.chmod(0o755)
-    measured = measure(Means(str(broken), None, 0))
-    assert measured.level is NONE
-    assert "full: it does not work here: bwrap: No permissions" in measured.reasons[0]
-
-
-def test_bubblewrap_that_confines_nothing_is_not_used(tmp_path):
-    fake = tmp_path / "bwrap"
-    fake.write_text(
-        '#!/bin/sh\nwhile [ "$1" != -- ]; do\n  [ "$1" = --chdir ] && cd "$2"\n  shift\ndone\n'
-        'shift\nTMPDIR=/tmp exec "$@"\n'
+    assert measured.reasons == (
+        "bubblewrap (`bwrap`) is not installed",
+        "landlock: the kernel has Landlock 0, at least 3 is needed",
     )
-    fake.chmod(0o755)
-    measured = measure(Means(str(fake), None, 0))
-    assert measured.level is NONE
-    assert measured.reasons[0].startswith("full: it does not prevent: ")
-    assert "create a file outside" in measured.reasons[0]
+    assert made.unavailable is None, "it was closed, and Landlock was chosen"
 
 
-def test_landlock_is_used_only_if_it_was_chosen():
+def test_missing_bubblewrap_is_known_before_the_first_command(root):
+    config = SandboxConfig(enabled=True)
+    made = Sandbox(config, root, LevelMeter(config, find=lambda: Means(None, None, 7)))
+    assert made.unavailable == "bubblewrap (`bwrap`) is not installed"
+    off = SandboxConfig(enabled=False)
+    assert Sandbox(off, root, LevelMeter(off)).unavailable is None
+
+
+async def test_old_kernel_with_an_early_landlock_has_no_sandbox(root):
+    assert (await measure(Means(None, None, 2), root))[0].level is NONE
+
+
+async def test_landlock_is_used_only_if_it_was_chosen(root):
     require(LANDLOCK)
     means = Means(None, None, 7)
-    assert measure(means, SandboxConfig(enabled=True)).level is NONE
-    assert measure(means, BOTH).level is LANDLOCK
-    assert measure(means, SandboxConfig(require="landlock")).level is LANDLOCK
+    assert (await measure(means, root, SandboxConfig(enabled=True)))[0].level is NONE
+    assert (await measure(means, root, BOTH))[0].level is LANDLOCK
+    assert (await measure(means, root, SandboxConfig(require="landlock")))[0].level is LANDLOCK
 
 
-def test_sandbox_that_is_switched_off_is_not_measured():
-    measured = measure(Means("/nonexistent", None, 7), SandboxConfig(enabled=False))
+async def test_sandbox_that_is_switched_off_is_not_measured(root):
+    means, off = Means("/nonexistent", None, 7), SandboxConfig(enabled=False)
+    measured, _ = await measure(means, root, off)
     assert measured.level is NONE
     assert "`[sandbox] enabled`" in measured.reasons[0]
 
 
-@pytest.mark.parametrize("level", [FULL, LANDLOCK])
-def test_level_prevents_everything_that_it_claims(level):
-    require(level)
-    measured = FixedMeter(BOTH, level)
-    result = probe_level(level, measured.means)
+def test_landlock_prevents_everything_that_it_claims():
+    require(LANDLOCK)
+    result = probe_level(LANDLOCK, find_means())
     assert result.problem is None
-    assert find_broken_claims(level, result) == frozenset()
+    assert find_broken_claims(LANDLOCK, result) == frozenset()
+
+
+def test_full_level_prevents_everything_that_it_claims():
+    require(FULL)
+    result = probe_enclosure(find_means())
+    assert result.problem is None
+    assert find_broken_claims(FULL, result) == frozenset()
 
 
 def read_probes():
@@ -102,17 +97,9 @@ def test_level_in_which_one_of_more_than_eighty_probes_succeeds_is_not_used():
             assert find_broken_claims(level, ProbeResult(frozenset({name}))) == {name}
 
 
-def test_level_is_measured_once_at_the_first_command():
-    looked = []
-    meter = LevelMeter(BOTH, find=lambda: looked.append(1) or nothing())
-    assert (meter.measured, looked) == (None, [])
-    assert meter.measure() is meter.measure() is meter.measured
-    assert looked == [1]
-
-
 def test_probes_reach_their_aims_without_a_sandbox():
     """A probe that can never succeed would prove nothing."""
-    reached = probe_level(NONE, nothing()).reached
+    reached = probe_level(NONE, Means(None, None, 0)).reached
     assert len(reached) >= 35
     for name in ("create a file outside", "connect over TCP", "create a hook of git",
                  "read a credential file", "send over UDP", "signal the parent"):  # fmt: skip
@@ -133,24 +120,27 @@ def test_what_landlock_does_not_claim_is_a_known_probe():
         ("landlock", LANDLOCK, False), ("full", LANDLOCK, True), ("full", FULL, False),
     ],
 )  # fmt: skip
-async def test_missing_required_level_asks_before_every_command(required, level, asks, tmp_path):
-    sandbox = build_sandbox(tmp_path, level, require=required)
+async def test_missing_required_level_asks_before_every_command(required, level, asks, root):
+    sandbox = build_sandbox(root, level, require=required)
     await sandbox.measure()
     assert sandbox.is_below_requirement is asks
+    await sandbox.close()
 
 
 @pytest.mark.parametrize(
     ("level", "hosts", "allowed"),
     [(FULL, (), True), (FULL, ("example.org",), False), (LANDLOCK, (), False), (NONE, (), False)],
 )
-async def test_auto_allow_needs_a_full_sandbox_without_a_network(level, hosts, allowed, tmp_path):
-    sandbox = build_sandbox(tmp_path, level, auto_allow=True, hosts=hosts)
+async def test_auto_allow_needs_a_full_sandbox_without_a_network(level, hosts, allowed, root):
+    sandbox = build_sandbox(root, level, auto_allow=True, hosts=hosts)
     assert not sandbox.allows_commands, "before it was measured"
     await sandbox.measure()
     assert sandbox.allows_commands is allowed
-    usual = build_sandbox(tmp_path, level, hosts=hosts)
+    usual = build_sandbox(root, level, hosts=hosts)
     await usual.measure()
     assert not usual.allows_commands
+    await sandbox.close()
+    await usual.close()
 
 
 @pytest.mark.parametrize(
@@ -159,12 +149,17 @@ async def test_auto_allow_needs_a_full_sandbox_without_a_network(level, hosts, a
         (FULL, {}, "full sandbox; no network"),
         (FULL, {"hosts": ("example.org",)}, "full sandbox; network: example.org"),
         (LANDLOCK, {}, "Landlock sandbox; no network"),
-        (NONE, {}, "no sandbox (full: the test does not use it)"),
+        (
+            NONE,
+            {},
+            "no sandbox: bubblewrap (`bwrap`) is not installed; landlock: the test does not use it",
+        ),
         (NONE, {"enabled": False}, ""),
     ],
 )
-async def test_description_of_the_sandbox_is_what_was_measured(level, settings, text, tmp_path):
-    sandbox = build_sandbox(tmp_path, level, **settings)
+async def test_description_of_the_sandbox_is_what_was_measured(level, settings, text, root):
+    sandbox = build_sandbox(root, level, **settings)
     assert sandbox.describe() == ""
     await sandbox.measure()
     assert sandbox.describe() == text
+    await sandbox.close()

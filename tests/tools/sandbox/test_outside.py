@@ -1,5 +1,7 @@
 """Commands that `[sandbox] outside` excepts, and what is typed into one that still runs."""
 
+import asyncio
+
 import pytest
 from msgspec.structs import replace
 
@@ -10,16 +12,16 @@ from yourtool.tools.process_tools import process_input
 from yourtool.tools.sandbox.sandbox import Sandbox
 from yourtool.tools.shell import shell
 
-FULL, NONE = SandboxLevel.FULL, SandboxLevel.NONE
+FULL, LANDLOCK, NONE = SandboxLevel.FULL, SandboxLevel.LANDLOCK, SandboxLevel.NONE
 
 
-def excepts(root, line, *outside, level=FULL):
+def excepts(root, line, *outside, level=LANDLOCK):
     """Whether a line is outside a sandbox, which needs not work here."""
-    config = SandboxConfig(enabled=True, outside=outside)
+    config = SandboxConfig(enabled=True, outside=outside, fallback="landlock")
     meter = FixedMeter(config, level)
     sandbox = Sandbox(config, root, meter)
     assert not sandbox.excepts(line), "before it is measured"
-    meter.measure()
+    asyncio.run(sandbox.measure())
     return sandbox.excepts(line)
 
 
@@ -43,6 +45,11 @@ def excepts(root, line, *outside, level=FULL):
         ("./git push", False),
         ("git pushy", False),
         ("cd .. && git push", False),
+        ("git push --receive-pack=./evil", False),
+        ("git push ./evil", False),
+        ("docker run -v /:/host evil", False),
+        ("docker --host=tcp://evil ps", False),
+        (".venv/bin/docker ps", False),
     ],
 )
 def test_line_is_outside_only_if_each_part_of_it_is_named(root, line, is_outside):

@@ -2,7 +2,9 @@
 
 import asyncio
 import random
+import socket
 import sys
+from contextlib import asynccontextmanager
 
 import pytest
 from hypothesis import given
@@ -23,8 +25,25 @@ def everything(_):
     return True
 
 
-async def ask(path, request):
-    reader, writer = await asyncio.open_unix_connection(path)
+@asynccontextmanager
+async def serving(proxy):
+    """Yield the address of a proxy that serves."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = listener.getsockname()
+        async with proxy.serve(listener):
+            yield address
+
+
+@asynccontextmanager
+async def noting(proxy):
+    """Yield the address of a proxy that serves, and what it refuses."""
+    with proxy.refusals.watching() as refused:
+        async with serving(proxy) as address:
+            yield address, refused
+
+
+async def ask(address, request):
+    reader, writer = await asyncio.open_connection(*address)
     writer.write(request)
     await writer.drain()
     answered = await reader.read()
@@ -48,22 +67,22 @@ async def server():
     running.close()
 
 
-async def test_allowed_host_is_reached_and_gets_a_direct_request(server, tmp_path):
+async def test_allowed_host_is_reached_and_gets_a_direct_request(server):
     proxy = Proxy((f"localhost:{server}",), everything)
-    async with proxy.listen(tmp_path / "s"):
+    async with noting(proxy) as (address, refused):
         said = await ask(
-            tmp_path / "s",
+            address,
             f"GET http://localhost:{server}/a?b HTTP/1.1\r\nHost: evil.example\r\n"
             "Proxy-Authorization: x\r\nAccept: */*\r\n\r\n".encode(),
         )
         tunnel = await ask(
-            tmp_path / "s",
+            address,
             f"CONNECT localhost:{server} HTTP/1.1\r\n\r\n"
             "GET / HTTP/1.1\r\nHost: x\r\n\r\n".encode(),
         )
     assert b"GET /a?b HTTP/1.1|Host: localhost:%d|Connection: close|Accept: */*|" % server in said
     assert tunnel.startswith(b"HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200 OK")
-    assert proxy.refused == []
+    assert not refused
 
 
 @pytest.mark.parametrize(
@@ -73,12 +92,12 @@ async def test_allowed_host_is_reached_and_gets_a_direct_request(server, tmp_pat
         "xexample.org:443", "a.example.org:22", "example.net:443", "a.example.org.:25",
     ],
 )  # fmt: skip
-async def test_host_that_is_not_on_the_list_is_refused_and_noted(target, tmp_path):
+async def test_host_that_is_not_on_the_list_is_refused_and_noted(target):
     proxy = Proxy(HOSTS, everything)
-    async with proxy.listen(tmp_path / "s"):
-        said = await ask(tmp_path / "s", f"CONNECT {target} HTTP/1.1\r\n\r\n".encode())
+    async with noting(proxy) as (address, refused):
+        said = await ask(address, f"CONNECT {target} HTTP/1.1\r\n\r\n".encode())
     assert said.startswith(b"HTTP/1.1 403 ")
-    assert len(proxy.refused) == 1
+    assert len(refused) == 1
 
 
 @pytest.mark.parametrize(
@@ -91,34 +110,34 @@ async def test_host_that_is_not_on_the_list_is_refused_and_noted(target, tmp_pat
         "b.example.org\t:80", "b.example.org#.evil.org:80", "b.example.org/.evil.org:80",
     ],
 )  # fmt: skip
-async def test_address_that_is_not_a_plain_name_is_refused(address, tmp_path):
+async def test_address_that_is_not_a_plain_name_is_refused(address):
     proxy = Proxy(("*.example.org", "127.0.0.1"), everything)
-    async with proxy.listen(tmp_path / "s"):
-        said = await ask(tmp_path / "s", f"CONNECT {address} HTTP/1.1\r\n\r\n".encode())
+    async with serving(proxy) as place:
+        said = await ask(place, f"CONNECT {address} HTTP/1.1\r\n\r\n".encode())
     assert said.startswith(b"HTTP/1.1 400 ")
 
 
-async def test_name_with_a_private_address_is_refused(tmp_path):
+async def test_name_with_a_private_address_is_refused():
     proxy = Proxy(("localhost",))
-    async with proxy.listen(tmp_path / "s"):
-        said = await ask(tmp_path / "s", b"CONNECT localhost:80 HTTP/1.1\r\n\r\n")
+    async with serving(proxy) as address:
+        said = await ask(address, b"CONNECT localhost:80 HTTP/1.1\r\n\r\n")
     assert said.startswith(b"HTTP/1.1 403 ")
     assert b"private address" in said
 
 
-async def test_empty_list_of_hosts_reaches_nothing(tmp_path):
+async def test_empty_list_of_hosts_reaches_nothing():
     proxy = Proxy((), everything)
-    async with proxy.listen(tmp_path / "s"):
-        said = await ask(tmp_path / "s", b"CONNECT localhost:443 HTTP/1.1\r\n\r\n")
+    async with serving(proxy) as address:
+        said = await ask(address, b"CONNECT localhost:443 HTTP/1.1\r\n\r\n")
     assert said.startswith(b"HTTP/1.1 403 ")
 
 
 @pytest.mark.parametrize("request_bytes", [b"\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"\x00\r\n\r\n",
                                            b"GET https://a.org/ HTTP/1.1\r\n\r\n"])  # fmt: skip
-async def test_other_request_is_refused(request_bytes, tmp_path):
+async def test_other_request_is_refused(request_bytes):
     proxy = Proxy(HOSTS, everything)
-    async with proxy.listen(tmp_path / "s"):
-        assert (await ask(tmp_path / "s", request_bytes)).startswith(b"HTTP/1.1 400 ")
+    async with serving(proxy) as address:
+        assert (await ask(address, request_bytes)).startswith(b"HTTP/1.1 400 ")
 
 
 PIECES = ("a.example.org", "example.org", "localhost", "evil.org", ".", ":", ":443", ":80", "@",
@@ -172,16 +191,18 @@ async def test_sandboxed_command_reaches_only_the_hosts_of_the_settings(
     said = await answer(shell, context, command=line % f"localhost:{server}")
     assert "GET /x" in said
     output = await call(shell, context, command=line % "evil.example")
-    assert output.blocked == "the sandbox refused a connection to evil.example"
+    assert output.blocked.hosts == ("evil.example",)
     direct = f"import socket; socket.create_connection(('127.0.0.1', {server}), 2)"
     assert not (await call(shell, context, command=f'{sys.executable} -c "{direct}"')).success
     assert (await call(shell, context, command="exit 7")).details["exit_code"] == 7
 
 
-async def test_bridge_is_no_child_of_the_command_and_ends_with_it(root, contexts):
-    hosts = ("example.org",)
-    context = contexts(sandbox=build_sandbox(root, SandboxLevel.FULL, hosts=hosts))
-    for line in ("os.wait()", "os.kill(os.getpid(), 9)"):
-        output = await call(shell, context, command=f'{sys.executable} -c "import os; {line}"')
-        assert output.details["exit_code"] == (1 if "wait" in line else 137)
-        assert not output.details["timed_out"]
+async def test_commands_of_a_session_share_the_proxy_and_each_has_its_own_refusals(root, contexts):
+    sandbox = build_sandbox(root, SandboxLevel.FULL, hosts=("example.org",))
+    context = contexts(sandbox=sandbox)
+    request = "printf 'CONNECT {}:443 HTTP/1.1\\r\\n\\r\\n' >&3"
+    line = f"exec 3<>/dev/tcp/127.0.0.1/8118; {request}; cat <&3; false"
+    for host in ("one.example", "two.example"):
+        output = await call(shell, context, command=line.format(host))
+        assert output.blocked.hosts == (host,)
+    await sandbox.close()

@@ -8,7 +8,6 @@ import asyncio
 import logging
 import secrets
 import signal
-from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
@@ -17,10 +16,19 @@ import mcp_types
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client._transport import TransportStreams  # pyright: ignore[reportPrivateImportUsage]
 from mcp.shared.message import SessionMessage
+from msgspec.structs import replace
 
 from yourtool.environment import CALL
 from yourtool.json_sizes import MAX_PARTS, has_too_many_parts
-from yourtool.tools.peer_process import CHUNK_BYTES, LineLog, close_pipes, has_ended, send_signal
+from yourtool.tools.peer_process import (
+    CHUNK_BYTES,
+    LineLog,
+    Peer,
+    close_pipes,
+    has_ended,
+    send_signal,
+    start_peer,
+)
 from yourtool.tools.process import ShellCommand, end_processes_of
 
 _log = logging.getLogger(__name__)
@@ -54,18 +62,8 @@ class StdioTransport:
         Raises:
             OSError: it could not be started.
         """
-        command = self._command
-        process = await asyncio.create_subprocess_exec(
-            *command.arguments,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            cwd=command.directory,
-            env={**command.environment, CALL: f"{self._owner}.0"},
-            start_new_session=True,
-            pass_fds=command.descriptors,
-            limit=CHUNK_BYTES,
-        )
+        environment = {**self._command.environment, CALL: f"{self._owner}.0"}
+        process = await start_peer(replace(self._command, environment=environment))
         to_us, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](16)
         outgoing, to_server = anyio.create_memory_object_stream[SessionMessage](16)
         try:
@@ -87,7 +85,7 @@ class StdioTransport:
 
     async def _read(
         self,
-        process: Process,
+        process: Peer,
         to_us: MemoryObjectSendStream[SessionMessage | Exception],
     ) -> None:
         """Pass on the messages of the server until it ends or breaks the protocol."""
@@ -123,7 +121,7 @@ class StdioTransport:
 
     async def _write(
         self,
-        process: Process,
+        process: Peer,
         messages: MemoryObjectReceiveStream[SessionMessage],
     ) -> None:
         assert process.stdin is not None, "it is a pipe"
@@ -138,20 +136,20 @@ class StdioTransport:
         """The last line on standard error."""
         return self._lines.last_line
 
-    def _stop(self, process: Process, problem: str) -> None:
+    def _stop(self, process: Peer, problem: str) -> None:
         self.problem = problem
         send_signal(process, signal.SIGKILL)
 
-    async def _end(self, process: Process) -> None:
+    async def _end(self, process: Peer) -> None:
         """End the process and all that it started."""
         assert process.stdin is not None, "it is a pipe"
         process.stdin.close()
-        if not await has_ended(process, _EXIT_SECONDS) and not self._command.is_contained:
+        if not await has_ended(process, _EXIT_SECONDS):
             send_signal(process, signal.SIGTERM)
             await has_ended(process, _TERM_SECONDS)
         send_signal(process, signal.SIGKILL)
         if not await has_ended(process, _TERM_SECONDS):
-            _log.warning("MCP server %s, process %d, cannot be ended", self._name, process.pid)
+            _log.warning("MCP server %s cannot be ended", self._name)
 
 
 async def _is_too_large(line: bytes) -> bool:

@@ -5,8 +5,13 @@ from yourtool.late_modules import late_modules
 __getattr__ = late_modules(  # a session can do without commands
     __name__,
     "blocks",
+    "caches",
     "confinement",
+    "downloads",
+    "enclosure",
     "layout",
+    "names",
+    "ports",
     "probes",
     "proxy",
 )

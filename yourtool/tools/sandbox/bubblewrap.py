@@ -1,46 +1,50 @@
-"""The full sandbox: namespaces made by bubblewrap, and our filter for system calls.
+"""The namespaces of the full sandbox, which bubblewrap makes once for a session.
 
-The command has process ids, a network and a `/tmp` separate from those of the machine. Everything
-is mounted read-only except for the workspace, the temporary directory and the directories of the
-settings; hidden places are covered by empty mounts. `.git` and the directories above protected
-places are mount points, so they cannot be renamed and others cannot be put in their place.
+Process ids, the network, `/tmp` and home directories are separate from those of the machine.
+Everything is mounted read-only except for the workspace, its repository, the directories of the
+settings and private ones. `.git` is a mount point, so that it cannot be renamed and another one put
+in its place. What was mounted is compared with `find_intended` from inside.
 
 https://github.com/containers/bubblewrap
 """
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
-from yourtool.tools.sandbox.layout import Layout
+from yourtool.tools.sandbox.layout import RUN, TEMPORARY, Layout
 
 _DIRECTORIES = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
 """Where bubblewrap is looked for: not in `PATH`, which can contain directories of a project."""
-_PRIVATE = (Path("/tmp"), Path("/run"))  # noqa: S108 - replaced, not used
-"""Directories with the sockets of agents, daemons and displays."""
-_KERNEL_SETTINGS = tuple(
-    Path("/proc", name)
-    for name in ("acpi", "bus", "fs", "irq", "mtrr", "scsi", "sys", "sysrq-trigger")
-)
-"""What root can change in the kernel without a capability: the files belong to it."""
 _NIX = Path("/run/current-system")
 _NAMESPACES = (
     "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
-    "--unshare-cgroup-try", "--cap-drop", "ALL", "--new-session", "--die-with-parent",
+    "--unshare-cgroup-try", "--new-session",
 )  # fmt: skip
+_RIGHTS = (
+    "CAP_SYS_ADMIN", "CAP_DAC_OVERRIDE", "CAP_SETPCAP", "CAP_NET_ADMIN", "CAP_NET_BIND_SERVICE",
+)  # fmt: skip
+"""What the runner needs to finish the mounts and the network, and to start process trees.
+
+No command has them.
+"""
 
 
-class _Mount(Struct, frozen=True):
+class Mount(Struct, frozen=True):
     """One mount; `rank` orders the mounts of one path."""
 
     path: Path
     rank: int
     arguments: tuple[str, ...]
-    is_sealed: bool = False
-    """Whether it becomes read-only at the end, after the mounts in it."""
+    source: Path | None = None
+    """What is at the path; None: something private, or nothing."""
+    is_writable: bool = False
+    is_checked: bool = True
+    """Whether it is compared with what was intended; what the kernel shows there is not."""
 
 
 def find_bubblewrap() -> str | None:
@@ -57,53 +61,80 @@ def find_bubblewrap() -> str | None:
     return None
 
 
-def build_arguments(program: str, layout: Layout, directory: Path, filter_fd: int) -> list[str]:
-    """Return the start of the command line; the command with its arguments follows."""
+def build_arguments(program: str, layout: Layout, hold: Callable[[bytes], int]) -> list[str]:
+    """Return the start of the command line; the runner with its arguments follows.
+
+    `hold` returns a descriptor from which bubblewrap reads a content.
+    """
+    arguments = [program, *_NAMESPACES, "--cap-drop", "ALL"]
+    for each in _RIGHTS:
+        arguments += ("--cap-add", each)
+    arguments += ("--ro-bind", "/", "/")
+    for mount in list_mounts(layout):
+        arguments += mount.arguments
+    for path, content in layout.copies:
+        arguments += ("--perms", "0600", "--file", str(hold(content)), str(path))
+    for path, content in layout.replaced:
+        arguments += ("--perms", "0444", "--ro-bind-data", str(hold(content)), str(path))
+    for path in layout.closed:
+        arguments += ("--remount-ro", str(path))
+    return [*arguments, "--chdir", "/", "--"]
+
+
+def find_intended(layout: Layout) -> list[dict[str, Any]]:
+    """Return what has to be mounted: device and inode of each source, as they are now.
+
+    Raises:
+        OSError: a source is gone.
+    """
+    found = list[dict[str, Any]]()
+    for mount in list_mounts(layout):
+        if not mount.is_checked:
+            continue
+        status = None if mount.source is None else mount.source.stat()
+        found.append(
+            {
+                "path": str(mount.path),
+                "device": status and status.st_dev,
+                "inode": status and status.st_ino,
+                "is_writable": mount.is_writable,
+            }
+        )
+    return found
+
+
+def list_mounts(layout: Layout) -> list[Mount]:
+    """Return the mounts in their order, one for each path."""
     mounts = sorted(_mounts(layout), key=lambda each: (len(each.path.parts), each.rank))
     last = {each.path: each for each in mounts}
-    arguments = [program, *_NAMESPACES, "--ro-bind", "/", "/"]
-    for mount in mounts:
-        if last[mount.path] is mount:
-            arguments += mount.arguments
-    for mount in mounts:
-        if mount.is_sealed and last[mount.path] is mount:
-            arguments += ("--remount-ro", str(mount.path))
-    return [*arguments, "--chdir", str(directory), "--seccomp", str(filter_fd), "--"]
+    return [each for each in mounts if last[each.path] is each]
 
 
-def _mounts(layout: Layout) -> Iterator[_Mount]:
-    yield _Mount(Path("/dev"), 0, ("--dev", "/dev"))
-    yield _Mount(Path("/proc"), 0, ("--proc", "/proc"))
-    for path in _KERNEL_SETTINGS:
+def _mounts(layout: Layout) -> Iterator[Mount]:
+    yield Mount(Path("/dev"), 0, ("--dev", "/dev"), is_checked=False)
+    yield Mount(Path("/proc"), 0, ("--proc", "/proc"), is_checked=False)
+    for path in layout.closed:
+        yield Mount(path, 0, ("--perms", "0700", "--tmpfs", str(path)))
+    for path in layout.private:
+        mode = "1777" if path in TEMPORARY else "0755" if path == RUN else "0700"
+        arguments = ("--perms", mode, "--tmpfs", str(path))
+        yield Mount(path, 0, arguments, is_writable=True)
+    for path in (_NIX, *layout.readable):
         if path.exists():
-            yield _Mount(path, 1, ("--ro-bind", str(path), str(path)))
-    temporary, run = _PRIVATE
-    yield _Mount(temporary, 0, ("--bind", str(layout.temporary), str(temporary)))
-    yield _Mount(run, 0, ("--tmpfs", str(run)), is_sealed=True)
-    if _NIX.exists():
-        yield _Mount(_NIX, 1, ("--ro-bind", str(_NIX), str(_NIX)))
-    for path in layout.readable:
-        yield _Mount(path, 1, ("--ro-bind", str(path), str(path)))
-    for path in (layout.workspace, *layout.writable):
-        yield _Mount(path, 2, ("--bind", str(path), str(path)))
-    for path in layout.pinned:
-        yield _Mount(path, 3, ("--bind", str(path), str(path)))
-    for point in layout.protected:
-        yield _Mount(point.path, 4, ("--ro-bind", str(point.path), str(point.path)))
+            yield _bind(path, 1)
+    for path in (*layout.writable, layout.workspace, *layout.pinned):
+        yield _bind(path, 2, is_writable=True)
+    for path in layout.sealed:
+        yield _bind(path, 3)
     for path in layout.hidden:
-        if is_private(path) and not _is_visible(path, layout):
-            continue  # there is nothing at this path
         if path.is_dir():
-            yield _Mount(path, 5, ("--tmpfs", str(path)), is_sealed=True)
+            arguments = ("--perms", "0500", "--tmpfs", str(path))
+            yield Mount(path, 5, arguments, is_writable=True)
         else:
-            yield _Mount(path, 5, ("--ro-bind", os.devnull, str(path)))
+            arguments = ("--ro-bind", os.devnull, str(path))
+            yield Mount(path, 5, arguments, Path(os.devnull))
 
 
-def is_private(path: Path) -> bool:
-    """Whether a path is in a directory that the sandbox replaces."""
-    return any(path.is_relative_to(each) for each in _PRIVATE)
-
-
-def _is_visible(path: Path, layout: Layout) -> bool:
-    shown = (layout.workspace, *layout.writable, *layout.readable)
-    return any(path.is_relative_to(each) for each in shown)
+def _bind(path: Path, rank: int, *, is_writable: bool = False) -> Mount:
+    option = "--bind" if is_writable else "--ro-bind"
+    return Mount(path, rank, (option, str(path), str(path)), path, is_writable=is_writable)

@@ -44,3 +44,12 @@ def build_cache_variables(
         if variable not in environment and not is_writable:
             found[variable] = f"{temporary}/caches/{name.lstrip('.')}"
     return found
+
+
+def build_variables(caches: Collection[Path], temporary: str) -> dict[str, str]:
+    """Return the variables that move caches which an enclosure cannot make writable."""
+    return {
+        variable: f"{temporary}/caches/{usual.removeprefix('.cache/').lstrip('.')}"
+        for variable, usual in _CACHES.items()
+        if any(each.as_posix().endswith(f"/{usual}") for each in caches)
+    }

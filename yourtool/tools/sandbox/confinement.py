@@ -1,4 +1,7 @@
-"""Builds the command line that runs a command in a sandbox of one level."""
+"""What this machine has for a sandbox, and the levels that confine each command separately.
+
+These are Landlock and the profile of macOS; the full sandbox of Linux is an enclosure.
+"""
 
 import os
 import sys
@@ -13,18 +16,11 @@ from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.process import ShellCommand
 from yourtool.tools.sandbox import bubblewrap, landlock, seatbelt, seccomp
 from yourtool.tools.sandbox.caches import build_cache_variables
+from yourtool.tools.sandbox.enclosure import hold
 from yourtool.tools.sandbox.layout import Layout
-from yourtool.tools.sandbox.mount_points import hold_mount_points
 
-TEMPORARY_INSIDE = "/tmp"  # noqa: S108 - the private one of the full sandbox
-_SOCKET_VARIABLES = frozenset(
-    {
-        "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS",
-        "DBUS_SYSTEM_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DOCKER_HOST",
-        "CONTAINER_HOST", "XDG_RUNTIME_DIR", "SSH_CONNECTION", "TMUX", "STY",
-    }
-)  # fmt: skip
-"""Variables that name sockets of agents and daemons."""
+_LOADER_VARIABLES = ("LD_", "DYLD_", "GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH")
+"""Beginnings of the variables that load code into any program, from the workspace as well."""
 
 
 class Means(Struct, frozen=True):
@@ -65,64 +61,47 @@ def find_missing(level: SandboxLevel, means: Means) -> str | None:
 
 
 def find_interpreter() -> tuple[Path, ...]:
-    """Return the directories of this Python and this program that `/tmp` or `/run` contains."""
+    """Return the directories of this Python and this program."""
     found = (sys.prefix, sys.base_prefix, os.environ.get("VIRTUAL_ENV"), Path(__file__).parents[2])
     real = dict.fromkeys(Path(os.path.realpath(path)) for path in found if path)
-    return tuple(path for path in real if bubblewrap.is_private(path) and path.is_dir())
+    return tuple(path for path in real if path.is_dir() and path != Path("/usr"))
 
 
 @contextmanager
 def confine(
-    command: ShellCommand, layout: Layout, level: SandboxLevel, means: Means
+    command: ShellCommand, layout: Layout, temporary: Path, level: SandboxLevel, means: Means
 ) -> Generator[ShellCommand, None, None]:
-    """Yield the command line that runs a command in a sandbox.
-
-    Raises:
-        OSError: a mount point could not be created.
-    """
-    environment = {
-        name: value for name, value in command.environment.items() if name not in _SOCKET_VARIABLES
-    }
-    temporary = str(layout.temporary)
+    """Yield the command line that runs a command at a level without an enclosure."""
+    environment, inner = _split_environment(command)
     with ExitStack() as stack:
-        is_contained = False
         descriptors = ()
-        if means.seatbelt is not None and level is SandboxLevel.FULL:
-            start = seatbelt.build_arguments(means.seatbelt, layout)
-        elif level is SandboxLevel.FULL:
-            assert means.bubblewrap is not None, "the level was measured with it"
-            stack.enter_context(hold_mount_points(layout.protected))
-            existing = tuple(each for each in layout.protected if each.path.exists())
-            layout = replace(layout, protected=existing)
-            descriptors = (_data(seccomp.build_filter(seccomp.LOCAL_FAMILIES), stack),)
-            start = bubblewrap.build_arguments(
-                means.bubblewrap, layout, command.directory, descriptors[0]
-            )
-            temporary, is_contained = TEMPORARY_INSIDE, True
+        if level is SandboxLevel.FULL:
+            assert means.seatbelt is not None, "the level was measured with it"
+            start = seatbelt.build_arguments(means.seatbelt, layout, temporary)
         else:
-            policy = landlock.build_policy(layout, seccomp.build_filter(()))
-            descriptors = (_data(policy, stack),)
+            policy = landlock.build_policy(layout, temporary, seccomp.build_filter(()))
+            descriptors = (hold(policy, stack),)
             start = landlock.build_arguments(descriptors[0])
         writable = (layout.workspace, *layout.writable)
         yield replace(
             command,
-            arguments=(*start, *command.arguments),
+            arguments=(*start, *inner, *command.arguments),
             environment={
                 **environment,
-                **build_cache_variables(environment, temporary, writable),
-                "TMPDIR": temporary,
+                **build_cache_variables(environment, str(temporary), writable),
+                "TMPDIR": str(temporary),
                 "YOURTOOL_SANDBOX": level.value,
             },
             descriptors=descriptors,
-            is_contained=is_contained,
         )
 
 
-def _data(content: bytes, stack: ExitStack) -> int:
-    """Return a descriptor from which a child reads `content`."""
-    descriptor = os.memfd_create("yourtool", os.MFD_CLOEXEC)
-    stack.callback(os.close, descriptor)
-    with os.fdopen(os.dup(descriptor), "wb") as file:
-        file.write(content)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
+def _split_environment(command: ShellCommand) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the variables of a command, and the start of its line that sets the others inside.
+
+    What starts the sandbox is still outside of it, and must not load code of the workspace.
+    """
+    passed = dict(command.environment)
+    late = tuple(each for each in passed if each.startswith(_LOADER_VARIABLES))
+    settings = tuple(f"{name}={passed.pop(name)}" for name in late)
+    return passed, ("/usr/bin/env", *settings) if settings else ()

@@ -9,6 +9,7 @@ https://docs.kernel.org/userspace-api/landlock.html
 """
 
 import ctypes
+import itertools
 import os
 import struct
 import sys
@@ -46,13 +47,13 @@ def build_arguments(policy_fd: int) -> list[str]:
     return [sys.executable, "-I", "-S", str(_SCRIPT), str(policy_fd)]
 
 
-def build_policy(layout: Layout, system_calls: bytes) -> bytes:
+def build_policy(layout: Layout, temporary: Path, system_calls: bytes) -> bytes:
     """Return the input of the script: the filter for system calls, and a right for each path."""
     rules = [LIST + b"/"]
     rules += [READ + os.fsencode(path) for path in _find_open(Path("/"), layout.hidden)]
     rules += [READ + os.fsencode(path) for path in layout.readable]
     rules += [DEVICE + os.fsencode(f"/dev/{name}") for name in _DEVICES]
-    writable = (layout.temporary, *layout.writable, *_writable_entries(layout))
+    writable = (temporary, *_find_writable(layout), *_writable_entries(layout))
     rules += [WRITE + os.fsencode(path) for path in writable]
     inner = [path for path in layout.hidden if path.is_relative_to(layout.workspace)]
     rules += [READ + os.fsencode(path) for path in _find_open(layout.workspace, inner)]
@@ -75,13 +76,28 @@ def _find_open(directory: Path, hidden: Collection[Path]) -> Iterator[Path]:
             pending += [entry.path for entry in entries if not entry.is_symlink()]
 
 
+def _find_writable(layout: Layout) -> Iterator[Path]:
+    """Yield the directories of the settings; git directories are read-only at this level."""
+    for path in layout.writable:
+        if path not in layout.pinned and not layout.workspace.is_relative_to(path):
+            yield path
+
+
 def _writable_entries(layout: Layout) -> Iterator[Path]:
     """Yield the entries of the workspace without protected and hidden places."""
-    protected = (point.path for point in layout.protected)
-    closed = {*protected, *layout.hidden, *layout.repositories}
+    closed = {*layout.sealed, *layout.hidden, *layout.pinned}
     with os.scandir(layout.workspace) as entries:
-        for at, entry in enumerate(entries):
-            if at == _MAX_ENTRIES:
-                return
-            if not entry.is_symlink() and not is_protected(entry.name):
-                yield from _find_open(Path(entry.path), closed)
+        for entry in itertools.islice(entries, _MAX_ENTRIES):
+            if entry.is_symlink() or is_protected(entry.name):
+                continue
+            if entry.name.startswith(".") and entry.is_dir():
+                closed.update(_find_pairs(Path(entry.path)))
+            yield from _find_open(Path(entry.path), closed)
+
+
+def _find_pairs(directory: Path) -> Iterator[Path]:
+    """Yield the protected entries of a directory, such as `.github/workflows`."""
+    with suppress(OSError):
+        for path in itertools.islice(directory.iterdir(), _MAX_ENTRIES):
+            if is_protected(f"{directory.name}/{path.name}"):
+                yield path

@@ -1,8 +1,8 @@
-"""What a sandboxed command can see and write, independent of how this is enforced.
+"""The files that commands of a session can see and write, independent of how this is enforced.
 
-Everything is readable except credential files, the program's own directories and the sockets of
-agents and daemons. Writable are the workspace without its protected places, a temporary directory
-and the directories of the settings.
+Everything is readable except home directories, of which there is a list (`home.py`), the program's
+own directories and some files of the system. Writable are the workspace with its repository, the
+directories of the settings, and private directories in place of `/tmp` and of the home directory.
 """
 
 import itertools
@@ -10,7 +10,6 @@ import os
 import pwd
 import stat
 import sys
-from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,8 +17,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.permissions.credential_files import DIRECTORIES, PAIRS, credential_names
-from yourtool.permissions.protected_places import is_protected
+from yourtool.tools.sandbox import home as homes
+from yourtool.tools.sandbox import names
+from yourtool.tools.sandbox.repositories import Repository, find_repository, is_directory
 
+TEMPORARY = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - replaced, not used
+RUN = Path("/run")
+"""Where agents, daemons and displays have their sockets."""
+_OF_THE_SYSTEM = (*TEMPORARY, RUN)
 _HIDDEN_IN_HOME = (
     ".local/share/keyrings", ".local/share/kwalletd", ".pki", ".mozilla", ".thunderbird",
     ".config/google-chrome", ".config/chromium", ".config/BraveSoftware", ".config/microsoft-edge",
@@ -28,158 +33,172 @@ _HIDDEN_IN_HOME = (
     ".docker/desktop", ".colima", ".orbstack", ".lima", ".Xauthority", ".ICEauthority",
     "Library/Keychains",
 )  # fmt: skip
-"""Keyrings, browser profiles, histories and sockets, besides the well-known credential files."""
+"""Of a home directory that cannot be hidden, besides the well-known credential files."""
 _HIDDEN = ("/etc/shadow", "/etc/gshadow", "/etc/krb5.keytab", "/etc/ssl/private")
-_GIT_PARTS = ("hooks", "config", "config.worktree", "info", "modules", "worktrees", "commondir")
-"""Entries of `.git` with which git runs programs or finds its configuration."""
-_MASKED_NAMES = (
-    ".vscode", ".idea", ".devcontainer", ".husky", ".githooks", ".mcp.json", ".yourtool",
-    ".agents", ".claude", ".codex", ".cursor", ".gemini",
-)  # fmt: skip
-"""Protected names that are masked even if they are missing."""
+_PRIVATE_VARIABLES = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
 _MAX_ENTRIES = 20_000
-_MAX_REPOSITORIES = 200
-_MAX_DIRECTORIES = 500
-"""Directories of a workspace that are searched for repositories, which takes milliseconds."""
 _MAX_SOCKETS = 256
 _SOCKETS = Path("/proc/net/unix")
 
 
-class MountPoint(Struct, frozen=True):
-    """A protected path; if it is missing, it is created for the time of a command."""
-
-    path: Path
-    content: bytes | None = None
-    """Of a file; None: a directory."""
-
-
 class Layout(Struct, frozen=True, kw_only=True):
-    """The files of one sandboxed command; all paths are real paths."""
+    """The files of the commands of a session; all paths are real paths, except in a home."""
 
     workspace: Path
-    temporary: Path
     writable: tuple[Path, ...] = ()
+    """Besides the workspace: its repository, and the directories of the settings."""
+    private: tuple[Path, ...] = ()
+    """Replaced by empty directories that can be written and end with the session."""
+    closed: tuple[Path, ...] = ()
+    """Replaced by empty directories that cannot be written, so that nothing written there is lost.
+
+    They are home directories, and those between a private directory and the workspace.
+    """
     readable: tuple[Path, ...] = ()
-    """Visible although they are in a hidden or private directory."""
+    """Visible although they are in a private or hidden directory."""
+    caches: tuple[Path, ...] = ()
+    """Those of `readable` that can be written, without an effect on the original."""
+    copies: tuple[tuple[Path, bytes], ...] = ()
+    """Files with contents of ours, in a private directory."""
+    replaced: tuple[tuple[Path, bytes], ...] = ()
+    """Existing files of the system that have, for commands, contents of ours."""
     hidden: tuple[Path, ...] = ()
     """Existing files and directories that no command can read."""
-    repositories: tuple[Path, ...] = ()
-    """The `.git` directories that git can write, except for their protected parts."""
-    protected: tuple[MountPoint, ...] = ()
-    """Read-only paths of the workspace."""
-
-    @property
-    def pinned(self) -> tuple[Path, ...]:
-        """Directories that cannot be renamed, because others could then replace protected paths."""
-        inner = [*self.repositories, *(point.path for point in self.protected)]
-        above = (each for path in inner for each in path.parents)
-        parents = (each for each in above if self.workspace in each.parents)
-        return tuple(dict.fromkeys((*self.repositories, *parents)))
+    pinned: tuple[Path, ...] = ()
+    """Writable directories that cannot be renamed, because others could then replace `sealed`."""
+    sealed: tuple[Path, ...] = ()
+    """Read-only places in writable directories: the hooks of git."""
+    is_home_open: bool = False
+    """Whether the workspace contains a home directory, so that only known secrets are hidden."""
 
 
-class LayoutError(Exception):
-    """The workspace cannot be protected."""
+class Surroundings(Struct, frozen=True, kw_only=True):
+    """What besides the workspace decides on a layout."""
+
+    own: tuple[Path, ...] = ()
+    """The program's directories."""
+    readable: tuple[Path, ...] = ()
+    """Directories that are visible at any place, also in a hidden directory."""
+    writable: tuple[Path, ...] = ()
+    seen_in_home: tuple[Path, ...] = ()
+    hidden_in_home: tuple[Path, ...] = ()
 
 
-def find_protected(workspace: Path) -> tuple[tuple[Path, ...], tuple[MountPoint, ...]]:
-    """Return the `.git` directories of a workspace and its protected paths.
-
-    Found in the workspace itself, and for repositories also in the directories below it, of which
-    the nearest are searched. A link cannot be protected, because it can be replaced.
-
-    Raises:
-        LayoutError: the `.git` of the workspace is a link, so it cannot be protected.
-    """
-    if (workspace / ".git").is_symlink():
-        raise LayoutError("`.git` is a symbolic link, so it cannot be protected")
-    repositories = list[Path]()
-    points = dict[Path, MountPoint]()
-    with os.scandir(workspace) as entries:
-        for entry in itertools.islice(entries, _MAX_ENTRIES):
-            if entry.is_symlink():
-                continue
-            path = Path(entry.path)
-            is_directory = entry.is_dir(follow_symlinks=False)
-            if entry.name == ".git" and is_directory:
-                repositories.append(path)
-            elif is_protected(entry.name):
-                points[path] = MountPoint(path)
-            elif is_directory:
-                points.update({each: MountPoint(each) for each in _find_pairs(path)})
-    for entry in _find_inner_repositories(workspace):
-        path = Path(entry.path)
-        if entry.is_file(follow_symlinks=False):  # of a submodule or a worktree
-            points[path] = MountPoint(path)
-        elif len(repositories) < _MAX_REPOSITORIES:
-            repositories.append(path)
-    for repository in repositories:
-        if not repository.is_symlink() and (repository / "HEAD").exists():
-            points.update(_git_parts(repository))
-    missing = _MASKED_NAMES if (workspace / ".git").exists() else (*_MASKED_NAMES, ".git", "HEAD")
-    for name in missing:
-        points.setdefault(workspace / name, MountPoint(workspace / name))
-    links = [path for path in points if path.is_symlink()]
-    return (
-        tuple(each for each in repositories if not each.is_symlink()),
-        tuple(point for path, point in points.items() if path not in links),
+def build_layout(workspace: Path, around: Surroundings) -> Layout:
+    """Return the layout of a session; blocks."""
+    found = tuple(sorted(find_homes()))
+    repository = find_repository(workspace, found)
+    is_home_open = any(home.is_relative_to(workspace) for home in found)
+    directories = repository.directories if repository else ()
+    roots = (repository.root, *directories) if repository else ()
+    writable = tuple(dict.fromkeys(each for each in (*roots, *around.writable)))
+    visible = [] if is_home_open else list(_find_visible(found, around))
+    closed = (*_find_between(workspace, found), *(() if is_home_open else found))
+    private = (*TEMPORARY, RUN, *(() if is_home_open else _find_places_of_programs(found)))
+    hidden = [*around.own, *map(Path, _HIDDEN), *(path for each in visible for path in each.hidden)]
+    hidden += _find_elsewhere(found)
+    if is_home_open:
+        hidden += [Path(path) for home in found for path in find_secrets(str(home))]
+    shown = (
+        workspace,
+        *writable,
+        *around.readable,
+        *(p for each in visible for p in each.readable),
+    )
+    resolver, is_gone = _find_resolver(private, shown)
+    return Layout(
+        workspace=workspace,
+        writable=tuple(each for each in writable if each != workspace),
+        private=tuple(each for each in private if each not in _OF_THE_SYSTEM or is_directory(each)),
+        readable=(*around.readable, *(path for each in visible for path in each.readable)),
+        caches=tuple(path for each in visible for path in each.caches),
+        copies=(*(resolver if is_gone else ()), *(p for each in visible for p in each.copies)),
+        replaced=() if is_gone else resolver,
+        closed=tuple(dict.fromkeys(each for each in closed if is_directory(each))),
+        hidden=tuple(_existing(hidden, (*private, *closed), shown)),
+        pinned=tuple(each for each in directories if is_directory(each)),
+        sealed=repository.hooks if repository else (),
+        is_home_open=is_home_open,
     )
 
 
-def _find_inner_repositories(workspace: Path) -> Iterator[os.DirEntry[str]]:
-    """Yield the `.git` of each directory below the workspace, the nearest first, up to a limit."""
-    waiting = deque([str(workspace)])
-    for _ in range(_MAX_DIRECTORIES):
-        if not waiting:
-            return
-        directory = waiting.popleft()
-        with suppress(OSError), os.scandir(directory) as entries:
-            for entry in itertools.islice(entries, _MAX_ENTRIES):
-                if entry.is_symlink():
-                    continue
-                if entry.name == ".git":
-                    if directory != str(workspace):
-                        yield entry
-                elif entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
+def _find_between(workspace: Path, found: Iterable[Path]) -> Iterator[Path]:
+    """Yield the directory in `/tmp` or the like that contains the workspace."""
+    for place in _OF_THE_SYSTEM:
+        if workspace.is_relative_to(place):
+            inner = place / workspace.relative_to(place).parts[0]
+            if inner != workspace and not any(inner.is_relative_to(home) for home in found):
+                yield inner
 
 
-def _find_pairs(directory: Path) -> Iterator[Path]:
-    """Yield the protected entries of a directory, such as `.github/workflows`."""
-    if directory.name.startswith("."):
-        for path in itertools.islice(directory.iterdir(), _MAX_ENTRIES):
-            if is_protected(f"{directory.name}/{path.name}"):
-                yield path
+def _find_places_of_programs(found: Iterable[Path]) -> Iterator[Path]:
+    """Yield where programs keep caches, settings and data in home directories."""
+    for home in found:
+        for name in homes.WRITTEN:
+            if name in homes.ALWAYS_WRITTEN or is_directory(home / name):
+                yield home / name
 
 
-def _git_parts(repository: Path) -> dict[Path, MountPoint]:
-    parts = {repository / name: MountPoint(repository / name) for name in _GIT_PARTS}
-    # Git finds its configuration through `commondir`; this content means the directory itself.
-    parts[repository / "commondir"] = MountPoint(repository / "commondir", b".\n")
-    return parts
+def _find_visible(found: Iterable[Path], around: Surroundings) -> Iterator[homes.VisibleHome]:
+    for home in found:
+        yield homes.find_visible(
+            home, os.environ, added=around.seen_in_home, removed=around.hidden_in_home
+        )
+
+
+def _find_elsewhere(found: Iterable[Path]) -> Iterator[Path]:
+    """Yield the directories of settings and data that are not in a home directory."""
+    for name in _PRIVATE_VARIABLES:
+        path = Path(os.path.realpath(os.environ.get(name) or "/"))
+        if path != Path("/") and not homes.is_in(path, found):
+            yield path
+
+
+def _find_resolver(
+    private: tuple[Path, ...], shown: tuple[Path, ...]
+) -> tuple[tuple[tuple[Path, bytes], ...], bool]:
+    """Return the file that names the name server, and whether it is in a private directory."""
+    path = Path(os.path.realpath(names.RESOLVER_FILE))
+    is_gone = homes.is_in(path, private) and not homes.is_in(path, shown)
+    return ((path, names.RESOLVER),) if is_gone or path.is_file() else (), is_gone
+
+
+def _existing(
+    places: Iterable[Path], private: tuple[Path, ...], shown: tuple[Path, ...]
+) -> Iterator[Path]:
+    """Yield the real paths of existing places that a command would see."""
+    # Most are missing, and following the links of a path takes many calls.
+    real = {os.path.realpath(path) for path in places if os.path.lexists(path)}
+    for path in map(Path, sorted(real - {"/"})):
+        if os.path.lexists(path) and (not homes.is_in(path, private) or homes.is_in(path, shown)):
+            yield path
 
 
 def find_hidden(own: Iterable[Path]) -> tuple[Path, ...]:
-    """Return the existing places that commands cannot read; `own`: the program's directories."""
-    places = [*map(str, own), *_HIDDEN]
-    for home in _find_homes():
-        places += _find_secrets(home)
-    # Most are missing, and following the links of a path takes many calls.
-    found = {os.path.realpath(path) for path in places if os.path.lexists(path)}
-    return tuple(Path(path) for path in sorted(found - {"/"}) if os.path.lexists(path))
+    """Return what commands cannot read where home directories cannot be replaced; blocks.
+
+    `own`: the program's directories.
+    """
+    places = [*own, *map(Path, _HIDDEN)]
+    for home in find_homes():
+        places += map(Path, find_secrets(str(home)))
+    return tuple(_existing(places, (), ()))
 
 
-def _find_homes() -> set[str]:
-    """Return the home directories whose files this user could read."""
-    homes = {os.path.expanduser("~")}  # noqa: PTH111 - `Path.home` raises without a home
+def find_homes() -> set[Path]:
+    """Return the real paths of the home directories whose files this user could read."""
+    found = {os.path.expanduser("~")}  # noqa: PTH111 - `Path.home` raises without a home
     with suppress(KeyError):
-        homes.add(pwd.getpwuid(os.getuid()).pw_dir)
+        found.add(pwd.getpwuid(os.getuid()).pw_dir)
     if os.getuid() == 0:
         with suppress(OSError), os.scandir("/home") as entries:
-            homes.update(entry.path for entry in entries)
-    return {home for home in homes if home.strip("/") and Path(home).is_dir()}
+            found.update(entry.path for entry in entries)
+    real = {Path(os.path.realpath(home)) for home in found if home.strip("/")}
+    return {home for home in real if home != Path("/") and is_directory(home)}
 
 
-def _find_secrets(home: str) -> Iterator[str]:
+def find_secrets(home: str) -> Iterator[str]:
+    """Yield the well-known places of secrets in a home directory, whether they exist or not."""
     names = (*_HIDDEN_IN_HOME, *DIRECTORIES, *(f"{outer}/{inner}" for outer, inner in PAIRS))
     yield from (f"{home}/{name}" for name in names)
     with suppress(OSError), os.scandir(home) as entries:
@@ -206,3 +225,6 @@ def _is_socket(path: Path) -> bool:
         return stat.S_ISSOCK(path.lstat().st_mode)
     except OSError:
         return False
+
+
+__all__ = ["Layout", "Repository", "Surroundings", "build_layout", "find_hidden", "find_sockets"]

@@ -1,10 +1,12 @@
-"""Chooses the level of the sandbox: the strongest one that was measured to work here.
+"""The levels that confine each command separately: measured by a script that tries to leave them.
 
-Every session with a sandbox imports this module, and its first command the others.
+The full sandbox of Linux is inspected whenever it is made (`runner/`); these are measured
+once per process, because they are made for each command.
 """
 
+import asyncio
 import os
-import subprocess
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -12,25 +14,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.process import ShellCommand
-from yourtool.tools.sandbox import confinement, layout, probes
+from yourtool.tools.sandbox import confinement, enclosure, layout, probes
 
 if TYPE_CHECKING:
     from yourtool.tools.sandbox.confinement import Means
-    from yourtool.tools.sandbox.probes import ProbeResult
+    from yourtool.tools.sandbox.probes import Finished, Fixture, ProbeResult
 
 
 class Measurement(Struct, frozen=True):
-    """The level that was measured in this process, and why none is stronger."""
+    """The level that commands have now, and why none is stronger."""
 
     level: SandboxLevel
     reasons: tuple[str, ...] = ()
+    is_final: bool = True
+    """Whether trying again cannot change it: something is missing, or it is switched off."""
 
 
 class LevelMeter:
-    """Measures the level once per process; thread-safe."""
+    """Finds what this machine has, and measures each level at most once; thread-safe."""
 
     def __init__(
         self,
@@ -43,39 +48,40 @@ class LevelMeter:
         self._own = tuple(own)
         self._find = find
         self._lock = threading.Lock()
-        self._measured: Measurement | None = None
+        self._found = dict[SandboxLevel, str | None]()
 
-    @property
-    def measured(self) -> Measurement | None:
-        """The measured level; None before the measurement."""
-        return self._measured
+    def find_means(self) -> "Means":
+        """Return what this machine has."""
+        return (self._find or confinement.find_means)()
+
+    def find_missing(self, level: SandboxLevel) -> str | None:
+        """Return what this machine lacks for a level, or None; a few looks at files."""
+        return confinement.find_missing(level, self.find_means())
 
     def measure(self) -> Measurement:
-        """Return the level that works here; blocks for some tenths of a second at first."""
+        """Return the strongest level of those that are chosen; blocks for a moment at first."""
+        reasons = list[str]()
+        if sys.platform == "darwin":
+            if (reason := self._measure(SandboxLevel.FULL)) is None:
+                return Measurement(SandboxLevel.FULL)
+            reasons.append(f"full: {reason}")
+        if self._config.uses_landlock:
+            if (reason := self._measure(SandboxLevel.LANDLOCK)) is None:
+                return Measurement(SandboxLevel.LANDLOCK)
+            reasons.append(f"landlock: {reason}")
+        return Measurement(SandboxLevel.NONE, tuple(reasons))
+
+    def _measure(self, level: SandboxLevel) -> str | None:
         with self._lock:
-            if self._measured is None:
-                self._measured = self._run()
-            return self._measured
+            if level not in self._found:
+                self._found[level] = self._try(level, self.find_means())
+            return self._found[level]
 
-    def _run(self) -> Measurement:
-        if not self._config.is_used:
-            return Measurement(SandboxLevel.NONE, ("it is switched off: `[sandbox] enabled`",))
-        hidden, reasons = layout.find_hidden(self._own), list[str]()
-        means = (self._find or confinement.find_means)()
-        if (reason := self._try(SandboxLevel.FULL, means, hidden)) is None:
-            return Measurement(SandboxLevel.FULL)
-        reasons.append(f"full: {reason}")
-        if not self._config.uses_landlock:
-            return Measurement(SandboxLevel.NONE, (*reasons, "landlock: not chosen in `[sandbox]`"))
-        if (reason := self._try(SandboxLevel.LANDLOCK, means, hidden)) is None:
-            return Measurement(SandboxLevel.LANDLOCK, tuple(reasons))
-        return Measurement(SandboxLevel.NONE, (*reasons, f"landlock: {reason}"))
-
-    def _try(self, level: SandboxLevel, means: "Means", hidden: tuple[Path, ...]) -> str | None:
+    def _try(self, level: SandboxLevel, means: "Means") -> str | None:
         """Return why a level does not work here, or None if it does."""
         if (missing := confinement.find_missing(level, means)) is not None:
             return missing
-        result = probe_level(level, means, hidden)
+        result = probe_level(level, means, layout.find_hidden(self._own))
         if result.problem is not None:
             return f"it does not work here: {result.problem}"
         leaks = sorted(probes.find_broken_claims(level, result))
@@ -85,32 +91,40 @@ class LevelMeter:
 def probe_level(
     level: SandboxLevel, means: "Means", hidden: tuple[Path, ...] = ()
 ) -> "ProbeResult":
-    """Run the probes in a sandbox of this level; `none` runs them without one."""
-    with (
-        probes.build_fixture(hidden, confinement.find_interpreter()) as fixture,
-        ExitStack() as stack,
-    ):
+    """Run the probes at a level without an enclosure; `none` runs them without a sandbox."""
+    readable = confinement.find_interpreter()
+    with probes.build_fixture(hidden, readable) as fixture, ExitStack() as stack:
 
-        def start(arguments: list[str]) -> subprocess.Popen[str]:
-            command = ShellCommand(
-                tuple(arguments),
-                fixture.layout.workspace,
-                {"PATH": os.defpath, "TMPDIR": str(fixture.layout.temporary)},
-            )
+        def run(arguments: list[str]) -> "Finished":
+            command = _build_command(arguments, fixture)
             if level is not SandboxLevel.NONE:
-                command = stack.enter_context(
-                    confinement.confine(command, fixture.layout, level, means)
+                confined = confinement.confine(
+                    command, fixture.layout, fixture.temporary, level, means
                 )
-            return subprocess.Popen(
-                command.arguments,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=command.directory,
-                env=dict(command.environment),
-                pass_fds=command.descriptors,
-                text=True,
-                start_new_session=True,
-            )
+                command = stack.enter_context(confined)
+            return probes.run_directly(command)
 
-        return probes.run_probes(fixture, start)
+        return probes.run_probes(fixture, run)
+
+
+def probe_enclosure(means: "Means", hidden: tuple[Path, ...] = ()) -> "ProbeResult":
+    """Run the probes in an enclosure, as a command; blocks."""
+    assert means.bubblewrap is not None, "the machine has it"
+    with probes.build_fixture(hidden, confinement.find_interpreter()) as fixture:
+        opened = enclosure.open_enclosure(means.bubblewrap, fixture.layout)
+
+        def run(arguments: list[str]) -> "Finished":
+            command = _build_command(arguments, fixture)
+            environment = {**command.environment, "TMPDIR": str(layout.TEMPORARY[0])}
+            command = replace(command, environment=environment, starter=opened)
+            return asyncio.run(probes.run_enclosed(command))
+
+        try:
+            return probes.run_probes(fixture, run)
+        finally:
+            opened.close()
+
+
+def _build_command(arguments: list[str], fixture: "Fixture") -> ShellCommand:
+    environment = {"PATH": os.defpath, "TMPDIR": str(fixture.temporary)}
+    return ShellCommand(tuple(arguments), fixture.layout.workspace, environment)

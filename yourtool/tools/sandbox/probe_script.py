@@ -174,7 +174,7 @@ PROBES: tuple[tuple[str, Callable[[], bool]], ...] = (
     ("write outside through the parent", lambda: write(f"/proc/{PARENT}/root{OUT}/file", 0)),
     ("write outside through a directory", lambda: write(f"sub/../../outside/{CANARY}")),
     ("write in /etc of the machine", lambda: write(f"/etc/{CANARY}")),
-    ("write in /var/tmp of the machine", lambda: write(f"/var/tmp/{CANARY}")),  # noqa: S108
+    ("write in /var/tmp of the machine", lambda: unseen(write(f"/var/tmp/{CANARY}"))),  # noqa: S108
     ("write in /tmp of the machine", lambda: unseen(write(f"/tmp/{CANARY}"))),  # noqa: S108
     ("write in /dev/shm of the machine", lambda: unseen(write(f"/dev/shm/{CANARY}"))),  # noqa: S108
     ("create a hook of git", lambda: write(".git/hooks/pre-commit")),

@@ -17,10 +17,22 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from yourtool.tools.sandbox.layout import Layout, find_protected, find_sockets
+from yourtool.tools.process import ShellCommand, run_process
+from yourtool.tools.sandbox.layout import RUN, TEMPORARY, Layout
+from yourtool.tools.sandbox.repositories import find_repository
 
 NOT_CLAIMED: dict[str, frozenset[str]] = {
-    "full": frozenset(),
+    "full": frozenset(
+        {
+            "change the configuration of git", "delete the configuration of git",
+            "replace the configuration of git", "create another configuration of git",
+            "redirect the configuration of git", "create the attributes of git",
+            "change a missing place", "create a missing place", "create a missing file",
+            "change instructions", "delete instructions", "replace instructions",
+            "create a workflow", "rename the workflows", "rename the directory of the workflows",
+            "rename an inner repository", "create a hook of an inner repository",
+        }
+    ),
     "landlock": frozenset(
         {
             "change a mode outside", "change a time outside", "signal the parent",
@@ -28,7 +40,7 @@ NOT_CLAIMED: dict[str, frozenset[str]] = {
         }
     ),
 }  # fmt: skip
-"""The probes that a level does not claim to prevent."""
+"""The probes that a level does not claim to prevent; those of `full` are taken back afterwards."""
 
 _SCRIPT = Path(__file__).with_name("probe_script.py")
 _NEEDED = 4
@@ -42,6 +54,7 @@ class Fixture(Struct, frozen=True):
     """The files and sockets that probes try to reach."""
 
     layout: Layout
+    temporary: Path
     arguments: tuple[str, ...]
     canaries: tuple[Path, ...]
     """Files that exist only if a probe wrote outside."""
@@ -78,14 +91,14 @@ def build_fixture(
             (base / name).write_text(_CANARY)
         name = f"yourtool-{secrets.token_hex(8)}"
         listeners = _listen(base / "outside/socket", name, stack)
-        repositories, protected = find_protected(workspace)
+        repository = find_repository(workspace)
         layout = Layout(
             workspace=workspace,
-            temporary=base / "temporary",
-            readable=readable,
-            hidden=(*hidden, base / "home/.ssh", base / "own", *find_sockets((Path("/tmp"),))),  # noqa: S108
-            repositories=repositories,
-            protected=protected,
+            private=tuple(each for each in (*TEMPORARY, RUN) if each.is_dir()),
+            readable=(*readable, base / "outside"),
+            hidden=(*hidden, base / "home/.ssh", base / "own"),
+            pinned=repository.directories if repository else (),
+            sealed=repository.hooks if repository else (),
         )
         ports = [each.getsockname()[1] for each in listeners[:2]]
         arguments = {
@@ -98,7 +111,11 @@ def build_fixture(
         for canary in canaries:
             stack.callback(canary.unlink, missing_ok=True)
         yield Fixture(
-            layout, tuple(f"{key}={value}" for key, value in arguments.items()), canaries, listeners
+            layout,
+            base / "temporary",
+            tuple(f"{key}={value}" for key, value in arguments.items()),
+            canaries,
+            listeners,
         )
 
 
@@ -121,24 +138,77 @@ def _listen(path: Path, abstract: str, stack: ExitStack) -> tuple[socket.socket,
     return tuple(opened)
 
 
-def run_probes(
-    fixture: Fixture, start: Callable[[list[str]], subprocess.Popen[str]]
-) -> ProbeResult:
-    """Run the script; `start` starts its command line in the sandbox to measure."""
+class Finished(Struct, frozen=True):
+    """How the script ended."""
+
+    code: int | None
+    """None: it did not end in time."""
+    printed: str
+    complaint: str = ""
+
+
+def run_directly(command: ShellCommand) -> Finished:
+    """Run a command line that confines itself; blocks.
+
+    Raises:
+        OSError: it could not be started.
+    """
     try:
-        with start([sys.executable, "-I", "-S", str(_SCRIPT), *fixture.arguments]) as process:
-            try:
-                printed, complaint = process.communicate(timeout=_TIMEOUT_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                return ProbeResult(frozenset(), "it did not answer")
+        done = subprocess.run(
+            command.arguments,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            cwd=command.directory,
+            env=dict(command.environment),
+            pass_fds=command.descriptors,
+            text=True,
+            start_new_session=True,
+            timeout=_TIMEOUT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return Finished(None, "")
+    return Finished(done.returncode, done.stdout, done.stderr)
+
+
+async def run_enclosed(command: ShellCommand) -> Finished:
+    """Run a command in its enclosure.
+
+    Raises:
+        OSError: it could not be started.
+    """
+    output, errors = _Text(), _Text()
+    done = await run_process(command, output, errors=errors, seconds=_TIMEOUT_SECONDS)
+    return Finished(done.code, output.text, errors.text)
+
+
+class _Text:
+    """Keeps an output."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def feed(self, data: bytes) -> None:
+        """Add the next bytes of output."""
+        self.text += data.decode("utf-8", "replace")
+
+    def close(self) -> None:
+        """End the output."""
+
+
+def run_probes(fixture: Fixture, run: Callable[[list[str]], Finished]) -> ProbeResult:
+    """Run the script; `run` runs its command line in the sandbox to measure."""
+    try:
+        done = run([sys.executable, "-I", "-S", str(_SCRIPT), *fixture.arguments])
     except OSError as error:
         return ProbeResult(frozenset(), error.strerror or str(error))
-    lines = printed.splitlines()
+    if done.code is None:
+        return ProbeResult(frozenset(), "it did not answer")
+    lines = done.printed.splitlines()
     reached = {line[1:] for line in lines if line.startswith("-")} | _find_traces(fixture)
     works = [line for line in lines if line.startswith("+")]
-    if process.returncode != 0 or len(works) < _NEEDED:
-        last = complaint.strip().splitlines()[-1:] or [f"exit code {process.returncode}"]
+    if done.code != 0 or len(works) < _NEEDED:
+        last = done.complaint.strip().splitlines()[-1:] or [f"exit code {done.code}"]
         return ProbeResult(frozenset(reached), last[0][:200])
     return ProbeResult(frozenset(reached))
 

@@ -1,8 +1,8 @@
 """The proxy through which sandboxed commands reach the hosts of the settings, and nothing else.
 
 A host is compared by its labels and resolved once; the connection uses an address that was checked.
-Names that are not ASCII, IP addresses and private addresses are refused. It listens on a Unix
-socket that only the sandbox of one command has.
+Names that are not ASCII, IP addresses and private addresses are refused. It listens on the loopback
+address of an enclosure, which nothing else reaches.
 
 The proxy understands `CONNECT` and requests with a full `http` address
 (https://www.rfc-editor.org/rfc/rfc9112.html#section-3.2).
@@ -10,19 +10,18 @@ The proxy understands `CONNECT` and requests with a full `http` address
 
 import asyncio
 import re
+import socket
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 
 from msgspec import Struct
 
 from yourtool.permissions.hosts import allows_host, host_subject
 from yourtool.tools.public_addresses import Address, find_addresses, is_public
+from yourtool.tools.sandbox.refusals import Refusals
 
 _MAX_HEAD_BYTES = 65_536
 _MAX_CONNECTIONS = 256
-_MAX_REFUSED = 20
-"""Refused hosts that are remembered for the result of a command."""
 _HEAD_SECONDS = 30.0
 _CONNECT_SECONDS = 20.0
 _CHUNK_BYTES = 65_536
@@ -51,7 +50,7 @@ class _RefusedError(Exception):
 
 
 class Proxy:
-    """Serves the clients of one sandboxed command."""
+    """Serves the clients in one enclosure."""
 
     def __init__(
         self,
@@ -59,17 +58,17 @@ class Proxy:
         is_allowed: Callable[[Address], bool] = is_public,
     ) -> None:
         """`hosts` are specs as in `permissions.hosts`; `is_allowed` checks every address."""
-        self._hosts = tuple(hosts)
+        self.hosts = tuple(hosts)
+        self.refusals = Refusals()
+        """Where refused hosts are noted."""
         self._is_allowed = is_allowed
         self._slots = asyncio.Semaphore(_MAX_CONNECTIONS)
         self._tasks = set[asyncio.Task[None]]()
-        self.refused = list[str]()
-        """The hosts that were refused, each once."""
 
     @asynccontextmanager
-    async def listen(self, path: Path) -> AsyncGenerator[None, None]:
-        """Serve on the Unix socket `path`; at the end every connection is closed."""
-        server = await asyncio.start_unix_server(self._serve, path, limit=_MAX_HEAD_BYTES)
+    async def serve(self, listener: socket.socket) -> AsyncGenerator[None, None]:
+        """Serve on a listening socket; at the end every connection is closed."""
+        server = await asyncio.start_server(self._serve, sock=listener, limit=_MAX_HEAD_BYTES)
         try:
             yield
         finally:
@@ -113,7 +112,7 @@ class Proxy:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
                 out.write(_to_origin_form(head, target))
-            await asyncio.gather(_copy(reader, out), _copy(upstream, writer))
+            await asyncio.gather(copy_stream(reader, out), copy_stream(upstream, writer))
         finally:
             out.close()
 
@@ -124,21 +123,28 @@ class Proxy:
             _RefusedError: the host is not allowed, or does not have a public address.
         """
         subject = host_subject(target.host, target.port)
-        if not any(allows_host(spec, subject) for spec in self._hosts):
-            self._note(subject)
+        if not any(allows_host(spec, subject) for spec in self.hosts):
+            self.refusals.note(subject)
             raise _RefusedError("403 Forbidden", f"`{subject}` is not a host of `[sandbox] hosts`")
         try:
             addresses = await find_addresses(target.host, target.port)
         except (OSError, UnicodeError):
             raise _RefusedError("502 Bad Gateway", f"`{subject}` was not found") from None
         if not addresses or not all(map(self._is_allowed, addresses)):
-            self._note(subject)
+            self.refusals.note(subject)
             raise _RefusedError("403 Forbidden", f"`{subject}` has a private address")
         return str(addresses[0])
 
-    def _note(self, subject: str) -> None:
-        if subject not in self.refused and len(self.refused) < _MAX_REFUSED:
-            self.refused.append(subject)
+
+def build_variables(port: int) -> dict[str, str]:
+    """Return the variables by which programs use a proxy on a port of their loopback address."""
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY", "all_proxy")
+    variables = dict[str, str]()
+    for name in names:
+        variables[name] = f"http://127.0.0.1:{port}"
+    for name in ("NO_PROXY", "no_proxy"):
+        variables[name] = "localhost,127.0.0.1,::1"
+    return variables
 
 
 def parse_head(head: bytes) -> Target:
@@ -192,7 +198,8 @@ async def _refuse(writer: asyncio.StreamWriter, status: str, reason: str) -> Non
     await writer.drain()
 
 
-async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+async def copy_stream(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    """Copy until the source ends, and end the target then; waits for a slow target."""
     with suppress(OSError):
         while data := await source.read(_CHUNK_BYTES):
             target.write(data)

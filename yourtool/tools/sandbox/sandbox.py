@@ -4,56 +4,70 @@ Every session with a sandbox imports this module, and its first command the othe
 """
 
 import asyncio
-import os
-import shutil
 import sys
-import tempfile
-import threading
-import weakref
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.effects import Subject
+from yourtool.effects import NetworkOffer
 from yourtool.errors import ToolError
-from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict
+from yourtool.files import expand_home, is_directory, path_exists, real_path
+from yourtool.permissions.hosts import allows_host
 from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.process import ShellCommand
-from yourtool.tools.sandbox import confinement, layout, proxy
+from yourtool.tools.sandbox import (
+    caches,
+    confinement,
+    downloads,
+    enclosure,
+    layout,
+    names,
+    ports,
+    proxy,
+)
+from yourtool.tools.sandbox.exceptions import Exceptions
+from yourtool.tools.sandbox.guarded_places import GuardedPlaces
 from yourtool.tools.sandbox.level import LevelMeter, Measurement
+from yourtool.tools.sandbox.refusals import Refusals, RefusedHost
+from yourtool.tools.sandbox.single_commands import SingleCommands
 
 if TYPE_CHECKING:
-    from yourtool.tools.sandbox.confinement import Means
+    from yourtool.tools.sandbox.enclosure import Enclosure
     from yourtool.tools.sandbox.layout import Layout
+    from yourtool.tools.sandbox.ports import Servers
+    from yourtool.tools.sandbox.proxy import Proxy
 
-_BRIDGE = Path(__file__).with_name("bridge_script.py")
-_TOOL = "shell"
-_BRIDGE_PORT = 8118
-"""Of the sandbox's own loopback address, which no other program uses."""
+_PROXY_PORT = 8118
+"""Of the sandbox's own loopback address."""
+_ATTEMPTS = 2
+_ENCLOSED = (SandboxLevel.FULL, SandboxLevel.PARTIAL)
 
 
 class SandboxError(ToolError):
-    """A command was not run, because its sandbox could not be built."""
+    """A command was not run, because its sandbox could not be made."""
 
     def __init__(self, cause: str) -> None:
-        self.cause = f"the sandbox could not be built: {cause}"
-        super().__init__(f"the command was not run, because {self.cause}; ask the user to help")
+        self.cause = cause
+        super().__init__(f"it was not run, because there is no sandbox: {cause}")
 
 
 class Enclosed(Struct, frozen=True):
     """A command as it runs in the sandbox."""
 
     command: ShellCommand
-    refused_hosts: Sequence[str] = ()
-    """Filled while the command runs."""
+    level: SandboxLevel = SandboxLevel.NONE
+    find_refused: Callable[[], Sequence[RefusedHost]] = tuple
+    """Returns the hosts that it could not reach until now."""
+    servers: "Servers | None" = None
+    """What it serves in its network; None: it is in no separate one."""
 
 
 class Sandbox:
-    """Encloses the commands of one session."""
+    """Encloses the commands of one workspace; `close` ends what it made."""
 
     def __init__(
         self,
@@ -69,32 +83,156 @@ class Sandbox:
         self._workspace = workspace
         self._meter = meter
         self._own = tuple(own)
-        self._readable = tuple(path for path in readable if path.is_dir())
-        # What rules for a tool mean is what these commands mean.
-        rules = (Rule(_TOOL, command) for command in config.outside)
-        self._outside = RuleSet(allow=tuple(rules))
-        self._temporary: Path | None = None
-        self._lock = threading.Lock()
+        self._readable = dict[Path, None]()
+        self.show(readable)
+        self.exceptions = Exceptions(config, workspace)
+        """Commands that run outside, and hosts that commands reach."""
+        self._measured: Measurement | None = None
+        self._measuring = asyncio.Lock()
+        self._enclosure: Enclosure | None = None
+        self._layout: Layout | None = None
+        self.declined = set[str]()
+        """Refused hosts that the user was asked about once."""
+        self._places = GuardedPlaces(workspace)
+        self._proxy: Proxy | None = None
+        self._refusals = Refusals()
+        self._serving = AsyncExitStack()
+        self._singles = SingleCommands(meter, self._own)
+
+    def show(self, readable: Sequence[Path]) -> None:
+        """Let commands read further directories, from the next time on when nothing runs."""
+        self._readable |= dict.fromkeys(path for path in readable if is_directory(path))
 
     @property
     def level(self) -> SandboxLevel | None:
-        """The measured level; None before the first command."""
-        measured = self._meter.measured
-        return None if measured is None else measured.level
+        """The level that commands have; None before the first command."""
+        return None if self._measured is None else self._measured.level
 
     @property
     def is_active(self) -> bool:
-        """Whether commands are enclosed, as measured."""
+        """Whether commands are enclosed."""
         return self.level not in (None, SandboxLevel.NONE)
 
     @property
     def shown_level(self) -> str:
-        """The measured level for the status line; empty before the first command."""
+        """The level for the status line; empty before the first command."""
         return "" if self.level is None else self.level.value
 
+    @property
+    def unavailable(self) -> str | None:
+        """Why commands cannot be enclosed although the settings ask for it; None if they can.
+
+        Before the first command, this is what the machine lacks; looks at a few files.
+        """
+        if not self._config.is_used:
+            return None
+        if (measured := self._measured) is None:
+            missing = self._meter.find_missing(SandboxLevel.FULL)
+            return None if self._config.uses_landlock else missing
+        if measured.level is not SandboxLevel.NONE:
+            return None
+        return "; ".join(measured.reasons) or "it does not work here"
+
     async def measure(self) -> Measurement:
-        """Return the measured level."""
-        return self._meter.measured or await asyncio.to_thread(self._meter.measure)
+        """Return the level that commands have now; makes the enclosure if there is none.
+
+        A failure is repeated at once, and again at the next command.
+        """
+        async with self._measuring:
+            measured = self._measured
+            if measured is None or not measured.is_final or await self._is_outdated():
+                self._measured = measured = await self._find_level()
+            return measured
+
+    async def _is_outdated(self) -> bool:
+        """Whether the enclosure has ended, or does not protect what exists now."""
+        if self.level not in _ENCLOSED or sys.platform != "linux":
+            return False
+        if (used := self._enclosure) is None or not used.is_open:
+            return True
+        # While something untrusted runs, nothing is looked up again.
+        if used.running:
+            return False
+        shows_all = self._layout is not None and set(self._readable) <= set(self._layout.readable)
+        return not shows_all or not await asyncio.to_thread(used.has_all, self._workspace)
+
+    async def _find_level(self) -> Measurement:
+        if not self._config.is_used:
+            reason = "it is switched off: `[sandbox] enabled`"
+            return Measurement(SandboxLevel.NONE, (reason,))
+        reasons, is_final = list[str](), True
+        if sys.platform == "linux":
+            means = await asyncio.to_thread(self._meter.find_means)
+            missing = confinement.find_missing(SandboxLevel.FULL, means)
+            if missing is None and means.bubblewrap is not None:
+                if (problem := await self._open(means.bubblewrap)) is None:
+                    is_open = self._layout is not None and self._layout.is_home_open
+                    return Measurement(SandboxLevel.PARTIAL if is_open else SandboxLevel.FULL)
+                missing, is_final = f"the sandbox could not start: {problem}", False
+            reasons.append(missing or "")
+        weaker = await asyncio.to_thread(self._meter.measure)
+        is_final = is_final and weaker.is_final
+        return Measurement(weaker.level, (*reasons, *weaker.reasons), is_final)
+
+    async def _open(self, program: str) -> str | None:
+        """Make the enclosure; return why it cannot be made, after a second attempt."""
+        await self._end()
+        problem = ""
+        for _ in range(_ATTEMPTS):
+            try:
+                built = await asyncio.to_thread(self._build_layout)
+                self._enclosure = await asyncio.to_thread(enclosure.open_enclosure, program, built)
+                self._layout = built
+                await self._serve()
+            except (enclosure.EnclosureError, OSError) as error:
+                problem = str(error)
+                continue
+            return None
+        return problem
+
+    async def _serve(self) -> None:
+        """Answer the questions of commands for names, and connections to the allowed hosts."""
+        assert self._enclosure is not None, "it was made just now"
+        note = self._refusals.note
+        if (listener := self._enclosure.names) is not None:
+            await self._serving.enter_async_context(names.serve(listener, note))
+
+    async def _use_hosts(self, enclosed: "Enclosure") -> None:
+        """Let commands reach the hosts that are allowed now.
+
+        Raises:
+            OSError: a command has taken the port of the proxy.
+        """
+        hosts = self.hosts
+        if self._proxy is None and hosts:
+            listener = await enclosed.listen(_PROXY_PORT)
+            self._proxy = proxy.Proxy(hosts)
+            self._proxy.refusals = self._refusals
+            await self._serving.enter_async_context(self._proxy.serve(listener))
+        if self._proxy is not None:
+            self._proxy.hosts = hosts
+
+    @property
+    def places(self) -> GuardedPlaces:
+        """What commands changed at protected places."""
+        return self._places
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that commands can reach."""
+        return self.exceptions.get_hosts()
+
+    def allows_host(self, name: str) -> bool:
+        """Whether commands can reach a host through the proxy."""
+        return any(allows_host(spec, name) for spec in self.hosts)
+
+    def hides(self, path: Path) -> bool:
+        """Whether a path exists that commands do not see, because its directory is replaced."""
+        if (built := self._layout) is None or not path_exists(path):
+            return False
+        shown = (built.workspace, *built.writable, *built.readable)
+        replaced = (*built.private, *built.closed)
+        return _is_in(path, replaced) and not _is_in(path, shown)
 
     @property
     def is_required(self) -> bool:
@@ -107,130 +245,137 @@ class Sandbox:
         level = self.level or SandboxLevel.NONE
         return level.rank < SandboxLevel(self._config.require).rank
 
-    def excepts(self, line: str) -> bool:
-        """Whether `[sandbox] outside` covers each command of a line; blocks on the file system."""
-        if not (self._outside.allow and self.is_active):
-            return False
-        subject = Subject("command", line, os.path.realpath(self._workspace))
-        return self._outside.verdict(_TOOL, subject) is RuleVerdict.ALLOW
+    def excepts(self, line: str, *, needs_network: bool = False) -> bool:
+        """Whether the user excepts each command of a line from the sandbox; blocks.
+
+        `needs_network`: parts of it that only read are excepted with the others.
+        """
+        return self.is_active and self.exceptions.covers(line, with_filters=needs_network)
+
+    def find_need(self, line: str) -> NetworkOffer | None:
+        """Return what of a line needs a network that the sandbox does not have; blocks."""
+        if self._enclosure is None:
+            return None
+        network = downloads.Network(self.hosts, self._refusals.get_hosts)
+        return downloads.find_need(line, self._workspace, network)
 
     @property
     def has_own_network(self) -> bool:
-        """Whether a server that a command starts can be reached by that command only."""
-        return self.level is SandboxLevel.FULL
+        """Whether a server that a command starts can be reached by other commands only."""
+        return self._enclosure is not None
+
+    @property
+    def contains_fully(self) -> bool:
+        """Whether commands are in a full sandbox without a network."""
+        return self.level is SandboxLevel.FULL and not self.hosts
 
     @property
     def allows_commands(self) -> bool:
         """Whether commands run unasked: `[sandbox] auto_allow`, a full sandbox, no network."""
-        is_closed = self.level is SandboxLevel.FULL and not self._config.hosts
-        return self._config.auto_allow and is_closed
+        return self._config.auto_allow and self.contains_fully
 
     def describe(self) -> str:
         """Return what encloses a command, for approval prompts; empty if it is switched off."""
-        measured = self._meter.measured
-        if measured is None or not self._config.is_used:
+        if self._measured is None or not self._config.is_used:
             return ""
-        match measured.level:
-            case SandboxLevel.FULL if self._config.hosts:
-                return f"full sandbox; network: {', '.join(self._config.hosts)}"
+        hosts = ", ".join(self.hosts)
+        network = f"network: {hosts}" if hosts else "no network"
+        match self._measured.level:
             case SandboxLevel.FULL:
-                return "full sandbox; no network"
+                return f"full sandbox; {network}"
+            case SandboxLevel.PARTIAL:
+                return f"partial sandbox: your home directory is the workspace; {network}"
             case SandboxLevel.LANDLOCK:
                 return "Landlock sandbox; no network"
             case _:
-                reason = measured.reasons[0] if measured.reasons else "it does not work here"
-                return f"no sandbox ({reason})"
+                return f"no sandbox: {self.unavailable}"
 
     @asynccontextmanager
-    async def enclose(self, command: ShellCommand) -> AsyncGenerator[Enclosed, None]:
-        """Yield the command as it runs in the sandbox; unchanged if there is none.
+    async def enclose(
+        self,
+        command: ShellCommand,
+        named: Collection[str] = (),
+        *,
+        hosts: Collection[str] = (),
+        is_needed: bool = True,
+    ) -> AsyncGenerator[Enclosed, None]:
+        """Yield the command as it runs in the sandbox; unchanged if it is switched off.
+
+        What it changes at protected places is taken back at the end; `places` has it. `named`: the
+        words of its line, of which an address can be added to the settings of git. `is_needed`:
+        False if the user allowed it to run although there is no sandbox.
+
+        `hosts`: those that commands can reach from now on besides the hosts of the settings.
 
         Raises:
-            SandboxError: the workspace cannot be protected, or a mount point cannot be created.
+            SandboxError: the sandbox could not be made.
         """
-        level = (await self.measure()).level
-        if level is SandboxLevel.NONE:
+        measured = await self.measure()
+        if self._enclosure is not None and measured.level in _ENCLOSED:
+            try:
+                async with self._measuring:
+                    self.exceptions.hosts_of_servers += tuple(hosts)
+                    await self._use_hosts(self._enclosure)
+            except OSError as error:
+                raise SandboxError(str(error)) from error
+            async with self._enclosure.counting(), self._places.watching(named):
+                with (
+                    self._refusals.watching(named) as refused,
+                    closing(ports.Servers(self._enclosure)) as servers,
+                ):
+                    yield Enclosed(
+                        replace(self._prepare(command, self._enclosure), starter=servers),
+                        measured.level,
+                        lambda: tuple(refused.values()),
+                        servers,
+                    )
+            return
+        if measured.level is SandboxLevel.NONE:
+            if is_needed and (problem := self.unavailable) is not None:
+                raise SandboxError(problem)
             yield Enclosed(command)
             return
         async with AsyncExitStack() as stack:
+            confining = self._singles.confining(command, measured.level, self._build_layout)
             try:
-                around, means = await asyncio.to_thread(self._look_around)
-                refused: Sequence[str] = ()
-                if level is SandboxLevel.FULL and self._config.hosts and means.bubblewrap:
-                    bridged = proxy.Proxy(self._config.hosts)
-                    name = f"proxy-{os.urandom(6).hex()}"
-                    await stack.enter_async_context(bridged.listen(around.temporary / name))
-                    stack.callback((around.temporary / name).unlink, missing_ok=True)
-                    refused = bridged.refused
-                    command = _bridged(command, f"{confinement.TEMPORARY_INSIDE}/{name}")
-                confined = confinement.confine(command, around, level, means)
-                enclosed = await stack.enter_async_context(_in_thread(confined))
-            except (OSError, layout.LayoutError) as error:
+                confined = await stack.enter_async_context(confining)
+            except OSError as error:
                 raise SandboxError(str(error)) from error
-            yield Enclosed(enclosed, refused)
+            yield Enclosed(confined, measured.level)
 
-    def _look_around(self) -> "tuple[Layout, Means]":
-        return self._build_layout(), confinement.find_means()
+    def _prepare(self, command: ShellCommand, enclosed: "Enclosure") -> ShellCommand:
+        """Return a command with the environment that it has in the enclosure."""
+        environment = dict(command.environment)
+        environment |= caches.build_variables(enclosed.read_only_caches, str(layout.TEMPORARY[0]))
+        environment |= proxy.build_variables(_PROXY_PORT) if self.hosts else downloads.NO_RETRIES
+        environment["TMPDIR"] = str(layout.TEMPORARY[0])
+        environment["YOURTOOL_SANDBOX"] = self.shown_level
+        return replace(command, environment=environment)
 
     def _build_layout(self) -> "Layout":
-        repositories, protected = layout.find_protected(self._workspace)
-        temporary = self._make_temporary()
-        places = (Path(os.path.realpath(Path(each).expanduser())) for each in self._config.writable)
-        writable = tuple(path for path in places if path.exists())
-        # /tmp and /run are replaced, so the sockets in them need no mask.
-        sockets = layout.find_sockets((Path("/tmp"), Path("/run"), self._workspace, temporary))  # noqa: S108
-        return layout.Layout(
-            workspace=self._workspace,
-            temporary=temporary,
-            writable=writable,
+        places = (real_path(expand_home(Path(each))) for each in self._config.writable)
+        around = layout.Surroundings(
+            own=self._own,
             readable=(*self._readable, *confinement.find_interpreter()),
-            hidden=(*layout.find_hidden(self._own), *sockets),
-            repositories=repositories,
-            protected=protected,
+            writable=tuple(path for path in places if path_exists(path)),
+            seen_in_home=tuple(expand_home(Path(each)) for each in self._config.readable),
+            hidden_in_home=tuple(expand_home(Path(each)) for each in self._config.hidden),
         )
+        return layout.build_layout(real_path(self._workspace), around)
 
-    def _make_temporary(self) -> Path:
-        """Return the temporary directory of the session, which is removed with it."""
-        with self._lock:
-            if self._temporary is None or not self._temporary.is_dir():
-                self._temporary = Path(os.path.realpath(tempfile.mkdtemp(prefix="yourtool-")))
-                weakref.finalize(self, shutil.rmtree, self._temporary, True)
-            return self._temporary
+    async def _end(self) -> None:
+        await self._serving.aclose()
+        self._proxy = None
+        if (ended := self._enclosure) is not None:
+            self._enclosure = None
+            await asyncio.to_thread(ended.close)
 
-
-class Sandboxes:
-    """Builds the sandboxes of the sessions of a process, which share one measurement."""
-
-    def __init__(self, config: SandboxConfig, own: Sequence[Path] = ()) -> None:
-        self._config = config
-        self._own = tuple(own)
-        self._meter = LevelMeter(config, own)
-
-    def build(self, workspace: Path, readable: Sequence[Path] = ()) -> Sandbox:
-        """Return the sandbox of a session; `readable`: its further directories."""
-        return Sandbox(self._config, workspace, self._meter, own=self._own, readable=readable)
+    async def close(self) -> None:
+        """End all commands that still run in it; idempotent."""
+        async with self._measuring:
+            self._measured = None
+            await self._end()
 
 
-def _bridged(command: ShellCommand, socket_inside: str) -> ShellCommand:
-    """Return a command whose network is the proxy behind a Unix socket."""
-    bridge = (sys.executable, "-I", "-S", str(_BRIDGE), socket_inside, str(_BRIDGE_PORT))
-    url = f"http://127.0.0.1:{_BRIDGE_PORT}"
-    names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY", "all_proxy")
-    local: Mapping[str, str] = dict.fromkeys(("NO_PROXY", "no_proxy"), "localhost,127.0.0.1,::1")
-    return replace(
-        command,
-        arguments=(*bridge, *command.arguments),
-        environment={**command.environment, **dict.fromkeys(names, url), **local},
-    )
-
-
-@asynccontextmanager
-async def _in_thread(
-    context: AbstractContextManager[ShellCommand],
-) -> AsyncGenerator[ShellCommand, None]:
-    """Enter and leave a blocking context in threads."""
-    command = await asyncio.to_thread(context.__enter__)
-    try:
-        yield command
-    finally:
-        await asyncio.shield(asyncio.to_thread(context.__exit__, None, None, None))
+def _is_in(path: Path, places: Sequence[Path]) -> bool:
+    return any(path.is_relative_to(each) for each in places)

@@ -7,6 +7,7 @@ last. A profile has no network namespace: all of the network is denied.
 import json
 import os
 import sys
+from pathlib import Path
 
 from yourtool.tools.sandbox.layout import Layout
 
@@ -19,15 +20,15 @@ def find_seatbelt() -> str | None:
     return _PROGRAM if sys.platform == "darwin" and os.access(_PROGRAM, os.X_OK) else None
 
 
-def build_arguments(program: str, layout: Layout) -> list[str]:
+def build_arguments(program: str, layout: Layout, temporary: Path) -> list[str]:
     """Return the start of the command line; the command with its arguments follows."""
-    return [program, "-p", build_profile(layout)]
+    return [program, "-p", build_profile(layout, temporary)]
 
 
-def build_profile(layout: Layout) -> str:
+def build_profile(layout: Layout, temporary: Path) -> str:
     """Return the profile of a command."""
-    writable = (layout.workspace, layout.temporary, *layout.writable)
-    protected = [point.path for point in layout.protected]
+    writable = (layout.workspace, temporary, *layout.writable)
+    protected = layout.sealed
     pinned = [*protected, *layout.pinned]
     rules = [
         "(version 1)",

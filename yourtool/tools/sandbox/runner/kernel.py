@@ -1,0 +1,121 @@
+"""Calls of the kernel that the standard library of Python does not have."""
+
+import ctypes
+import os
+import struct
+
+NEW_MOUNTS, NEW_PIDS, NEW_USER = 0x00020000, 0x20000000, 0x10000000
+NEW_NETWORK = 0x40000000
+READ_ONLY, NO_SUID, NO_DEVICES, NO_PROGRAMS = 1, 2, 4, 8
+REMOUNT, BIND, RECURSIVE, PRIVATE = 32, 4096, 16384, 1 << 18
+CAP_SYS_ADMIN, CAP_SETPCAP = 21, 8
+FILTER_MODE = 2
+_DETACH = 2
+_DROP_BOUNDING, _CLEAR_AMBIENT, _AMBIENT = 24, 4, 47
+_SET_SECCOMP, _NO_NEW_PRIVILEGES = 22, 38
+_CAPABILITY_VERSION, _LAST_CAPABILITY = 0x20080522, 63
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_VERSION, _PATH_BENEATH, _OLDEST_USED = 1, 1, 2
+_WRITE_FILE, _REFER = 1 << 1, 1 << 13
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(what: str, result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def unshare(flags: int) -> None:
+    """Move this process, or its next children, to new namespaces.
+
+    Raises:
+        OSError: the kernel refused it.
+    """
+    _check("unshare", _libc.unshare(flags))
+
+
+def mount(source: str, target: str, kind: str | None, flags: int, data: str = "") -> None:
+    """Mount a file system, or change a mount.
+
+    Raises:
+        OSError: the kernel refused it.
+    """
+    kind_ = None if kind is None else kind.encode()
+    places = (os.fsencode(source), os.fsencode(target))
+    result = _libc.mount(*places, kind_, ctypes.c_ulong(flags), os.fsencode(data))
+    _check(f"mount {target}", result)
+
+
+def detach(target: str) -> None:
+    """Remove a mount from its path; what uses it can continue.
+
+    Raises:
+        OSError: the kernel refused it.
+    """
+    _check(f"umount {target}", _libc.umount2(os.fsencode(target), _DETACH))
+
+
+def keep_rights(kept: tuple[int, ...]) -> None:
+    """Keep only some capabilities of this process.
+
+    Raises:
+        OSError: the kernel refused it.
+    """
+    bits = sum(1 << each for each in kept)
+    header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
+    sets = struct.pack("=6I", bits, bits, bits, 0, 0, 0)
+    _check("prctl", _libc.prctl(_AMBIENT, _CLEAR_AMBIENT, 0, 0, 0))
+    for each in range(_LAST_CAPABILITY + 1):
+        if each not in kept:
+            _libc.prctl(_DROP_BOUNDING, each, 0, 0, 0)  # fails for those that there are not
+    _check("capset", _libc.capset(header, sets))
+
+
+def build_ruleset(paths: list[str]) -> int:
+    """Return a Landlock ruleset that allows writing below some paths; -1: the kernel has none.
+
+    The mounts are read-only elsewhere, but that does not keep pipes with a name from being written.
+    https://docs.kernel.org/userspace-api/landlock.html
+
+    Raises:
+        OSError: a path is gone, or the kernel refused it.
+    """
+    abi = _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION))
+    if abi < _OLDEST_USED:
+        return -1
+    attributes = struct.pack("=Q", _WRITE_FILE | _REFER)
+    size = ctypes.c_size_t(len(attributes))
+    ruleset = _libc.syscall(_CREATE_RULESET, attributes, size, ctypes.c_uint32(0))
+    _check("landlock_create_ruleset", ruleset)
+    for path, rights in (("/", _REFER), *((path, _WRITE_FILE | _REFER) for path in paths)):
+        descriptor = os.open(path, os.O_PATH)
+        is_directory = os.path.isdir(f"/proc/self/fd/{descriptor}")
+        rule = struct.pack("=Qi", rights if is_directory else _WRITE_FILE, descriptor)
+        added = _libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, ctypes.c_uint32(0))
+        os.close(descriptor)
+        _check("landlock_add_rule", added)
+    return ruleset
+
+
+def restrict_files(ruleset: int) -> None:
+    """Apply a Landlock ruleset to this process, for ever.
+
+    Raises:
+        OSError: the kernel refused it.
+    """
+    _check("landlock", _libc.syscall(_RESTRICT_SELF, ruleset, ctypes.c_uint32(0)))
+
+
+def restrict_calls(program: bytes) -> None:
+    """Apply a filter of system calls to this process, for ever.
+
+    Raises:
+        OSError: the kernel refused it.
+    """
+    code = ctypes.create_string_buffer(program, len(program))
+    head = struct.pack("@HP", len(program) // 8, ctypes.addressof(code))
+    _check("prctl", _libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    _check("seccomp", _libc.prctl(_SET_SECCOMP, FILTER_MODE, head, 0, 0))
