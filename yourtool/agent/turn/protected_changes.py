@@ -1,0 +1,84 @@
+"""Asks about what commands changed at protected places, which was taken back."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+from yourtool.agent.turn.admission import request_change
+from yourtool.agent.turn.change_journal import CallJournal
+from yourtool.agent.turn.tool_call import ToolCall
+from yourtool.agent.turn.turn import Turn
+from yourtool.effects import Preview
+from yourtool.errors import ToolError
+from yourtool.events.catalog import AnyFact, Event
+from yourtool.text import escape_line
+
+if TYPE_CHECKING:
+    from yourtool.tools.protection.changes import Change
+
+_ALLOWED = "[The user allowed these changes, which were made: {}.]"
+_DECLINED = "[Taken back, because the user declined it: {}.]"
+_UNATTENDED = "[Taken back, because no user is present to allow it: {}.]"
+_NOTICE = "A command changed protected places; this was taken back: {}."
+_MAX_NAMED = 5
+
+
+async def settle_changes(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
+    """Ask about changes that were taken back, make them if the user allows it, and note it.
+
+    Raises:
+        Interrupted: the turn was stopped before the user answered.
+    """
+    if (sandbox := turn.env.sandbox) is None:
+        return
+    changes, facts = sandbox.places.take()
+    call.notes += tuple(f"[{each}]" for each in facts)
+    if not changes:
+        return
+    named = _describe(changes)
+    if not turn.env.interactive:
+        call.notes += (_UNATTENDED.format(named),)
+        for notice in turn.env.new_notices(_NOTICE.format(named)):
+            yield notice
+        return
+    try:
+        async with aclosing(request_change(_preview(changes), named, call, turn)) as events:
+            async for event in events:
+                yield event
+        made = list[AnyFact]()
+        async with CallJournal(turn, call.block.id, call.parent, made.append).watching():
+            await sandbox.places.apply(changes)
+        for fact in made:
+            yield fact
+    except ToolError as error:
+        call.notes += (_DECLINED.format(named), f"[{error}]")
+    else:
+        call.notes += (_ALLOWED.format(named),)
+
+
+def _preview(changes: "Sequence[Change]") -> Preview:
+    return Preview(
+        kind="diff",
+        body="\n".join(each.diff for each in changes),
+        paths=tuple(dict.fromkeys(each.path for each in changes)),
+        protected=True,
+    )
+
+
+def _describe(changes: "Sequence[Change]") -> str:
+    """Return the places with why each is a question, the first of them only."""
+    named = [
+        f"`{escape_line(each.path)}` ({each.reason}"
+        + ("" if each.is_taken_back else "; it could not be taken back")
+        + ")"
+        for each in changes
+    ]
+    more = len(named) - _MAX_NAMED
+    return ", ".join(named[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+async def accept_writes(paths: Sequence[str], turn: Turn) -> None:
+    """Let what a tool wrote with an approval stay, while commands run in the background."""
+    if turn.env.sandbox is not None:
+        await asyncio.shield(turn.env.sandbox.places.accept(paths))

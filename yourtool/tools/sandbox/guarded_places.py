@@ -1,0 +1,88 @@
+"""Has the protected places of a workspace compared while commands run in its enclosure.
+
+The settings and hooks of git are also looked at during a command, because the user's own git can
+run what they name at any moment; the other places when it has ended.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from yourtool.tools import protection
+
+if TYPE_CHECKING:
+    from yourtool.tools.protection.changes import Change
+    from yourtool.tools.protection.protected import ProtectedPlaces, Snapshot
+
+_POLL_SECONDS = 0.1
+_MAX_POLL_SECONDS = 1.0
+"""Of a command that has run for long, such as a server."""
+
+
+class GuardedPlaces:
+    """The protected places of one workspace, and what was taken back there."""
+
+    def __init__(self, workspace: Path) -> None:
+        self._workspace = workspace
+        self._places: ProtectedPlaces | None = None
+        self._changes = list["Change"]()
+        self._facts = list[str]()
+
+    @asynccontextmanager
+    async def watching(self, named: Collection[str]) -> AsyncGenerator[None, None]:
+        """Compare the places before and after a command, and take back what is not right.
+
+        `named`: addresses that may be added to the settings of git.
+        """
+        places, snapshot = await asyncio.to_thread(self._begin)
+        looking = asyncio.create_task(self._look(places, snapshot))
+        try:
+            yield
+        finally:
+            looking.cancel()
+            await asyncio.wait({looking})
+            ending = asyncio.to_thread(places.end, snapshot, named)
+            outcome = await asyncio.shield(asyncio.ensure_future(ending))
+            self._changes += outcome.changes
+            self._facts += outcome.facts
+
+    def _begin(self) -> "tuple[ProtectedPlaces, Snapshot]":
+        places = self._places
+        if places is None:
+            places = self._places = protection.protected.ProtectedPlaces(self._workspace)
+        return places, places.begin()
+
+    async def _look(self, places: "ProtectedPlaces", snapshot: "Snapshot") -> None:
+        pause = _POLL_SECONDS
+        with suppress(asyncio.CancelledError):
+            while True:
+                await asyncio.sleep(pause)
+                looking = asyncio.ensure_future(asyncio.to_thread(places.check_running, snapshot))
+                try:
+                    self._changes += await asyncio.shield(looking)
+                except asyncio.CancelledError:
+                    self._changes += await looking
+                    raise
+                pause = min(pause * 1.1, _MAX_POLL_SECONDS)
+
+    def take(self) -> "tuple[Sequence[Change], Sequence[str]]":
+        """Return the changes since the last time, and sentences about the places."""
+        taken = (tuple(self._changes), tuple(dict.fromkeys(self._facts)))
+        self._changes, self._facts = [], []
+        return taken
+
+    async def apply(self, changes: "Sequence[Change]") -> None:
+        """Make changes that the user allowed.
+
+        Raises:
+            ToolError: a place changed meanwhile, or cannot be written.
+        """
+        if self._places is not None:
+            await asyncio.to_thread(self._places.apply, changes)
+
+    async def accept(self, paths: Sequence[str]) -> None:
+        """Take what is at paths of the workspace for right, after a tool of ours wrote it."""
+        if self._places is not None:
+            await asyncio.to_thread(self._places.accept, paths)
