@@ -60,11 +60,15 @@ async def _preview(args: ProcessInput, context: ToolContext) -> Preview:
     process = context.processes.get(args.id)
     key = "; then Enter is pressed" if args.enter else ""
     sandbox = context.sandbox
+    is_full = sandbox is not None and process.is_enclosed and sandbox.contains_fully
     return Preview(
         kind="command",
         body=args.text,
         surroundings=f"the terminal of {process.id}: {escape_line(process.command)}{key}",
         is_contained=sandbox is not None and process.is_enclosed and sandbox.allows_commands,
+        is_fully_contained=is_full,
+        missing_sandbox=(sandbox is not None and sandbox.unavailable) or "",
+        sandbox=process.sandbox,
         protected=sandbox is not None
         and (sandbox.is_below_requirement if process.is_enclosed else sandbox.is_required),
     )
@@ -106,11 +110,12 @@ async def describe_process(process: RunningCommand, context: ToolContext) -> Too
 
 
 async def format_state(process: RunningCommand) -> str:
-    """Return whether a process runs, waits for input or has ended."""
+    """Return whether a process runs, waits for input, serves something or has ended."""
     if process.is_running:
         kind = await process.find_input()
         waiting = f", {describe_input(kind)}" if kind else ""
-        return f"runs since {process.seconds:,.0f} s{waiting}"
+        served = f", {found}" if (found := await process.find_servers()) else ""
+        return f"runs since {process.seconds:,.0f} s{waiting}{served}"
     code = process.exit_code
     return "stopped" if code is None else f"ended, {format_exit_code(code)}"
 

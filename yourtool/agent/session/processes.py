@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
+from yourtool.events.deltas import Notice
 from yourtool.events.tools import ProcessEnded, ProcessesReported, ProcessStarted
 from yourtool.ids import new_id
 from yourtool.messages.blocks import TextBlock
@@ -31,14 +32,15 @@ class SessionProcesses:
         self._state = state
         self._record = record
         self._table = table
-        self._show: Callable[[ProcessFact], None] | None = None
+        self._show: Callable[[ProcessFact | Notice], None] | None = None
         self._is_closed = False
         table.owner = session_id
         table.on_start, table.on_end = self._record_start, self._record_end
+        table.on_server = self._show_server
         table.continue_after(state.processes.count)
 
-    def show_with(self, show: Callable[[ProcessFact], None]) -> None:
-        """Set the function that gets each fact, also between turns."""
+    def show_with(self, show: Callable[[ProcessFact | Notice], None]) -> None:
+        """Set the function that gets each fact and each new server, also between turns."""
         self._show = show
 
     @property
@@ -98,7 +100,10 @@ class SessionProcesses:
             reason = "stopped" if process.was_stopped else "exited"
             self._publish(await self._record(_build_end(process, reason)))
 
-    def _publish(self, fact: ProcessFact) -> None:
+    def _show_server(self, process: RunningCommand, text: str) -> None:
+        self._publish(Notice(level="info", text=f"Process {process.id} {text}"))
+
+    def _publish(self, fact: ProcessFact | Notice) -> None:
         if self._show is not None:
             self._show(fact)
 
