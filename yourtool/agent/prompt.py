@@ -4,9 +4,10 @@ The stable part is the same in every request of a session, for every model, so i
 tool that only some models have.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from yourtool.config import Mode
+from yourtool.sandbox_config import SandboxLevel
 
 _ROLE = """\
 You are yourtool, a coding agent in the user's terminal. You act through tools in the directory
@@ -53,6 +54,19 @@ _MODES = {
     " The user decides about it.",
     Mode.AUTO: "auto. Calls run without a question, except in protected places.",
 }
+_SANDBOX = {
+    SandboxLevel.FULL: "Commands run in a sandbox: they can write in the working directory and"
+    " /tmp, and read everything but the home directory, of which they see toolchains and caches.",
+    SandboxLevel.PARTIAL: "Commands run in a sandbox: they can write in the working directory and"
+    " /tmp, and read everything but known secrets.",
+    SandboxLevel.LANDLOCK: "Commands run in a sandbox: they can change the directories of the"
+    " working directory, create no files directly in it, and have no network.",
+    SandboxLevel.NONE: "Commands run without a sandbox, with the rights of the user.",
+}
+_NETWORK = (
+    "They {} and share 127.0.0.1, where a server in the background is reached. If the task needs"
+    " more, give the reason as `outside` of `shell`, and the user decides."
+)
 _NOBODY_APPROVES = "Nobody can answer: what would need an approval is refused"
 _NOBODY_ANSWERS = (
     f"{_NOBODY_APPROVES}, and a question ends the work. Decide yourself, and state what you"
@@ -73,6 +87,18 @@ def build_stable_text(
     place = f"# Surroundings\n{surroundings}"
     listed = (_SKILLS + skills,) if skills else ()
     return "\n\n".join((_ROLE, _WORK, _TOOLS, _ANSWERS, place, *listed, *named))
+
+
+def build_sandbox_text(level: SandboxLevel | None, hosts: Sequence[str] = ()) -> str:
+    """Return the lines of the surroundings about commands; empty for a level not yet measured."""
+    network = f"only reach {', '.join(hosts)}" if hosts else "have no network"
+    match level:
+        case SandboxLevel.FULL | SandboxLevel.PARTIAL:
+            return f"{_SANDBOX[level]}\n{_NETWORK.format(network)}"
+        case SandboxLevel.LANDLOCK | SandboxLevel.NONE:
+            return _SANDBOX[level]
+        case None:
+            return ""
 
 
 def split_stable_text(text: str) -> list[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import timedelta
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 from yourtool.agent.turn.approval_facts import build_requested_fact, build_resolved_fact
 from yourtool.agent.turn.call_judging import judge_call, parse_call
 from yourtool.agent.turn.hook_events import take_warnings
+from yourtool.agent.turn.network_answers import build_offer, take_answer
 from yourtool.agent.turn.tool_call import (
     AFTER_PLAN,
     KEEP_PLANNING,
@@ -30,7 +32,10 @@ from yourtool.effects import (
     Confirmation,
     Consequences,
     Decision,
+    NetworkAnswer,
+    Preview,
     RuleDescription,
+    SandboxOffer,
     Scope,
     ToolDefinition,
     TrustOffer,
@@ -48,6 +53,7 @@ from yourtool.permissions.examples import build_examples
 from yourtool.permissions.judging import CallSubjects, GateDecision
 from yourtool.permissions.rules import Rule
 from yourtool.tools import expanded_targets
+from yourtool.tools.base import Block
 from yourtool.tools.tool_names import describe_unknown_tool
 from yourtool.tools.toolset import Tool
 
@@ -91,7 +97,7 @@ async def admit(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
             )
 
 
-async def offer_retry(call: ToolCall, blocked: str, turn: Turn) -> AsyncGenerator[Event, None]:
+async def offer_retry(call: ToolCall, block: Block, turn: Turn) -> AsyncGenerator[Event, None]:
     """Ask whether a call that the sandbox blocked may run again outside of it.
 
     Raises:
@@ -100,10 +106,14 @@ async def offer_retry(call: ToolCall, blocked: str, turn: Turn) -> AsyncGenerato
     """
     assert call.preview is not None, "a call that runs in a sandbox has a preview"
     call.preview = replace(
-        call.preview, surroundings=OUTSIDE_SANDBOX, protected=False, editable=None
+        call.preview,
+        surroundings=OUTSIDE_SANDBOX,
+        protected=False,
+        editable=None,
+        network=build_offer(block),
     )
     subjects = await asyncio.to_thread(parse_call, call, call.tool, turn) if call.tool else None
-    decision = GateDecision("ask", f"it failed in the sandbox: {blocked}")
+    decision = GateDecision("ask", f"it failed in the sandbox: {block.cause}")
     confirmation = await _build_confirmation(call, turn, decision, subjects or CallSubjects(()))
     declined = "The user declined to run it outside the sandbox."
     async with aclosing(_request_approval(confirmation, call, turn, declined)) as events:
@@ -111,7 +121,31 @@ async def offer_retry(call: ToolCall, blocked: str, turn: Turn) -> AsyncGenerato
             yield event
     if call.answer is None or call.answer.verdict is not Verdict.ALLOW:
         raise ToolError(declined, ToolFailure.USER_DENIED)
-    call.is_outside_sandbox = True
+    call.runs_again = True
+    call.is_outside_sandbox = call.answer.network is not NetworkAnswer.HOSTS
+
+
+async def request_change(
+    preview: Preview, named: str, call: ToolCall, turn: Turn
+) -> AsyncGenerator[Event, None]:
+    """Ask whether a change may be made that a command made and that was taken back.
+
+    `named`: the places, and why each needs an answer.
+
+    Raises:
+        ToolError: the user declined, or the request timed out.
+        Interrupted: the turn was stopped before the user answered.
+    """
+    decision = GateDecision("ask", f"the command changed protected places: {named}")
+    shown, call.preview = call.preview, preview
+    confirmation = await _build_confirmation(call, turn, decision, CallSubjects(()))
+    call.preview = shown
+    declined = "The user declined to change the protected places."
+    async with aclosing(_request_approval(confirmation, call, turn, declined)) as events:
+        async for event in events:
+            yield event
+    if call.answer is None or call.answer.verdict is not Verdict.ALLOW:
+        raise ToolError(declined, ToolFailure.USER_DENIED)
 
 
 async def offer_without_copy(
@@ -150,18 +184,21 @@ async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[Even
         if decision.verdict == "deny":
             raise ToolError(decision.reason, ToolFailure.USER_DENIED)
         if decision.verdict == "allow" and call.edited_input is None:
-            call.command = decision.command
+            call.command, call.only_reads = decision.command, decision.only_reads
             if tool.definition.ends_planning:
                 call.preview = None  # there was no plan to approve
             break
         if tool.definition.ends_planning and not turn.env.interactive:
             call.ends_turn = True
             raise ToolError(UNANSWERED_PLAN, ToolFailure.CANCELLED)
-        call.command = None  # what the user allows runs as it was shown
+        call.command, call.only_reads = None, False  # what the user allows runs as it was shown
         confirmation = await _build_confirmation(call, turn, decision, call.subjects)
         if decision.is_free_if_trusted and turn.env.interactive:
             offer = await asyncio.to_thread(turn.find_trust_offer)
             confirmation = replace(confirmation, trust=offer)
+        if decision.is_free_if_contained and turn.env.interactive:
+            sandbox = await asyncio.to_thread(turn.find_sandbox_offer)
+            confirmation = replace(confirmation, sandbox=sandbox)
         declined = KEEP_PLANNING if confirmation.kind == "plan" else ""
         async with aclosing(_request_approval(confirmation, call, turn, declined)) as events:
             async for event in events:
@@ -183,10 +220,15 @@ async def _build_confirmation(
     subject = subjects.items[0] if len(subjects.items) == 1 else None
     consequences = Consequences()
     if subject is not None and subject.kind == "command" and turn.env.interactive:
-        finding = expanded_targets.find_consequences(subject.text, Path(subject.directory))
+        environment = turn.env.environments.build_for_model(os.environ)
+        finding = expanded_targets.find_consequences(
+            subject.text, Path(subject.directory), environment
+        )
         consequences = await turn.interrupt.guard(finding)
         if call.lost_work is not None:
             consequences = call.lost_work.describe().join(consequences)
+    if call.preview is not None and (missing := call.preview.missing_sandbox):
+        consequences = Consequences((f"no sandbox: {missing}",)).join(consequences)
     return Confirmation(
         id=new_id(),
         kind="plan" if call.tool.definition.ends_planning else "tool",
@@ -200,11 +242,13 @@ async def _build_confirmation(
         changed_by_hook=call.changed_by_hook,
         following=call.following,
         preview=call.preview,
+        network=call.preview and call.preview.network,
         consequences=consequences,
         rules=decision.proposed_rules,
         wider_rules=decision.wider_rules,
+        exact_rules=decision.exact_rules,
         no_rule_reason=decision.no_rule_reason,
-        reason=decision.reason,
+        reason="" if decision.is_evident else decision.reason,
         expires_at=None if turn.env.interactive else now() + limit,
     )
 
@@ -268,8 +312,12 @@ async def _request_approval(
             await asyncio.to_thread(turn.env.gate.grant, rules, always=always)
         except ConfigError as error:
             yield Notice(level="warning", text=f"Allowed for this session only: {error}")
+    if (notice := await take_answer(decision, confirmation.network, call, turn)) is not None:
+        yield notice
     if decision.trusts_folder and confirmation.trust is not None:
         yield await _trust_folder(confirmation.trust, turn)
+    if decision.allows_contained and confirmation.sandbox is not None:
+        yield await _allow_contained(confirmation.sandbox, turn)
     if decision.note:
         call.notes += (f"Note from the user: {decision.note}",)
 
@@ -283,6 +331,17 @@ async def _trust_folder(offer: TrustOffer, turn: Turn) -> Notice:
     if not turn.env.gate.is_trusted:
         return Notice(level="warning", text="Allowed once; the files of the folder have changed.")
     return Notice(level="info", text=f"Trusted {offer.folder}.")
+
+
+async def _allow_contained(offer: SandboxOffer, turn: Turn) -> Notice:
+    """Allow what stays in the sandbox from now on, and return the message for the user."""
+    try:
+        await asyncio.to_thread(offer.accept)
+    except ConfigError as error:
+        return Notice(level="warning", text=f"Allowed once; the answer is not stored: {error}")
+    turn.env.gate.allows_contained = True
+    text = f"Commands that stay in the sandbox need no approval in {offer.folder} from now on."
+    return Notice(level="info", text=text)
 
 
 async def _wait_for_decision(confirmation: Confirmation, turn: Turn) -> Decision:

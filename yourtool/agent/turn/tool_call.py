@@ -98,6 +98,8 @@ class ToolCall(Struct):
     """Whether the turn ends after the calls of its reply."""
     command: str | None = None
     """What runs in place of the command of the arguments, which needed no approval."""
+    only_reads: bool = False
+    """Whether it needed none because it only reads."""
     judgement: CallJudgement | UnsetType = UNSET
     """The decision on it, until a fact has it."""
     refusal: ToolError | None = None
@@ -108,6 +110,8 @@ class ToolCall(Struct):
     """The safety copy that was made before it ran."""
     is_outside_sandbox: bool = False
     """Whether the user allowed this call outside the sandbox, after it failed in it."""
+    runs_again: bool = False
+    """Whether the user allowed what the sandbox refused it, so that it runs a second time."""
     notes: tuple[str, ...] = ()
     """Notes for the model, appended to the result."""
     details: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -190,6 +194,8 @@ class ToolCall(Struct):
             journal=journal or NoJournal(),
             approved=self.preview,
             command=self.command,
+            only_reads=self.only_reads,
+            environments=turn.env.environments,
             processes=turn.env.processes,
             unsaved=turn.env.unsaved,
             sandbox=None if self.is_outside_sandbox else turn.env.sandbox,
@@ -271,6 +277,7 @@ class ToolCall(Struct):
             side_effects=definition.side_effects,
             hints=definition.hints,
             judgement=self.judgement,
+            sandbox=(self.preview and self.preview.sandbox) or UNSET,
         )
 
     def build_result(

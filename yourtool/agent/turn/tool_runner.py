@@ -18,10 +18,12 @@ from contextlib import AsyncExitStack, aclosing
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from yourtool.agent.turn import sandbox_notes
 from yourtool.agent.turn.admission import admit, offer_retry
 from yourtool.agent.turn.change_journal import CallJournal, changes_files_unrecorded
 from yourtool.agent.turn.edit_checks import EditChecks
 from yourtool.agent.turn.loops import REPEATS_BEFORE_NOTE, build_note, build_notice
+from yourtool.agent.turn.protected_changes import accept_writes, settle_changes
 from yourtool.agent.turn.safety_copy import make_safety_copy
 from yourtool.agent.turn.tool_call import (
     BUG_MESSAGE,
@@ -43,22 +45,12 @@ from yourtool.ids import new_id
 from yourtool.interrupt import Interrupted
 from yourtool.messages.blocks import ToolUseBlock, canonical_json
 from yourtool.text import storable
+from yourtool.tools.base import Block
 
 _log = logging.getLogger(__name__)
 
 CANCEL_GRACE_SECONDS = 30.0
 """Time for a stopped tool to clean up before it is abandoned."""
-_BLOCKED_NOTE = (
-    "[Probable cause: {}. Do without it, or ask the user to run it with `!`, which has no sandbox.]"
-)
-"""Appended to the result of a command that the sandbox blocked."""
-_UNATTENDED_NOTE = (
-    "[Probable cause: {}. Do without it: no user is present to allow it outside the sandbox.]"
-)
-_WAY_OUT = (
-    "A command failed, probably because {}. Name it in `[sandbox] outside` of `config.toml`, or set"
-    " `enabled = false` there, which switches the sandbox off."
-)
 
 
 class ToolRunner:
@@ -202,29 +194,43 @@ class ToolRunner:
     async def _end_or_retry(self, outcome: ToolOutcome) -> AsyncGenerator[Event, None]:
         """Record the end of a call, or run it again outside the sandbox that blocked it."""
         call, output = outcome.call, outcome.output
-        if output is None or output.blocked is None:
+        async with aclosing(settle_changes(call, self._turn)) as events:
+            async for event in events:
+                yield event
+        if output is None or (block := output.blocked) is None:
             for fact in await self._end(outcome):
                 yield fact
             return
-        if self._turn.env.interactive:
+        if self._needs_question(block):
             try:
-                async with aclosing(offer_retry(call, output.blocked, self._turn)) as events:
+                async with aclosing(offer_retry(call, block, self._turn)) as events:
                     async for event in events:
                         yield event
             except ToolError as error:
                 call.notes += (f"[{error}]",)
-        if call.is_outside_sandbox:
-            call.notes += ("[The user allowed this second run outside the sandbox.]",)
+        if call.runs_again:
+            call.runs_again = False
+            call.notes += (sandbox_notes.describe_second_run(is_outside=call.is_outside_sandbox),)
             self._forget(call)
             self._running[asyncio.create_task(self._run_tool(call))] = call
         else:
-            note = _BLOCKED_NOTE if self._turn.env.interactive else _UNATTENDED_NOTE
-            call.notes += (note.format(output.blocked),)
-            if not self._turn.env.interactive:
-                for notice in self._turn.env.new_notices(_WAY_OUT.format(output.blocked)):
+            has_user = self._turn.env.interactive
+            call.notes += (sandbox_notes.describe_block(block, has_user=has_user),)
+            if block.is_certain and not has_user:
+                text = sandbox_notes.describe_way_out(block)
+                for notice in self._turn.env.new_notices(text):
                     yield notice
             for fact in await self._end(outcome):
                 yield fact
+
+    def _needs_question(self, block: Block) -> bool:
+        """Whether to ask the user about what the sandbox refused, once for each host."""
+        env = self._turn.env
+        if not (block.is_certain and env.interactive) or env.sandbox is None:
+            return False
+        is_new = not block.hosts or not env.sandbox.declined.issuperset(block.hosts)
+        env.sandbox.declined.update(block.hosts)
+        return is_new
 
     def _forget(self, call: ToolCall) -> None:
         for task in [task for task, each in self._running.items() if each is call]:
@@ -248,9 +254,12 @@ class ToolRunner:
             context = replace(context, delegator=delegator)
             async with AsyncExitStack() as stack:
                 if changes_files_unrecorded(tool):
-                    await stack.enter_async_context(journal.watching(call.copy))
+                    watching = journal.watching(call.copy, only_reads=call.only_reads)
+                    await stack.enter_async_context(watching)
                 async with asyncio.timeout(tool.timeout_seconds):
                     output = await tool.run(call.args, context)
+            if journal.edited:
+                await accept_writes(journal.edited, self._turn)
             outcome = ToolOutcome(call, output)
         except ToolError as error:
             outcome = ToolOutcome(call, None, error.failure, str(error))

@@ -1,10 +1,13 @@
-"""Finds out why a command failed that the sandbox may have blocked."""
+"""What the sandbox refused, as it saw it, else guessed from the output."""
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from yourtool.messages.blocks import ImageBlock, TextBlock
 from yourtool.sandbox_config import SandboxLevel
+from yourtool.tools.base import Block
+from yourtool.tools.sandbox.refusals import RefusedHost
 from yourtool.tools.sandbox.sandbox import Sandbox
 
 _SOCKETS = re.compile(
@@ -26,9 +29,6 @@ _NETWORK = re.compile(
     r"|tunnel connection failed",
     re.IGNORECASE,
 )
-_SERVERS = re.compile(
-    r"connection refused|\bECONNREFUSED\b|couldn't connect to server", re.IGNORECASE
-)
 _FILES = re.compile(
     r"read-only file system|\bEROFS\b|device or resource busy|\bEBUSY\b|operation not permitted"
     r"|\bEPERM\b|no new privileges|\bbwrap: ",
@@ -38,27 +38,80 @@ _CAUSES = (
     (_SOCKETS, "the sandbox hides agents, daemons and other servers of this machine"),
     (_KEYS, "the sandbox hides your keys and what signs with them"),
     (_NETWORK, "the sandbox has no network"),
-    (_SERVERS, "the sandbox has no network, and reaches no server of this machine"),
-    (_FILES, "the sandbox protects files outside the workspace, and protected places in it"),
+    (_FILES, "the sandbox protects files outside the workspace and its repository"),
 )
 """What programs print, and what it is probably about; the first one that fits counts."""
+_MISSING = re.compile(
+    r"['\"]?(/[^'\"\s:]{1,1000})['\"]?:? (?:no such file|does not appear to be a git repository"
+    r"|does not exist|not found)",
+    re.IGNORECASE,
+)
+"""A path that a program did not find."""
 _ACCESS = re.compile(r"permission denied|\bEACCES\b", re.IGNORECASE)
 _END_CHARACTERS = 20_000
+_LAST_CHARACTERS = 2_000
+"""Of the output of a command that did not fail; what it printed before is rather its result."""
+_MAX_LINE = 200
+_MAX_NAMED = 3
 
 
 def find_block(
-    sandbox: Sandbox, content: Sequence[TextBlock | ImageBlock], refused_hosts: Sequence[str]
-) -> str | None:
-    """Return what the sandbox probably blocked in a failed command, or None."""
+    sandbox: Sandbox,
+    content: Sequence[TextBlock | ImageBlock],
+    refused: Sequence[RefusedHost],
+    *,
+    has_failed: bool = True,
+) -> Block | None:
+    """Return what the sandbox refused, or None.
+
+    A host that the sandbox refused is certain, but may not matter to a command that did not fail
+    and does not complain, such as one that looks for updates. Other causes are guessed from words.
+    """
     if not sandbox.is_active:
         return None
-    if refused_hosts:
-        return f"the sandbox refused a connection to {', '.join(refused_hosts)}"
     printed = "".join(each.text for each in content if isinstance(each, TextBlock))
-    printed = printed[-_END_CHARACTERS:]
+    printed = printed[-(_END_CHARACTERS if has_failed else _LAST_CHARACTERS) :]
+    if refused:
+        # With several commands at once, its output shows which of them asked.
+        sure = [each for each in refused if each.is_certain or each.name in printed]
+        is_certain, refused = bool(sure), sure or refused
+        matters = has_failed or _NETWORK.search(printed) is not None
+        hosts = tuple(each.name for each in refused if not sandbox.allows_host(each.name))
+        if not hosts:
+            named = _name_hosts(tuple(each.name for each in refused))
+            return Block(
+                f"the command asked for {named}, which only the proxy reaches", is_certain=False
+            )
+        cause = _describe_refused(hosts, has_hosts=bool(sandbox.hosts))
+        return Block(cause, hosts, is_certain=is_certain and matters)
+    for found in _MISSING.finditer(printed):
+        if sandbox.hides(Path(found[1])):
+            cause = (
+                f"the sandbox hides `{found[1]}`; `[sandbox] readable` or `writable` would show it"
+            )
+            return Block(cause, line=_get_line(printed, found), is_certain=False)
     for pattern, cause in _CAUSES:
-        if pattern.search(printed):
-            return cause
-    if sandbox.level is SandboxLevel.LANDLOCK and _ACCESS.search(printed):
-        return "the sandbox protects files outside the workspace, and the workspace itself"
+        if (found := pattern.search(printed)) is not None:
+            return Block(cause, line=_get_line(printed, found), is_certain=False)
+    if sandbox.level is SandboxLevel.LANDLOCK and (found := _ACCESS.search(printed)):
+        cause = "the sandbox protects files outside the workspace, and the workspace itself"
+        return Block(cause, line=_get_line(printed, found), is_certain=False)
     return None
+
+
+def _describe_refused(hosts: tuple[str, ...], *, has_hosts: bool) -> str:
+    why = "which the allowed hosts do not have" if has_hosts else "and the sandbox has no network"
+    return f"the command asked for {_name_hosts(hosts)}, {why}"
+
+
+def _name_hosts(hosts: tuple[str, ...]) -> str:
+    more = len(hosts) - _MAX_NAMED
+    named = ", ".join(f"`{each}`" for each in hosts[:_MAX_NAMED])
+    return f"{named} and {more} more" if more > 0 else named
+
+
+def _get_line(printed: str, found: re.Match[str]) -> str:
+    start = printed.rfind("\n", 0, found.start()) + 1
+    end = printed.find("\n", found.end())
+    line = printed[start : end if end >= 0 else len(printed)].strip()
+    return line if len(line) <= _MAX_LINE else f"{line[:_MAX_LINE]}…"

@@ -1,0 +1,153 @@
+"""Commands that need a network: one question, whose answers are stored and taken back."""
+
+import pytest
+
+from tests.agent.harness import ALLOW, DENY, Checked, User, play
+from tests.tools.sandbox.levels import build_sandbox, find_reason
+from yourtool.config import Mode
+from yourtool.effects import Decision, NetworkAnswer, NetworkOffer, Scope, Verdict
+from yourtool.events.tools import ToolCompleted, ToolFailed
+from yourtool.permissions.rules import Rule, RuleSet
+from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.sandbox_config import SandboxLevel
+
+FULL = SandboxLevel.FULL
+ALWAYS = {"verdict": Verdict.ALLOW, "scope": Scope.ALWAYS}
+HOSTS = Decision(**ALWAYS, network=NetworkAnswer.HOSTS)
+PROGRAM = Decision(**ALWAYS, network=NetworkAnswer.PROGRAM)
+REGISTRY = "packages.example"
+SHOW = "echo level:$YOURTOOL_SANDBOX proxy:$https_proxy;"
+
+
+@pytest.fixture(autouse=True)
+def programs(bench):
+    """Stand-ins for programs that download, which show where they run."""
+    find_reason(FULL)  # before a test, whose event loop must not block
+    (bench.workspace / ".npmrc").write_text(f"registry=https://{REGISTRY}/\n")
+    (bench.workspace / "bin").mkdir()
+    for name, last in (("npm", "true"), ("fetcher", "getent ahosts r.example.org >/dev/null")):
+        program = bench.workspace / "bin" / name
+        program.write_text(f"#!/bin/sh\n{SHOW}\n{last}\n")
+        program.chmod(0o755)
+
+
+async def run(bench, user, *lines, settings=None, **options):
+    """Play calls one after the other; return their results and the session."""
+    replies = [calls("shell", command=line) for line in lines]
+    session = await bench.session(
+        Checked(Scripted([*replies, says("done")])), confirm=user, **options
+    )
+    session._env.sandbox = build_sandbox(bench.workspace, FULL, **(settings or {}))
+    events = await play(session.send("go"))
+    await session.close()
+    await session._env.sandbox.close()
+    ended = [each for each in events if isinstance(each, ToolCompleted | ToolFailed)]
+    texts = ["\n".join(b.text for b in each.message.content[0].content) for each in ended]
+    return texts, session
+
+
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.AUTO])
+async def test_download_is_one_question_before_it_runs(bench, mode):
+    user = User(ALLOW)
+    [said], _ = await run(bench, user, "bin/npm view x | tail", mode=mode)
+    [asked] = user.asked
+    assert asked.preview.leaving == "the sandbox has no network for `npm view`"
+    assert asked.network.hosts == (REGISTRY,)
+    assert asked.network.outside == ("bin/npm view *",)
+    assert said.startswith("level: proxy:\n")
+
+
+async def test_declined_download_does_not_run(bench):
+    user = User(DENY)
+    [said], _ = await run(bench, user, "bin/npm view x")
+    assert "level:" not in said
+
+
+async def test_allowed_hosts_are_reached_from_then_on_and_ask_no_more(bench):
+    user = User(HOSTS, ALLOW)
+    lines = ("bin/npm view x", "bin/npm ci")
+    first, session = await run(bench, user, *lines, mode=Mode.AUTO)
+    assert len(user.asked) == 1
+    for said in first:
+        assert said.startswith("level:full proxy:http://127.0.0.1:8118\n")
+    rules = session._env.gate.policy.rules.allow
+    assert [str(each) for each in rules] == [f"sandbox_host({REGISTRY})"]
+
+
+async def test_program_that_always_runs_outside_asks_no_more(bench):
+    user = User(PROGRAM)
+    lines = ("bin/npm view x", "bin/npm view y", "bin/npm view y 2>&1 | tail -3")
+    said, session = await run(bench, user, *lines, mode=Mode.AUTO)
+    assert len(user.asked) == 1
+    assert [each.partition("\n")[0] for each in said] == ["level: proxy:"] * 3
+    [rule] = session._env.gate.policy.rules.allow
+    assert str(rule) == "sandbox_outside(bin/npm view *)"
+    session._env.gate.forget(rule)
+    assert not session._env.sandbox.excepts("bin/npm view y")
+
+
+async def test_line_with_a_part_that_does_more_than_read_asks_again(bench):
+    rules = RuleSet(allow=(Rule("sandbox_outside", "bin/npm view *"),))
+    user = User(*[DENY] * 4)
+    lines = (
+        "bin/npm view y && touch made", "bin/npm view y | sh", "bin/npm view y && make",
+        "bin/npm view y && npm test",
+    )  # fmt: skip
+    await run(bench, user, *lines, mode=Mode.AUTO, rules=rules)
+    assert [each.preview.is_outside for each in user.asked] == [True] * 4
+    assert not (bench.workspace / "made").exists()
+
+
+async def test_rule_about_the_sandbox_allows_no_command(bench):
+    rules = RuleSet(
+        allow=(Rule("sandbox_outside", "bin/npm ci"), Rule("sandbox_host", "a.example"))
+    )
+    user = User(DENY)
+    await run(bench, user, "bin/npm ci", rules=rules)
+    assert len(user.asked) == 1
+    assert user.asked[0].network is None
+
+
+async def test_refused_host_is_offered_after_the_command_and_only_once(bench):
+    user = User(ALLOW, DENY, ALLOW)
+    said, _ = await run(bench, user, "bin/fetcher", "bin/fetcher 2")
+    first, second, third = user.asked
+    assert first.network is None
+    assert second.network == NetworkOffer(hosts=("r.example.org",))
+    assert second.reason.endswith("asked for `r.example.org`, and the sandbox has no network")
+    assert third.network is None
+    assert "The command asked for `r.example.org`" in said[1]
+
+
+async def test_command_runs_again_in_the_sandbox_with_the_hosts_that_it_asked_for(bench):
+    user = User(HOSTS)
+    [said], _ = await run(bench, user, "bin/fetcher", mode=Mode.AUTO)
+    assert len(user.asked) == 1
+    assert said.startswith("level:full proxy:http://127.0.0.1:8118\n")
+    assert "[The user allowed this second run with the hosts that it asked for.]" in said
+
+
+async def test_guess_is_a_note_and_no_question(bench):
+    (bench.workspace / "fail.sh").write_text("echo 'x: Read-only file system'; exit 1\n")
+    user = User(ALLOW)
+    [said], _ = await run(bench, user, "sh fail.sh", mode=Mode.AUTO)
+    assert user.asked == []
+    assert "[Perhaps the sandbox protects files" in said
+    assert "guessed from the line `x: Read-only file system`" in said
+
+
+async def test_run_without_a_user_stays_in_the_sandbox_and_names_the_setting(bench):
+    options = {"mode": Mode.AUTO, "interactive": False}
+    (bench.workspace / "bin/npm").write_text(f"#!/bin/sh\ngetent ahosts {REGISTRY}\n")
+    [said], _ = await run(bench, User(ALLOW), "bin/npm view x", **options)
+    assert "No user is present to answer, so it stayed in the sandbox" in said
+    assert f"`{REGISTRY}` in `[sandbox] hosts` of `config.toml`" in said
+
+
+async def test_programs_do_not_retry_without_a_network(bench):
+    line = "echo $npm_config_fetch_retries$PIP_RETRIES$CARGO_NET_RETRY$UV_HTTP_RETRIES"
+    [said], _ = await run(bench, User(ALLOW), line, mode=Mode.AUTO)
+    assert said.startswith("0000\n")
+    settings = {"hosts": ("a.example",)}
+    [said], _ = await run(bench, User(ALLOW), line, mode=Mode.AUTO, settings=settings)
+    assert not said.startswith("0")

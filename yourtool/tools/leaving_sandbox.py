@@ -1,0 +1,53 @@
+"""Commands that would leave the sandbox: the model asks for it, or they need a network."""
+
+from msgspec.structs import replace
+
+from yourtool.effects import OUTSIDE_SANDBOX, Preview
+from yourtool.errors import ToolError, ToolFailure
+from yourtool.sandbox_config import SandboxLevel
+from yourtool.tools.base import ToolContext
+
+_UNATTENDED = (
+    "Not run: only the user lets a command leave the sandbox, and no user is present to answer."
+    " Call it without `outside`, and it runs in the sandbox; or the user names it in `[sandbox]"
+    " outside` of `config.toml`."
+)
+_MAX_REASON = 300
+"""Characters of the reason of the model that the question has."""
+
+
+async def find_leaving(found: Preview, line: str, reason: str, context: ToolContext) -> Preview:
+    """Return the preview of a call that would leave the sandbox; unchanged if it stays.
+
+    `reason`: why the model asks to leave it; empty: it does not.
+
+    Raises:
+        ToolError: the model asks, and no user is present.
+    """
+    sandbox = context.sandbox
+    if sandbox is None or found.is_outside or not sandbox.is_active:
+        return found
+    if reason and context.ask_input is None:
+        raise ToolError(_UNATTENDED, ToolFailure.USER_DENIED)
+    network = await context.run_in_thread(sandbox.find_need, line)
+    outside = replace(
+        found,
+        surroundings=OUTSIDE_SANDBOX,
+        is_outside=True,
+        is_contained=False,
+        is_fully_contained=False,
+        sandbox=SandboxLevel.NONE,
+    )
+    if network is not None:
+        if await context.run_in_thread(sandbox.excepts, line, needs_network=True):
+            return replace(outside, protected=sandbox.is_required)
+        if context.ask_input is None:
+            return found
+        named = ", ".join(f"`{each}`" for each in network.programs)
+        outside = replace(
+            outside, leaving=f"the sandbox has no network for {named}", network=network
+        )
+    if reason:
+        given = f"the model gives the reason: {reason[:_MAX_REASON]}"
+        outside = replace(outside, leaving=given)
+    return outside if outside.leaving else found

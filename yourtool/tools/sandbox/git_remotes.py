@@ -1,0 +1,124 @@
+"""Repositories elsewhere that a git command asks; git itself is not run for it.
+
+https://git-scm.com/docs/git-clone#_git_urls
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from yourtool.effects import NetworkOffer
+from yourtool.permissions.hosts import host_subject
+from yourtool.tools.sandbox.repositories import find_repository
+
+_WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"})
+_OF_REMOTES = frozenset({"fetch", "pull", "push", "ls-remote"})
+_NOTHING_FETCHED = frozenset({"--dry-run", "-n", "--help", "-h"})
+_VALUES = frozenset(
+    {"-o", "--push-option", "--depth", "--upload-pack", "--receive-pack", "-b", "--branch", "-j",
+     "--jobs", "--reference", "--origin", "--server-option", "--filter", "-c", "--config"}
+)  # fmt: skip
+_SECTION = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"([^"]*)")?\s*\]')
+_ADDRESS = re.compile(r"(?:push)?url\s*=(.*)", re.IGNORECASE)
+_SHORT_ADDRESS = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!/?/).*")
+"""Such as `git@example.org:me/project`."""
+_MAX_BYTES = 1_000_000
+_DEFAULT = "origin"
+
+
+def find_need(arguments: Sequence[str], directory: Path) -> NetworkOffer | None:
+    """Return what the arguments of git need of a network; None: nothing. Blocks.
+
+    `directory`: where it runs.
+    """
+    words = list(arguments)
+    while words and words[0].startswith("-"):
+        option = words.pop(0)
+        if option in _WITH_VALUE and words:
+            value = words.pop(0)
+            directory = directory / value if option == "-C" else directory
+    if not words or not _NOTHING_FETCHED.isdisjoint(words[1:2]):
+        return None
+    command, *rest = words
+    addresses = [each for each in _find_addresses(command, rest, directory) if _is_remote(each)]
+    if not addresses:
+        return None
+    hosts = tuple(dict.fromkeys(map(_get_host, addresses)))
+    named = f"git {command}"
+    return NetworkOffer(
+        programs=(named,), hosts=hosts if all(hosts) else (), outside=(f"{named} *",)
+    )
+
+
+def _find_addresses(command: str, words: Sequence[str], directory: Path) -> Iterator[str]:
+    plain = _without_options(words)
+    if command == "clone":
+        yield from plain[:1]
+    elif command in _OF_REMOTES:
+        remotes = dict(_read_remotes(directory))
+        if "--all" in words:
+            yield from remotes.values()
+        else:
+            name = plain[0] if plain else _DEFAULT
+            yield remotes.get(name, name)
+    elif command == "remote" and plain[:1] in (["update"], ["show"]):
+        yield from (url for _, url in _read_remotes(directory))
+    elif command == "submodule" and plain[:1] == ["add"]:
+        yield from plain[1:2]
+    elif command == "submodule" and plain[:1] == ["update"]:
+        yield from (url for _, url in _read_urls(directory / ".gitmodules", "submodule"))
+
+
+def _without_options(words: Sequence[str]) -> list[str]:
+    found, skips = list[str](), False
+    for word in words:
+        if skips:
+            skips = False
+        elif word.startswith("-"):
+            skips = word in _VALUES
+        else:
+            found.append(word)
+    return found
+
+
+def _read_remotes(directory: Path) -> Iterator[tuple[str, str]]:
+    """Yield the names and addresses of the remotes of a repository."""
+    repository = find_repository(Path(os.path.realpath(directory)))
+    for each in repository.directories if repository else ():
+        yield from _read_urls(each / "config", "remote")
+
+
+def _read_urls(file: Path, kind: str) -> Iterator[tuple[str, str]]:
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as opened:
+            text = os.fsdecode(opened.read(_MAX_BYTES))
+    except OSError:
+        return
+    name = None
+    for line in text.splitlines():
+        if (section := _SECTION.match(line)) is not None:
+            name = section[2] if section[1].lower() == kind else None
+        elif name is not None and (found := _ADDRESS.match(line.lstrip())) is not None:
+            yield name, found[1].strip().strip('"')
+
+
+def _is_remote(address: str) -> bool:
+    """Whether an address is one of another machine."""
+    if "://" in address:
+        scheme, _, _ = address.partition("://")
+        return scheme.lower() != "file"
+    return not os.path.lexists(address) and _SHORT_ADDRESS.fullmatch(address) is not None
+
+
+def _get_host(address: str) -> str:
+    """Return the host that a proxy can reach; empty for an address of SSH."""
+    try:
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            return ""
+        return host_subject(parts.hostname, parts.port)
+    except ValueError:
+        return ""
