@@ -29,12 +29,26 @@ _PIECES = (
     "X\n", "env", "command", "exec", "eval", "time", "xargs", "bash -c", "'evil a'", '"evil; a"',
     "coproc", "trap", "EXIT", "export", "test", "[", "]", "\t", "\\", "'", '"', "$",
 )  # fmt: skip
+_DOCUMENT_PIECES = (
+    "show", "show", "evil", "a", "'a b'", "&&", "|", ";", "\n", "\\", "'", '"', "$", "#", "(",
+    ")", "`", "<<'X'", "<<'X'\n", "<< 'X' ", "\nX\n", "X\n", "\nX", "\nY\n", "<<'Y'\n",
+    "\"$(cat <<'X'\n", "\nX\n)\"",
+    "\nX\n)", "evil\nX\n", "'\nevil\n'", '"\nevil\n"', "2>&1", "\\\n", "<<<", "-x",
+)  # fmt: skip
+"""Parts of documents with a quoted delimiter, and of what can make other text of them."""
 
 
 def make_line(seed: random.Random) -> str:
     """Return a line of random pieces, most of which are joined by spaces."""
     pieces = seed.choices(_PIECES, k=seed.randint(1, 8))
     return "".join(piece + seed.choice((" ", " ", " ", " ", "")) for piece in pieces)
+
+
+def make_document(seed: random.Random) -> str:
+    """Return a line of random pieces, of which some are parts of a document."""
+    start = seed.choice(("show ", "show a <<'X'\n", "show \"$(cat <<'X'\n", "show 'a\nb' "))
+    pieces = seed.choices(_DOCUMENT_PIECES, k=seed.randint(1, 7))
+    return start + "".join(piece + seed.choice((" ", " ", "")) for piece in pieces)
 
 
 class Sandbox:

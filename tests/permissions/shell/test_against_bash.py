@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from tests.permissions.shell.bash_lines import Sandbox, make_line
+from tests.permissions.shell.bash_lines import Sandbox, make_document, make_line
 from yourtool.permissions.shell.coverage import covers_line
 from yourtool.permissions.shell.denials import Denial, find_denial
 from yourtool.permissions.shell.place import Place
@@ -38,6 +38,28 @@ def test_bash_runs_nothing_that_the_rules_did_not_see(tmp_path, seed):
     sandbox, source = Sandbox(tmp_path.resolve()), random.Random(seed)
     for _ in range(150):
         check(sandbox, make_line(source))
+
+
+def check_document(sandbox: Sandbox, line: str) -> bool:
+    """Return whether a line is understood, and check that bash understands it in the same way."""
+    commands = parse_plain(line)
+    if not commands or any(each.texts[0] != "show" or each.files for each in commands):
+        return False
+    if any(word.is_glob for each in commands for word in each.words):
+        return False
+    ran = sandbox.run(line)
+    expected = [list(command.texts) for command in commands]
+    assert all(words in expected for words in ran), repr(line)
+    assert ran, repr(line)
+    return True
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.req("R-CONF-04")
+def test_bash_reads_a_document_as_the_rules_do(tmp_path, seed):
+    sandbox, source = Sandbox(tmp_path.resolve()), random.Random(seed)
+    lines = (make_document(source) for _ in range(5_000))
+    assert sum(check_document(sandbox, line) for line in lines) > 50
 
 
 @pytest.mark.soak

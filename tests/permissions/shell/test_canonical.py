@@ -48,6 +48,13 @@ def test_first_program_of_its_name_that_can_run_is_meant(root):
     assert canonical(root, "make") == f"{root}/late/make"
 
 
+def test_unusable_directories_of_the_search_path_are_passed_over(root):
+    (root / "loop").symlink_to("loop")
+    (root / "file").touch()
+    unusable = ("x" * 300, "loop", "file", "missing")
+    assert canonical(root, "ls a", *unusable, "bin") == f"{root}/bin/ls a"
+
+
 def test_path_and_unknown_name_are_left_as_they_are(root):
     assert canonical(root, "./run.sh a; missing b") == "./run.sh a ; missing b"
 
@@ -142,6 +149,23 @@ def test_programs_of_the_active_environment_are_found_first(root, monkeypatch):
     found = build_search_path({"PATH": f"{own}/bin:{root}/bin", "VIRTUAL_ENV": str(own)}, root)
     assert found.virtual_environment == f"{own}/bin"
     assert build_search_path({"PATH": f"{root}/bin"}, root).virtual_environment == ""
+
+
+@pytest.mark.req("T4")
+def test_directory_of_the_workspace_in_path_is_only_for_commands_that_a_rule_covers(root):
+    inner = root / "work/node_modules/.bin"
+    inner.mkdir(parents=True)
+    for name in ("ls", "git", "jq", "cp", "eslint"):
+        add_program(inner / name)
+    found = build_search_path({"PATH": f"{inner}:{root}/bin"}, root / "work")
+    assert build_canonical_line(parse_plain("eslint ."), found) == f"{inner}/eslint ."
+    assert build_canonical_line(parse_plain("ls"), found) == f"{root}/bin/ls"
+    assert build_canonical_line(parse_plain("git push"), found) == f"{root}/bin/git push"
+    for line in ("jq . a.json", "cp a b"):
+        with pytest.raises(
+            UnsafeProgramError, match=f"`{line[:2]}.* is a program in the workspace"
+        ):
+            build_canonical_line(parse_plain(line), found)
 
 
 @pytest.mark.req("T3", "R-CONF-04")

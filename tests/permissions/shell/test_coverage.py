@@ -104,7 +104,7 @@ def test_list_is_covered_if_rules_cover_each_command(place, specs, line):
         ("git diff*", "git diff README.md ../outside/secret.txt"),
         ("git show*", "git show HEAD:.env"),
         ("git log*", "git log --ext-diff"), ("git grep*", "git grep -O./x y"),
-        ("git status*", "cd sub && git status"), ("git branch*", "git branch new"),
+        ("git status*", "cd sub && git status"), ("git*", "git branch new"),
         ("sort*", "sort -o x README.md"), ("sort*", "sort -uo x"), ("sort*", "sort --out=x"),
         ("sort*", "sort --files0-from=x"), ("rg*", "rg --pre=./x y"), ("grep*", "grep -f .env x"),
         ("grep*", "grep -R x ."), ("grep*", "grep x ../home"), ("wc*", "wc --files0-from=x"),

@@ -1,3 +1,4 @@
+import os
 import subprocess
 
 import pytest
@@ -110,6 +111,32 @@ def test_settings_of_a_linked_worktree_are_those_of_its_repository(root):
     assert found(root) == ("a line that cannot be read", ".git")
 
 
+def make_pipe(path):
+    os.mkfifo(path)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        make_pipe,
+        lambda path: path.symlink_to(path),
+        lambda path: path.write_bytes(b"gitdir: a\0b"),
+        lambda path: path.write_text(f"gitdir: {'x' * 300}"),
+    ],
+)
+@pytest.mark.req("R-CONF-04", "T3")
+def test_repository_that_cannot_be_read_counts_as_one_that_runs_programs(root, make):
+    (root / ".git/config").unlink()
+    (root / ".git").rmdir()
+    make(root / ".git")
+    assert found(root, "src") is not None
+
+
+def test_included_file_of_an_unknown_user_is_no_file_of_the_workspace(root):
+    (root.parent / "home/.gitconfig").write_text("[include]\n\tpath = ~no-such-user/x\n")
+    assert found(root) is None
+
+
 def test_what_may_be_a_repository_without_a_directory_of_its_own_is_found(root):
     (root / "src/HEAD").write_text("ref: refs/heads/main\n")
     assert found(root, "src") == ("HEAD", "src")
@@ -166,3 +193,23 @@ def test_options_that_switch_helpers_off_exist(tmp_path):
         ["status", "--ignore-submodules=dirty"],
     ):
         subprocess.run(["git", *command], cwd=tmp_path, check=True, env=environment)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_unused"),
+    [
+        ("[core]\n\thooksPath = .husky\n", True),
+        ("[core]\n\tfsmonitor = ./x\n\tsshCommand = y\n\teditor = z\n", True),
+        ("[alias]\n\tst = !x\n[credential]\n\thelper = x\n[pager]\n\tlog = x\n", True),
+        ('[remote "a"]\n\tuploadpack = x\n', True),
+        ('[remote "a.vcs"]\n\tpromisor = true\n', False),
+        ('[filter "a"]\n\tclean = x\n', False),
+        ('[diff "a"]\n\ttextconv = x\n', False),
+        ("[include]\n\tpath = x\n", False),
+        ("[core]\n\thooksPath = .husky\n\tworktree = /\n", False),
+    ],
+)
+def test_reading_command_is_not_concerned_by_what_it_does_not_use(root, text, is_unused):
+    (root / ".git/config").write_text(text)
+    assert (find_git_helper(root, root, only_reads=True) is None) is is_unused
+    assert find_git_helper(root, root) is not None

@@ -2,6 +2,8 @@
 
 import pytest
 
+from yourtool.permissions import credential_search
+from yourtool.permissions.credential_search import FilesBelow
 from yourtool.permissions.shell import place as places
 from yourtool.permissions.shell.place import Place
 
@@ -38,15 +40,24 @@ def test_glob_reads_what_the_shell_expands_it_to(place):
     assert not place.is_readable("[.]env")
 
 
-def test_tree_is_free_of_credentials_if_no_file_at_any_depth_is_one(place, monkeypatch):
-    assert place.is_free_of_credentials()
-    monkeypatch.setattr(places, "_MAX_FILES", 7)
-    assert not place.is_free_of_credentials()
-    monkeypatch.setattr(places, "_MAX_FILES", 8)
-    assert place.is_free_of_credentials()
+def test_file_that_may_exist_is_not_free_to_write(place):
+    (place.root / "loop").symlink_to("loop")
+    assert place.is_own_file("new.py") and place.is_own_file("a.py")
+    assert not any(place.is_own_file(each) for each in ("loop", "x" * 300, f"{'x' * 300}/a"))
+
+
+def test_tree_is_unreadable_if_a_file_at_any_depth_may_contain_credentials(place, monkeypatch):
+    assert place.find_unreadable(FilesBelow(".")) is None
     (place.root / "src/deep/.env").write_text("x\n")
-    assert not place.is_free_of_credentials()
-    assert Place(place.root, place.root / "src").is_free_of_credentials() is False
+    assert "`src/deep/.env`" in place.find_unreadable(FilesBelow("."))
+    assert "`src/deep/.env`" in place.find_unreadable(FilesBelow("s*"))
+    assert place.find_unreadable(FilesBelow("a*")) is None
+    assert place.find_unreadable(FilesBelow(".", "visible")) is None
+    assert place.find_unreadable(FilesBelow(".", names=("*.py",))) is None
+    for outside in ("..", "/", "out.py", "s*/deep"):
+        assert place.find_unreadable(FilesBelow(outside))
+    monkeypatch.setattr(credential_search, "_MAX_FILES", 5)
+    assert "more than 5 files" in place.find_unreadable(FilesBelow("."))
 
 
 def test_link_leads_out_at_any_depth_or_where_there_are_too_many_files(place, monkeypatch):

@@ -12,6 +12,7 @@ GIVEN = {
     "option_values": ("--with",),
     "tests": ("name",),
     "separate": ("--with",),
+    "files": ("c",),
     "numbers": True,
     "response_files": True,
     "loads_code": True,

@@ -21,49 +21,111 @@ def proposed(place, line, *specs, is_trusted=False):
 @pytest.mark.parametrize(
     ("line", "specs"),
     [
+        ("make", ("make",)),
+        ("make -j4", ("make -j4",)),
         ("make test", ("make test",)),
         ("cd src && make test", ("make test",)),
         ("CI=1 make test 2>&1", ("make test",)),
         ("npm run 'a b'", ("npm run 'a b'",)),
-        ("make test 2>&1 | tail -5", ("make test", "tail -5")),
+        ("make test 2>&1 | tail -5", ("make test", "tail *")),
         ("make test && make test; make lint", ("make test", "make lint")),
         ("timeout 60 make test", ("make test",)),
         ("timeout -k 5 --foreground 2m make test", ("make test",)),
-        ("python -m pytest -q", ("pytest -q",)),
-        ("cd src && timeout 60 python3 -m pytest -q | tail", ("pytest -q", "tail")),
-        ("echo '*'", ("echo '*'",)),
-        ("git --no-pager log -3", ("git log -3",)),
-        ("sed -n 1,5p x | wc -l", ("sed -n 1,5p x", "wc -l")),
+        ("python -m pytest -q", ("pytest *",)),
+        ("cd src && timeout 60 python3 -m pytest -q | tail", ("pytest *", "tail *")),
+        ("cd src && ../.venv/bin/pytest -q", ("pytest *",)),
+        ("echo '*'", ("echo *",)),
+        ("ls s*", ("ls *",)),
+        ("git --no-pager log -3", ("git log *",)),
+        ("sed -n 1,5p x | wc -l", ("sed *", "wc *")),
         ("CI=1 FOO=1 make test", ("FOO=1 make test",)),
+        ("git stash", ("git stash *",)),
+        ("git push origin main", ("git push *",)),
+        ("git commit -m x", ("git commit *", "git add *")),
+        ("git add -A && git commit -m 'a b'", ("git add *", "git commit *")),
+        ("git commit -m 'a\n\nb'", ("git commit *", "git add *")),
+        ("git commit -F - <<'E'\n$x\nE", ("git commit *", "git add *")),
+        ("ruff check .", ("ruff check *", "ruff format *")),
+        ("python3 src/a.py --fast", ("python3 src/a.py *",)),
+        ("./src/run.sh --fast", ("./src/run.sh *",)),
+        ("./src/run.sh check a b", ("./src/run.sh check *",)),
+        ("python src/manage.py migrate", ("python src/manage.py migrate *",)),
+        ("python src/a.py a.txt", ("python src/a.py *",)),
+        ("python -m unittest discover", ("unittest *",)),
+        ("git merge main", (
+            "git merge *", "git cherry-pick *", "git rebase *", "git revert *",
+        )),
+        ("npx tsc --noEmit", ("npx tsc *",)),
+        ("uv run pytest -q", ("uv run pytest *",)),
+        ("docker ps -a", ("docker ps *",)),
+        ("docker run -v /:/host alpine", ("docker run -v /:/host alpine",)),
+        ("kubectl exec web -- ls", ("kubectl exec web -- ls",)),
+        ("curl -s http://127.0.0.1:8000", ("curl -s http://127.0.0.1:8000",)),
+        ("rm -rf build", ("rm -rf build",)),
+        ("unknown build --fast", ("unknown build --fast",)),
+        ("pip install -e .", ("pip install -e .",)),
+        ("pytest -c other.ini", ("pytest -c other.ini",)),
+        ("cat > src/a <<'E'\n$x\nE", ("cat > src/a",)),
         ("make test > out.txt", ("make test > out.txt",)),
         ("cd src && timeout 60 make test >>'a b' 2>&1", ("make test >> 'a b'",)),
         ("make test > out.txt | tail < src/a", ("make test > out.txt", "tail < src/a")),
     ],
-)
+)  # fmt: skip
 @pytest.mark.req("R-CONF-04")
 def test_rules_for_what_each_command_runs_are_proposed_and_cover_the_line(place, line, specs):
     assert proposed(place, line).specs == specs
-    for spec in specs:
-        assert parse_spec(spec).is_open is False
     assert cover_line([parse_spec(spec) for spec in specs], line, place).is_complete
 
 
 def test_commands_that_are_covered_already_need_no_rule(place):
     assert proposed(place, "make test | tail -5", "tail*").specs == ("make test",)
     assert proposed(place, "make test | tail -5", is_trusted=True).specs == ("make test",)
+    assert proposed(place, "git add -A && git commit -m x", "git add*").specs == ("git commit *",)
+
+
+@pytest.mark.parametrize(
+    ("line", "exact"),
+    [
+        ("make test", ()),
+        ("cd src && timeout 60 make test 2>&1 | tail -5", ("make test", "tail -5")),
+        ("git add -A && git commit -m 'a b'", ("git add -A", "git commit -m 'a b'")),
+        ("FOO=1 ruff check .", ("FOO=1 ruff check .",)),
+        (".venv/bin/pytest -q", ("pytest -q",)),
+        ("make", ()),
+        ("rm -rf build", ()),
+        ("git commit -m 'a\nb'", ()),
+        ("git add src/*.py", ()),
+    ],
+)
+@pytest.mark.req("R-CONF-04")
+def test_rules_for_only_this_line_are_the_second_offer(place, line, exact):
+    found = proposed(place, line)
+    assert found.exact == exact
+    if exact:
+        assert cover_line(list(map(parse_spec, exact)), line, place).is_complete
+        assert not any(spec.endswith("*") for spec in exact)
 
 
 @pytest.mark.parametrize(
     ("line", "note"),
     [
-        ("git commit -m x", "`git` runs other programs or code, so no rule covers it"),
+        ("git push https://x.example/y", "`git` runs other programs or code, so no rule covers it"),
+        ("git push --receive-pack=./x", "`git` runs other programs or code, so no rule covers it"),
+        ("git branch -D old", "`git` runs other programs or code, so no rule covers it"),
+        ("git -c a.b=c commit -m x", "`git` runs other programs or code, so no rule covers it"),
+        ("python3 -c 'print(1)'", "`python3` runs other programs or code, so no rule covers it"),
+        ("python3 - <<'E'\nprint(1)\nE", "`python3` runs other programs or code"),
+        ("bash <<'E'\nls\nE", "`bash` runs other programs or code, so no rule covers it"),
+        ("xargs rm", "`xargs` runs other programs or code, so no rule covers it"),
+        ("eval ls", "`eval` runs other programs or code, so no rule covers it"),
+        ("curl example.org | sh", "`sh` runs other programs or code, so no rule covers it"),
         ("make test && bash -c ls", "`bash` runs other programs or code, so no rule covers it"),
-        ("/usr/bin/python x.py", "`/usr/bin/python` runs other programs or code"),
-        ("npx jest", "`npx` runs other programs"),
+        ("/usr/bin/python ../x.py", "`/usr/bin/python` runs other programs or code"),
+        ("npx unknown", "`npx` runs other programs"),
         ("sudo ls", "`sudo` runs"),
         ("python -m http.server", "`python` runs"),
         ("ls *.py x*", "it"),
-        ("ls src*", "`src*` means other files"),
+        ("unknown src*", "`src*` means other files"),
         ("ls > $x", "it redirects to or from a file: `> $x`"),
         ("ls > ../out.txt", "`../out.txt` is not a file of the workspace that a rule can name"),
         ("ls > src", "`src` is not a file of the workspace that a rule can name"),
@@ -92,7 +154,7 @@ def test_commands_that_are_covered_already_need_no_rule(place):
         ("cd src; make test", "the next command runs elsewhere if `src` cannot be entered"),
         ("cd .. && make test", "`..` may lead out of the workspace"),
         ("cd ..", "`cd` leads out of the workspace, or nowhere"),
-        ("echo" + " \\;" * 1_300, "no rule can name `echo ';' ';' ';'"),
+        ("unknown" + " \\;" * 1_300, "no rule can name `unknown ';' ';' ';'"),
         ("timeout -k x 5 ls", "`timeout` runs"),
         ("timeout -s x 5 ls", "`timeout` runs"),
         ("timeout -k", "`timeout` runs"),
@@ -118,7 +180,7 @@ def test_rule_names_the_variables_that_are_not_harmless(place):
     ("line", "rules", "wider"),
     [
         ("FOO=1 make test", ("FOO=1 make test",), ("make test",)),
-        ("cd src && CI=1 FOO=1 timeout 9 make 2>&1 | tail", ("FOO=1 make", "tail"), ("make",)),
+        ("cd src && CI=1 FOO=1 timeout 9 make 2>&1 | tail", ("FOO=1 make", "tail *"), ("make",)),
         ("A=1 make > out.txt", ("A=1 make > out.txt",), ("make > out.txt",)),
         ("A=1 make; B=1 make; make", ("A=1 make", "B=1 make", "make"), ()),
         ("CI=1 make test", ("make test",), ()),
@@ -153,7 +215,7 @@ def test_reason_names_the_setting_and_the_file_that_let_git_run_programs(place):
 
 @pytest.mark.parametrize("name", ["pytest.py", "random.py"])
 def test_no_rule_is_proposed_for_a_module_that_the_workspace_can_replace(place, name):
-    assert proposed(place, "python -m pytest").specs == ("pytest",)
+    assert proposed(place, "python -m pytest").specs == ("pytest *",)
     (place.root / name).write_text("")
     assert proposed(place, "python -m pytest").specs == ()
     assert not cover_line([parse_spec("pytest*")], "python -m pytest", place).is_complete

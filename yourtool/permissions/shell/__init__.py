@@ -13,5 +13,6 @@ __getattr__ = late_modules(  # a session can do without commands
     "plain",
     "proposals",
     "specs",
+    "wrapped",
     "writes",
 )

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from yourtool.environment import find_command_path
+from yourtool.environment import find_absolute_path, find_virtual_environment, is_inside
+from yourtool.files import is_file
 from yourtool.permissions.shell.plain import PlainCommand, quote_plain
-from yourtool.permissions.shell.programs import find_row
+from yourtool.permissions.shell.programs import WRITING, find_row
 from yourtool.permissions.shell.syntax import Word
 from yourtool.permissions.shell.wrapped import find_inner_start
 
@@ -48,6 +49,8 @@ class SearchPath(Struct, frozen=True):
     workspace: Path
     virtual_environment: str = ""
     """The directory of programs of the active environment, which may be in the workspace."""
+    inner: Sequence[str] = ()
+    """The other directories of the workspace, where no program of the system is found."""
 
     def find(self, words: Sequence[str]) -> str:
         """Return the path of a command's program, or its name if it is not found or is a path.
@@ -57,19 +60,25 @@ class SearchPath(Struct, frozen=True):
         """
         if "/" in (name := words[0]):
             return name
+        is_inside_only = False
         for directory in self.directories:
             path = Path(directory, name)
-            if path.is_file() and os.access(path, os.X_OK):
-                self._check(words, path)
+            if is_file(path) and os.access(path, os.X_OK):
+                if directory not in self.inner:
+                    self._check(words, path)
+                elif _is_of_system(words):
+                    is_inside_only = True
+                    continue
                 return str(path)
+        if is_inside_only:
+            raise UnsafeProgramError(f"`{name}` is a program in the workspace")
         return name
 
     def _check(self, words: Sequence[str], path: Path) -> None:
         real = Path(os.path.realpath(path))
         checked = (path, real)
         if directory_is(path, self.virtual_environment):
-            row, rest = find_row(words)
-            if row is None or row.loads_code or not row.is_free(rest):
+            if not _is_of_system(words):
                 return  # the user activated it, and a rule covers the command
             checked = (real,)  # a tool can change a file there, but not a link
         for each in checked:
@@ -82,12 +91,17 @@ class SearchPath(Struct, frozen=True):
 
 def build_search_path(outer: Mapping[str, str], workspace: Path) -> SearchPath:
     """Return where the commands of a workspace find programs; `outer` as of this process."""
-    own = outer.get("VIRTUAL_ENV", "")
-    return SearchPath(
-        find_command_path(outer, os.path.realpath(workspace)),
-        workspace,
-        os.path.join(own, "bin") if own else "",  # noqa: PTH118
-    )
+    own = find_virtual_environment(outer)
+    directories, root = find_absolute_path(outer), os.path.realpath(workspace)
+    inner = tuple(each for each in directories if each != own and is_inside(each, root))
+    return SearchPath(directories, workspace, own, inner)
+
+
+def _is_of_system(words: Sequence[str]) -> bool:
+    """Whether a command may need no rule, or rules are about what its program is known to write."""
+    row, rest = find_row(words)
+    is_free = row is not None and not row.loads_code and row.is_free(rest)
+    return is_free or find_row(words, WRITING)[0] is not None
 
 
 def directory_is(path: Path, directory: str) -> bool:

@@ -3,21 +3,19 @@
 In a trusted workspace, reading commands need no rule.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
+from yourtool.permissions.findings import Obstacle
 from yourtool.permissions.shell.git_losses import find_git_loss
+from yourtool.permissions.shell.open_rules import find_risk
 from yourtool.permissions.shell.place import Place
 from yourtool.permissions.shell.plain import PlainCommand, parse_plain
-from yourtool.permissions.shell.programs import ProgramRow, find_row, only_reads
+from yourtool.permissions.shell.programs import WRITING, find_row, only_reads, without_spelled
+from yourtool.permissions.shell.reading import find_obstacle, only_reads_inside
 from yourtool.permissions.shell.specs import CommandSpec, find_strong
-from yourtool.permissions.shell.wrapped import unwrap
-
-_READ_TREES = frozenset({"grep", "egrep", "fgrep", "rg", "diff"})
-"""Programs that can print the contents of all files below a directory."""
-_FOLLOW_LINKS = frozenset({"diff"})
-"""Those that follow the links that they find there."""
+from yourtool.permissions.shell.wrapped import iter_meanings, unwrap
 
 
 class Coverage(Struct, frozen=True):
@@ -27,8 +25,12 @@ class Coverage(Struct, frozen=True):
     """Empty if the line is not completely understood."""
     uncovered: tuple[PlainCommand, ...] = ()
     """The commands that no rule covers."""
+    places: tuple[Place, ...] = ()
+    """Where each of these runs."""
     problem: str = ""
     """Why no rule can cover the line; a clause."""
+    obstacle: Obstacle | None = None
+    """Why the first of these commands needs an approval, if reading commands need no spec."""
 
     @property
     def is_complete(self) -> bool:
@@ -45,6 +47,8 @@ def cover_line(
     """
     commands = parse_plain(line)
     uncovered: list[PlainCommand] = []
+    places: list[Place] = []
+    first: Obstacle | None = None
     moved = ""
     for command in commands:
         words = command.texts
@@ -60,11 +64,22 @@ def cover_line(
             if find_strong(command.variables):
                 return Coverage(commands, problem="a variable before `cd` may change where it goes")
             place, moved = inside, words[1]
-        elif not (
-            is_trusted and any(is_reading(each, place) for each in iter_meanings(command, place))
-        ) and not any(_covers(spec, command, place) for spec in specs):
-            uncovered.append(command)
-    return Coverage(commands, tuple(uncovered))
+        else:
+            obstacle = _find_obstacle(command, place) if is_trusted else Obstacle("")
+            if obstacle and not any(covers_command(spec, command, place) for spec in specs):
+                uncovered.append(command)
+                places.append(place)
+                first = first or obstacle
+    obstacle = first if is_trusted else None
+    return Coverage(commands, tuple(uncovered), tuple(places), obstacle=obstacle)
+
+
+def _find_obstacle(command: PlainCommand, place: Place) -> Obstacle | None:
+    """Return the obstacle of a command, or of the one that it runs; None: one of them is free."""
+    inner = unwrap(command, place)
+    meanings = (command,) if inner is None else (command, inner)
+    found = [find_obstacle(each, place) for each in meanings]
+    return None if None in found else found[-1]
 
 
 def covers_line(specs: Sequence[CommandSpec], line: str, place: Place) -> bool:
@@ -72,7 +87,8 @@ def covers_line(specs: Sequence[CommandSpec], line: str, place: Place) -> bool:
     return cover_line(specs, line, place).is_complete
 
 
-def _covers(spec: CommandSpec, command: PlainCommand, place: Place) -> bool:
+def covers_command(spec: CommandSpec, command: PlainCommand, place: Place) -> bool:
+    """Return whether a spec covers a command of a line, or the command that it runs."""
     return any(
         spec.matches(each.texts)
         and spec.permits(each.variables)
@@ -82,54 +98,57 @@ def _covers(spec: CommandSpec, command: PlainCommand, place: Place) -> bool:
     )
 
 
-def iter_meanings(command: PlainCommand, place: Place) -> Iterator[PlainCommand]:
-    """Yield a command and, if it is a wrapper, the command that it runs."""
-    yield command
-    if (inner := unwrap(command, place)) is not None:
-        yield inner
-
-
 def _is_safe(spec: CommandSpec, command: PlainCommand, place: Place) -> bool:
     """Whether the arguments that the spec leaves open only do what its program is known for."""
     words = command.texts
     if not all(place.is_own_file(each.path) for each in command.files):
         return False
-    row, rest = find_row(words)
     loss = find_git_loss(words)
     if loss is not None and loss.removed and loss.mark not in spec.words:
         return False
-    if words[0] == "git":
-        names_command = spec.words[1:] and not spec.words[1].startswith("-")
-        if spec.is_open and row is None and not names_command:
-            return False
-        if place.find_git_helper() is not None:
-            return False
-    if not spec.is_open or row is None or row.needs:
-        return True
-    return _only_reads_inside(row, rest, command, place)
-
-
-def is_reading(command: PlainCommand, place: Place) -> bool:
-    """Whether a command only reads files of the workspace that are not credential files."""
-    words = command.texts
-    row, rest = find_row(words)
-    if row is None or not row.is_free(rest) or find_strong(command.variables):
-        return False
-    if not all(each.is_input and place.is_own_file(each.path) for each in command.files):
-        return False
     if words[0] == "git" and place.find_git_helper() is not None:
         return False
-    reads_tree = words[0] in _READ_TREES or words[:2] == ("git", "grep")
-    if reads_tree and not place.is_free_of_credentials():
+    if not (spec.is_open or command.reads_document):
+        return True
+    row, rest = find_row(words)
+    if row is not None and not row.needs and only_reads_inside(row, rest, command, place):
+        if not row.runs_code:
+            return True
+        if not command.reads_document:
+            return _is_without_risk(spec, command, place)
+    written = _covers_writing(spec, command, place)
+    if command.reads_document:
+        return written is True  # for other programs, it may be code
+    if written is not None:
+        return written
+    if (row is not None and not row.needs) or (words[0] == "git" and not _names_command(spec)):
         return False
-    return _only_reads_inside(row, rest, command, place)
+    return _is_without_risk(spec, command, place)
 
 
-def _only_reads_inside(
-    row: ProgramRow, arguments: Sequence[str], command: PlainCommand, place: Place
-) -> bool:
-    """Whether a command only reads what may be read, also behind the links that it follows."""
+def _names_command(spec: CommandSpec) -> bool:
+    """Whether a spec for git names one of its commands."""
+    return len(spec.words) > 1 and not spec.words[1].startswith("-")
+
+
+def _is_without_risk(spec: CommandSpec, command: PlainCommand, place: Place) -> bool:
+    named = len(spec.words)
+    globs = (word.text for word in command.words[named:] if word.is_glob)
+    if not all("/" in each or "." in each for each in globs):
+        return False  # a file can have the name of a command, such as `exec`
+    return not find_risk(named, command.texts, place.is_readable)
+
+
+def _covers_writing(spec: CommandSpec, command: PlainCommand, place: Place) -> bool | None:
+    """Whether a program that writes does what it is known for; None if it is not known."""
+    row, rest = find_row(command.texts, WRITING)
+    if row is None:
+        return None
+    named = len(spec.words) - (len(command.texts) - len(rest))
+    if named < 0:
+        return False
+    passed = without_spelled(row, rest, named)
     globs = frozenset(word.text for word in command.words if word.is_glob)
-    if command.texts[0] in _FOLLOW_LINKS and (globs or any(map(place.has_link_out, arguments))):
-        return False
-    return only_reads(row, arguments, globs, place.is_readable)
+    is_own = place.is_own_file if row.arguments == "remote" else place.is_readable
+    is_known = only_reads(row, passed, globs, is_own)
+    return is_known and (row.arguments != "npm" or _is_without_risk(spec, command, place))

@@ -4,16 +4,20 @@ What the canonical form of a reading command switches off is not searched for in
 files, only in those of the repository, as rules are about other commands of git as well.
 """
 
+import functools
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from yourtool.files import may_exist, read_small_file
+from yourtool.permissions.git_directories import Repository, open_repository
+
 _MAX_SIZE = 2**18
 _MAX_MODULES = 100
-_MAX_INCLUDES = 20
+_MAX_INCLUDES, _MAX_FILES = 20, 50
 _SYSTEM_FILES = ("/etc/gitconfig", "/usr/local/etc/gitconfig", "/opt/homebrew/etc/gitconfig")
 _SECTION = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\][ \t]*')
 _SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=(.*))?")
@@ -27,6 +31,13 @@ _SETTINGS_OF_PROGRAMS = re.compile(
     r"(?:.*(?:command|cmd|helper|hook|program|pager|editor))|external|textconv|driver|hookspath"
     r"|fsmonitor|uploadpack|receivepack|promisor|partialclone|askpass|gitproxy|vcs|difffilter"
 )
+_SETTINGS_OF_FILES = ("core.hookspath", "core.attributesfile")
+_UNUSED_BY_READING = re.compile(
+    r"core\.(?:askpass|editor|fsmonitor|gitproxy|hookspath|pager|sshcommand)|sequence\.editor"
+    r"|(?:alias|browser|credential|difftool|guitool|man|mergetool|pager|sendemail)\..*"
+    r"|remote\..*(?:receivepack|uploadpack|vcs)"
+)
+"""Settings that the canonical form of a reading command switches off, or has no use for."""
 _BOOLEANS = ("", "true", "false", "yes", "no", "on", "off", "1", "0")
 _FILTERS = ("clean", "smudge", "process", "textconv")
 """Settings that name programs, which no option switches off in every command that reads."""
@@ -45,82 +56,117 @@ class GitHelper(Struct, frozen=True):
         return f"`{self.key}` in `{self.file}`"
 
 
-class _Setting(Struct, frozen=True):
+class GitSetting(Struct, frozen=True):
+    """A line of a configuration."""
+
     section: str
     name: str
     value: str
     key: str
+    """All of it, such as `filter.lfs.clean`."""
 
 
-def find_git_helper(directory: Path, root: Path) -> GitHelper | None:
-    """Find a git setting that runs a program when git works in a directory of a workspace."""
-    found = _find(directory, root)
+def find_git_helper(directory: Path, root: Path, *, only_reads: bool = False) -> GitHelper | None:
+    """Find a git setting that runs a program when git works in a directory of a workspace.
+
+    `only_reads`: the command runs in its canonical form, and reads.
+    """
+    found = _find(directory, root, only_reads=only_reads)
     return None if found is None else GitHelper(found.key, found.file.removeprefix(f"{root}/"))
 
 
-def _find(directory: Path, root: Path) -> GitHelper | None:
+def iter_named_files(files: Iterable[Path], top: Path) -> Iterator[Path]:
+    """Yield each directory of hooks and each file that files of settings name.
+
+    `top`: the work tree, to which the directory of hooks is relative.
+    """
+    for file in files:
+        if (text := _read(file)) is None:
+            continue
+        for setting in filter(None, _iter_settings(_join_lines(text))):
+            if setting.key in _SETTINGS_OF_FILES:
+                yield top / Path(setting.value).expanduser()
+            elif setting.section in ("include", "includeif") and setting.name == "path":
+                yield file.parent / Path(setting.value).expanduser()
+
+
+def read_addresses(content: str, section: str) -> Iterator[str]:
+    """Yield the addresses of the `remote` or `submodule` sections of a file with settings."""
+    for setting in filter(None, _iter_settings(_join_lines(content))):
+        if setting.section == section and setting.name == "url":
+            yield setting.value
+
+
+def own_files() -> tuple[Path, ...]:
+    """Return the files with the user's settings and those of the system."""
+    return tuple(Path(name) for name in _iter_own_files(os.environ))
+
+
+def _find(directory: Path, root: Path, *, only_reads: bool) -> GitHelper | None:
     for each in (directory, *directory.parents):
-        if os.path.lexists(each / ".git"):
-            return _find_in_repository(each / ".git") or _find_in_own_files(root)
-        if each.is_relative_to(root) and os.path.lexists(each / "HEAD"):
+        if may_exist(each / ".git"):
+            found = _find_in_repository(each / ".git", only_reads=only_reads)
+            return found or _find_in_own_files(root)
+        if each.is_relative_to(root) and may_exist(each / "HEAD"):
             return GitHelper("HEAD", str(each))  # perhaps a repository without a directory `.git`
     return None
 
 
-def _find_in_repository(git: Path) -> GitHelper | None:
-    directory = common = git
-    if not git.is_dir():  # a linked worktree or a submodule
-        named = _read(git)
-        if named is None or not named.startswith("gitdir:"):
-            return GitHelper(_UNREADABLE, str(git))
-        directory = git.parent / named.removeprefix("gitdir:").strip()
-        other = _read(directory / "commondir")
-        common = directory if other is None else directory / other.strip()
-    elif os.path.lexists(git / "commondir"):
+def _find_in_repository(git: Path, *, only_reads: bool) -> GitHelper | None:
+    if (repository := open_repository(git)) is None:
+        return GitHelper(_UNREADABLE, str(git))
+    directory, common = repository.directory, repository.common
+    if git == directory and may_exist(git / "commondir"):
         return GitHelper("commondir", str(git))
     files = [common / "config"]
-    if os.path.lexists(directory / "config.worktree"):
+    if may_exist(directory / "config.worktree"):
         files.append(directory / "config.worktree")
     if (found := _find_hook(directory) or _find_hook(common)) is not None:
         return found
     for each in files:
-        if (found := _find_in_file(each, is_module=git != common)) is not None:
+        found = _find_in_file(each, is_module=git != common, only_reads=only_reads)
+        if found is not None:
             return found
-    return _find_in_modules(common / "modules")
+    return _find_in_modules(common / "modules", only_reads=only_reads)
 
 
 def _find_hook(directory: Path) -> GitHelper | None:
     hook = "hooks/post-index-change"
-    return GitHelper(hook, str(directory)) if os.path.lexists(directory / hook) else None
+    return GitHelper(hook, str(directory)) if may_exist(directory / hook) else None
 
 
-def _find_in_modules(modules: Path) -> GitHelper | None:
+def _find_in_modules(modules: Path, *, only_reads: bool) -> GitHelper | None:
     count = 0
     for folder, folders, names in os.walk(modules):
         folders[:] = [each for each in folders if each not in ("objects", "refs", "logs")]
         for name in ("config", "config.worktree"):
             if name in names:
                 count += 1
-                if (found := _find_in_file(Path(folder, name), is_module=True)) is not None:
+                file = Path(folder, name)
+                found = _find_in_file(file, is_module=True, only_reads=only_reads)
+                if found is not None:
                     return found
         if "commondir" in names or count > _MAX_MODULES:
             return GitHelper("commondir" if "commondir" in names else "modules", folder)
     return None
 
 
-def _find_in_file(file: Path, *, is_module: bool) -> GitHelper | None:
+def _find_in_file(file: Path, *, is_module: bool, only_reads: bool) -> GitHelper | None:
     text = _read(file)
     if text is None or re.search(r"\\\r?$", text, re.MULTILINE):
         return GitHelper(_UNREADABLE, str(file))
     for setting in _iter_settings(text):
         if setting is None:
             return GitHelper(_UNREADABLE, str(file))
-        if _names_program(setting) or (setting.key == "core.worktree" and not is_module):
+        if only_reads and _UNUSED_BY_READING.fullmatch(setting.key):
+            continue
+        if names_program(setting) or (setting.key == "core.worktree" and not is_module):
             return GitHelper(setting.key, str(file))
     return None
 
 
-def _names_program(setting: _Setting) -> bool:
+def names_program(setting: GitSetting) -> bool:
+    """Whether git runs what a setting names."""
     if setting.name == "fsmonitor" and setting.value.lower() in _BOOLEANS:
         return False
     return (
@@ -128,6 +174,51 @@ def _names_program(setting: _Setting) -> bool:
         or _SETTINGS_OF_PROGRAMS.fullmatch(setting.name) is not None
         or setting.value.startswith("!")
     )
+
+
+def iter_all_settings(repository: Repository) -> Iterator[tuple[Path, GitSetting]]:
+    """Yield the settings of a repository with their files, also those of the user.
+
+    Included files are read with every condition, up to a limit.
+    """
+    waiting = [Path(name) for name in _iter_own_files(os.environ)]
+    waiting += [repository.common / "config", repository.directory / "config.worktree"]
+    for _ in range(_MAX_FILES):
+        if not waiting:
+            return
+        file = waiting.pop()
+        for setting in _read_settings(file):
+            yield file, setting
+            if is_include(setting):
+                waiting.append(file.parent / expand_user(setting.value))
+
+
+def is_include(setting: GitSetting) -> bool:
+    """Whether a setting names a further file."""
+    return setting.section in ("include", "includeif") and setting.name == "path"
+
+
+def expand_user(path: str) -> Path:
+    """Return a path with the home directory in place of `~`."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - `Path.expanduser` can raise
+
+
+def _read_settings(file: Path) -> Sequence[GitSetting]:
+    """Return the readable lines of a file, with their continuations."""
+    try:
+        status = file.stat()
+    except (OSError, ValueError):
+        return ()
+    return _read_settings_of(file, status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+@functools.lru_cache(maxsize=200)
+def _read_settings_of(file: Path, *_version: int) -> Sequence[GitSetting]:
+    return tuple(filter(None, _iter_settings(_join_lines(_read(file) or ""))))
+
+
+def _join_lines(text: str) -> str:
+    return re.sub(r"(?m)^([^#;\n]*?)\\\r?\n", r"\1", text)
 
 
 def _find_in_own_files(root: Path) -> GitHelper | None:
@@ -141,10 +232,9 @@ def _find_in_own_files(root: Path) -> GitHelper | None:
             return GitHelper("include.path", str(file))
         if (text := _read(file)) is None:
             continue
-        joined = re.sub(r"(?m)^([^#;\n]*?)\\\r?\n", r"\1", text)
-        for setting in filter(None, _iter_settings(joined)):
-            if setting.section in ("include", "includeif") and setting.name == "path":
-                included = file.parent / Path(setting.value).expanduser()
+        for setting in filter(None, _iter_settings(_join_lines(text))):
+            if is_include(setting):
+                included = file.parent / expand_user(setting.value)
                 if Path(os.path.realpath(included)).is_relative_to(root):
                     return GitHelper(setting.key, str(file))
                 waiting.append(included)
@@ -171,7 +261,7 @@ def _is_of_workspace(command: str, root: Path) -> bool:
     )
 
 
-def _iter_settings(text: str) -> Iterator[_Setting | None]:
+def _iter_settings(text: str) -> Iterator[GitSetting | None]:
     """Yield the settings of a file, and None for a line that cannot be read."""
     section, prefix = "", ""
     for line in text.removeprefix("\ufeff").split("\n"):
@@ -187,14 +277,12 @@ def _iter_settings(text: str) -> Iterator[_Setting | None]:
             yield None
         else:
             name, value = match[1].lower(), (match[2] or "").strip().replace('"', "")
-            yield _Setting(section, name, value, prefix + name)
+            yield GitSetting(section, name, value, prefix + name)
 
 
 def _read(file: Path) -> str | None:
     """Return the text of a file; None if it is too long or cannot be read."""
     try:
-        with file.open("rb") as opened:
-            text = opened.read(_MAX_SIZE + 1)
-    except OSError:
+        return read_small_file(file, _MAX_SIZE).decode("utf-8", "replace")
+    except (OSError, ValueError):  # the name has a NUL
         return None
-    return None if len(text) > _MAX_SIZE else text.decode("utf-8", "replace")

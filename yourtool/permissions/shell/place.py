@@ -11,14 +11,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.effects import FindingAnswer, Question
+from yourtool.files import is_directory, is_file, is_link, may_exist
 from yourtool.permissions.credential_files import is_credential_file
+from yourtool.permissions.credential_search import (
+    FilesBelow,
+    find_unreadable,
+    has_only_certificates,
+)
 from yourtool.permissions.findings import Findings
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.shell.git_config import find_git_helper
 
 _GLOB = re.compile(r"[*?\[]")
 _MAX_FILES = 20_000
-"""Files of a directory that are searched for credentials."""
+"""Files of a directory that are searched for links."""
 _MODULE_FILE = re.compile(r"(\w+)(?:\.[\w-]+)?\.(?:pyc?|so)")
 _IMPORTED_BY_PROGRAMS = sys.stdlib_module_names - {"test"}
 _T = TypeVar("_T", bound=FindingAnswer)
@@ -40,6 +46,10 @@ class Place(Struct, frozen=True):
             return True
         return self._find("readable", lambda: _is_readable(self.directory, path, self.root), path)
 
+    def is_present(self, path: str) -> bool:
+        """Whether a path exists; False for patterns."""
+        return self._find("present", lambda: os.path.lexists(self.directory / path), path)
+
     def is_own_file(self, path: str) -> bool:
         """Whether a path is a file of the workspace, or a new one, and leads through no link.
 
@@ -47,13 +57,12 @@ class Place(Struct, frozen=True):
         """
         return self._find("own_file", lambda: _is_own_file(self.directory, path, self.root), path)
 
-    def is_free_of_credentials(self) -> bool:
-        """Whether no file below the working directory is a credential file.
-
-        False as well if there are too many files.
-        """
+    def find_unreadable(self, files: FilesBelow) -> str | None:
+        """Return why a command must not read files unasked, a clause; None: it may."""
         return self._find(
-            "free_of_credentials", lambda: _is_free_of_credentials(self.directory, self.root)
+            "unreadable_below",
+            lambda: _find_unreadable(self.directory, files, self.root),
+            str(files),
         )
 
     def has_link_out(self, path: str) -> bool:
@@ -68,6 +77,10 @@ class Place(Struct, frozen=True):
         entered = self._find("entered", lambda: _enter(self.directory, name, self.root), name)
         return None if entered is None else replace(self, directory=Path(entered))
 
+    def has_tool(self, path: str) -> bool:
+        """Whether a path names a program in a directory of the workspace; it can be a link."""
+        return self.is_readable(path.rpartition("/")[0])
+
     def replaces_module(self, name: str) -> bool:
         """Whether `python -m` would import its module, or one of Python's own, from here.
 
@@ -75,9 +88,16 @@ class Place(Struct, frozen=True):
         """
         return self._find("replaces_module", lambda: _replaces_module(self.directory, name), name)
 
-    def find_git_helper(self) -> str | None:
-        """Describe what lets git run a program here, such as a setting of the repository."""
-        return self._find("git_helper", lambda: _describe_git_helper(self.directory, self.root))
+    def find_git_helper(self, *, only_reads: bool = False) -> str | None:
+        """Describe what lets git run a program here, such as a setting of the repository.
+
+        `only_reads`: as for `git_config.find_git_helper`.
+        """
+        return self._find(
+            "git_helper",
+            lambda: _describe_git_helper(self.directory, self.root, only_reads=only_reads),
+            "reading" if only_reads else "",
+        )
 
     def _find(self, question: Question, look: Callable[[], _T], about: str = "") -> _T:
         if self.findings is None:
@@ -87,41 +107,53 @@ class Place(Struct, frozen=True):
 
 
 def _is_readable(directory: Path, path: str, root: Path) -> bool:
+    paths = _expand(directory, path)
+    return paths is not None and all(_leads_inside(each, root) for each in paths)
+
+
+def _expand(directory: Path, path: str) -> list[Path] | None:
+    """Return the paths that the shell makes of a word, and their directory; None: unknown."""
     folder, _, pattern = path.rpartition("/")
     if not _GLOB.search(path):
-        return _leads_inside(directory / path, root)
+        return [directory / path]
     if _GLOB.search(folder):
-        return False
+        return None
     try:
         names = os.listdir(directory / folder)  # noqa: PTH208 - only the names are needed
     except OSError:
-        return False
-    if pattern[0] not in ".[":
+        return None
+    if pattern[:1] not in (".", "["):
         names = [name for name in names if name[0] != "."]
     matches = [name for name in names if "[" in pattern or matches_glob(pattern, name)]
-    return all(_leads_inside(directory / folder / name, root) for name in (*matches, "."))
+    return [directory / folder / name for name in (*matches, ".")]
+
+
+def _find_unreadable(directory: Path, files: FilesBelow, root: Path) -> str | None:
+    paths = _expand(directory, files.path)
+    if paths is None:
+        return f"`{files.path}` cannot be searched for credential files"
+    starts = paths[:-1] if _GLOB.search(files.path) else paths
+    for each in starts:
+        start = Path(os.path.realpath(each))
+        if not start.is_relative_to(root):
+            return f"`{files.path}` leads out of the workspace"
+        if (found := find_unreadable(files, start, root)) is not None:
+            return found
+    return None
 
 
 def _leads_inside(path: Path, root: Path) -> bool:
     """Whether a path leads into the workspace, and not to a credential file."""
     real = Path(os.path.realpath(path))
-    return real.is_relative_to(root) and not is_credential_file(str(real.relative_to(root)))
+    if not real.is_relative_to(root):
+        return False
+    return not is_credential_file(str(real.relative_to(root))) or has_only_certificates(real)
 
 
 def _is_own_file(directory: Path, path: str, root: Path) -> bool:
     real = Path(os.path.realpath(directory / path))
     is_direct = os.path.normpath(directory / path) == str(real)
-    return is_direct and (real.is_file() or not real.exists()) and _leads_inside(real, root)
-
-
-def _is_free_of_credentials(directory: Path, root: Path) -> bool:
-    count = 0
-    for folder, _, names in os.walk(directory):
-        count += len(names) + 1
-        relative = os.path.relpath(folder, root)
-        if count > _MAX_FILES or any(is_credential_file(f"{relative}/{n}") for n in names):
-            return False
-    return True
+    return is_direct and (is_file(real) or not may_exist(real)) and _leads_inside(real, root)
 
 
 def _has_link_out(directory: Path, root: Path) -> bool:
@@ -129,9 +161,9 @@ def _has_link_out(directory: Path, root: Path) -> bool:
     for folder, folders, names in os.walk(directory):
         count += len(names) + 1
         paths = (Path(folder, each) for each in (*folders, *names))
-        links = [each for each in paths if each.is_symlink()]
+        links = [each for each in paths if is_link(each)]
         if count > _MAX_FILES or any(
-            each.is_dir() or not _leads_inside(each, root) for each in links
+            is_directory(each) or not _leads_inside(each, root) for each in links
         ):
             return True
     return False
@@ -139,7 +171,7 @@ def _has_link_out(directory: Path, root: Path) -> bool:
 
 def _enter(directory: Path, name: str, root: Path) -> str | None:
     real = Path(os.path.realpath(directory / name))
-    if name.startswith("-") or not (real.is_relative_to(root) and real.is_dir()):
+    if name.startswith("-") or not (real.is_relative_to(root) and is_directory(real)):
         return None
     is_direct = os.path.normpath(directory / name) == str(real)
     return str(real) if is_direct and os.access(real, os.X_OK) else None
@@ -161,6 +193,6 @@ def _replaces_module(directory: Path, name: str) -> bool:
     return name in files or not _IMPORTED_BY_PROGRAMS.isdisjoint([*files, *packages])
 
 
-def _describe_git_helper(directory: Path, root: Path) -> str | None:
-    helper = find_git_helper(directory, root)
+def _describe_git_helper(directory: Path, root: Path, *, only_reads: bool) -> str | None:
+    helper = find_git_helper(directory, root, only_reads=only_reads)
     return None if helper is None else str(helper)

@@ -2,17 +2,18 @@
 
 They are simple commands of literal words, joined by `&&`, `||`, `;` and `|`, with redirections to
 and from files that the line names. Each byte of the line belongs to a known part of the syntax
-tree.
+tree. A document with a quoted delimiter, as after `<<'EOF'`, is text and not part of that tree.
 """
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from yourtool.permissions.shell.documents import split_documents
 from yourtool.permissions.shell.syntax import (
     RESERVED,
     Node,
@@ -41,6 +42,9 @@ _OPTION_WITH_PATTERN = re.compile(r"--[a-z-]+=[\w.*?\[\]-]*")
 _BARE = re.compile(r"[A-Za-z0-9_@%+=:,./^~#*?\[\]\\;() -]*")
 
 
+_LINE_END = "\n"
+
+
 class Redirection(Struct, frozen=True):
     """A redirection to or from a file, or one that reads and writes none, such as `2>&1`."""
 
@@ -48,6 +52,8 @@ class Redirection(Struct, frozen=True):
     """With its descriptor, such as `2>>`; all of the text if there is no file."""
     path: str = ""
     """Without quotes; empty if it reads and writes no file."""
+    text: str | None = None
+    """The document that the command reads, which ends with a line end."""
 
     @property
     def is_input(self) -> bool:
@@ -55,6 +61,8 @@ class Redirection(Struct, frozen=True):
         return self.operator.endswith("<")
 
     def __str__(self) -> str:
+        if self.text is not None:  # `<<<` adds the line end
+            return f"<<< {shlex.quote(self.text.removesuffix(_LINE_END))}"
         return f"{self.operator} {shlex.quote(self.path)}" if self.path else self.operator
 
 
@@ -77,20 +85,59 @@ class PlainCommand(Struct, frozen=True):
         """The redirections to and from files."""
         return tuple(each for each in self.redirections if each.path)
 
+    @property
+    def reads_document(self) -> bool:
+        """Whether the line contains the standard input of the command."""
+        return any(each.text is not None for each in self.redirections)
+
 
 def parse_plain(line: str) -> tuple[PlainCommand, ...]:
     """Return the commands of a line; empty if it is not completely understood."""
-    line = line.strip(" \n")
-    if not line.isprintable() or confuses_grammar(line) or (root := parse(line)) is None:
+    if (split := split_documents(line.strip(" \n"))) is None:
         return ()
-    if root.has_error or not all(_is_plain(node) for node in iter_nodes(root)):
+    line, documents, texts = split
+    if not line.replace("\n", "").isprintable() or confuses_grammar(line):
         return ()
-    if not is_gapless(root, line):
+    root = parse(line)
+    if root is None or root.has_error or not all(_is_plain(node) for node in iter_nodes(root)):
+        return ()
+    if not is_gapless(root, line) or not _are_quoted(root, line):
         return ()
     try:
-        return tuple(_iter_commands(root))
+        commands = tuple(_iter_commands(root))
     except _NotPlainError:
         return ()
+    return _fill_in(commands, documents, texts)
+
+
+def _are_quoted(root: Node, line: str) -> bool:
+    """Whether each line end is part of a quoted text, and separates no commands."""
+    if "\n" not in line:
+        return True
+    quoted = (text_of(node) for node in iter_nodes(root) if node.type in ("string", "raw_string"))
+    return line.count("\n") == sum(text.count("\n") for text in quoted)
+
+
+def _fill_in(
+    commands: Sequence[PlainCommand], documents: Mapping[str, str], texts: Mapping[str, str]
+) -> tuple[PlainCommand, ...]:
+    """Return commands with documents in place of their marks; empty if a mark is elsewhere."""
+    used: list[str] = []
+    filled: list[PlainCommand] = []
+    for command in commands:
+        if command.words[0].text in texts:
+            return ()
+        words = [Word(texts.get(word.text, word.text), word.is_glob) for word in command.words]
+        redirections = tuple(
+            Redirection("<<<", text=documents[each.path])
+            if each.operator == "<" and each.path in documents
+            else each
+            for each in command.redirections
+        )
+        used += (word.text for word in command.words if word.text in texts)
+        used += (each.path for each in command.redirections if each.path in documents)
+        filled.append(replace(command, words=tuple(words), redirections=redirections))
+    return tuple(filled) if sorted(used) == sorted((*documents, *texts)) else ()
 
 
 def quote_plain(words: Sequence[Word]) -> str:

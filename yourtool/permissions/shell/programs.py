@@ -1,4 +1,7 @@
-"""What reading programs accept, from `programs.toml`: options, and what their arguments are."""
+"""What programs accept: their options, and what their arguments are.
+
+`programs.toml` has the programs that only read, `writing_programs.toml` those that change files.
+"""
 
 import functools
 import re
@@ -11,16 +14,23 @@ import msgspec
 from msgspec import Struct
 
 Arguments: TypeAlias = Literal[
-    "awk", "date", "find", "jq", "none", "npm", "paths", "pattern", "printf", "revisions", "sed",
-    "targets", "test", "text",
+    "awk", "date", "find", "jq", "none", "npm", "packages", "paths", "pattern", "printf", "remote",
+    "revisions", "sed", "targets", "test", "text",
 ]  # fmt: skip
 IsReadable: TypeAlias = Callable[[str], bool]
 """Whether a path may be read without an approval."""
 
+READING, WRITING = "programs.toml", "writing_programs.toml"
+_SED_PATTERN = r"(?:[^{end}\\\n\[]|\\.|\[\^?[\w .-]+\])*+"
+_SED_TEXT = r"(?:[^{end}\\\n]|\\.)*+"
+_SED_SUBSTITUTIONS = "|".join(
+    f"s{end}{_SED_PATTERN.format(end=end)}{end}{_SED_TEXT.format(end=end)}{end}[gpiI\\d]*+"
+    for end in ("/", r"\|", ",", "#", "@", ":")
+)
+_SED_ADDRESS = rf"(?:\d+|\$|/{_SED_PATTERN.format(end='/')}/)"
 _SED_COMMAND = re.compile(
-    r"""\s*(?:(?:\d+|\$|/(?:[^/\\\n\[]|\\.)*+/)(?:,(?:\+?\d+|\$|/(?:[^/\\\n\[]|\\.)*+/))?\s*)?!?
-    (?:[pdDgGhHlnNPqQxz=]|s/(?:[^/\\\n\[]|\\.)*+/(?:[^/\\\n\[]|\\.)*+/[gpiI\d]*+)\s*(?:;|\n|\Z)""",
-    re.VERBOSE,
+    rf"\s*(?:{_SED_ADDRESS}(?:,(?:\+?\d+|{_SED_ADDRESS}))?\s*)?!?"
+    rf"(?:[pdDgGhHlnNPqQxz=]|{_SED_SUBSTITUTIONS})\s*(?:;|\n|\Z)"
 )
 """https://www.gnu.org/software/sed/manual/sed.html, without what runs, reads or writes files."""
 _AWK_PROGRAM = re.compile(r"""[\w\s${},;()+*/%.:"'=!~&?\[\]^\\#-]*""")
@@ -32,9 +42,18 @@ _JQ_ACTIONS = re.compile(r"(?<![.\w])(?:env|ENV|import|include|modulemeta)\b")
 _STORING_CONVERSION = re.compile(r"%[-+ #'0-9.*]*[hjlLqtz]*n")
 """bash's `printf %n` sets a variable."""
 _TARGET = re.compile(r"\w[\w./:-]*")
+_REMOTE = re.compile(r"\w[\w.-]*")
+"""The name of a remote; git reads anything else as an address or a path."""
+_PACKAGE = re.compile(r"(?:@\w[\w.~-]*/)?\w[\w.-]*(?:@[\w.^~<>=*-]+)?")
+"""A package of a registry; the documentation of `npm install` has the other forms."""
+PACKAGE_ARCHIVE = re.compile(r".*\.(?:tgz|tar|gz|bz2|xz|whl|zip)", re.IGNORECASE)
+"""A package that is a file."""
 _TEST_WORD = re.compile(r"[\w./=!<>-]*|\(|\)")
 _TEST_OPERATORS = frozenset({"-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 """Those that evaluate their arguments, as bash does."""
+
+
+_PATTERN_OPTIONS = ("e", "regexp", "expression")
 
 
 class ProgramRow(Struct, forbid_unknown_fields=True):
@@ -51,6 +70,8 @@ class ProgramRow(Struct, forbid_unknown_fields=True):
     tests: tuple[str, ...] = ()
     separate: tuple[str, ...] = ()
     """Options of `option_values` that always have a value, which may be the next word."""
+    files: tuple[str, ...] = ()
+    """Options, long ones or letters, whose values are paths."""
     numbers: bool = False
     response_files: bool = False
     """Whether the program replaces an argument `@FILE` by the words in the file."""
@@ -69,17 +90,45 @@ class ProgramRow(Struct, forbid_unknown_fields=True):
         )
 
 
+class GivenArguments(Struct, frozen=True):
+    """The options and the other arguments of a command."""
+
+    options: tuple[tuple[str, str], ...]
+    """Each without its hyphens, and its value."""
+    every: tuple[str, ...]
+    """The arguments that are no options."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the options."""
+        return frozenset(name for name, _ in self.options)
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The patterns or scripts in options."""
+        return tuple(text for name, text in self.options if name in _PATTERN_OPTIONS)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The arguments of a program whose first one is a pattern, unless an option has it."""
+        return self.every if self.patterns else self.every[1:]
+
+    def get_values(self, name: str) -> tuple[str, ...]:
+        """Return the values of an option."""
+        return tuple(value for each, value in self.options if each == name)
+
+
 @functools.cache
-def load_programs() -> Mapping[str, ProgramRow]:
-    """Return the rows by program, or by program and command."""
-    text = Path(__file__).with_name("programs.toml").read_bytes()
+def load_programs(table: str = READING) -> Mapping[str, ProgramRow]:
+    """Return the rows of a table by program, or by program and command."""
+    text = Path(__file__).with_name(table).read_bytes()
     rows = msgspec.toml.decode(text, type=dict[str, ProgramRow])
     return {name: _with_inherited(row, rows) for name, row in rows.items()}
 
 
-def find_row(words: Sequence[str]) -> tuple[ProgramRow | None, Sequence[str]]:
+def find_row(words: Sequence[str], table: str = READING) -> tuple[ProgramRow | None, Sequence[str]]:
     """Return the row of a command, or None, and the words after the name."""
-    rows = load_programs()
+    rows = load_programs(table)
     for size in (3, 2):
         if (row := rows.get(" ".join(words[:size]))) is not None:
             return row, words[size:]
@@ -99,58 +148,78 @@ def only_reads(
         return _is_reading_find(row, words, is_readable)
     if row.arguments in ("test", "printf"):
         return _is_harmless_builtin(row.arguments, words)
+    if (given := read_arguments(row, words)) is None:
+        return False
+    if not all(is_readable(value) for name, value in given.options if name in row.files):
+        return False
+    if row.response_files and any(word.startswith("@") for word in words):
+        return False
+    if not globs <= set(given.every if row.arguments == "paths" else given.paths):
+        return False  # names of files would be something else than paths
+    return _are_harmless(row.arguments, given, is_readable)
+
+
+def read_arguments(row: ProgramRow, words: Sequence[str]) -> "GivenArguments | None":
+    """Return the options and arguments of a program; None if an option is not in the row."""
     passed = list(takewhile(lambda word: word != "--", words))
-    rest = list(words[len(passed) + 1 :])
-    if row.arguments == "npm":
-        rest = []  # for the script
+    rest = () if row.arguments == "npm" else tuple(words[len(passed) + 1 :])  # for the script
     operands: list[str] = []
-    patterns: list[str] = []
+    found: list[tuple[str, str]] = []
     options = iter(passed)
     for word in options:
         if not word.startswith("-") or word == "-":
             operands.append(word)
-        elif (option := _read_option(row, word, options)) is None:
-            return False
-        elif option[0] in ("e", "regexp", "expression"):
-            patterns.append(option[1])
-    if row.response_files and any(word.startswith("@") for word in words):
-        return False
-    if not globs <= {*operands[0 if patterns or row.arguments == "paths" else 1 :], *rest}:
-        return False  # names of files would be something else than paths
-    return _are_harmless(row.arguments, operands, rest, patterns, is_readable)
+        elif (read := _read_options(row, word, options)) is None:
+            return None
+        else:
+            found += read
+    return GivenArguments(tuple(found), (*operands, *rest))
 
 
-def _read_option(row: ProgramRow, word: str, following: Iterator[str]) -> tuple[str, str] | None:
-    """Return an option with a value, and the value; None if an option is not in the row."""
+def _read_options(
+    row: ProgramRow, word: str, following: Iterator[str]
+) -> Sequence[tuple[str, str]] | None:
+    """Return the options in a word with their values; None if one is not in the row."""
     if word.startswith("--"):
         name, equals, value = word[2:].partition("=")
         if equals:  # without it, the next word may be a value or an argument
-            return (name, value) if name in row.option_values else None
+            return [(name, value)] if name in row.option_values else None
         if name in row.separate:
             value = next(following, None)
-            return None if value is None else (name, value)
-        return (name, "") if name in row.options else None
+            return None if value is None else [(name, value)]
+        return [(name, "")] if name in row.options else None
     if row.numbers and word[1:].isdecimal():
-        return "", ""
+        return []
+    found: list[tuple[str, str]] = []
     for at, letter in enumerate(word[1:], 2):
         if letter in row.optional:
-            return letter, word[at:]
+            return [*found, (letter, word[at:])]
         if letter in row.values:
             value = word[at:] or next(following, None)
-            return None if value is None else (letter, value)
+            return None if value is None else [*found, (letter, value)]
         if letter not in row.flags:
             return None
-    return "", ""
+        found.append((letter, ""))
+    return found
 
 
-def _are_harmless(
-    kind: Arguments,
-    operands: list[str],
-    rest: list[str],
-    patterns: list[str],
-    is_readable: IsReadable,
-) -> bool:
-    every = [*operands, *rest]
+def without_spelled(row: ProgramRow, words: Sequence[str], count: int) -> Sequence[str]:
+    """Return words without those of the first `count` that the row refuses by themselves.
+
+    These are what a rule names, such as `--exec` in `git rebase --exec*`.
+    """
+    named = (word for word in words[:count] if not _is_refused(row, word))
+    return [*named, *words[count:]]
+
+
+def _is_refused(row: ProgramRow, word: str) -> bool:
+    if word.startswith("-") and word not in ("-", "--"):
+        return _read_options(row, word, iter(("",))) is None
+    return row.arguments == "remote" and _REMOTE.fullmatch(word) is None
+
+
+def _are_harmless(kind: Arguments, given: GivenArguments, is_readable: IsReadable) -> bool:
+    every, patterns, paths = given.every, given.patterns, given.paths
     match kind:
         case "none":
             return not every
@@ -158,18 +227,25 @@ def _are_harmless(
             return True
         case "npm" | "targets":
             return all(map(_TARGET.fullmatch, every))
+        case "packages":
+            return all(
+                _PACKAGE.fullmatch(word) and not PACKAGE_ARCHIVE.fullmatch(word) for word in every
+            )
+        case "remote":
+            # git prefers a directory of this name to an unknown remote
+            return not every or (_REMOTE.fullmatch(every[0]) is not None and is_readable(every[0]))
         case "date":
             return all(word.startswith("+") for word in every)
         case "revisions":
             return all(is_readable(part) for word in every for part in (word, *word.split(":")))
         case "sed" | "awk" | "jq" | "pattern":
-            scripts, paths = (patterns, every) if patterns else (every[:1], every[1:])
+            scripts = patterns or every[:1]
             is_harmless = _SCRIPTS.get(kind, bool)
             if kind == "pattern":
                 return bool(scripts) and all(map(is_readable, paths))
             return bool(scripts) and all(map(is_harmless, scripts)) and all(map(is_readable, paths))
         case _:
-            return all(map(is_readable, every))
+            return all(is_readable(word) and "\n" not in word for word in every)
 
 
 def _is_reading_sed(script: str) -> bool:

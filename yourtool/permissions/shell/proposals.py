@@ -1,13 +1,19 @@
-"""Proposes the narrowest rules for a command line that needs an approval."""
+"""Proposes rules for a command line that needs an approval.
 
-from collections.abc import Sequence
+The first proposal for `git commit -m "Fix"` is `git commit *`, where a table shows that its options
+and arguments do only what the program is known for, and the second one the exact line.
+"""
+
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.permissions.shell.coverage import cover_line, is_reading
+from yourtool.permissions.shell.coverage import cover_line, covers_command
+from yourtool.permissions.shell.open_rules import iter_prefixes
 from yourtool.permissions.shell.place import Place
 from yourtool.permissions.shell.plain import PlainCommand, quote_plain
+from yourtool.permissions.shell.reading import find_obstacle
 from yourtool.permissions.shell.specs import (
     CommandSpec,
     build_spec,
@@ -16,7 +22,7 @@ from yourtool.permissions.shell.specs import (
     runs_others,
 )
 from yourtool.permissions.shell.syntax import Word, iter_nodes, parse, text_of
-from yourtool.permissions.shell.wrapped import unwrap
+from yourtool.permissions.shell.wrapped import MODULES, iter_meanings
 
 _MAX_EXCERPT = 40
 _EXPANDED = "part of it is only known when it runs: `{}`"
@@ -45,6 +51,19 @@ _PROBLEMS = {
     "comment": "it contains a comment",
 }
 """Why a line is not plain, by the type of a node of its tree."""
+_FAMILIES = (
+    ("cargo bench", "cargo build", "cargo check", "cargo clippy", "cargo doc", "cargo fmt",
+     "cargo run", "cargo test"),
+    ("cp", "mkdir", "mv", "sed -i", "touch"),
+    ("git add", "git commit"),
+    ("git branch", "git checkout", "git switch", "git tag"),
+    ("git cherry-pick", "git merge", "git rebase", "git revert"),
+    ("git fetch", "git pull"),
+    ("git mv", "git rm"),
+    ("go build", "go fmt", "go test", "go vet"),
+    ("ruff check", "ruff format"),
+)  # fmt: skip
+"""Commands that can do the same to a project and follow each other; one answer offers them all."""
 
 
 class Proposal(Struct, frozen=True):
@@ -55,6 +74,18 @@ class Proposal(Struct, frozen=True):
     """Why no rule is proposed, or which command the rules do not cover; a clause."""
     wider: tuple[str, ...] = ()
     """Specs for the same commands without their assignments, which the user can add."""
+    exact: tuple[str, ...] = ()
+    """The specs for this line only; empty if they are the same, or if a command has none."""
+
+
+class _Offer(Struct, frozen=True):
+    """The specs for one command."""
+
+    spec: str = ""
+    """The first one that is offered; empty if none is."""
+    exact: str = ""
+    """The one for this command only; empty if there is none."""
+    note: str = ""
 
 
 def propose_specs(
@@ -66,51 +97,102 @@ def propose_specs(
         return Proposal(note=_describe_problem(line))
     if coverage.problem:
         return Proposal(note=coverage.problem)
-    proposed: list[str] = []
+    offers: list[_Offer] = []
     wider: list[str] = []
-    for command in coverage.uncovered:
-        inner = unwrap(command, place) or command
-        proposal = _propose_spec(inner, place)
-        if not proposal.specs:
-            return proposal
-        proposed += proposal.specs
+    for command, where in zip(coverage.uncovered, coverage.places, strict=True):
+        *_, inner = iter_meanings(command, where)
+        offer = _build_offer(inner, where)
+        if not offer.spec:
+            return Proposal(note=offer.note)
+        offers.append(offer)
         if build_spec(inner).variables:
-            wider += _propose_spec(replace(inner, variables=()), place).specs
+            wider.append(_build_offer(replace(inner, variables=()), where).spec)
+    proposed = _with_families(dict.fromkeys(each.spec for each in offers), specs)
+    exact = tuple(dict.fromkeys(each.exact for each in offers))
     known = [*specs, *filter(None, map(parse_spec, proposed))]
     needed = (
         each
-        for each in dict.fromkeys(wider)
-        if not cover_line(known, each, place, is_trusted=is_trusted).is_complete
+        for each in dict.fromkeys(filter(None, wider))
+        if not cover_line(known, _to_line(each), place, is_trusted=is_trusted).is_complete
     )
-    return Proposal(tuple(dict.fromkeys(proposed)), wider=tuple(needed))
+    is_other = all(exact) and exact != tuple(dict.fromkeys(each.spec for each in offers))
+    return Proposal(proposed, wider=tuple(needed), exact=exact if is_other else ())
 
 
-def _propose_spec(command: PlainCommand, place: Place) -> Proposal:
+def _with_families(offered: Iterable[str], specs: Sequence[CommandSpec]) -> tuple[str, ...]:
+    """Return specs, then those of the same families that are not in effect yet."""
+    own = tuple(offered)
+    related = (
+        f"{each} *"
+        for spec in own
+        for family in _FAMILIES
+        if spec.removesuffix(" *") in family and spec.endswith("*")
+        for each in family
+    )
+    return tuple(
+        dict.fromkeys((*own, *(each for each in related if parse_spec(each) not in specs)))
+    )
+
+
+def _to_line(spec: str) -> str:
+    """Return a command that only a spec covers."""
+    return spec.removesuffix("*")
+
+
+def _build_offer(command: PlainCommand, place: Place) -> _Offer:
+    """Return the specs for a command: with `*`, and for this command only."""
+    if command.texts[0] == "git" and (helper := place.find_git_helper()) is not None:
+        return _Offer(note=f"{helper} lets git run other programs, so no rule covers it")
+    for name, _ in build_spec(command).variables:
+        if loads_programs(name):
+            return _Offer(note=f"`{name}` can make programs run others, so no rule covers it")
+    prefix = _propose_prefix(command, place)
+    exact, note = _propose_exact(command, place, is_known=bool(prefix))
+    return _Offer(prefix or exact, exact, note)
+
+
+def _propose_prefix(command: PlainCommand, place: Place) -> str:
+    """Return a spec with `*`; empty if none covers the command, or if none is offered."""
+    texts = command.texts
+    is_replaced = texts[1:2] == ("-m",) and texts[2:3] and texts[2] in MODULES
+    if command.files or texts[0] == "cd" or is_replaced:
+        return ""  # a module with the name of a tool may be one of the workspace
+    assignments = _build_assignments(build_spec(command))
+    for prefix in iter_prefixes(texts, place.is_own_file):
+        spec = f"{assignments}{quote_plain([Word(each) for each in prefix])} *"
+        parsed = parse_spec(spec)
+        if parsed is not None and covers_command(parsed, command, place):
+            return spec
+    return ""
+
+
+def _propose_exact(command: PlainCommand, place: Place, *, is_known: bool) -> tuple[str, str]:
+    """Return a spec for this command only, or an empty one and the reason.
+
+    `is_known`: there is a spec with `*`, so the program is not one that can do anything.
+    """
     name = command.texts[0]
-    if name == "git" and (helper := place.find_git_helper()) is not None:
-        return Proposal(note=f"{helper} lets git run other programs, so no rule covers it")
-    if runs_others(name) and not is_reading(command, place):
-        return Proposal(note=f"`{name}` runs other programs or code, so no rule covers it")
+    if runs_others(name) and not is_known and find_obstacle(command, place) is not None:
+        return "", f"`{name}` runs other programs or code, so no rule covers it"
     if name == "cd":
-        return Proposal(note="`cd` leads out of the workspace, or nowhere")
+        return "", "`cd` leads out of the workspace, or nowhere"
     for word in command.words:
         if word.is_glob:
-            return Proposal(note=f"`{word.text}` means other files when there are others")
+            return "", f"`{word.text}` means other files when there are others"
     wanted = build_spec(command)
-    for name, _ in wanted.variables:
-        if loads_programs(name):
-            return Proposal(note=f"`{name}` can make programs run others, so no rule covers it")
     for each in wanted.files:
         if not place.is_own_file(each.path):
-            return Proposal(
-                note=f"`{each.path}` is not a file of the workspace that a rule can name"
-            )
-    variables = (f"{name}={quote_plain([Word(value)])} " for name, value in wanted.variables)
+            return "", f"`{each.path}` is not a file of the workspace that a rule can name"
     files = (f" {each}" for each in wanted.files)
-    spec = "".join((*variables, quote_plain(command.words), *files))
-    if parse_spec(spec) != wanted:
-        return Proposal(note=f"no rule can name `{_shorten(spec)}`")
-    return Proposal((spec,))
+    spec = "".join((_build_assignments(wanted), quote_plain(command.words), *files))
+    is_same = parse_spec(spec) == wanted and "\n" not in spec
+    if not is_same or not covers_command(wanted, command, place):
+        return "", f"no rule can name `{_shorten(spec)}`"
+    return spec, ""
+
+
+def _build_assignments(spec: CommandSpec) -> str:
+    return "".join(f"{name}={quote_plain([Word(value)])} " for name, value in spec.variables)
 
 
 def _shorten(text: str) -> str:

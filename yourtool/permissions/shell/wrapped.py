@@ -1,7 +1,7 @@
 """What a command runs that is known to run another one, such as `timeout 60 make test`."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -9,13 +9,24 @@ from yourtool.permissions.shell.place import Place
 from yourtool.permissions.shell.plain import PlainCommand
 from yourtool.permissions.shell.syntax import Word
 
-MODULES = frozenset(
-    {
-        "black", "build", "coverage", "flake8", "isort", "mypy", "nox", "pylint", "pyright",
-        "pytest", "ruff", "tox", "unittest",
-    }
-)  # fmt: skip
-"""Python modules that are programs of the same name."""
+MODULES = {
+    each.replace("-", "_"): each
+    for each in (
+        "alembic", "bandit", "black", "build", "coverage", "flake8", "isort", "mkdocs", "mypy",
+        "nox", "pre-commit", "pylint", "pyright", "pytest", "ruff", "tox", "unittest",
+    )
+}  # fmt: skip
+"""Programs that are Python modules, by the name of the module."""
+_PYTHONS = ("python", "python3")
+_TOOLS = {
+    *MODULES.values(), *_PYTHONS, "basedpyright", "biome", "eslint", "jest", "mocha", "playwright",
+    "prettier", "rollup", "stylelint", "tsc", "turbo", "vite", "vitest", "webpack",
+}  # fmt: skip
+"""Tools that a project installs. Only those whose rule gives the project nothing that it lacks: it
+could put another program in their place, also for `[sandbox] outside`, where `pip` may be."""
+_TOOL = re.compile(r"(?:\A|/)(?:\.?venv/bin|node_modules/\.bin)/[\w.-]+\Z")
+"""A program that a package of the project contains."""
+_MAX_WRAPPERS = 4
 _DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?")
 _SIGNAL = re.compile(r"[A-Z0-9]+")
 _OPTIONS = frozenset({"--foreground", "--preserve-status", "--verbose", "-v"})
@@ -27,17 +38,40 @@ def unwrap(command: PlainCommand, place: Place) -> PlainCommand | None:
     start = find_inner_start(command.texts)
     if list(command.texts[:2]) == ["git", "--no-pager"]:
         return replace(command, words=(words[0], *words[2:]))
-    if words[0].text in ("python", "python3") and len(words) > 2 and words[1].text == "-m":
+    if words[0].text in _PYTHONS and len(words) > 2 and words[1].text == "-m":
         name = words[2].text
         if any(variable.startswith("PYTHON") for variable, _ in command.variables):
             return None
         if name not in MODULES or words[2].is_glob or place.replaces_module(name):
             return None
-        return replace(command, words=(Word(name), *words[3:]))
+        return replace(command, words=(Word(MODULES[name]), *words[3:]))
     if start is None or start >= len(words) or any(word.is_glob for word in words[:start]):
         return None
     inner = replace(command, words=words[start:])
     return unwrap(inner, place) or inner
+
+
+def iter_meanings(command: PlainCommand, place: Place) -> Iterator[PlainCommand]:
+    """Yield a command, the one that it runs as a wrapper, and both with the bare name of a tool.
+
+    `.venv/bin/ruff check` is `ruff check` for rules, but never for what needs no rule.
+    """
+    yield command
+    for _ in range(_MAX_WRAPPERS):
+        inner = _name_tool(command, place) or unwrap(command, place)
+        if inner is None:
+            return
+        yield inner
+        command = inner
+
+
+def _name_tool(command: PlainCommand, place: Place) -> PlainCommand | None:
+    """Return a command with the bare name of its program, a tool that the project installed."""
+    first, *rest = command.words
+    name = first.text.rpartition("/")[2]
+    if _TOOL.search(first.text) is None or name not in _TOOLS or not place.has_tool(first.text):
+        return None
+    return replace(command, words=(Word(name), *rest))
 
 
 def find_inner_start(words: Sequence[str]) -> int | None:

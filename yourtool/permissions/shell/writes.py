@@ -11,6 +11,7 @@ from pathlib import Path
 
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.protected_places import is_protected
+from yourtool.permissions.protection import Protection
 from yourtool.permissions.shell.denials import SHELLS, WRAPPERS
 from yourtool.permissions.shell.programs import find_row, only_reads
 from yourtool.permissions.shell.syntax import Node, iter_nodes, parse, text_of, word_of
@@ -80,13 +81,14 @@ def find_protected_write(line: str, root: Path) -> str | None:
     `root`: the workspace, where the line runs.
     """
     directories = [root]
+    protection = Protection(root)
     for number, target in enumerate(_iter_targets(line, directories, depth=0)):
         if number >= _MAX_RESOLVED:
             directories = []  # too many to look up; their names are still compared
         if is_protected(target):
             return target
         for each in directories:
-            if _is_protected(target, each, root):
+            if _is_protected(target, each, protection):
                 return _relative(str(each), root) if target == _HERE else target
     return None
 
@@ -237,14 +239,18 @@ def _has_shell(words: Sequence[str]) -> bool:
     return bool(words) and (_name(words[0]) == "eval" or not SHELLS.isdisjoint(names))
 
 
-def _is_protected(target: str, directory: Path, root: Path) -> bool:
+def _is_protected(target: str, directory: Path, protection: Protection) -> bool:
     if not target or target == "-" or "\0" in target:
         return False
+    root = protection.root
+    protection.expect(str(directory / target))
     if any(is_protected(_relative(each, root)) for each in (target, str(directory / target))):
         return True
     folder, _, pattern = target.rpartition("/")
     if _GLOB.search(folder):
-        return any(_matches_protected(part) for part in target.split("/"))
+        return any(_matches_protected(part) for part in target.split("/")) or (
+            protection.may_expand_to_place(_relative(str(directory / target), root))
+        )
     if _GLOB.search(pattern):
         if "[" in pattern and pattern.startswith("."):
             return True
@@ -255,15 +261,16 @@ def _is_protected(target: str, directory: Path, root: Path) -> bool:
         matching = (each for each in names if "[" in pattern or matches_glob(pattern, each))
         hidden = pattern.startswith(".")
         return any(
-            _is_protected_path(directory / folder / each, root)
+            _is_protected_path(directory / folder / each, protection)
             for each in matching
             if hidden or not each.startswith(".")
         )
-    return _is_protected_path(directory / target, root)
+    return _is_protected_path(directory / target, protection)
 
 
-def _is_protected_path(path: Path, root: Path) -> bool:
-    return is_protected(_relative(os.path.realpath(path), root))
+def _is_protected_path(path: Path, protection: Protection) -> bool:
+    paths = dict.fromkeys((_relative(str(path), protection.root), os.path.realpath(path)))
+    return any(protection.find(_relative(each, protection.root)) is not None for each in paths)
 
 
 def _matches_protected(pattern: str) -> bool:

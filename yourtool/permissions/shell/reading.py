@@ -1,0 +1,59 @@
+"""Commands that only read files of the workspace, and why another one needs an approval."""
+
+import os
+from collections.abc import Sequence
+
+from yourtool.permissions.findings import Obstacle
+from yourtool.permissions.shell.place import Place
+from yourtool.permissions.shell.plain import PlainCommand
+from yourtool.permissions.shell.programs import ProgramRow, find_row, only_reads
+from yourtool.permissions.shell.searches import find_searched
+from yourtool.permissions.shell.specs import find_strong
+
+_FOLLOW_LINKS = frozenset({"diff"})
+"""Programs that follow the links that they find below a directory."""
+
+
+def find_obstacle(command: PlainCommand, place: Place) -> Obstacle | None:
+    """Return why a command needs an approval in a trusted folder.
+
+    None: it only reads files of the workspace, and below directories no credential files.
+    """
+    words, name = command.texts, command.texts[0]
+    row, rest = find_row(words)
+    if row is None or not row.is_free(rest):
+        return Obstacle(f"`{name}` can do more than read files", is_evident=True)
+    if strong := find_strong(command.variables):
+        return Obstacle(f"the variable `{strong[0][0]}` can change what `{name}` does")
+    for each in command.files:
+        if not each.is_input:
+            return Obstacle(f"it writes to `{each.path}`", is_evident=True)
+        if not place.is_own_file(each.path):
+            return _refuse_path(each.path)
+    if name == "git" and (helper := place.find_git_helper(only_reads=True)) is not None:
+        return Obstacle(f"git may run other programs because of {helper}")
+    top = os.path.relpath(place.root, place.directory)
+    for each in find_searched(words, place.is_present, top):
+        if (problem := place.find_unreadable(each)) is not None:
+            return Obstacle(problem)
+    if only_reads_inside(row, rest, command, place):
+        return None
+    given = (word for word in rest if not word.startswith("-"))
+    path = next((word for word in given if not place.is_readable(word)), None)
+    if path is not None:
+        return _refuse_path(path)
+    return Obstacle(f"`{name}` can do more than read files with these arguments", is_evident=True)
+
+
+def only_reads_inside(
+    row: ProgramRow, arguments: Sequence[str], command: PlainCommand, place: Place
+) -> bool:
+    """Whether a command only reads what may be read, also behind the links that it follows."""
+    globs = frozenset(word.text for word in command.words if word.is_glob)
+    if command.texts[0] in _FOLLOW_LINKS and (globs or any(map(place.has_link_out, arguments))):
+        return False
+    return only_reads(row, arguments, globs, place.is_readable)
+
+
+def _refuse_path(path: str) -> Obstacle:
+    return Obstacle(f"`{path}` may contain credentials, or leads out of the workspace")
