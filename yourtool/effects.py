@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from yourtool.messages.blocks import ContentBlock
+from yourtool.sandbox_config import SandboxLevel
 
 
 class SideEffects(StrEnum):
@@ -44,10 +45,13 @@ class Subject(Struct, frozen=True):
 
 FindingAnswer: TypeAlias = bool | str | None
 Question: TypeAlias = Literal[
-    "entered", "free_of_credentials", "git_helper", "link_out", "own_file", "protected_write",
-    "readable", "replaces_module", "runs", "unsafe_program",
+    "entered", "free_of_credentials", "git_helper", "link_out", "own_file", "present",
+    "protected_write", "readable", "replaces_module", "runs", "unreadable_below", "unsafe_program",
 ]  # fmt: skip
-"""What a decision about a command depends on besides its text and the rules."""
+"""What a decision about a command depends on besides its text and the rules.
+
+Only older versions stored `free_of_credentials`.
+"""
 
 
 class Finding(Struct, frozen=True, omit_defaults=True):
@@ -106,8 +110,24 @@ class Editable(Struct, frozen=True, kw_only=True):
     """Returns the arguments of the call with another text."""
 
 
+class NetworkOffer(Struct, frozen=True, kw_only=True):
+    """Programs that need a network, and what would give it to them; not escaped."""
+
+    programs: tuple[str, ...] = ()
+    """With their commands, such as `npm view`."""
+    hosts: tuple[str, ...] = ()
+    """What they probably ask, as in rules; empty: it is not known, or would not help."""
+    outside: tuple[str, ...] = ()
+    """Commands, as in `[sandbox] outside`, that would run outside the sandbox from then on."""
+
+
 OUTSIDE_SANDBOX = "outside the sandbox, with all your rights"
 """Where a call runs that a setting or an answer of the user excepts from the sandbox."""
+MISSING_SANDBOX = (
+    "No sandbox: {}. Every command of the model asks, and is refused where nobody is asked."
+    " `--no-sandbox`, or `[sandbox] enabled = false` in `config.toml`, runs commands without it."
+)
+"""A warning at the start, with the reason."""
 
 
 class Preview(Struct, frozen=True, kw_only=True):
@@ -120,12 +140,24 @@ class Preview(Struct, frozen=True, kw_only=True):
     """Files that would change, relative to the workspace if they are in it."""
     protected: bool = False
     """Whether the call needs an approval despite rules and modes."""
+    protection: str = ""
+    """Why, a noun phrase, if it is about files."""
     surroundings: str = ""
     """One line: the sandbox of a command, as measured."""
     is_contained: bool = False
     """Whether a setting allows the call because of its sandbox."""
+    is_fully_contained: bool = False
+    """Whether the full sandbox, without a network, contains the call."""
     is_outside: bool = False
     """Whether a setting excepts the call from the sandbox."""
+    missing_sandbox: str = ""
+    """Why the sandbox, which is switched on, cannot be used, so that no rule allows the call."""
+    sandbox: SandboxLevel | None = None
+    """The level in which a command runs; None: it is no command."""
+    leaving: str = ""
+    """Why the call would leave the sandbox, which needs an approval despite rules and modes."""
+    network: NetworkOffer | None = None
+    """What the call needs of a network that its sandbox does not have."""
     guard: str | None = None
     """SHA-256 of the previewed content; the tool refuses to run on any other."""
     editable: Editable | None = None
@@ -169,6 +201,14 @@ class TrustOffer(Struct, frozen=True, kw_only=True):
     """
 
 
+class SandboxOffer(Struct, frozen=True, kw_only=True):
+    """A folder in which commands that stay in the full sandbox could need no approval."""
+
+    folder: str
+    accept: Callable[[], None]
+    """Stores the answer; blocks on the file system; raises `ConfigError`."""
+
+
 class Confirmation(Struct, frozen=True, kw_only=True):
     """A request for the user's approval."""
 
@@ -196,14 +236,20 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     """The rules that `session` and `always` would add; empty: only `once` is offered."""
     wider_rules: tuple[str, ...] = ()
     """Rules that the user can add to those of `always`, because they allow more than the call."""
+    exact_rules: tuple[str, ...] = ()
+    """Rules for this call only, which `always` can store in place of `rules`; empty if equal."""
     no_rule_reason: str = ""
     """Why no rule is offered; empty if one is, or if no rule could make a difference."""
     reason: str = ""
-    """Why the approval is needed in every mode, if it is."""
+    """Why the approval is needed, unless the request shows it otherwise."""
     describe_rule: Callable[[str], RuleDescription] | None = None
     """Describes a rule that the user changed; None: the rules cannot be changed."""
     trust: TrustOffer | None = None
     """The folder that can be trusted, if the call would need no approval then."""
+    sandbox: SandboxOffer | None = None
+    """The folder whose commands can be allowed in the sandbox, if this call is one of them."""
+    network: NetworkOffer | None = None
+    """What would give the call a network."""
     changed_by_hook: str = ""
     """The hook that changed the arguments last; empty: none did, or the user changed them since."""
     is_edited: bool = False
@@ -233,6 +279,15 @@ class Scope(StrEnum):
     ONCE = "once"
     SESSION = "session"
     ALWAYS = "always"
+
+
+class NetworkAnswer(StrEnum):
+    """What gives a call a network from then on."""
+
+    PROGRAM = "program"
+    """The program runs outside the sandbox."""
+    HOSTS = "hosts"
+    """Commands in the sandbox reach the hosts."""
 
 
 class PlanAnswer(StrEnum):
@@ -282,6 +337,10 @@ class Decision(Struct, frozen=True, kw_only=True):
     """Whether the later calls of the same reply that need an approval are denied, too."""
     trusts_folder: bool = False
     """Whether the folder that the request offers is trusted from now on."""
+    allows_contained: bool = False
+    """Whether commands that stay in the full sandbox are allowed in the folder from now on."""
+    network: NetworkAnswer | None = None
+    """For an allowed call that a network is offered to; None: it runs outside the sandbox once."""
     plan: PlanAnswer | None = None
     """For an allowed plan, how it is carried out; None: as with `PlanAnswer.ASK`."""
     typed: str | None = None

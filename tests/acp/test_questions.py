@@ -9,8 +9,11 @@ from yourtool.acp.questions import build_options, build_question, to_call
 from yourtool.effects import (
     Confirmation,
     Consequences,
+    NetworkAnswer,
+    NetworkOffer,
     PlanAnswer,
     Preview,
+    SandboxOffer,
     Scope,
     SideEffects,
     Subject,
@@ -46,6 +49,26 @@ def test_every_question_has_one_denial_and_at_most_one_answer_without_a_lasting_
 
 def test_question_without_a_rule_offers_no_lasting_answer():
     assert [each.id for each in build_options(question())] == ["once", "deny"]
+
+
+def test_all_in_the_sandbox_is_an_answer_that_lasts():
+    offer = SandboxOffer(folder="/work/a\u202eb", accept=lambda: None)
+    options = build_options(question(sandbox=offer, rules=("shell(ls)",)))
+    assert [each.id for each in options] == ["once", "session", "always", "sandbox", "deny"]
+    assert options[3].kind == "allow_always" and options[3].decision.allows_contained
+    assert options[3].name == "Always allow what stays in the sandbox, in `/work/a\\u{202e}b`"
+    alone = build_options(question(sandbox=offer))
+    assert [each.id for each in alone] == ["once", "sandbox", "deny"]
+
+
+def test_question_about_a_network_offers_what_would_give_one():
+    offer = NetworkOffer(hosts=("a.example",), outside=("npm view *",))
+    once, outside, hosts, _ = build_options(question(network=offer))
+    assert once.decision.network is None
+    assert outside.decision.network is NetworkAnswer.PROGRAM
+    assert "`npm view *`" in outside.name
+    assert hosts.decision.network is NetworkAnswer.HOSTS
+    assert "`a.example`" in hosts.name
 
 
 def test_rule_is_shown_without_what_a_terminal_hides():

@@ -60,7 +60,7 @@ async def test_rule_for_the_session_is_named_and_asks_once(work, script):
         await editor.prompt(await editor.open(work), "go")
     [options] = editor.options
     assert list(options) == ["once", "session", "always", "deny"]
-    assert "`shell(touch c)`" in options["always"] and "always" in options["always"].lower()
+    assert "`shell(touch *)`" in options["always"] and "always" in options["always"].lower()
 
 
 async def test_rule_for_always_is_stored_and_asks_in_no_later_session(work, script, home):
@@ -72,7 +72,7 @@ async def test_rule_for_always_is_stored_and_asks_in_no_later_session(work, scri
         assert len(editor.asked) == asked
         assert (work / "c").exists()
         (work / "c").unlink()
-    [grants] = [each for each in home.rglob("*.toml") if "touch c" in each.read_text()]
+    [grants] = [each for each in home.rglob("*.toml") if "touch *" in each.read_text()]
     assert work not in grants.parents
 
 

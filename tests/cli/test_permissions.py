@@ -5,10 +5,16 @@ import pytest
 from tests.security.adversarial import ADVERSARIAL, FILES, LINKS, NEEDLESS
 from tests.security.commands import COMMANDS
 from tests.security.corpora import MISSING, load_recorded
+from tests.tools.sandbox.levels import require
+from tests.tools.test_safety_copies import build_repository, make_dirty
+from yourtool.config import config_file
 from yourtool.paths import resolve_paths
+from yourtool.permissions.trust import TrustStore
+from yourtool.sandbox_config import SandboxLevel
 
 pytestmark = pytest.mark.usefixtures("own_logging")
 
+MAY_WRITE = "`make` can do more than read files"
 NAMES = ("command", "allow_rules", "deny_rules")
 
 
@@ -103,20 +109,28 @@ def test_figures_of_the_recorded_corpus(line, tmp_path, figures):
         (
             [],
             "make test > out.txt",
-            ("ask", None, "", [["make", "test"]], ["shell(make test > out.txt)"]),
+            ("ask", None, MAY_WRITE, [["make", "test"]], ["shell(make test > out.txt)"]),
         ),
-        ([], "make test", ("ask", None, "", [["make", "test"]], ["shell(make test)"])),
+        ([], "make test", ("ask", None, MAY_WRITE, [["make", "test"]], ["shell(make test)"])),
         (
             [],
             "FOO=1 make test",
-            ("ask", None, "", [["make", "test"]], ["shell(FOO=1 make test)", "shell(make test)"]),
+            (
+                "ask",
+                None,
+                MAY_WRITE,
+                [["make", "test"]],
+                ["shell(FOO=1 make test)", "shell(make test)"],
+            ),
         ),
     ],
 )
 def test_decision_is_that_of_the_gate_with_its_rule_and_reason(line, options, command, expected):
     code, out, _ = line("permissions", "check", "--json", *options, command)
     assert code == 0
-    assert tuple(json.loads(out).values()) == expected
+    found = json.loads(out)
+    assert tuple(found.values()) == (*expected, "none", "")
+    assert list(found)[-2:] == ["sandbox", "where"]
 
 
 def test_stored_rules_of_the_workspace_count_and_the_decision_is_readable(line):
@@ -127,7 +141,60 @@ def test_stored_rules_of_the_workspace_count_and_the_decision_is_readable(line):
     assert line("permissions", "check", "rm -r src")[1] == (
         "deny\nrule: shell(rm*)\nreason: A rule forbids this call of `shell`. Do without it.\n"
     )
-    assert line("permissions", "check", "make test")[1] == "ask\nalways: shell(make test)\n"
+    assert line("permissions", "check", "make test")[1] == (
+        f"ask\nreason: {MAY_WRITE}\nalways: shell(make test)\n"
+    )
+
+
+@pytest.fixture
+def sandboxed(line, monkeypatch):
+    """The command line with the sandbox of this machine; it is measured, which blocks."""
+    require(SandboxLevel.FULL)
+    monkeypatch.setenv("YOURTOOL_SANDBOX_ENABLED", "true")
+    return line
+
+
+def configure(settings):
+    file = config_file(resolve_paths())
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(settings)
+
+
+def test_check_is_about_the_sandbox_of_this_machine_and_its_settings(sandboxed):
+    full = "runs in: full sandbox; no network\n"
+    check = ("permissions", "check", "make")
+    offer = f"reason: {MAY_WRITE}\nalways: shell(make)"
+    assert sandboxed(*check)[1] == f"ask\n{offer}\n{full}"
+    configure("[sandbox]\nauto_allow = true\n")
+    assert sandboxed(*check)[1] == f"allow\nreason: `[sandbox] auto_allow` allows it\n{full}"
+    configure("[sandbox]\nauto_allow = true\noutside = ['make *']\n")
+    outside = "runs in: outside the sandbox, with all your rights\n"
+    assert sandboxed(*check)[1] == f"ask\n{offer}\n{outside}"
+    configure("[sandbox]\nrequire = 'full'\noutside = ['make *']\n")
+    reason = "reason: `[sandbox] require` is not met\n"
+    assert sandboxed(*check, "--allow", "shell")[1] == f"ask\n{reason}{outside}"
+    configure("[sandbox]\nhosts = ['example.org']\n")
+    found = json.loads(sandboxed(*check, "--json")[1])
+    assert found["sandbox"] == "full"
+    assert found["where"] == "full sandbox; network: example.org"
+
+
+def test_check_is_about_the_stored_answer_of_the_folder(sandboxed):
+    TrustStore(resolve_paths().home / "trust.toml").allow_contained(sandboxed.workspace.resolve())
+    out = sandboxed("permissions", "check", "make")[1]
+    assert out.startswith("allow\nreason: the folder allows commands in the sandbox\n")
+    for command in ("cat .env", "touch .git/hooks/post-checkout"):
+        assert sandboxed("permissions", "check", command)[1].startswith("ask\nreason: ")
+    assert sandboxed("permissions", "check", "--deny", "shell", "make")[1].startswith("deny\n")
+
+
+def test_check_is_about_the_mode_of_the_settings_and_uncommitted_work(line):
+    configure("mode = 'plan'\n")
+    assert line("permissions", "check", "make")[1].startswith("deny\nreason: Plan mode is on")
+    assert line("--mode", "auto", "permissions", "check", "make")[1] == "allow\n"
+    make_dirty(build_repository(line.workspace))
+    out = line("--mode", "auto", "permissions", "check", "git reset --hard")[1]
+    assert out == "ask\nreason: it discards uncommitted work: every mode needs an approval\n"
 
 
 @pytest.mark.parametrize("text", ["{", '{"command": 1}', "[]"])

@@ -24,9 +24,12 @@ from yourtool.agent.commands.base import Choice
 from yourtool.effects import (
     Confirmation,
     Editable,
+    NetworkAnswer,
+    NetworkOffer,
     PlanAnswer,
     Preview,
     RuleDescription,
+    SandboxOffer,
     Scope,
     SideEffects,
     TrustOffer,
@@ -1126,6 +1129,21 @@ async def test_wider_rule_is_shown_and_stored_only_without_its_sign(home, clock,
         assert (asked.decision.scope, asked.decision.rules) == (Scope.ALWAYS, rules)
 
 
+@pytest.mark.req("R-CONF-03", "R-CONF-04")
+async def test_only_this_line_is_allowed_always_with_one_answer(home, clock):
+    exact = ("shell(git commit -m x)",)
+    asked = Ask(changeable(rules=("shell(git commit *)",), exact_rules=exact))
+    app = asking(home, clock, asked)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask(pilot, clock)
+        shown = screen_text(app)
+        assert "s, w allow: every `git commit`" in shown
+        assert "l allows only: shell(git commit -m x)" in shown
+        await press(pilot, "l", "enter")
+        await until(pilot, lambda: asked.decision is not None)
+        assert (asked.decision.scope, asked.decision.rules) == (Scope.ALWAYS, exact)
+
+
 @pytest.mark.req("R-LOOP-12")
 async def test_call_is_allowed_with_a_note(home, clock):
     asked = Ask(approval_request())
@@ -1383,14 +1401,54 @@ async def test_folder_is_offered_in_a_line_and_trusted_by_a_letter(home, clock, 
         assert asked.decision.verdict is Verdict.ALLOW and asked.decision.trusts_folder
 
 
-async def test_letter_of_trust_is_text_if_no_folder_is_offered(home, clock):
+NETWORK_OFFER = NetworkOffer(
+    programs=("npm view",), hosts=("packages.example",), outside=("npm view *",)
+)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 24)])
+@pytest.mark.parametrize(("letter", "answer"), [("o", "PROGRAM"), ("h", "HOSTS")])
+async def test_network_is_offered_in_lines_and_given_by_a_letter(home, clock, size, letter, answer):
+    asked = Ask(replace(approval_request("npm view x"), network=NETWORK_OFFER))
+    app = asking(home, clock, asked)
+    async with app.run_test(size=size) as pilot:
+        await ask(pilot, clock)
+        shown = re.sub(r"[\s│]", "", screen_text(app))
+        assert "oalsoletsnpmview*runoutsidefromnowon" in shown
+        assert "letsallcommandsreachpackages.example" in shown
+        await press(pilot, letter, "enter")
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.verdict is Verdict.ALLOW
+        assert asked.decision.network is NetworkAnswer[answer]
+
+
+SANDBOX_OFFER = SandboxOffer(folder="/home/me/a\u202eb", accept=lambda: None)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 24)])
+@pytest.mark.req("R-CONF-02", "T20")
+async def test_all_in_the_sandbox_is_offered_in_a_line_and_allowed_by_a_letter(home, clock, size):
+    asked = Ask(replace(approval_request("make"), sandbox=SANDBOX_OFFER))
+    app = asking(home, clock, asked)
+    async with app.run_test(size=size) as pilot:
+        await ask(pilot, clock)
+        shown = re.sub(r"[\s│]", "", screen_text(app))
+        assert "iallowseverythingthatstaysinthesandbox,in/home/me/a\\u{202e}b:" in shown
+        await press(pilot, "i", "enter")
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.verdict is Verdict.ALLOW and asked.decision.allows_contained
+        assert not asked.decision.trusts_folder
+
+
+@pytest.mark.parametrize("letter", ["f", "i"])
+async def test_letter_of_an_answer_about_a_folder_is_text_if_none_is_offered(home, clock, letter):
     asked = Ask(approval_request())
     app = asking(home, clock, asked)
     async with app.run_test() as pilot:
         await ask(pilot, clock)
-        await press(pilot, "f")
+        await press(pilot, letter)
         await wait(pilot, clock, 1)
-        assert (asked.decision, app.chat.prompt.text) == (None, "f")
+        assert (asked.decision, app.chat.prompt.text) == (None, letter)
 
 
 def spell(text):

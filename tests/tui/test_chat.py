@@ -621,13 +621,18 @@ async def test_auto_must_be_entered_and_confirmed_and_shift_tab_leads_back(home,
 
 @pytest.mark.req("R-TOOL-07")
 @pytest.mark.parametrize(
-    ("sandbox", "warns"), [("off", True), ("none", True), ("landlock", False), ("full", False)]
+    ("sandbox", "warning", "warns"),
+    [
+        ("off", "No sandbox: scripts can write to protected places.", True),
+        ("none", "No sandbox: commands are refused.", True),
+        ("landlock", "No sandbox", False),
+        ("full", "No sandbox", False),
+    ],
 )
 async def test_banner_of_auto_warns_of_scripts_where_no_sandbox_contains_them(
-    home, session, sandbox, warns
+    home, session, sandbox, warning, warns
 ):
     app, _ = app_of(home, session)
-    warning = "No sandbox: scripts can write to protected places."
     session.mode = Mode.AUTO
     async with app.run_test(size=(160, 30)) as pilot:
         await until(pilot, lambda: "AUTO: tools" in screen_text(app))

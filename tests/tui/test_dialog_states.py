@@ -37,7 +37,7 @@ from yourtool.agent.commands.base import (
     ShowSwap,
     ShowTree,
 )
-from yourtool.effects import Confirmation, TrustOffer
+from yourtool.effects import Confirmation, SandboxOffer, TrustOffer
 from yourtool.events.context import ContextCompacted
 from yourtool.messages.blocks import TextBlock, ToolUseBlock
 from yourtool.tui.drafts import Draft
@@ -129,6 +129,14 @@ TRUST = TrustOffer(
 
 @state(waiting(Ask(replace(approval_request("git status"), trust=TRUST))))
 async def approval_that_offers_trust(pilot):
+    await asked(pilot)
+
+
+SANDBOX = SandboxOffer(folder="/home/me/work", accept=lambda: None)
+
+
+@state(waiting(Ask(replace(approval_request("make test"), sandbox=SANDBOX))))
+async def approval_that_offers_the_sandbox(pilot):
     await asked(pilot)
 
 

@@ -120,8 +120,9 @@ def test_answers_can_be_other_characters():
         'approval.once = "y"\napproval.session = "1"\napproval.deny = "n"\napproval.note = "g"'
     )
     assert keymap.problems == ()
-    changed = {"y": "a", "1": "s", "w": "w", "f": "f", "n": "d", "g": "n"}
-    assert keymap.answers == {**changed, "m": "m", "e": "e", "x": "x"}
+    changed = {"y": "a", "1": "s", "w": "w", "f": "f", "i": "i", "n": "d", "g": "n"}
+    others = {"l": "l", "m": "m", "e": "e", "x": "x", "o": "o", "h": "h"}
+    assert keymap.answers == {**changed, **others}
 
 
 def test_entry_that_falls_back_to_a_key_in_use_takes_the_other_one_along():

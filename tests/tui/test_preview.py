@@ -20,6 +20,7 @@ from yourtool.tui.approval_text import (
     approval_line,
     approval_pieces,
     approval_title,
+    is_sentence,
 )
 from yourtool.tui.diff.rows import Diff
 from yourtool.tui.styled_lines import find_breaks, wrap_pieces
@@ -165,6 +166,20 @@ def test_every_offered_rule_and_the_reason_for_none_have_a_line():
     assert approval_details(asked) == ["s, w allow: shell(a)", "s, w allow: shell(b)"]
     none = replace(asked, rules=(), no_rule_reason="`git` runs other programs")
     assert approval_details(none) == ["no rule for it: `git` runs other programs"]
+
+
+@pytest.mark.req("R-CONF-04")
+def test_rules_for_more_than_one_command_are_in_words_and_the_exact_ones_as_they_are():
+    rules = ("shell(git add *)", "shell(git commit *)", "shell(make)", "shell(FOO=1 make *)")
+    exact = ("shell(git add -A)", "shell(git commit -m 'a *')")
+    asked = Confirmation(id="c", kind="tool", title="t", rules=rules, exact_rules=exact)
+    assert approval_details(asked) == [
+        "s, w allow: every `git add`, `git commit`, `FOO=1 make`",
+        "s, w allow: shell(make)",
+        "l allows only: shell(git add -A)",
+        "l allows only: shell(git commit -m 'a *')",
+    ]
+    assert not any(map(is_sentence, approval_details(asked)))
 
 
 @pytest.mark.req("T29")

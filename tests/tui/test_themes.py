@@ -235,3 +235,8 @@ def test_name_of_no_theme_is_reported_and_the_default_is_used(name):
     with pytest.raises(ConfigError, match="there is no theme"):
         load_named_theme(name)
     assert load_chosen_theme(name).name == "dark"
+
+
+def test_folder_of_themes_that_cannot_be_reached_has_none(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    assert load_themes([tmp_path / ("x" * 300) / "themes", tmp_path / "loop"]) == {}

@@ -5,7 +5,7 @@ A request that the client cancels, or cannot answer, allows nothing and is no an
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from acp.schema import (
@@ -17,11 +17,21 @@ from acp.schema import (
     ToolCallUpdate,
 )
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yourtool.acp.calls import find_locations, get_kind
 from yourtool.acp.client import Client
 from yourtool.acp.diffs import to_diffs
-from yourtool.effects import Confirmation, Decision, PlanAnswer, Scope, Verdict
+from yourtool.effects import (
+    Confirmation,
+    Decision,
+    NetworkAnswer,
+    NetworkOffer,
+    PlanAnswer,
+    SandboxOffer,
+    Scope,
+    Verdict,
+)
 from yourtool.messages.blocks import canonical_json
 from yourtool.text import escape_line, printable
 
@@ -99,8 +109,10 @@ def build_options(question: Confirmation) -> tuple[Option, ...]:
     kind = "input" if question.kind == "password" else question.kind
     if kind in _FIXED:
         return _FIXED[kind]
+    network = () if question.network is None else tuple(_iter_network(question.network))
+    sandbox = () if question.sandbox is None else (_build_sandbox_option(question.sandbox),)
     if not question.rules:
-        return (_ONCE, _REJECT)
+        return (_ONCE, *network, *sandbox, _REJECT)
     rules = ", ".join(f"`{escape_line(rule)}`" for rule in question.rules)
     lasting = (
         Option(scope.value, name, "allow_always", Decision(verdict=Verdict.ALLOW, scope=scope))
@@ -109,7 +121,27 @@ def build_options(question: Confirmation) -> tuple[Option, ...]:
             (Scope.ALWAYS, f"Always allow {rules}"),
         )
     )
-    return (_ONCE, *lasting, _REJECT)
+    return (_ONCE, *lasting, *network, *sandbox, _REJECT)
+
+
+def _build_sandbox_option(offer: SandboxOffer) -> Option:
+    name = f"Always allow what stays in the sandbox, in `{escape_line(offer.folder)}`"
+    return Option("sandbox", name, "allow_always", replace(_ALLOW, allows_contained=True))
+
+
+def _iter_network(offer: NetworkOffer) -> Iterator[Option]:
+    allow = Decision(verdict=Verdict.ALLOW, scope=Scope.ALWAYS)
+    if offer.outside:
+        name = f"Always run {_name(offer.outside)} outside the sandbox"
+        decision = replace(allow, network=NetworkAnswer.PROGRAM)
+        yield Option("outside", name, "allow_always", decision)
+    if offer.hosts:
+        name = f"Run it in the sandbox, and always allow {_name(offer.hosts)} there"
+        yield Option("hosts", name, "allow_always", replace(allow, network=NetworkAnswer.HOSTS))
+
+
+def _name(texts: Iterable[str]) -> str:
+    return ", ".join(f"`{escape_line(each)}`" for each in texts)
 
 
 def _to_acp(option: Option) -> PermissionOption:
@@ -182,7 +214,10 @@ def _describe(question: Confirmation) -> list[str]:
         if preview.surroundings:
             lines.append(f"Runs in: {preview.surroundings}")
         if preview.protected:
-            lines.append("This always needs an approval.")
+            of = f" ({preview.protection})" if preview.protection else ""
+            lines.append(f"This always needs an approval{of}.")
+    if preview is not None and preview.leaving:
+        lines.append(preview.leaving)
     if question.reason:
         lines.append(question.reason)
     if question.no_rule_reason:

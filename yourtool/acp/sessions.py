@@ -43,6 +43,7 @@ from yourtool.agent.session.session import Session
 from yourtool.config import RunOptions
 from yourtool.errors import UsageError
 from yourtool.events.tree import select_branch
+from yourtool.files import is_directory
 from yourtool.paths import Paths
 from yourtool.text import printable
 from yourtool.tools.servers.settings import SettingsFile
@@ -281,7 +282,7 @@ async def _require_directory(field: str, name: str) -> Path:
         raise UsageError(f"`{field}` must be an absolute path, not `{shown}`.")
     try:
         path = await asyncio.to_thread(lambda: Path(name).resolve(strict=True))
-        if await asyncio.to_thread(path.is_dir):
+        if await asyncio.to_thread(is_directory, path):
             return path
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(f"`{field}`: there is no directory `{shown}`.") from error

@@ -1,5 +1,6 @@
 """`yourtool permissions`: what the gate decides about a command, without running it."""
 
+import asyncio
 import os
 import sys
 from collections.abc import Iterable
@@ -8,22 +9,34 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from yourtool.agent.session.project_trust import is_trusted
+from yourtool.agent.session.project_trust import open_trusted_gate
 from yourtool.cli import stored_permissions
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines
-from yourtool.config import Mode, RunOptions
-from yourtool.effects import Subject
+from yourtool.config import Mode, RunOptions, load_config
+from yourtool.effects import Preview, Subject
 from yourtool.errors import UsageError
-from yourtool.paths import Paths
-from yourtool.permissions.gate import Gate, open_gate, parse_rules
-from yourtool.permissions.grants import FILE_NAME, Grants
-from yourtool.permissions.judging import CallSubjects
+from yourtool.paths import Paths, own_directories
+from yourtool.permissions.gate import Gate, parse_rules
+from yourtool.permissions.judging import (
+    CallSubjects,
+    GateDecision,
+    Policy,
+    build_judged_call,
+    judge,
+    look_up,
+)
 from yourtool.permissions.rules import RuleSet
 from yourtool.permissions.shell.plain import parse_plain
+from yourtool.permissions.trust import CONTAINED_COMMANDS
 from yourtool.run_result import ExitCode
+from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.builtin import default_toolbox
-from yourtool.tools.shell import shell
+from yourtool.tools.environments import Environments
+from yourtool.tools.lost_work import find_lost_work
+from yourtool.tools.sandbox.sandbox import Sandbox
+from yourtool.tools.sandbox.sandboxes import Sandboxes
+from yourtool.tools.shell import preview_line, shell
 
 _KINDS = default_toolbox().subject_kinds
 
@@ -38,7 +51,15 @@ class Decided(Struct, frozen=True):
     commands: tuple[tuple[str, ...], ...]
     """The words of each command of the line; empty if it is not completely understood."""
     proposal: tuple[str, ...] | None
-    """The rules that an approval with "always" offers, the narrowest first."""
+    """The rules that an approval with "always" offers first, and the wider ones."""
+
+
+class DecidedRun(Decided, frozen=True):
+    """The decision about one command in a session of a folder, and where it would run."""
+
+    sandbox: SandboxLevel
+    where: str
+    """A description of it; empty if the sandbox is switched off."""
 
 
 class _CommandLine(Struct):
@@ -64,16 +85,18 @@ def run(paths: Paths, arguments: Arguments) -> int:
         deny=arguments.deny,
         interactive=False,
     )
-    grants = Grants(paths.home / FILE_NAME, arguments.workspace, _KINDS)
-    gate, problems = open_gate(
-        options, Mode.ASK, grants, is_trusted=is_trusted(arguments.workspace, paths)
-    )
+    config = load_config(paths)
+    workspace = arguments.workspace
+    gate, problems = open_trusted_gate(paths, options, config.mode, workspace, _KINDS, "")
     print_lines(*(f"yourtool: {each}" for each in problems), file=sys.stderr)
-    decided = _decide(gate, arguments.query, arguments.workspace)
+    box = None
+    if config.sandbox.is_used and not arguments.no_sandbox:
+        box = Sandboxes(config.sandbox, own_directories(paths)).build(workspace)
+    decided = _decide_as_run(gate, arguments.query, workspace, box)
     if arguments.json:
         print_json(decided)
     else:
-        print_lines(*_describe(decided))
+        print_lines(*_describe(decided), *_describe_place(decided))
     return ExitCode.ANSWERED
 
 
@@ -106,14 +129,66 @@ def _complete(rules: Iterable[str]) -> tuple[str, ...]:
 
 def _decide(gate: Gate, command: str, workspace: Path) -> Decided:
     subject = Subject("command", command, os.path.realpath(workspace))
-    found = gate.decide(shell.definition, CallSubjects((subject,)), None)
+    return _to_decided(gate.decide(shell.definition, CallSubjects((subject,)), None), command)
+
+
+def _to_decided(found: GateDecision, command: str) -> Decided:
     return Decided(
         decision=found.verdict,
         rule=str(found.rules[0]) if found.rules else None,
-        reason=found.reason or found.no_rule_reason,
+        reason=_get_reason(found),
         commands=tuple(each.texts for each in parse_plain(command)),
         proposal=(*found.proposed_rules, *found.wider_rules) or None,
     )
+
+
+def _decide_as_run(gate: Gate, command: str, workspace: Path, box: Sandbox | None) -> DecidedRun:
+    """Decide as in a session of the workspace, whose sandbox is measured."""
+    root = Path(os.path.realpath(workspace))
+    subjects = CallSubjects((Subject("command", command, str(root)),))
+    preview = asyncio.run(_preview(command, box))
+    lost = find_lost_work(command, root, Environments().build_for_model(os.environ))
+    loses_work = lost is not None and bool(lost.files or lost.is_unknown)
+    call = build_judged_call(shell.definition, subjects, preview, loses_work=loses_work)
+    policy = gate.policy
+    found = judge(policy, look_up(policy, call))
+    decided = _to_decided(found, command)
+    missing = preview.missing_sandbox
+    return DecidedRun(
+        decision=decided.decision,
+        rule=decided.rule,
+        reason=_find_reason(found, preview, policy) or decided.reason,
+        commands=decided.commands,
+        proposal=decided.proposal,
+        sandbox=preview.sandbox or SandboxLevel.NONE,
+        where=f"no sandbox: {missing}" if missing else preview.surroundings,
+    )
+
+
+async def _preview(command: str, box: Sandbox | None) -> Preview:
+    """Return where a command would run, and end the sandbox again."""
+    try:
+        return await preview_line(command, box)
+    finally:
+        if box is not None:
+            await box.close()
+
+
+def _find_reason(found: GateDecision, preview: Preview, policy: Policy) -> str:
+    """Return which setting of the sandbox decided, if one did."""
+    if found.verdict == "ask" and preview.protected:
+        return "`[sandbox] require` is not met"
+    if found.verdict != "allow" or found.rules or policy.mode is Mode.AUTO:
+        return ""
+    if preview.is_contained:
+        return "`[sandbox] auto_allow` allows it"
+    is_free = preview.is_fully_contained and policy.allows_contained
+    return f"the folder allows {CONTAINED_COMMANDS}" if is_free else ""
+
+
+def _get_reason(found: GateDecision) -> str:
+    """Return why; if the command shows it, rather why no rule covers it."""
+    return (found.is_evident and found.no_rule_reason) or found.reason
 
 
 def _describe(decided: Decided) -> Iterable[str]:
@@ -124,3 +199,8 @@ def _describe(decided: Decided) -> Iterable[str]:
         yield f"reason: {decided.reason}"
     for rule in decided.proposal or ():
         yield f"always: {rule}"
+
+
+def _describe_place(decided: DecidedRun) -> Iterable[str]:
+    if decided.where:
+        yield f"runs in: {decided.where}"

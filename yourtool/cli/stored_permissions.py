@@ -15,15 +15,18 @@ from yourtool.agent.commands.permission_list import (
     PermissionLister,
     find_removable,
 )
+from yourtool.agent.session.project_trust import trust_store
 from yourtool.agent.stored_decisions import ReplayReport, find_last_uses, replay_decisions
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.config import Problem, install_defaults
 from yourtool.errors import UsageError
+from yourtool.files import is_file
 from yourtool.paths import Paths, require_data_directory
 from yourtool.permissions.grants import FILE_NAME, Grants, remove_entry
 from yourtool.permissions.rule_file import RuleFile, read_rule_file
 from yourtool.permissions.rules import RuleSet
+from yourtool.permissions.trust import CONTAINED_COMMANDS
 from yourtool.run_result import ExitCode
 from yourtool.store.base import SessionStore
 from yourtool.store.sqlite.database import Database
@@ -46,6 +49,8 @@ def run(paths: Paths, arguments: Arguments) -> int:
         case "edit":
             return _edit(paths, grants, as_json=arguments.json)
         case "remove":
+            if arguments.rule == CONTAINED_COMMANDS:
+                return _forget_contained(paths, arguments.workspace, as_json=arguments.json)
             return _remove(grants, arguments.rule, as_json=arguments.json)
         case "replay":
             return _replay(paths, grants, arguments)
@@ -59,6 +64,7 @@ def _list(paths: Paths, grants: Grants, *, as_json: bool) -> int:
     uses = asyncio.run(_with_store(paths, find_last_uses))
     lister = PermissionLister(grants.kinds, uses)
     found = [each for file in files for each in lister.of_file(file, grants.workspace)]
+    found += lister.of_folders(trust_store(paths))
     if as_json:
         print_json([{**asdict(each), "origin": each.origin} for each in found])
     elif not found:
@@ -98,6 +104,22 @@ def _remove(grants: Grants, wanted: str, *, as_json: bool) -> int:
     return ExitCode.ANSWERED
 
 
+def _forget_contained(paths: Paths, workspace: Path, *, as_json: bool) -> int:
+    """Ask again about the commands of a folder that stay in the sandbox."""
+    store = trust_store(paths)
+    if (folder := store.forget_contained(workspace)) is None:
+        raise UsageError(
+            f"`{store.file}` has no `{CONTAINED_COMMANDS}` for `{workspace}`; `yourtool permissions"
+            " list` has the folders, and `--cwd DIR` names one"
+        )
+    if as_json:
+        place = {"workspace": str(folder), "line": None}
+        print_json({"effect": "allow", "rule": CONTAINED_COMMANDS, **place})
+    else:
+        print_lines(f"Removed `{CONTAINED_COMMANDS}` from `allow` in {folder}.")
+    return ExitCode.ANSWERED
+
+
 def _edit(paths: Paths, grants: Grants, *, as_json: bool) -> int:
     install_defaults(paths)
     command = [*find_editor(os.environ), str(grants.file)]
@@ -122,7 +144,7 @@ def _edit(paths: Paths, grants: Grants, *, as_json: bool) -> int:
 def _replay(paths: Paths, grants: Grants, arguments: Arguments) -> int:
     require_data_directory(paths)
     source = arguments.file or grants.file
-    if arguments.file is not None and not source.is_file():
+    if arguments.file is not None and not is_file(source):
         raise UsageError(f"`{source}` is not a file")
     stored = read_rule_file(source, grants.kinds)
     projects: list[RuleFile] = []

@@ -20,6 +20,7 @@ OPTIONS = {
     "-c": 0,
     "--continue": 0,
     "--in-words": 0,
+    "--no-sandbox": 0,
     "-m": 1,
     "--model": 1,
     "--mode": 1,

@@ -2,7 +2,7 @@
 
 from typing import ClassVar, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from yourtool.effects import Finding, HookAdvice, SideEffects, Subject
 from yourtool.events.facts import Fact, Sensitivity
@@ -27,6 +27,8 @@ class PolicySnapshot(Fact, frozen=True, kw_only=True, tag="policy.snapshot"):
     """The real path of the workspace."""
     is_trusted: bool = False
     """Whether reading commands need no approval in it."""
+    allows_contained: bool | UnsetType = UNSET
+    """Whether commands that stay in the full sandbox need no approval in it."""
     allow: tuple[SnapshotRule, ...] = ()
     ask: tuple[SnapshotRule, ...] = ()
     deny: tuple[SnapshotRule, ...] = ()
@@ -45,6 +47,12 @@ class CallJudgement(Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_protected: bool = False
     is_contained: bool = False
     """Whether a sandbox contains it, so that it needs no approval."""
+    is_fully_contained: bool = False
+    """Whether the full sandbox, without a network, contains it."""
+    missing_sandbox: str = ""
+    """Why it would run without the sandbox, which is switched on."""
+    is_attended: bool = True
+    """Whether a user is present."""
     loses_work: bool = False
     """Whether it would have discarded work of the user that was not committed."""
     ends_planning: bool = False

@@ -9,6 +9,7 @@ from yourtool.effects import PlanAnswer, SideEffects, ToolHints
 from yourtool.events.facts import Actor, Fact, Sensitivity
 from yourtool.events.permissions import CallJudgement
 from yourtool.messages.message import PromptMessage, ResultMessage
+from yourtool.sandbox_config import SandboxLevel
 
 
 class ToolCalled(Fact, frozen=True, kw_only=True, tag="tool.called"):
@@ -25,6 +26,9 @@ class ToolCalled(Fact, frozen=True, kw_only=True, tag="tool.called"):
     hints: ToolHints = ToolHints()
     judgement: CallJudgement | UnsetType = UNSET
     """The decision to run it without a question."""
+    sandbox: SandboxLevel | UnsetType = UNSET
+    """The level in which a command runs. If the user let it run again outside, because it failed,
+    the details of its result have `none`."""
 
 
 class ToolCompleted(Fact, frozen=True, kw_only=True, tag="tool.completed"):

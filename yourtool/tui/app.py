@@ -8,7 +8,6 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -51,6 +50,7 @@ from yourtool.tui.styled_lines import HighlighterFactory
 from yourtool.tui.terminal import (
     BackgroundReported,
     OutputDriver,
+    get_directory_name,
     notification_sequence,
     restore_title_sequence,
     save_title_sequence,
@@ -156,7 +156,7 @@ class YourtoolApp(FirstScreenApp):
             for number in (signal.SIGTERM, signal.SIGHUP):
                 loop.add_signal_handler(number, self._quit_on_signal, number)
         self._write_to_terminal(save_title_sequence(os.environ))
-        self._write_to_terminal(set_title_sequence("", Path.cwd().name, os.environ))
+        self._write_to_terminal(set_title_sequence("", get_directory_name(), os.environ))
         self.call_after_refresh(self._open_core)
 
     @on(OutputDriver.TypedAheadHandled)
@@ -185,7 +185,7 @@ class YourtoolApp(FirstScreenApp):
     @on(TitleChanged)
     def show_title(self, changed: TitleChanged) -> None:
         """Show the title of the session in the window title."""
-        self._write_to_terminal(set_title_sequence(changed.title, Path.cwd().name, os.environ))
+        self._write_to_terminal(set_title_sequence(changed.title, get_directory_name(), os.environ))
 
     @on(Prompt.TypingPaused)
     def prepare_requests(self) -> None:

@@ -1,13 +1,23 @@
 """The text of an approval prompt: its title, details and answers."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 from rich.cells import cell_len
 from textual.content import Content
 
-from yourtool.effects import Confirmation, Decision, Editable, PlanAnswer, Scope, Verdict
+from yourtool.effects import (
+    Confirmation,
+    Decision,
+    Editable,
+    NetworkAnswer,
+    NetworkOffer,
+    PlanAnswer,
+    Scope,
+    Verdict,
+)
 from yourtool.messages.blocks import canonical_json
 from yourtool.text import escape_line, escape_line_pieces, escape_pieces
 from yourtool.tui.active_keys import get_answer_label
@@ -19,7 +29,9 @@ _MAX_DESCRIBED = 20
 """Rules of one question that can be changed."""
 _GAP = " · "
 _CHANGES, _WHERE, _ALLOWS = "changes: ", "where: ", "s, w allow: "
-_OFFERS = "w can also allow: "
+_OFFERS, _ALLOWS_LINE = "w can also allow: ", "l allows only: "
+_OPEN_RULE = re.compile(r"\w+\((.+) \*\)", re.DOTALL)
+"""A rule that covers every command with the same first words."""
 _NOT_STORED = "#"
 """Start of a line with a rule that is offered and not stored."""
 
@@ -81,6 +93,11 @@ _FALLBACK_OPTIONS = (
 )
 _TYPING_TOOL = "process_input"
 _TRUST = Option("f", "trust folder", "trust", replace(ALLOW, trusts_folder=True))
+_CONTAIN = Option("i", "all in the sandbox", "sandbox", replace(ALLOW, allows_contained=True))
+
+
+_OUTSIDE = Option("o", "always outside", "outside", replace(ALWAYS, network=NetworkAnswer.PROGRAM))
+_HOSTS = Option("h", "allow these hosts", "hosts", replace(ALWAYS, network=NetworkAnswer.HOSTS))
 
 
 def approval_options(confirmation: Confirmation, *, waiting: int = 0) -> tuple[Option, ...]:
@@ -102,6 +119,8 @@ def approval_options(confirmation: Confirmation, *, waiting: int = 0) -> tuple[O
         Option("s", "this session", "session", replace(ALLOW, scope=Scope.SESSION)),
         Option("w", "always", "always", ALWAYS, _RULES if confirmation.describe_rule else None),
     )
+    exact = replace(ALWAYS, rules=confirmation.exact_rules)
+    line = Option("l", "this line always", "line", exact)
     preview = confirmation.preview
     is_command = preview is not None and preview.kind == "command"
     change = Option("e", "edit first", "edit", EDIT, _COMMAND if is_command else None)
@@ -109,13 +128,22 @@ def approval_options(confirmation: Confirmation, *, waiting: int = 0) -> tuple[O
     return (
         Option("a", "allow once", "once", ALLOW),
         *(lasting if confirmation.rules else ()),
+        *((line,) if confirmation.exact_rules else ()),
         *((_TRUST,) if confirmation.trust is not None else ()),
+        *((_CONTAIN,) if confirmation.sandbox is not None else ()),
+        *_network_options(confirmation.network),
         Option("m", "allow with note", "note", ALLOW, _COMMENT),
         *((change,) if preview is not None and preview.editable is not None else ()),
         Option("d", "deny", "deny", DENY),
         Option("n", "deny with note", "why not", DENY, _REASON),
         *((rest,) if confirmation.following or waiting else ()),
     )
+
+
+def _network_options(offer: NetworkOffer | None) -> tuple[Option, ...]:
+    if offer is None:
+        return ()
+    return (*((_OUTSIDE,) if offer.outside else ()), *((_HOSTS,) if offer.hosts else ()))
 
 
 def is_about_input(confirmation: Confirmation) -> bool:
@@ -236,7 +264,7 @@ def approval_cautions(confirmation: Confirmation) -> list[str]:
 
 def is_sentence(detail: str) -> bool:
     """Whether a detail is prose, and not a path or a rule, of which each character counts."""
-    return not detail.startswith((_CHANGES, _WHERE, _ALLOWS, _OFFERS))
+    return not detail.startswith((_CHANGES, _WHERE, _ALLOWS, _ALLOWS_LINE, _OFFERS))
 
 
 def approval_details(confirmation: Confirmation, *, by_key: bool = True) -> list[str]:
@@ -261,20 +289,53 @@ def approval_details(confirmation: Confirmation, *, by_key: bool = True) -> list
         lines.append(f"{_WHERE}{preview.surroundings}")
     if preview is not None and preview.protected:
         is_command = preview.kind == "command"
-        what = "`[sandbox] require` is not met" if is_command else "protected place"
+        unmet = "`[sandbox] require` is not met" if is_command else "protected place"
+        what = preview.protection or unmet
         lines.append(f"{what}: always requires an approval")
+    if preview is not None and preview.leaving:
+        lines.append(preview.leaving)
     if confirmation.reason:
         lines.append(confirmation.reason)
-    lines += [f"{_ALLOWS}{rule}" for rule in confirmation.rules]
+    lines += [f"{_ALLOWS}{each}" for each in explain_rules(confirmation.rules)]
     if by_key:
+        lines += [f"{_ALLOWS_LINE}{rule}" for rule in confirmation.exact_rules]
         lines += [f"{_OFFERS}{rule}" for rule in confirmation.wider_rules]
     if (offer := confirmation.trust) is not None:
         use = f" and uses {', '.join(offer.files)}" if offer.files else ""
-        way = f"{get_answer_label('f')} trusts" if by_key else f"“{_TRUST.label}” trusts"
+        way = f"{get_answer_label('f')} trusts" if by_key else f'"{_TRUST.label}" trusts'
         lines.append(f"needs no approval in a trusted folder; {way} {offer.folder}{use}")
+    if (sandbox := confirmation.sandbox) is not None:
+        way = f"{get_answer_label('i')} allows" if by_key else f'"{_CONTAIN.label}" allows'
+        lines.append(
+            f"{way} everything that stays in the sandbox, in {sandbox.folder}: no network, no"
+            " changes elsewhere"
+        )
+    for option in _network_options(confirmation.network):
+        lines.append(_describe_network(option, confirmation.network, by_key=by_key))
     if confirmation.no_rule_reason:
         lines.append(f"no rule for it: {confirmation.no_rule_reason}")
     return lines
+
+
+def _describe_network(option: Option, offer: NetworkOffer | None, *, by_key: bool) -> str:
+    way = get_answer_label(option.letter) if by_key else f'"{option.label}"'
+    if offer is None:
+        return ""
+    if option is _HOSTS:
+        return f"{way} keeps it in the sandbox and lets all commands reach {', '.join(offer.hosts)}"
+    return f"{way} also lets {', '.join(offer.outside)} run outside from now on"
+
+
+def explain_rules(rules: Sequence[str]) -> Iterator[str]:
+    """Yield one line for all rules that cover more than one command, and one for each other.
+
+    >>> list(explain_rules(["shell(git add *)", "shell(git commit *)", "shell(make)"]))
+    ['every `git add`, `git commit`', 'shell(make)']
+    """
+    found = {rule: _OPEN_RULE.fullmatch(rule) for rule in rules}
+    if named := [f"`{each[1]}`" for each in found.values() if each is not None]:
+        yield f"every {', '.join(named)}"
+    yield from (rule for rule, each in found.items() if each is None)
 
 
 def argument_lines(confirmation: Confirmation) -> list[str]:

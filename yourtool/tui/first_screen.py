@@ -14,7 +14,7 @@ from yourtool.early_prompt.first_screen import (
     first_screen_file,
     output_encoding,
 )
-from yourtool.files import replace_file
+from yourtool.files import path_exists, replace_file
 from yourtool.tui.widgets.prompt import Prompt
 
 MAX_FILES = 24
@@ -29,7 +29,7 @@ def find_missing_file(screen: Screen[Any], prompt: Prompt) -> Path | None:
     if prompt.text or not prompt.has_focus or scrolls or output_encoding() != "utf-8":
         return None
     file = Path(first_screen_file(*screen.size))
-    return None if file.exists() else file
+    return None if path_exists(file) else file
 
 
 def get_first_screen(

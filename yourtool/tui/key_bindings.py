@@ -23,7 +23,7 @@ class KeyBinding(Struct, frozen=True, kw_only=True):
 
     id: str
     """Stable name, with which `[ui.keys]` assigns other keys."""
-    place: KeyPlace
+    place: KeyPlace = "chat"
     """`chat` applies everywhere on the main screen, the others to the focused widget."""
     keys: str = ""
     """Textual's key names, separated by commas; empty if the action has no key by default."""

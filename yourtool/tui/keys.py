@@ -85,7 +85,6 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     KeyBinding(
         id="chat.stop",
-        place="chat",
         keys="escape",
         label="Esc",
         action="stop",
@@ -93,7 +92,6 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     KeyBinding(
         id="chat.interrupt",
-        place="chat",
         keys="ctrl+c",
         label="Ctrl+C",
         action="interrupt",
@@ -101,7 +99,6 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     KeyBinding(
         id="chat.leave",
-        place="chat",
         keys="ctrl+d",
         label="Ctrl+D",
         action="app.leave",
@@ -109,7 +106,6 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     KeyBinding(
         id="chat.suspend",
-        place="chat",
         keys="ctrl+z",
         label="Ctrl+Z",
         action="app.suspend",
@@ -117,7 +113,6 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     KeyBinding(
         id="chat.mode",
-        place="chat",
         keys="shift+tab",
         label="Shift+Tab",
         action="cycle_mode",
@@ -125,7 +120,6 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     KeyBinding(
         id="chat.folds",
-        place="chat",
         keys="ctrl+o",
         label="Ctrl+O",
         action="toggle_folds",
@@ -133,7 +127,6 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     KeyBinding(
         id="chat.background",
-        place="chat",
         keys="ctrl+b",
         label="Ctrl+B",
         action="run_slash_command('background')",
@@ -141,7 +134,6 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     KeyBinding(
         id="chat.retry",
-        place="chat",
         keys="ctrl+t",
         label="Ctrl+T",
         action="retry",
@@ -149,7 +141,6 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     KeyBinding(
         id="chat.history",
-        place="chat",
         keys="ctrl+r",
         label="Ctrl+R",
         action="search_history",
@@ -157,7 +148,6 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     KeyBinding(
         id="chat.queue",
-        place="chat",
         keys="ctrl+x",
         label="Ctrl+X",
         action="focus_queue",
@@ -165,7 +155,6 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     KeyBinding(
         id="chat.keys",
-        place="chat",
         keys="question_mark",
         label="?",
         action="show_keys",
@@ -173,7 +162,6 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     KeyBinding(
         id="chat.model",
-        place="chat",
         keys="alt+p",
         label="Alt+P",
         action="run_slash_command('model')",
@@ -181,13 +169,11 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     KeyBinding(
         id="chat.effort",
-        place="chat",
         action="run_slash_command('effort')",
         description="choose the reasoning effort",
     ),
     KeyBinding(
         id="chat.originals",
-        place="chat",
         keys="alt+o",
         label="Alt+O",
         action="run_slash_command('context original')",
@@ -195,19 +181,16 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     KeyBinding(
         id="chat.sessions",
-        place="chat",
         action="run_slash_command('resume')",
         description="choose an earlier session",
     ),
     KeyBinding(
         id="chat.help",
-        place="chat",
         action="run_slash_command('help')",
         description="list commands and keys",
     ),
     KeyBinding(
         id="chat.page_up",
-        place="chat",
         keys="pageup",
         label="Page Up",
         action="scroll('page_up')",
@@ -215,7 +198,6 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     KeyBinding(
         id="chat.page_down",
-        place="chat",
         keys="pagedown",
         label="Page Down",
         action="scroll('page_down')",
@@ -223,7 +205,6 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     KeyBinding(
         id="chat.top",
-        place="chat",
         keys="ctrl+home",
         label="Ctrl+Home",
         action="scroll('home')",
@@ -231,7 +212,6 @@ KEYS: tuple[KeyBinding, ...] = (
     ),
     KeyBinding(
         id="chat.bottom",
-        place="chat",
         keys="ctrl+end",
         label="Ctrl+End",
         action="scroll('end')",
@@ -446,12 +426,44 @@ KEYS: tuple[KeyBinding, ...] = (
         description="allow the shown rule always, in this workspace",
     ),
     KeyBinding(
+        id="approval.exact",
+        place="approval",
+        keys="l",
+        label="l",
+        action="answer('l')",
+        description="allow only this line always, in this workspace",
+    ),
+    KeyBinding(
         id="approval.trust",
         place="approval",
         keys="f",
         label="f",
         action="answer('f')",
         description="allow once and trust the folder, where reading needs no approval",
+    ),
+    KeyBinding(
+        id="approval.sandbox",
+        place="approval",
+        keys="i",
+        label="i",
+        action="answer('i')",
+        description="allow everything that stays in the sandbox, in this folder, from now on",
+    ),
+    KeyBinding(
+        id="approval.outside",
+        place="approval",
+        keys="o",
+        label="o",
+        action="answer('o')",
+        description="allow it, and let the program run outside the sandbox from now on",
+    ),
+    KeyBinding(
+        id="approval.hosts",
+        place="approval",
+        keys="h",
+        label="h",
+        action="answer('h')",
+        description="allow it in the sandbox, and let commands reach the shown hosts from now on",
     ),
     KeyBinding(
         id="approval.deny",

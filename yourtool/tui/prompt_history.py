@@ -19,6 +19,7 @@ from typing import IO
 import msgspec
 
 from yourtool.agent.commands.base import Choice
+from yourtool.files import real_path
 from yourtool.tui.drafts import Draft, StoredDraft, fold_unless_displayable
 
 MAX_ENTRIES = 1_000
@@ -37,7 +38,7 @@ class PromptHistory:
 
     def __init__(self, directory: Path, workspace: Path) -> None:
         self._directory = directory / "prompts"
-        self._name = hashlib.sha256(os.fsencode(workspace.resolve())).hexdigest()[:16]
+        self._name = hashlib.sha256(os.fsencode(real_path(workspace))).hexdigest()[:16]
         self._lock: IO[bytes] | None = None
         self._draft_file: Path | None = None
         self._position: int | None = None

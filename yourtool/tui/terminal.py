@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from textual import events
@@ -253,6 +254,13 @@ class OutputDriver(LinuxDriver):
 def save_title_sequence(environ: Mapping[str, str]) -> str:
     """Return the sequence that saves the window title."""
     return "" if environ.get("TERM", "") in BASIC_TERMINALS else "\x1b[22;2t"
+
+
+def get_directory_name() -> str:
+    """Return the name of the working directory; empty if it was removed."""
+    with suppress(OSError):
+        return Path.cwd().name
+    return ""
 
 
 def set_title_sequence(title: str, directory: str, environ: Mapping[str, str]) -> str:

@@ -225,9 +225,9 @@ def load_themes(directories: Iterable[Path]) -> dict[str, ThemeFile]:
     """Read all themes by name; later directories override, invalid files are logged and skipped."""
     themes: dict[str, ThemeFile] = {}
     for directory in directories:
-        for path in sorted(directory.glob("*.toml")):
+        for name in sorted(_find_names(directory)):
             try:
-                theme = load_theme(path)
+                theme = load_theme(directory / f"{name}.toml")
             except ConfigError as error:
                 _log.warning("%s", error)
             else:

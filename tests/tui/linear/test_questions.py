@@ -10,9 +10,12 @@ from yourtool.effects import (
     Confirmation,
     Consequences,
     Editable,
+    NetworkAnswer,
+    NetworkOffer,
     PlanAnswer,
     Preview,
     RuleDescription,
+    SandboxOffer,
     Scope,
     SideEffects,
     Verdict,
@@ -50,6 +53,16 @@ def command(body="git push", rules=("shell(git push)",)):
         preview=preview,
         rules=rules,
     )
+
+
+async def test_network_is_offered_as_numbered_answers():
+    questions, _, written = ask("3")
+    offer = NetworkOffer(hosts=("a.example",), outside=("npm view *",))
+    answer = await questions.confirm(replace(command(rules=()), network=offer))
+    assert answer.network is NetworkAnswer.HOSTS
+    shown = "".join(written)
+    assert '"always outside" also lets npm view * run outside from now on' in shown
+    assert "lets all commands reach a.example" in shown
 
 
 async def test_questions_of_workers_are_asked_one_after_the_other_with_their_names():
@@ -119,6 +132,19 @@ def editable_command(body="git push", rules=("shell(git push)",)):
     editable = Editable(text=body, build_input=lambda text: {"command": text})
     found = command(body, rules)
     return replace(found, preview=replace(found.preview, editable=editable))
+
+
+@pytest.mark.req("R-TUI-23")
+async def test_all_in_the_sandbox_is_offered_in_words_with_a_number():
+    offer = SandboxOffer(folder="/home/me/work", accept=lambda: None)
+    asked = replace(command(), sandbox=offer)
+    _, _, written = shown = ask("1")
+    await shown[0].confirm(asked)
+    line = '"all in the sandbox" allows everything that stays in the sandbox, in /home/me/work: '
+    assert line in "".join(written)
+    questions, *_ = ask(number_of(written, "all in the sandbox"))
+    decision = await questions.confirm(asked)
+    assert (decision.verdict, decision.allows_contained) == (Verdict.ALLOW, True)
 
 
 def number_of(written, label):

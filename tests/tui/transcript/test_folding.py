@@ -1,6 +1,7 @@
 """What is folded, how it is shown, and the keys that open it."""
 
 import pytest
+from msgspec.structs import replace
 
 from tests.tui.events import EventBuilder
 from tests.tui.pilot_helpers import paint
@@ -9,6 +10,7 @@ from yourtool.effects import SideEffects
 from yourtool.events.context import ContextCompacted
 from yourtool.events.deltas import ThinkingDelta, ToolOutputDelta
 from yourtool.messages.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock, ToolUseBlock
+from yourtool.sandbox_config import SandboxLevel
 from yourtool.tui.transcript.excerpts import get_fold_hint
 from yourtool.tui.transcript.text_items import UserMessageItem
 from yourtool.tui.transcript.timeline import Timeline
@@ -70,6 +72,20 @@ def test_output_of_a_tool_that_reads_names_the_key_in_its_head(session):
     result = (called, session.reply(READ), session.tool_result(READ, lines(22)))
     assert shown(*result) == ["read_file a.py · 22 lines · 1.2 s (Ctrl+O)"]
     assert get_fold_hint() not in shown(*result, width=36)[0]
+
+
+def test_details_of_a_command_have_the_level_in_which_it_ran(session):
+    started = replace(session.tool_start(SHELL), sandbox=SandboxLevel.FULL)
+    timeline = Timeline()
+    for event in (started, session.reply(SHELL), session.tool_result(SHELL, "ok")):
+        timeline.apply(event)
+    [card] = [item for item in timeline.items if isinstance(item, ToolCard)]
+    card.lay_out(60)
+    assert not any("sandbox" in line.text for line in card.rows)
+    card.expanded = True
+    card.invalidate()
+    card.lay_out(60)
+    assert "│ sandbox: full" in [line.text.rstrip() for line in card.rows]
 
 
 def test_image_of_a_result_is_a_line_with_its_type_and_size(session):

@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from yourtool.agent.session.project_files import (
     ProjectFile,
     find_folder_instructions,
+    find_unreadable_files,
     read_project_files,
 )
 from yourtool.config import Mode, Problem, RunOptions
-from yourtool.effects import SubjectKind, TrustOffer
+from yourtool.effects import SandboxOffer, SubjectKind, TrustOffer
 from yourtool.errors import ConfigError
 from yourtool.paths import Paths, resolve_paths
 from yourtool.permissions.gate import Gate, open_gate
@@ -34,8 +35,17 @@ class FolderTrust(Struct, frozen=True):
     answer: TrustAnswer | None = None
     problem: str = ""
     """Why the stored answers are not used."""
+    allows_contained: bool = False
+    """Whether the user allows the commands that stay in the full sandbox."""
     below: tuple[ProjectFile, ...] = ()
     """Instructions of directories below the workspace; each is used if the user has seen it."""
+    unreadable: tuple[str, ...] = ()
+    """Names of files that configure, but cannot be opened."""
+
+    def apply_to(self, gate: Gate) -> None:
+        """Let the gate decide by these answers."""
+        gate.is_trusted = self.status is Trust.TRUSTED
+        gate.allows_contained = self.allows_contained
 
     @property
     def used_files(self) -> tuple[ProjectFile, ...]:
@@ -84,6 +94,14 @@ class FolderTrust(Struct, frozen=True):
             return f"{names} loaded" if names else ""
         return f"{names} ignored; /trust changes that" if names else ""
 
+    @property
+    def unreadable_notice(self) -> str | None:
+        """The files that cannot be opened, in a line, unless the user has declined all."""
+        if not self.unreadable or self.status is Trust.DECLINED:
+            return None
+        names = ", ".join(f"`{each}`" for each in self.unreadable[:_MAX_NAMED])
+        return f"{names} not used: cannot be opened; correct the owner, the mode or the link."
+
     def describe(self, file: ProjectFile) -> str:
         """Return what a file is, and whether it is new or changed since the last answer."""
         if self.answer is None or not self.is_changed:
@@ -101,7 +119,7 @@ class ProjectTrust:
         """`asks`: whether to ask the user about the workspace; if not, its files are never used."""
         self.asks = asks
         self._workspace = workspace
-        self._store = trust_store(paths or resolve_paths())
+        self.store = trust_store(paths or resolve_paths())
 
     def examine_all(self) -> FolderTrust:
         """Return what `examine` does, with the files that count when their directory is used."""
@@ -110,7 +128,7 @@ class ProjectTrust:
     def find_used_below(self, files: Sequence[ProjectFile]) -> tuple[ProjectFile, ...]:
         """Return those of the instructions below the workspace that the user trusts."""
         try:
-            answer = self._store.find(self._workspace) if self.asks and files else None
+            answer = self.store.find(self._workspace) if self.asks and files else None
         except ConfigError:
             return ()
         if answer is None or not answer.trusted:
@@ -122,8 +140,13 @@ class ProjectTrust:
         files, folder = read_project_files(self._workspace), find_folder(self._workspace)
         digests = {each.path: each.digest for each in files}
         try:
-            status = self._store.status(self._workspace, digests)
-            return FolderTrust(folder, files, status, self._store.find(self._workspace))
+            status = self.store.status(self._workspace, digests)
+            answer = self.store.find(self._workspace)
+            allows = self.store.find_contained(self._workspace) is not None
+            closed = find_unreadable_files(self._workspace)
+            return FolderTrust(
+                folder, files, status, answer, allows_contained=allows, unreadable=closed
+            )
         except ConfigError as error:
             return FolderTrust(folder, files, Trust.UNKNOWN, problem=str(error))
 
@@ -147,6 +170,15 @@ class ProjectTrust:
             folder=str(found.folder), files=files, accept=partial(self._accept_offer, found)
         )
 
+    def find_sandbox_offer(self) -> SandboxOffer | None:
+        """Return the folder whose commands the user could allow in the full sandbox."""
+        found = self.examine()
+        if not self.asks or found.problem or found.allows_contained:
+            return None
+        return SandboxOffer(
+            folder=str(found.folder), accept=partial(self.store.allow_contained, found.folder)
+        )
+
     def _accept_offer(self, shown: FolderTrust) -> bool:
         self.answer(shown, trusted=True)
         return self.examine().status is Trust.TRUSTED
@@ -158,7 +190,7 @@ class ProjectTrust:
             ConfigError: the answer cannot be stored.
         """
         digests = {each.path: each.digest for each in shown.all_files}
-        return self._store.answer(self._workspace, digests, trusted=trusted)
+        return self.store.answer(self._workspace, digests, trusted=trusted)
 
 
 def _shorten_names(files: Sequence[ProjectFile]) -> list[str]:
@@ -186,7 +218,14 @@ def open_trusted_gate(
     Blocks on the file system; raises as `open_gate`.
     """
     grants = Grants(paths.home / FILE_NAME, workspace, kinds, session_id)
-    return open_gate(options, mode, grants, is_trusted=is_trusted(workspace, paths))
+    found = ProjectTrust(workspace, paths).examine()
+    return open_gate(
+        options,
+        mode,
+        grants,
+        is_trusted=found.status is Trust.TRUSTED,
+        allows_contained=found.allows_contained,
+    )
 
 
 def is_trusted(workspace: Path, paths: Paths | None = None) -> bool:

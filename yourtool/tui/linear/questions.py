@@ -21,6 +21,7 @@ from yourtool.tui.approval_text import (
     build_edit,
     build_rules_text,
     describe_rules,
+    explain_rules,
     is_about_input,
 )
 from yourtool.tui.linear.lines import Lines
@@ -136,4 +137,5 @@ def _describe(confirmation: Confirmation) -> list[str]:
         shown += map(escape_line, argument_lines(confirmation))
     else:
         shown += map(approval_line, preview.body.split("\n"))
-    return [*shown, *(f"Rule of a lasting answer: {escape_line(r)}" for r in confirmation.rules)]
+    rules = map(escape_line, explain_rules(confirmation.rules))
+    return [*shown, *(f"Rule of a lasting answer: {each}" for each in rules)]

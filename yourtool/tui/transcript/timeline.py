@@ -217,7 +217,7 @@ class Timeline:
                 self._fail_request(event)
             case ToolCalled():
                 card = self._get_card(event.tool_use_id, event.tool_name)
-                card.start(event.side_effects, event.hints)
+                card.start(event.side_effects, event.hints, event.sandbox or "")
             case ToolCompleted():
                 self._complete_call(event)
             case ToolFailed():

@@ -89,6 +89,7 @@ class ToolCard(Item):
         self._diff_size: str | None = None
         self._problem = ""
         self._is_read_only = False
+        self._sandbox = ""
         self._label = name
 
     @property
@@ -131,12 +132,14 @@ class ToolCard(Item):
         if self.status == "waiting":
             self._set_status("queued")
 
-    def start(self, effects: SideEffects, hints: ToolHints | None = None) -> None:
-        """Show that the tool runs."""
+    def start(
+        self, effects: SideEffects, hints: ToolHints | None = None, sandbox: str = ""
+    ) -> None:
+        """Show that the tool runs; `sandbox`: the level, for a command."""
         if hints is not None and hints.label:
             self._label = f"{hints.icon} {hints.label}".strip()
         self._is_read_only = effects in (SideEffects.NONE, SideEffects.READ)
-        self._started = self._clock()
+        self._started, self._sandbox = self._clock(), sandbox
         self._set_status("running")
 
     def append_output(self, text: str) -> None:
@@ -339,6 +342,9 @@ class ToolCard(Item):
 
     def _expanded_body(self, width: int) -> list[StyledLine]:
         lines, omitted = self._argument_rows(width)
+        if self._sandbox:
+            level = self._details.get("sandbox", self._sandbox)
+            lines += plain_lines(f"sandbox: {level}", "muted", width)
         body = plan_rows(self._plan, width) if self._plan else []
         if self._diff:
             text, more = excerpt(self._diff)

@@ -9,6 +9,7 @@ from textual.widgets import Static
 from yourtool import __version__
 from yourtool.agent.commands.modes import MODE_DESCRIPTIONS
 from yourtool.config import Mode
+from yourtool.files import expand_home
 from yourtool.text import printable
 from yourtool.tui.active_keys import get_label
 from yourtool.tui.widgets.status import StatusFields, StatusLine
@@ -52,8 +53,10 @@ class Banner(Static):
         """
         back = get_label("chat.mode") or "`/mode ask`"
         auto = "AUTO: tools run without approval."
-        if sandbox in ("off", "none"):
+        if sandbox == "off":
             auto += " No sandbox: scripts can write to protected places."
+        elif sandbox == "none":
+            auto += " No sandbox: commands are refused."
         auto += f" {back} ends it."
         self.set_notice("mode", auto if mode is Mode.AUTO else None)
 
@@ -121,7 +124,7 @@ class Greeting(WrappedWidget):
 
 def _format_directory(directory: str) -> str:
     """Return a directory with `~` for the home directory."""
-    home = f"{Path.home()}/"
+    home = f"{expand_home(Path('~'))}/"
     return printable(
         f"~/{directory.removeprefix(home)}" if directory.startswith(home) else directory
     )

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from yourtool.files import read_small_file
+from yourtool.files import is_file, read_small_file
 from yourtool.text import printable
 from yourtool.ui_config import StatusItem, UiConfig
 
@@ -145,7 +145,7 @@ def find_branch(workspace: Path) -> str:
     for directory in (workspace, *workspace.parents):
         marker = directory / ".git"
         try:
-            if marker.is_file():  # a worktree or a submodule
+            if is_file(marker):  # a worktree or a submodule
                 marker = directory / _read(marker).removeprefix("gitdir:").strip()
             head = _read(marker / "HEAD").strip()
         except (OSError, ValueError):
