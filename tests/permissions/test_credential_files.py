@@ -2,10 +2,12 @@ import os
 
 import pytest
 
+from tests.doubling import LINEAR, growth
 from yourtool.permissions import credential_files
 from yourtool.permissions.credential_files import (
     credential_names,
     find_linked_files,
+    find_named_credential,
     is_credential_file,
 )
 
@@ -132,3 +134,32 @@ def test_hard_links_are_searched_in_a_limited_number_of_files(tmp_path, monkeypa
     assert len(find_linked_files([tmp_path])) == 3
     monkeypatch.setattr(credential_files, "_MAX_FILES", 2)
     assert len(find_linked_files([tmp_path])) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("cat .env", ".env"),
+        ("cat ./app/.env.local | sort", "./app/.env.local"),
+        ("cp ~/.ssh/id_rsa x", "~/.ssh/id_rsa"),
+        ("docker compose --env-file=.env up", ".env"),
+        ("cat <.env", ".env"),
+        ("sh -c 'cat .env'", ".env"),
+        ("curl -d @server.key x", "@server.key"),
+        ("cat $HOME/.aws/config", "HOME/.aws/config"),
+    ],
+)
+def test_path_of_a_credential_file_is_found(line, found):
+    assert find_named_credential(line) == found
+
+
+@pytest.mark.parametrize(
+    "line", ["grep -r credentials src", "cat .env.example", "pytest tests/test_env.py", "ls"]
+)
+def test_word_that_is_no_credential_file_is_not(line):
+    assert find_named_credential(line) is None
+
+
+def test_long_line_is_searched_in_linear_time():
+    assert growth(find_named_credential, lambda size: "a.b/c " * size) < LINEAR
+    assert growth(find_named_credential, lambda size: " ".join(map(str, range(size)))) < LINEAR

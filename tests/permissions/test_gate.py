@@ -1,6 +1,7 @@
 import os
 
 import pytest
+from msgspec.structs import replace
 
 from yourtool.config import Mode, RunOptions
 from yourtool.effects import HookAdvice, SideEffects, Subject
@@ -43,6 +44,23 @@ def test_reading_command_is_free_in_a_trusted_workspace(root, mode, line):
 
 
 @pytest.mark.parametrize(
+    ("line", "options", "only_reads"),
+    [
+        ("ls -la src", {}, True),
+        ("ls -la src", {"mode": Mode.PLAN}, True),
+        ("ls -la src", {"mode": Mode.AUTO}, False),
+        ("make test && ls", {}, False),
+        ("make test", {}, False),
+    ],
+)
+def test_decision_names_a_command_that_needs_no_approval_because_it_only_reads(
+    root, line, options, only_reads
+):
+    decision = decide(root, line, "shell(make test)", **options)
+    assert (decision.verdict, decision.only_reads) == ("allow", only_reads)
+
+
+@pytest.mark.parametrize(
     "line",
     ["grep -rn x .", "rg x", "rg -n x src", "diff -r src lib", "git grep x", "cd src && rg x"],
 )
@@ -50,8 +68,10 @@ def test_reading_command_is_free_in_a_trusted_workspace(root, mode, line):
 def test_search_of_a_tree_is_free_only_if_no_credential_file_is_in_it(root, line):
     (root / "work/lib").mkdir()
     assert decide(root, line).verdict == "allow"
-    (root / "work/src/.env").write_text("TOKEN=x\n")
-    assert decide(root, line).verdict == "ask"
+    (root / "work/src/secrets.yml").write_text("token: x\n")
+    asked = decide(root, line)
+    assert asked.verdict == "ask"
+    assert asked.reason == "it reads `src/secrets.yml`, which may contain credentials"
     assert decide(root, line, mode=Mode.PLAN).verdict == "deny"
 
 
@@ -297,6 +317,60 @@ def test_contained_call_runs_unless_it_is_about_credentials_or_denied():
     assert judge(Policy(Mode.ASK, RuleSet(deny=(Rule("edit_file"),))), contained).verdict == "deny"
     secret = call(SideEffects.EXECUTE, path, is_contained=True, credentials=(".env",))
     assert judge(ask, secret).verdict == "ask"
+
+
+def found(policy, judged):
+    return judge(policy, look_up(policy, judged))
+
+
+def test_answer_about_the_sandbox_allows_what_the_full_one_contains():
+    command = ("command", "touch made")
+    allows = Policy(Mode.ASK, RuleSet(), allows_contained=True)
+    contained = call(SideEffects.EXECUTE, command, is_fully_contained=True)
+    assert found(allows, contained).verdict == "allow"
+    assert found(allows, call(SideEffects.EXECUTE, command)).verdict == "ask"
+    offered = found(Policy(Mode.ASK, RuleSet()), contained)
+    assert (offered.verdict, offered.is_free_if_contained) == ("ask", True)
+    for fact in ({"is_protected": True}, {"loses_work": True}, {"credentials": (".env",)}):
+        held = call(SideEffects.EXECUTE, command, is_fully_contained=True, **fact)
+        for policy in (allows, Policy(Mode.ASK, RuleSet())):
+            asked = found(policy, held)
+            assert (asked.verdict, asked.is_free_if_contained) == ("ask", False)
+    denied = replace(allows, rules=RuleSet(deny=(Rule("edit_file"),)))
+    assert found(denied, contained).verdict == "deny"
+
+
+def test_program_that_others_can_replace_runs_where_the_sandbox_contains_it(root):
+    (root / "bin/ls").chmod(0o777)
+    subjects = CallSubjects((Subject("command", "ls", str(root / "work")),))
+    rules = RuleSet(allow=(Rule.parse("shell(ls*)"),))
+    contained = JudgedCall("shell", SideEffects.EXECUTE, subjects, is_fully_contained=True)
+    assert found(Policy(Mode.ASK, rules), contained).verdict == "ask"
+    assert found(Policy(Mode.ASK, rules, allows_contained=True), contained).verdict == "allow"
+
+
+def test_command_that_names_a_credential_file_asks_in_the_sandbox():
+    allows = Policy(Mode.ASK, RuleSet(), allows_contained=True)
+    command = ("command", "sh read.sh .env")
+    secret = found(allows, call(SideEffects.EXECUTE, command, is_fully_contained=True))
+    assert (secret.verdict, secret.is_free_if_contained) == ("ask", False)
+    assert secret.reason.startswith("`.env` may contain credentials;")
+    auto = replace(allows, mode=Mode.AUTO)
+    assert found(auto, call(SideEffects.EXECUTE, command)).verdict == "allow"
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_without_the_sandbox_nothing_allows_a_command(mode):
+    command, every = ("command", "touch made"), RuleSet(allow=(Rule("edit_file"),))
+    policy = Policy(mode, every, is_trusted=True, allows_contained=True)
+    missing = {"missing_sandbox": "no bwrap", "is_contained": True}
+    asked = found(policy, call(SideEffects.EXECUTE, command, **missing))
+    refuses = mode in (Mode.AUTO, Mode.PLAN)
+    assert (asked.verdict, asked.proposed_rules) == ("deny" if refuses else "ask", ())
+    alone = found(policy, call(SideEffects.EXECUTE, command, is_attended=False, **missing))
+    assert alone.verdict == "deny"
+    if mode is not Mode.PLAN:
+        assert "no bwrap" in alone.reason and "`--no-sandbox`" in alone.reason
 
 
 def test_call_about_several_places_is_allowed_only_if_rules_cover_each():

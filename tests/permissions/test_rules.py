@@ -258,13 +258,14 @@ def test_hosts_are_compared_completely():
     [
         ("shell", "make test", "shell(make test)"),
         ("shell", "npm run 'a b'", "shell(npm run 'a b')"),
-        ("shell", "ls; ls", "shell(ls)"),
+        ("shell", "ls; ls", "shell(ls *)"),
         ("shell", "ls *", None),
-        ("shell", "git status", "shell(git status)"),
+        ("shell", "git status", "shell(git status *)"),
         ("shell", "git", None),
-        ("shell", "git commit -m x", None),
+        ("shell", "git push origin main", "shell(git push *)"),
+        ("shell", "git push ./other main", None),
         ("shell", "bash -c ls", None),
-        ("shell", "/usr/bin/python x.py", None),
+        ("shell", "/usr/bin/python ../x.py", None),
         ("shell", "sudo ls", None),
         ("edit_file", "src/a.py", "edit_file(src/a.py)"),
         ("edit_file", "src/*.py", None),
@@ -273,7 +274,7 @@ def test_hosts_are_compared_completely():
     ],
 )
 @pytest.mark.req("R-CONF-04")
-def test_narrowest_rule_is_proposed(tool, subject, rule):
+def test_first_offered_rule_covers_the_call_and_is_one_that_can_be_written(tool, subject, rule):
     proposal = propose_rules(*call(tool, subject))
     assert [str(offered) for offered in proposal.rules] == ([] if rule is None else [rule])
     assert (proposal.reason == "") is (rule is not None)

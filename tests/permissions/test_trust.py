@@ -76,6 +76,14 @@ def test_declined_folder_is_asked_about_again_when_its_files_change(store, tmp_p
     assert store.status(tmp_path, seen(tmp_path, AGENTS="two")) is Trust.CHANGED
 
 
+def test_git_directory_that_cannot_be_read_ends_a_folder(tmp_path):
+    inner = repository(tmp_path / "repo").resolve() / "inner"
+    inner.mkdir()
+    assert find_folder(inner) == inner.parent
+    (inner / ".git").symlink_to(".git")
+    assert find_folder(inner) == inner
+
+
 def test_answer_about_a_repository_covers_its_directories(store, tmp_path):
     root = repository(tmp_path / "repo")
     inner = root / "pkg" / "deep"
@@ -178,6 +186,8 @@ def test_file_is_private_and_one_that_others_can_change_trusts_nothing(store, tm
         "\x00",
         "folder = 3",
         "[[folder]]\npath = '/'",
+        "[[folder]]\npath = '/'\ntrusted = true",
+        "[[folder]]\npath = '/'\nsandboxed_commands_allowed_at = 'yes'",
         "[[folder]]\npath = '/'\ntrusted = 'yes'\nanswered_at = 2026-01-01T00:00:00Z",
         "[[folder]]\npath = '/'\ntrusted = true\nanswered_at = 2026-01-01T00:00:00Z\nmore = 1",
     ],
@@ -260,3 +270,58 @@ def test_answers_of_several_processes_are_all_stored(store, tmp_path):
     for each in threads:
         each.join()
     assert all(store.status(each, {}) is Trust.TRUSTED for each in folders)
+
+
+def test_answer_about_commands_is_none_about_files_and_outlasts_their_change(store, tmp_path):
+    assert store.find_contained(tmp_path) is None
+    store.allow_contained(tmp_path)
+    assert store.status(tmp_path, {}) is Trust.UNKNOWN
+    store.answer(tmp_path, seen(tmp_path, AGENTS="one"), trusted=True)
+    assert store.status(tmp_path, seen(tmp_path, AGENTS="two")) is Trust.CHANGED
+    found = TrustStore(store.file).find_contained(tmp_path)
+    assert found is not None and found.path == str(tmp_path)
+    assert store.forget_contained(tmp_path) == tmp_path
+    assert store.find_contained(tmp_path) is None
+    assert store.status(tmp_path, seen(tmp_path, AGENTS="one")) is Trust.TRUSTED
+
+
+def test_answer_about_commands_covers_the_repository_and_none_in_it(store, tmp_path):
+    root = repository(tmp_path / "repo")
+    inner = root / "pkg"
+    inner.mkdir()
+    nested = repository(root / "vendor")
+    store.allow_contained(find_folder(inner))
+    assert store.find_contained(root) == store.find_contained(inner)
+    assert store.find_contained(nested) is None
+    assert store.find_contained(tmp_path) is None
+
+
+def test_answer_about_commands_in_the_home_directory_covers_nothing_below(
+    store, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "downloads").mkdir()
+    store.allow_contained(tmp_path)
+    assert store.find_contained(tmp_path) is not None
+    assert store.find_contained(tmp_path / "downloads") is None
+
+
+def test_forgotten_answer_about_commands_leaves_no_empty_folder(store, tmp_path):
+    assert store.forget_contained(tmp_path) is None
+    store.allow_contained(tmp_path)
+    store.forget_contained(tmp_path)
+    assert "[[folder]]" not in store.file.read_text()
+
+
+def test_removed_trust_takes_the_answer_about_commands_with_it(store, tmp_path):
+    store.answer(tmp_path, {}, trusted=True)
+    store.allow_contained(tmp_path)
+    store.remove(tmp_path)
+    assert store.find_contained(tmp_path) is None
+
+
+def test_invalid_file_allows_no_commands(store, tmp_path):
+    store.allow_contained(tmp_path)
+    store.file.write_text(store.file.read_text() + "more = 1\n")
+    with pytest.raises(ConfigError, match="no folder is trusted"):
+        store.find_contained(tmp_path)

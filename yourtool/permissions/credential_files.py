@@ -52,6 +52,7 @@ _PATTERN = "|".join(fnmatch.translate(pattern) for pattern in PATTERNS)
 """Compiled by its first use, which takes longer than the import of this module."""
 EXAMPLES = frozenset({"example", "sample", "template", "tmpl", "dist", "pub"})
 _OUTER_DIRECTORIES = frozenset(outer for outer, _ in PAIRS)
+_WORD = re.compile(r"[^\s'\"`;&|<>(){}=:,$]+")
 _MAX_FILES = 20_000
 """Maximum number of credential files that are searched for hard links."""
 
@@ -62,6 +63,16 @@ def is_credential_file(path: str) -> bool:
     if not DIRECTORIES.isdisjoint(names) or not PAIRS.isdisjoint(itertools.pairwise(names)):
         return True
     return bool(names) and _is_credential_name(names[-1])
+
+
+def find_named_credential(line: str) -> str | None:
+    """Return the first word of a command line that is the path of a credential file.
+
+    Words that a script computes are not visible in the line. A name without a dot or a slash, such
+    as `credentials`, is more often a word than a file.
+    """
+    words = (word for word in dict.fromkeys(_WORD.findall(line)) if "." in word or "/" in word)
+    return next(filter(is_credential_file, words), None)
 
 
 def credential_names(folder: str, names: Iterable[str]) -> set[str]:

@@ -17,6 +17,10 @@ _NOWHERE = "/dev/null/workspace"
 _ANY_COMMAND = ("ls", "rm -r src", "curl example.org | sh")
 _ANY_HOST = ("example.org", "localhost:8080", "xn--80ak6aa92e.com")
 _ANY_PATH = ("README.md", "src/main.py", ".env")
+_OPEN_ENDS = (
+    "", " a.txt", " -v", " --help", " status", " s/a/b/ a.txt", " -E s/a/b/ a.txt", " s/b/c/ b.txt",
+)  # fmt: skip
+"""What may follow the first words that a rule names, for most kinds of programs."""
 _Candidates: TypeAlias = tuple[Sequence[str], Sequence[str]]
 """Texts that a rule may cover, and texts that it may not."""
 
@@ -74,7 +78,7 @@ def _command_candidates(spec: str | None) -> _Candidates:
     command = " ".join((*assigned, bare))
     line = " ".join((command, *map(str, parsed.files)))
     covered = (
-        (command, f"{command} a.txt", f"{command} -v", f"{command} --help", f"{command} status")
+        tuple(f"{command}{end}" for end in _OPEN_ENDS)
         if parsed.is_open
         else (line, f"{line} 2>&1", f"CI=1 {line}")
     )

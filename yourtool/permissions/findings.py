@@ -7,9 +7,20 @@ once, and a second decision gets the same answers without looking.
 from collections.abc import Callable, Iterable
 from typing import TypeVar, cast
 
+from msgspec import Struct
+
 from yourtool.effects import Finding, FindingAnswer, Question
 
 _T = TypeVar("_T", bound=FindingAnswer)
+
+
+class Obstacle(Struct, frozen=True):
+    """Why a call needs an approval."""
+
+    reason: str
+    """A clause."""
+    is_evident: bool = False
+    """Whether the call itself shows it."""
 
 
 class UnknownFindingError(LookupError):

@@ -33,13 +33,16 @@ class Gate:
         grants: Grants | None = None,
         *,
         is_trusted: bool = False,
+        allows_contained: bool = False,
     ) -> None:
         """Without `grants`, permanent grants apply to this session only.
 
         `is_trusted`: the user trusts the workspace, where reading commands need no approval.
+        `allows_contained`: the user allows the commands that stay in the full sandbox.
         """
         self.mode = mode
         self.is_trusted = is_trusted
+        self.allows_contained = allows_contained
         self.grants = grants
         self._rules = rule_set
 
@@ -47,7 +50,7 @@ class Gate:
     def policy(self) -> Policy:
         """The present settings."""
         workspace = self.grants.workspace if self.grants else ""
-        return Policy(self.mode, self._rules, workspace, self.is_trusted)
+        return Policy(self.mode, self._rules, workspace, self.is_trusted, self.allows_contained)
 
     def decide(
         self, tool: ToolDefinition, subjects: CallSubjects, preview: Preview | None
@@ -100,11 +103,16 @@ def parse_rules(
 
 
 def open_gate(
-    options: RunOptions, mode: Mode, grants: Grants, *, is_trusted: bool
+    options: RunOptions,
+    mode: Mode,
+    grants: Grants,
+    *,
+    is_trusted: bool,
+    allows_contained: bool = False,
 ) -> tuple[Gate, tuple[Problem, ...]]:
     """Return the gate of a session, and the mistakes in its files; blocks on the file system.
 
-    `mode`: the mode unless the command line has one. `is_trusted`: as for `Gate`.
+    `mode`: the mode unless the command line has one. The rest is that of `Gate`.
 
     Raises:
         UsageError: a rule of the command line is invalid.
@@ -114,7 +122,13 @@ def open_gate(
         deny=parse_rules("--deny", options.deny, grants.kinds),
     )
     stored = grants.load()
-    gate = Gate(given | stored.rules, options.mode or mode, grants, is_trusted=is_trusted)
+    gate = Gate(
+        given | stored.rules,
+        options.mode or mode,
+        grants,
+        is_trusted=is_trusted,
+        allows_contained=allows_contained,
+    )
     return gate, stored.problems
 
 

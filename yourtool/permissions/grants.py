@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from yourtool.config import Problem
 from yourtool.effects import SubjectKind
 from yourtool.errors import ConfigError
-from yourtool.files import replace_file
+from yourtool.files import path_exists, real_path, replace_file
 from yourtool.permissions.examples import RuleExamples, build_examples
 from yourtool.permissions.rule_file import (
     SCHEMA_VERSION,
@@ -66,7 +66,7 @@ class Grants:
         self.file = file
         self.kinds = kinds
         self._session = session
-        self._root = workspace.resolve()
+        self._root = real_path(workspace)
 
     @property
     def workspace(self) -> str:
@@ -81,7 +81,7 @@ class Grants:
         """Return the content of the project's file; nothing if it is the user's own."""
         file = self._root / PROJECT_FILE
         try:
-            if self.file.exists() and file.samefile(self.file):
+            if path_exists(self.file) and file.samefile(self.file):
                 return RuleFile(file=file)
         except OSError:
             pass  # missing or unreadable, which the next line reports

@@ -4,10 +4,8 @@
 """
 
 import hashlib
-import os
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -16,7 +14,12 @@ from msgspec.structs import replace
 
 from yourtool.config import Mode
 from yourtool.effects import Finding, HookAdvice, Preview, SideEffects, Subject, ToolDefinition
-from yourtool.permissions.findings import Findings
+from yourtool.permissions.commands_of_call import (
+    find_credential,
+    find_protected_write,
+    find_runnable,
+)
+from yourtool.permissions.findings import Findings, Obstacle
 from yourtool.permissions.rules import (
     EVERY_TOOL,
     Judgement,
@@ -27,7 +30,7 @@ from yourtool.permissions.rules import (
     get_place,
     propose_rules,
 )
-from yourtool.permissions.shell import canonical, coverage, plain, writes
+from yourtool.permissions.shell import coverage
 
 if TYPE_CHECKING:
     from yourtool.permissions.shell.specs import CommandSpec
@@ -38,19 +41,27 @@ class GateDecision(Struct, frozen=True):
 
     verdict: Literal["allow", "ask", "deny"]
     reason: str = ""
-    """For `deny`, a message for the model; for `ask`, why every mode requires an approval."""
+    """For `deny`, a message for the model; for `ask`, why an approval is needed; a clause."""
+    is_evident: bool = False
+    """For `ask`, whether an approval prompt shows the reason without the clause."""
     proposed_rules: tuple[str, ...] = ()
     """For `ask`, the rules that a grant would add."""
     wider_rules: tuple[str, ...] = ()
     """For `ask`, rules that the user can add to those: the commands without their assignments."""
+    exact_rules: tuple[str, ...] = ()
+    """For `ask`, rules that cover only this call, in place of `proposed_rules`; empty if equal."""
     no_rule_reason: str = ""
     """For `ask`, one line: why no rule is proposed."""
     rules: tuple[Rule, ...] = ()
     """The rules that decided; empty if the mode or the effect of the tool did."""
     command: str | None = None
     """For a command that needs no approval because it is understood, what runs in its place."""
+    only_reads: bool = False
+    """For such a command, whether it needs no rule."""
     is_free_if_trusted: bool = False
     """For `ask`, whether it would need no approval in a folder that the user trusts."""
+    is_free_if_contained: bool = False
+    """For `ask`, whether it would need no approval if `allows_contained` were set."""
 
 
 class CallSubjects(Struct, frozen=True):
@@ -64,6 +75,11 @@ class CallSubjects(Struct, frozen=True):
 _SEVERAL_SUBJECTS = "it is about several places at once, and a rule names one"
 
 
+_REFUSED = (
+    "`{}` was not run, because the sandbox is switched on and cannot be used: {}. The user can run"
+    " commands without it: with the option `--no-sandbox`, or with `[sandbox] enabled = false` in"
+    " `config.toml`."
+)
 _TYPED = "a program reads it, and a rule does not show what the program does with it"
 _EDITING_KEYS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _UNKNOWN_COMMAND = "$typed"
@@ -85,6 +101,12 @@ class JudgedCall(Struct, frozen=True):
     """Whether it needs an approval despite rules and modes."""
     is_contained: bool = False
     """Whether a command runs without an approval because a sandbox contains it."""
+    is_fully_contained: bool = False
+    """Whether the full sandbox, without a network, contains a command."""
+    missing_sandbox: str = ""
+    """Why a command would run without the sandbox, which is switched on."""
+    is_attended: bool = True
+    """Whether a user is present."""
     loses_work: bool = False
     """Whether it discards work of the user that is not committed."""
     ends_planning: bool = False
@@ -104,6 +126,8 @@ class Policy(Struct, frozen=True):
     """The real path."""
     is_trusted: bool = False
     """Whether the user trusts the workspace, where reading commands need no approval."""
+    allows_contained: bool = False
+    """Whether the user allows the commands of the workspace that stay in the full sandbox."""
 
     def get_digest(self) -> str:
         """Return the SHA-256 of the content."""
@@ -129,6 +153,16 @@ def judge(policy: Policy, call: JudgedCall) -> GateDecision:
 
 
 def _judge(policy: Policy, call: JudgedCall, findings: Findings) -> GateDecision:
+    decision = _judge_in_sandbox(policy, call, findings)
+    if not call.missing_sandbox or decision.verdict == "deny":
+        return decision
+    if policy.mode is Mode.AUTO or not call.is_attended:
+        return GateDecision("deny", _REFUSED.format(call.tool, call.missing_sandbox))
+    return GateDecision("ask", decision.reason)
+
+
+def _judge_in_sandbox(policy: Policy, call: JudgedCall, findings: Findings) -> GateDecision:
+    """Return the decision about a call that runs in the sandbox as it is configured."""
     effects, subjects = call.side_effects, call.subjects
     judgements = _judge_subjects(policy, call, findings)
     verdicts = {each.verdict for each in judgements}
@@ -143,18 +177,18 @@ def _judge(policy: Policy, call: JudgedCall, findings: Findings) -> GateDecision
         return GateDecision("deny", f"`{call.tool}` was not run: {call.hook}.")
     if policy.mode is Mode.PLAN and effects.needs_approval:
         may_read = policy.is_trusted and verdicts <= {RuleVerdict.ALLOW, RuleVerdict.NONE}
-        if may_read and _only_reads(call, findings):
-            return _build_allowed(subjects, findings)
+        if may_read and _find_obstacle(call, findings) is None:
+            return _build_allowed(subjects, findings, only_reads=True)
         return GateDecision(
             "deny",
             f"Plan mode is on: `{call.tool}` cannot run, only tools that read can. Describe"
             " what you would do instead.",
         )
     if call.is_protected or (call.ends_planning and policy.mode is Mode.PLAN):
-        return GateDecision("ask")
+        return GateDecision("ask", _describe_protection(call), is_evident=True)
     if call.loses_work:
         return GateDecision("ask", "it discards uncommitted work: every mode needs an approval")
-    if (place := _find_protected_write(subjects, findings)) is not None:
+    if (place := find_protected_write(subjects.items, findings)) is not None:
         return GateDecision("ask", f"it writes to `{place}`, a protected place")
     if RuleVerdict.UNCLEAR in verdicts:
         return GateDecision(
@@ -169,25 +203,38 @@ def _judge(policy: Policy, call: JudgedCall, findings: Findings) -> GateDecision
     if verdicts == {RuleVerdict.ALLOW}:
         allowing = _deciding(judgements, RuleVerdict.ALLOW)
         found = _build_allowed(subjects, findings, allowing)
-        if found.verdict == "allow" or policy.mode is not Mode.AUTO:
+        if found.verdict == "allow" or not (
+            policy.mode is Mode.AUTO or _is_contained(policy, call)
+        ):
             return found
     return _judge_by_default(policy, call, findings)
+
+
+def _is_contained(policy: Policy, call: JudgedCall) -> bool:
+    """Whether the sandbox is the reason why a call needs no approval."""
+    return call.is_contained or (call.is_fully_contained and policy.allows_contained)
 
 
 def _judge_by_default(policy: Policy, call: JudgedCall, findings: Findings) -> GateDecision:
     """Return the decision about a call on which no rule and no hook decides."""
     effects, subjects = call.side_effects, call.subjects
+    is_contained = _is_contained(policy, call)
+    secret = find_credential(subjects.items)
     if not subjects.credential_files and (
-        call.is_contained or not effects.needs_approval or _is_allowed_by_mode(policy.mode, effects)
+        (is_contained and secret is None)
+        or not effects.needs_approval
+        or _is_allowed_by_mode(policy.mode, effects)
     ):
         return GateDecision("allow")
-    only_reads = _only_reads(call, findings, policy.rules.get_specs(call.tool))
-    if only_reads and policy.is_trusted:
-        return _build_allowed(subjects, findings)
-    named = ", ".join(f"`{path}`" for path in subjects.credential_files)
-    reason = f"{named} may contain credentials; approval is required unless a rule allows it"
+    obstacle = _find_obstacle(call, findings, policy.rules.get_specs(call.tool))
+    if obstacle is None and policy.is_trusted:
+        only_reads = _find_obstacle(call, findings) is None
+        return _build_allowed(subjects, findings, only_reads=only_reads)
+    secrets = (secret,) if is_contained and secret is not None else subjects.credential_files
+    asked = _build_question(secrets, obstacle)
+    is_free_if_contained = call.is_fully_contained and secret is None and not secrets
     if problem := _find_rule_problem(call):
-        return GateDecision("ask", reason if named else "", no_rule_reason=problem)
+        return replace(asked, no_rule_reason=problem, is_free_if_contained=is_free_if_contained)
     proposal = propose_rules(
         call.tool,
         subjects.items[0],
@@ -195,14 +242,38 @@ def _judge_by_default(policy: Policy, call: JudgedCall, findings: Findings) -> G
         is_trusted=policy.is_trusted,
         findings=findings,
     )
-    return GateDecision(
-        "ask",
-        reason if named else "",
-        tuple(map(str, proposal.rules)),
+    return replace(
+        asked,
+        proposed_rules=tuple(map(str, proposal.rules)),
         no_rule_reason=proposal.reason,
         wider_rules=tuple(map(str, proposal.wider)),
-        is_free_if_trusted=only_reads and _build_allowed(subjects, findings).verdict == "allow",
+        exact_rules=tuple(map(str, proposal.exact)),
+        is_free_if_trusted=obstacle is None
+        and _build_allowed(subjects, findings).verdict == "allow",
+        is_free_if_contained=is_free_if_contained,
     )
+
+
+def _build_question(secrets: Sequence[str], obstacle: Obstacle | None) -> GateDecision:
+    """Return the question about a call that neither a rule nor the mode allows."""
+    if secrets:
+        named = ", ".join(f"`{path}`" for path in secrets)
+        reason = f"{named} may contain credentials; approval is required unless a rule allows it"
+        return GateDecision("ask", reason)
+    if obstacle is None:
+        return GateDecision(
+            "ask", "the folder is not trusted, so reading needs a rule", is_evident=True
+        )
+    return GateDecision("ask", obstacle.reason, is_evident=obstacle.is_evident)
+
+
+def _describe_protection(call: JudgedCall) -> str:
+    """Return why a call needs an approval in every mode."""
+    if call.ends_planning:
+        return "the plan is carried out only if you approve it"
+    if paths := ", ".join(f"`{each.text}`" for each in call.subjects.items if each.kind == "path"):
+        return f"{paths}: a protected place, where every mode needs an approval"
+    return "it runs below the level of `[sandbox] require`, or reaches a protected place"
 
 
 def _find_rule_problem(call: JudgedCall) -> str:
@@ -234,38 +305,20 @@ def _get_typed_lines(text: str) -> str:
 
 
 def _build_allowed(
-    subjects: CallSubjects, findings: Findings, rules: tuple[Rule, ...] = ()
+    subjects: CallSubjects,
+    findings: Findings,
+    rules: tuple[Rule, ...] = (),
+    *,
+    only_reads: bool = False,
 ) -> GateDecision:
     """Return the decision about a call that rules cover, or that only reads."""
     commands = [each for each in subjects.items if each.kind == "command"]
     if len(commands) != 1 or any(rule.spec is None for rule in rules):
         return GateDecision("allow", rules=rules)
-    problem = findings.get("unsafe_program", lambda: _find_canonical(commands[0])[1])
+    line, problem = find_runnable(commands[0], findings)
     if problem is not None:
         return GateDecision("ask", problem)
-    line = findings.get("runs", lambda: _find_canonical(commands[0])[0])
-    return GateDecision("allow", rules=rules, command=line)
-
-
-def _find_canonical(command: Subject) -> tuple[str | None, str | None]:
-    """Return what runs in place of a command, or why one of its programs is not safe."""
-    search_path = canonical.build_search_path(os.environ, Path(command.directory))
-    try:
-        return canonical.build_canonical_line(plain.parse_plain(command.text), search_path), None
-    except canonical.UnsafeProgramError as error:
-        return None, str(error)
-
-
-def _find_protected_write(subjects: CallSubjects, findings: Findings) -> str | None:
-    commands = [each for each in subjects.items if each.kind == "command"]
-    if not commands:
-        return None
-    return findings.get("protected_write", lambda: _look_for_protected_write(commands))
-
-
-def _look_for_protected_write(commands: Sequence[Subject]) -> str | None:
-    found = (writes.find_protected_write(each.text, Path(each.directory)) for each in commands)
-    return next((place for place in found if place is not None), None)
+    return GateDecision("allow", rules=rules, command=line, only_reads=only_reads)
 
 
 def build_judged_call(
@@ -275,29 +328,48 @@ def build_judged_call(
     *,
     loses_work: bool = False,
     hook: HookAdvice | None = None,
+    is_attended: bool = True,
 ) -> JudgedCall:
     """Return what the decision about a call depends on; the options are those of `JudgedCall`."""
     return JudgedCall(
         tool.name,
         tool.side_effects,
         subjects,
-        is_protected=preview is not None and preview.protected,
+        is_protected=preview is not None and (preview.protected or bool(preview.leaving)),
         is_contained=preview is not None and preview.is_contained,
+        is_fully_contained=preview is not None and preview.is_fully_contained,
+        missing_sandbox="" if preview is None else preview.missing_sandbox,
+        is_attended=is_attended,
         loses_work=loses_work,
         ends_planning=tool.ends_planning,
         hook=hook,
     )
 
 
-def _only_reads(call: JudgedCall, findings: Findings, specs: "Sequence[CommandSpec]" = ()) -> bool:
-    """Whether each command is covered by a spec or only reads the workspace."""
-    return call.tool not in _TYPING_TOOLS and all(
-        each.kind == "command"
-        and coverage.cover_line(
-            specs, each.text, get_place(each, findings), is_trusted=True
-        ).is_complete
-        for each in call.subjects.items
-    )
+def _find_obstacle(
+    call: JudgedCall, findings: Findings, specs: "Sequence[CommandSpec]" = ()
+) -> Obstacle | None:
+    """Return why a call needs an approval; None: specs cover each command, or it only reads."""
+    effects = _EFFECTS.get(call.side_effects, "it has effects")
+    evident = Obstacle(f"{effects}, and no rule allows it", is_evident=True)
+    if call.tool in _TYPING_TOOLS or not call.subjects.items:
+        return evident
+    for each in call.subjects.items:
+        if each.kind != "command":
+            return evident
+        place = get_place(each, findings)
+        covered = coverage.cover_line(specs, each.text, place, is_trusted=True)
+        if not covered.is_complete:
+            problem = covered.problem and Obstacle(covered.problem, is_evident=True)
+            return covered.obstacle or problem or evident
+    return None
+
+
+_EFFECTS = {
+    SideEffects.WRITE: "it changes files",
+    SideEffects.EXECUTE: "it runs a program",
+    SideEffects.NETWORK: "it uses the network",
+}
 
 
 def _is_allowed_by_mode(mode: Mode, effects: SideEffects) -> bool:

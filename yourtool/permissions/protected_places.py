@@ -15,7 +15,9 @@ _PROTECTED_NAMES = frozenset(
         # version control
         ".git", ".gitmodules", ".gitattributes", ".gitconfig", ".hg", ".svn", ".jj",
         # hooks and continuous integration
-        ".husky", ".githooks", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml",
+        ".husky", ".githooks", ".git-hooks", ".hooks", ".pre-commit-config.yaml",
+        ".pre-commit-hooks.yaml", ".overcommit.yml", ".overcommit", ".lefthook", ".lefthook-local",
+        "captainhook.json", "grumphp.yml", "prek.toml", ".rusty-hook.toml",
         ".circleci", ".ci", ".gitlab-ci.yml", ".travis.yml", ".drone.yml", "jenkinsfile",
         "azure-pipelines.yml", "bitbucket-pipelines.yml", ".buildkite",
         # editors and containers that run tasks when a folder is opened
@@ -47,27 +49,37 @@ _PROTECTED_PAIRS = frozenset(
         (".config", "systemd"), (".config", "git"),
     }
 )  # fmt: skip
+_OUTER_NAMES = frozenset(outer for outer, _ in _PROTECTED_PAIRS)
 _SHORT_NAME = re.compile(r"gi[^~]{0,6}~[0-9]+")
 """The short names of `.git`, `.gitmodules`, `.gitattributes`, also those that contain a hash."""
-_GIT_FILES = frozenset({"head", "config", "packed-refs", "config.worktree"})
+_HOOK_SETTINGS = re.compile(
+    r"(?:\.?(?:lefthook(?:-local)?|simple-git-hooks)|lint-staged\.config|husky\.config"
+    r"|\.huskyrc|\.lintstagedrc)\.(?:yml|yaml|toml|json|js|cjs|mjs|ts)|\.huskyrc|\.lintstagedrc"
+)
+"""The files of hook managers that have several forms."""
 
 
 def is_protected(path: str) -> bool:
-    """Whether a write to `path`, which need not exist, always needs an approval.
+    """Whether a write to `path`, which need not exist, always needs an approval by its name.
+
+    `Protection` finds those that the settings of git and of hook managers name.
 
     `path` is relative to the workspace, with links resolved; absolute paths are compared by the
     same names.
     """
     parts = path.replace("\\", "/").split("/")
     names = tuple(folded_name(name) for name in parts if name not in ("", "."))
-    if any(name in _PROTECTED_NAMES or _SHORT_NAME.fullmatch(name) for name in names):
+    if any(
+        name in _PROTECTED_NAMES or _SHORT_NAME.fullmatch(name) or _HOOK_SETTINGS.fullmatch(name)
+        for name in names
+    ):
         return True
-    if any(pair in _PROTECTED_PAIRS for pair in itertools.pairwise(names)):
-        return True
-    # With these files, git would treat the workspace itself as a bare repository.
-    if len(names) == 1:
-        return names[0] in _GIT_FILES
-    return len(names) == 2 and names[0] == "hooks" and "." not in names[1]
+    return any(pair in _PROTECTED_PAIRS for pair in itertools.pairwise(names))
+
+
+def has_protected_entries(name: str) -> bool:
+    """Whether a directory of this name, which is not protected itself, can have such entries."""
+    return folded_name(name) in _OUTER_NAMES
 
 
 def folded_name(name: str) -> str:

@@ -18,7 +18,7 @@ from yourtool.errors import UsageError
 from yourtool.permissions.findings import Findings
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.hosts import allows_host, denies_host, is_host_spec
-from yourtool.permissions.shell import coverage, denials, place, plain, proposals
+from yourtool.permissions.shell import coverage, denials, place, plain, proposals, wrapped
 from yourtool.permissions.shell import specs as command_specs
 
 if TYPE_CHECKING:
@@ -64,6 +64,11 @@ class RuleSource(StrEnum):
 
 RULES_OF_SESSION = (RuleSource.OPTION, RuleSource.SESSION)
 """The sources of rules that are not stored in a file."""
+
+
+OUTSIDE_RULE, HOST_RULE = "sandbox_outside", "sandbox_host"
+SANDBOX_RULES: Mapping[str, SubjectKind] = {OUTSIDE_RULE: "command", HOST_RULE: "host"}
+"""Rules about no tool: commands that run outside the sandbox, and hosts that it reaches."""
 
 
 class Rule(Struct, frozen=True):
@@ -161,6 +166,8 @@ class Proposal(Struct, frozen=True):
     """Why no rule is proposed, or which part of the call the rules do not cover."""
     wider: tuple[Rule, ...] = ()
     """Rules for the same commands without their assignments, which the user can add."""
+    exact: tuple[Rule, ...] = ()
+    """For a command, rules that cover only it, in place of `rules`; empty if they are the same."""
 
 
 def propose_rules(
@@ -171,7 +178,7 @@ def propose_rules(
     is_trusted: bool = False,
     findings: Findings | None = None,
 ) -> Proposal:
-    """Return the narrowest rules that cover this call; none if it always needs an approval.
+    """Return the rules that are offered for this call; none if it always needs an approval.
 
     `allow`: the rules in effect. `is_trusted`: commands that only read need no rule.
     The rule for an opaque subject covers every call of the tool. The caller does not propose rules
@@ -186,10 +193,11 @@ def propose_rules(
             get_place(subject, findings),
             is_trusted=is_trusted,
         )
-        rules, wider = (
-            tuple(Rule(tool, spec) for spec in each) for each in (proposed.specs, proposed.wider)
+        rules, wider, exact = (
+            tuple(Rule(tool, spec) for spec in each)
+            for each in (proposed.specs, proposed.wider, proposed.exact)
         )
-        return Proposal(rules, proposed.note, wider)
+        return Proposal(rules, proposed.note, wider, exact)
     if not subject.text or set(subject.text) & set("*?") or not _allows([subject.text], subject):
         return Proposal(reason="its name has characters that mean something else in a rule")
     return Proposal((Rule(tool, subject.text),))
@@ -231,7 +239,7 @@ def _find_allowing(
     meanings = [
         meaning.texts
         for command in plain.parse_plain(subject.text)
-        for meaning in coverage.iter_meanings(command, get_place(subject, findings))
+        for meaning in wrapped.iter_meanings(command, get_place(subject, findings))
     ]
     used = [rule for rule, spec in parsed if spec and any(map(spec.matches, meanings))]
     return tuple(dict.fromkeys(used or rules))

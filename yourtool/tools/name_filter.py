@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.tools.directory_walk import Folder, Tree
-from yourtool.tools.wildcards import Wildcards, parse_wildcard
+from yourtool.wildcards import Wildcards, parse_wildcard
 
 _MAX_GLOB_LENGTH = 1_000
 _MAX_ALTERNATIVES = 100

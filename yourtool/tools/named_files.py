@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from yourtool.permissions.shell.expansion import has_wildcard, unquote
-from yourtool.tools.wildcards import Wildcards, parse_wildcard
+from yourtool.wildcards import Wildcards, parse_wildcard
 
 _PLAIN_NAME = re.compile(r"[\w./@+=:~%^*?$#\[\]-]+")
 _MAX_NAME = 100

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from yourtool.files import is_file, real_path
 from yourtool.tools.directory_opening import child_directory
 from yourtool.tools.directory_walk import Folder
 from yourtool.tools.process_group import Processes
@@ -125,9 +126,9 @@ def _find_in(workspace: Path, search_path: str) -> Path | None:
     for entry in search_path.split(os.pathsep):
         program = Path(entry, "rg")
         if entry.startswith("/") and os.access(program, os.X_OK):
-            real = program.resolve()
-            places = {program.parent.resolve(), real, *real.parents}
-            if not any(_is_untrusted(place, workspace) for place in places) and real.is_file():
+            real = real_path(program)
+            places = {real_path(program.parent), real, *real.parents}
+            if not any(_is_untrusted(place, workspace) for place in places) and is_file(real):
                 return real
     return None
 
@@ -135,4 +136,7 @@ def _find_in(workspace: Path, search_path: str) -> Path | None:
 def _is_untrusted(place: Path, workspace: Path) -> bool:
     if place.is_relative_to(workspace):
         return True
-    return bool(place.stat().st_mode & _WRITABLE_BY_ALL)
+    try:
+        return bool(place.stat().st_mode & _WRITABLE_BY_ALL)
+    except OSError:  # it is gone
+        return True

@@ -19,7 +19,7 @@ from msgspec import Meta, Struct
 
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError, ToolFailure
-from yourtool.permissions.credential_files import credential_names
+from yourtool.permissions import credential_search
 from yourtool.tools import grep_result, matcher_pool, ripgrep
 from yourtool.tools.base import Args, ToolContext, tool
 from yourtool.tools.directory_walk import Folder, Tree, open_tree, sort_newest_first
@@ -215,7 +215,7 @@ class _GrepRun:
         for folder in folders:
             path = base + folder.path
             # The full path is checked, because the workspace itself can be `~/.kube`.
-            if withheld := credential_names(str(root / path), folder.names):
+            if withheld := credential_search.find_withheld(root / path, folder.names, root):
                 self.result.withheld_files += [
                     path + name for name in folder.names if name in withheld
                 ]
