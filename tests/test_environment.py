@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from yourtool.environment import is_secret
+from yourtool.environment import find_logins, is_key, is_secret
 
 CANARY = "canary-0123456789-canary"
 LOOK = """
@@ -65,6 +65,12 @@ def test_the_kernel_shows_no_possible_key_and_the_program_still_has_all_variable
         ("access-key", "x"),
         ("MYTOKEN", "x"),
         ("AUTH_MODE", "x"),
+        ("SSHPASS", "x"),
+        ("BW_SESSION", "x"),
+        ("PAT", "x"),
+        ("GPG_KEY", "x"),
+        ("WHATEVER", "-----BEGIN OPENSSH PRIVATE KEY-----"),
+        ("STORE", "DefaultEndpointsProtocol=https;AccountKey=abc"),
         ("DATABASE_URL", "postgres://me:pass@host/db"),
         ("DATABASE_URL", "postgres://me:pass@host"),
     ],
@@ -80,6 +86,11 @@ def test_a_variable_with_the_name_or_the_form_of_a_key_is_secret(name, value):
         ("OLDPWD", "/home/me"),
         ("SSH_AUTH_SOCK", "/tmp/agent"),
         ("KEYBOARD", "us"),
+        ("PATH", "/bin"),
+        ("SSH_ASKPASS", "/usr/bin/ask"),
+        ("XDG_SESSION_TYPE", "wayland"),
+        ("GIT_AUTHOR_NAME", "me"),
+        ("TOKENIZERS_PARALLELISM", "false"),
         ("MONKEYS", "12"),
         ("HTTP_PROXY", "http://proxy:8080"),
         ("HTTP_PROXY", "http://me@proxy:8080"),
@@ -90,3 +101,20 @@ def test_a_variable_with_the_name_or_the_form_of_a_key_is_secret(name, value):
 )
 def test_other_variables_are_not_secret(name, value):
     assert not is_secret(name, value)
+
+
+@pytest.mark.parametrize(
+    ("value", "logins"),
+    [
+        ("postgres://me:pass@host/db", [("me", "pass")]),
+        ("redis://:pass@host", [("", "pass")]),
+        ("redis://a,redis://me:p@ss@b", [("me", "p@ss")]),
+        ("http://me@proxy:8080", []),
+        ("see http://a and me:x@host", []),
+        ("://", []),
+    ],
+)
+def test_url_with_a_password_is_a_secret_and_no_key(value, logins):
+    assert list(find_logins(value)) == logins
+    assert is_secret("DATABASE_URL", value) == bool(logins)
+    assert not is_key("DATABASE_URL", value)

@@ -24,7 +24,7 @@ PUBLIC = frozenset(
         "CI", "NO_COLOR", "FORCE_COLOR", HOOK_DEPTH,
     }
 )  # fmt: skip
-"""Variables that contain no key; commands inherit them."""
+"""Variables that contain no key; commands that run unasked because they only read inherit them."""
 
 CALL = "YOURTOOL_CALL"
 """Set for all processes of a tool call, so that they can be found."""
@@ -34,16 +34,25 @@ _SECRET_WORDS = frozenset(
     {
         "key", "keys", "token", "tokens", "secret", "secrets", "password", "passwords", "passwd",
         "passphrase", "pwd", "pat", "credential", "credentials", "auth", "authorization", "cookie",
+        "pass", "passcode", "creds", "jwt", "bearer", "mnemonic",
     }
 )  # fmt: skip
-_SECRET_ENDINGS = ("key", "token", "secret", "password", "passwd")
+_SECRET_ENDINGS = ("key", "token", "secret", "password", "passwd", "pass")
+_SECRET_NAMES = ("bw_session", "op_session")
+"""Beginnings of the names of variables that unlock password managers."""
 _SECRET_BEGINNINGS = (
     "sk-", "sk_", "pk_", "rk_", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxa-",
     "xoxb-", "xoxp-", "xai-", "gsk_", "hf_", "r8_", "pplx-", "nvapi-", "fw_", "tgp_", "csk-",
-    "AIza", "AKIA", "ASIA", "ya29.", "eyJ",
+    "AIza", "AKIA", "ASIA", "ya29.", "eyJ", "xapp-", "xoxe", "SG.", "npm_", "pypi-", "shpat_",
+    "dop_v1_", "hvs.", "glsa_", "AGE-SECRET-KEY-", "-----BEGIN ", "Bearer ", "Basic ",
+    "https://hooks.slack.com/",
 )  # fmt: skip
 """Prefixes of the keys of well-known services."""
+_ACCOUNT_KEY = "AccountKey="
+"""Part of the connection strings of Azure."""
 _NOT_SECRET = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK"})
+_ASKING = "askpass"
+"""End of the names of variables with a program that asks for a password."""
 
 
 def get_hook_depth(environ: Mapping[str, str]) -> int:
@@ -58,43 +67,58 @@ def find_virtual_environment(outer: Mapping[str, str]) -> str:
     return os.path.join(active, "bin") if active else ""  # noqa: PTH118 - pathlib is too slow
 
 
-def find_command_path(outer: Mapping[str, str], workspace: str) -> list[str]:
-    """Return the directories in which commands find programs.
+def find_absolute_path(outer: Mapping[str, str]) -> list[str]:
+    """Return the directories of `PATH`, without relative ones."""
+    entries = outer.get("PATH", os.defpath).split(os.pathsep)
+    return [entry for entry in entries if entry.startswith("/")]
 
-    Relative and workspace directories are not among them, except for the active virtual
-    environment, so that a workspace file cannot shadow a program.
-    """
+
+def find_outside_path(outer: Mapping[str, str], workspace: str) -> list[str]:
+    """Return the directories of `PATH` in which no workspace file can shadow a program."""
+    return [entry for entry in find_absolute_path(outer) if not is_inside(entry, workspace)]
+
+
+def find_command_path(outer: Mapping[str, str], workspace: str) -> list[str]:
+    """Return the directories of `PATH` outside the workspace, and the active environment."""
     own = find_virtual_environment(outer)
+    outside = find_outside_path(outer, workspace)
+    return [entry for entry in find_absolute_path(outer) if entry == own or entry in outside]
+
+
+def is_inside(directory: str, workspace: str) -> bool:
+    """Return whether a directory, whose links are followed, is the workspace or below it."""
     inside = os.path.join(workspace, "")  # noqa: PTH118
-    return [
-        entry
-        for entry in outer.get("PATH", os.defpath).split(os.pathsep)
-        if entry.startswith("/")
-        and (
-            entry == own or not os.path.join(os.path.realpath(entry), "").startswith(inside)  # noqa: PTH118
-        )
-    ]
+    return os.path.join(os.path.realpath(directory), "").startswith(inside)  # noqa: PTH118
 
 
 def is_secret_name(name: str) -> bool:
     """Return whether a variable or header of this name usually contains a secret."""
-    if name in _NOT_SECRET:
-        return False
     folded = name.casefold()
+    if name in _NOT_SECRET or folded.endswith(_ASKING):
+        return False
     words = folded.replace("-", "_").split("_")
-    return folded.endswith(_SECRET_ENDINGS) or not _SECRET_WORDS.isdisjoint(words)
+    is_ending = folded.endswith(_SECRET_ENDINGS) or folded.startswith(_SECRET_NAMES)
+    return is_ending or not _SECRET_WORDS.isdisjoint(words)
+
+
+def is_key(name: str, value: str) -> bool:
+    """Return whether a variable probably is a key, which commands of models do not get."""
+    return is_secret_name(name) or value.startswith(_SECRET_BEGINNINGS) or _ACCOUNT_KEY in value
 
 
 def is_secret(name: str, value: str) -> bool:
     """Return whether a variable probably contains a key or a password."""
-    return is_secret_name(name) or value.startswith(_SECRET_BEGINNINGS) or _has_password(value)
+    return is_key(name, value) or any(find_logins(value))
 
 
-def _has_password(value: str) -> bool:
-    """Return whether a value is a URL with a password."""
-    _, _, rest = value.partition("://")
-    user, at, _ = rest.partition("/")[0].partition("@")
-    return bool(at and user.partition(":")[2])
+def find_logins(value: str) -> Iterator[tuple[str, str]]:
+    """Yield user and password of each URL in a value, as in `https://user:password@host`."""
+    for rest in value.split("://")[1:]:
+        address = rest.split(maxsplit=1)[0] if rest.strip() else ""
+        login, at, _ = address.partition("/")[0].rpartition("@")
+        user, _, password = login.partition(":")
+        if at and password:
+            yield user, password
 
 
 def hide(environ: Mapping[str, str] = os.environ) -> None:

@@ -32,7 +32,8 @@ class Mask:
     """Masks a fixed set of keys, in time linear in the length of the text."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        forms = {form: wrapped for secret in secrets for form, wrapped in _encodings(secret)}
+        self._secrets = tuple(secrets)
+        forms = {form: wrapped for each in self._secrets for form, wrapped in _encodings(each)}
         longest_first = sorted(forms, key=len, reverse=True)
         self._pattern = re.compile(
             b"|".join(
@@ -48,6 +49,10 @@ class Mask:
         self._forms: dict[int, list[tuple[bytes, bool]]] = defaultdict(list)
         for form, wrapped in forms.items():
             self._forms[form[0]].append((form, wrapped))
+
+    def with_keys(self, secrets: Iterable[str]) -> "Mask":
+        """Return a mask of further keys, too."""
+        return Mask((*self._secrets, *secrets))
 
     def text(self, text: str) -> str:
         """Return `text` with all keys masked."""

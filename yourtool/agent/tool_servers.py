@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from yourtool.agent.session.project_trust import ProjectTrust
-from yourtool.config import RunOptions
+from yourtool.config import Config, RunOptions
+from yourtool.files import path_exists
 from yourtool.paths import Paths
 from yourtool.permissions.trust import MCP_SERVERS
+from yourtool.providers.provider_specs import BUILT_IN, provider_specs
+from yourtool.tools.environments import Environments
 from yourtool.tools.servers import acceptance, server, servers, settings
 from yourtool.tools.servers.logins import FILE_NAME as LOGINS_FILE
 from yourtool.tools.servers.logins import Logins
@@ -26,9 +29,11 @@ _HEADLESS_SECONDS = 10.0
 class ServerPool:
     """Starts the servers of a workspace for its first session, and ends those of all."""
 
-    def __init__(self, paths: Paths, options: RunOptions) -> None:
+    def __init__(self, paths: Paths, options: RunOptions, config: Config) -> None:
         self._paths = paths
         self._options = options
+        self.environments = build_environments(config)
+        """Builds the variables of all programs of the process."""
         self._given = dict[Path, "SettingsFile"]()
         self._started = dict[tuple[Path, "SettingsFile | None"], "ToolServers"]()
 
@@ -57,7 +62,7 @@ class ServerPool:
             place = (workspace, self._paths, self._options.mcp_config, given)
             if (loaded := await asyncio.to_thread(find_servers, *place)) is None:
                 return None
-            around = build_surroundings(workspace, self._paths, sandbox)
+            around = build_surroundings(workspace, self._paths, sandbox, self.environments)
             opened = servers.ToolServers(loaded, around)
             found = self._started.setdefault((workspace, given), opened)
             found.start()
@@ -75,10 +80,20 @@ class ServerPool:
         await asyncio.gather(*(each.close() for each in started))
 
 
-def build_surroundings(workspace: Path, paths: Paths, sandbox: "Sandbox | None") -> "Surroundings":
+def build_environments(config: Config) -> Environments:
+    """Return what builds the variables of programs, without the keys of providers."""
+    specs = (*BUILT_IN, *provider_specs(config, {}))
+    keys = frozenset(name for each in specs for name in each.key_env)
+    return Environments(config.shell.environment, keys)
+
+
+def build_surroundings(
+    workspace: Path, paths: Paths, sandbox: "Sandbox | None", environments: Environments
+) -> "Surroundings":
     """Return where the servers of a workspace run."""
     store = acceptance.Acceptance(paths.home / acceptance.FILE_NAME)
-    return server.Surroundings(workspace, store, Logins(paths.home / LOGINS_FILE), sandbox)
+    logins = Logins(paths.home / LOGINS_FILE)
+    return server.Surroundings(workspace, store, logins, sandbox, environments)
 
 
 def load_servers(
@@ -105,7 +120,7 @@ def find_servers(
         if file.kind is MCP_SERVERS
     ]
     own = paths.mcp_servers
-    if given is None and option is None and not project and not own.exists():
+    if given is None and option is None and not project and not path_exists(own):
         return None
     files = list["SettingsFile"]() if given is None else [given]
     if option is not None:

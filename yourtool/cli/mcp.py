@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from yourtool.agent.commands.mcp import describe_server
 from yourtool.agent.session.known_secrets import build_mask
 from yourtool.agent.session.project_trust import ProjectTrust
-from yourtool.agent.tool_servers import build_surroundings, load_servers
+from yourtool.agent.tool_servers import build_environments, build_surroundings, load_servers
 from yourtool.cli import mcp_login
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
@@ -25,7 +25,7 @@ from yourtool.paths import Paths, own_directories, resolve_paths
 from yourtool.permissions.trust import MCP_SERVERS
 from yourtool.run_result import ExitCode
 from yourtool.tables import is_table
-from yourtool.tools.sandbox.sandbox import Sandboxes
+from yourtool.tools.sandbox.sandboxes import Sandboxes
 from yourtool.tools.servers.logins import FILE_NAME as LOGINS_FILE
 from yourtool.tools.servers.logins import Logins
 from yourtool.tools.servers.server import ServerState, ToolServer
@@ -35,6 +35,10 @@ from yourtool.tools.servers.tool import read_texts
 
 _SECONDS = 35.0
 """More than a connection can take."""
+OUTSIDE = (
+    'It runs outside the sandbox, with your rights; `"sandbox": true` in the file changes that.'
+)
+"""Where the programs in the file of the user run."""
 
 
 def run(paths: Paths, arguments: Arguments) -> int:
@@ -63,10 +67,11 @@ async def _with_servers(
     action: Callable[[ToolServers, Arguments], Awaitable[int]],
 ) -> int:
     """Connect to servers, all or those with a name, and run an action on them."""
-    workspace, config = arguments.workspace, load_config(paths).sandbox
-    loaded = load_servers(workspace, paths, arguments.mcp_config)
-    boxes = Sandboxes(config, own_directories(paths)) if config.is_used else None
-    around = build_surroundings(workspace, paths, boxes and boxes.build(workspace))
+    workspace, config = arguments.workspace, load_config(paths)
+    loaded, used = load_servers(workspace, paths, arguments.mcp_config), config.sandbox.is_used
+    boxes = Sandboxes(config.sandbox, own_directories(paths)) if used else None
+    sandbox, environments = boxes and boxes.build(workspace), build_environments(config)
+    around = build_surroundings(workspace, paths, sandbox, environments)
     servers = ToolServers(loaded, around)
     if notice := _find_untrusted_servers(workspace, paths):
         _print_problems([notice])
@@ -78,6 +83,8 @@ async def _with_servers(
         return await action(servers, arguments)
     finally:
         await servers.close()
+        if boxes is not None:
+            await boxes.close()
 
 
 def _find_untrusted_servers(workspace: Path, paths: Paths) -> str | None:
@@ -174,8 +181,11 @@ async def _accept(servers: ToolServers, arguments: Arguments) -> int:
     server = servers.find(arguments.id)
     await _print_server(servers, arguments)
     await server.accept()
+    await servers.settle(_SECONDS, (server.name,))
     print_lines(f"Accepted {server.name} as it is above.")
-    return ExitCode.ANSWERED
+    if server.state is not ServerState.CONNECTED:
+        _print_problems([server.problem or f"`{server.name}` has not answered yet."])
+    return _find_code(server)
 
 
 async def _call(servers: ToolServers, arguments: Arguments) -> int:
@@ -241,6 +251,7 @@ def _add(paths: Paths, arguments: Arguments) -> int:
         print_json({"name": arguments.id, "file": str(paths.mcp_servers)})
     else:
         print_lines(f"Added {arguments.id} to {paths.mcp_servers}.",
+                    *([OUTSIDE] if "command" in entry else []),
                     f"`yourtool mcp show {arguments.id}` connects to it.")  # fmt: skip
     return ExitCode.ANSWERED
 

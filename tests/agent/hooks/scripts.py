@@ -7,7 +7,8 @@ from pathlib import Path
 from tests.agent.harness import play
 from yourtool.agent.hooks.hook import build_hook
 from yourtool.agent.hooks.hooks import Hooks
-from yourtool.config import Mode
+from yourtool.agent.tool_servers import build_environments
+from yourtool.config import Config, Mode
 from yourtool.events.hooks import HookRan
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.hook_config import HookConfig
@@ -52,7 +53,8 @@ def decide(verdict, **more):
 async def run(bench, hooks, *replies, prompt="go", **options):
     model = Scripted([*replies, says("Done.")])
     options = {"mode": Mode.AUTO, **options}
-    session = await bench.session(model, settings={"hooks": Hooks(hooks)}, **options)
+    settings = {"hooks": Hooks(hooks), "environments": build_environments(Config())}
+    session = await bench.session(model, settings=settings, **options)
     events = await play(session.send(prompt))
     return session, events
 

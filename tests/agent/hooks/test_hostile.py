@@ -134,7 +134,7 @@ async def test_hook_has_no_key_in_its_environment_and_none_reaches_the_model(
 ):
     monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
     hook = scripts.hook(
-        "PreToolUse", f"sys.stderr.write(str(dict(os.environ))+{CANARY!r}); exit(2)"
+        "PreToolUse", f"sys.stderr.write(' '.join(sorted(os.environ))+{CANARY!r}); exit(2)"
     )
     _, events = await run(bench, [hook], write(), mask=Mask([CANARY]))
     assert CANARY not in results(events)[0]

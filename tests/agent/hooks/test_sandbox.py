@@ -1,6 +1,7 @@
 """Hooks in the sandbox: what they can reach, and that they decide as they do without it."""
 
 import asyncio
+import os
 import random
 import sys
 from contextlib import suppress
@@ -10,9 +11,11 @@ import pytest
 
 from tests.agent.harness import play
 from tests.tools.sandbox.levels import build_sandbox, find_reason
+from tests.trusted_folders import trust
 from yourtool.agent.hooks.hook import build_hook
 from yourtool.agent.hooks.hooks import Hooks
-from yourtool.config import Mode
+from yourtool.agent.tool_servers import build_environments
+from yourtool.config import Config, Mode
 from yourtool.events.deltas import Notice
 from yourtool.events.hooks import HookRan
 from yourtool.hook_config import HookConfig
@@ -30,12 +33,15 @@ def measured_levels():
         find_reason(level)
 
 
-async def run(bench, level, event, command, *, seconds=10, source="user", **settings):
+async def run(bench, level, event, command, *, seconds=10, source="project", **settings):
     """Play a turn with one hook and one edit; return the events and the text for the model."""
     hook = build_hook(HookConfig(event, command, "", seconds), source)
-    (bench.workspace / "src").mkdir()  # Landlock cannot add files next to a protected one
+    (bench.workspace / "src").mkdir(exist_ok=True)  # Landlock cannot add files next to a protected
     model = Scripted([calls("write_file", path="a.txt", content="a\n"), says("Done.")])
-    session = await bench.session(model, settings={"hooks": Hooks([hook])}, mode=Mode.AUTO)
+    hooks, built = Hooks([hook]), build_environments(Config())
+    trust(bench.workspace)
+    options = {"hooks": hooks, "environments": built}
+    session = await bench.session(model, settings=options, mode=Mode.AUTO)
     readable = session._env.workspace.readable
     session._env.sandbox = build_sandbox(bench.workspace, level, readable=readable, **settings)
     events = await play(session.send("go"))
@@ -58,22 +64,62 @@ async def test_hook_changes_the_workspace_and_nothing_outside(bench, level, tmp_
     assert not outside.exists()
 
 
+async def test_hook_of_the_user_runs_outside_with_all_variables_but_keys_of_providers(
+    bench, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", CANARY)
+    monkeypatch.setenv("MY_TOKEN", "mine")
+    outside = tmp_path / "outside.txt"
+    events, _ = await run(
+        bench, SandboxLevel.FULL, "PostToolUse", f"env > {outside}", source="user"
+    )
+    assert outcomes(events) == [(0, "none")]
+    assert CANARY not in outside.read_text() and "MY_TOKEN=mine\n" in outside.read_text()
+
+
+@pytest.mark.parametrize(
+    "command", ["./format.sh", "sh format.sh", "bin/format", "format", "true | format"]
+)
+async def test_hook_of_the_user_that_runs_what_models_can_write_is_in_the_sandbox(
+    bench, tmp_path, monkeypatch, command
+):
+    outside = tmp_path / "outside.txt"
+    monkeypatch.setenv("PATH", f"{bench.workspace}/bin:{os.environ['PATH']}")
+    (bench.workspace / "bin").mkdir()
+    for name in ("format.sh", "bin/format"):
+        (bench.workspace / name).write_text(f"#!/bin/sh\ntouch src/in {outside} 2>&1\ntrue\n")
+        (bench.workspace / name).chmod(0o700)
+    events, _ = await run(bench, SandboxLevel.FULL, "PostToolUse", command, source="user")
+    assert outcomes(events) == [(0, "none")]
+    assert (bench.workspace / "src/in").exists() and not outside.exists()
+
+
 @pytest.mark.parametrize(
     ("source", "settings", "is_outside"),
     [
-        ("user", {"outside": ("touch *",)}, True),
+        ("user", {"outside": ("./touch.sh *",)}, True),
         ("user", {"outside": ("true *",)}, False),
         ("project", {"outside": ("touch *",)}, False),
-        ("user", {"outside": ("touch *",), "require": "full"}, False),
+        ("user", {"outside": ("./touch.sh *",), "require": "full"}, False),
     ],
 )
 async def test_setting_excepts_hooks_of_the_user_only(
     bench, tmp_path, source, settings, is_outside
 ):
     outside = tmp_path / "outside.txt"
-    command = f"touch {outside}"
+    (bench.workspace / "touch.sh").write_text('#!/bin/sh\ntouch "$1"\n')
+    (bench.workspace / "touch.sh").chmod(0o700)
+    command = f"./touch.sh {outside}" if source == "user" else f"touch {outside}"
     await run(bench, SandboxLevel.FULL, "PostToolUse", command, source=source, **settings)
     assert outside.exists() == is_outside
+
+
+@pytest.mark.parametrize(("source", "runs"), [("user", True), ("project", False)])
+async def test_only_hooks_of_the_user_run_without_the_sandbox_that_is_missing(bench, source, runs):
+    command = "touch src/ran"
+    events, _ = await run(bench, SandboxLevel.NONE, "PostToolUse", command, source=source)
+    assert (bench.workspace / "src/ran").exists() == runs
+    assert outcomes(events) == [(0, "none") if runs else (None, "failed")]
 
 
 @pytest.mark.parametrize("level", LEVELS)

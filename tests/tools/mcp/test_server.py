@@ -3,15 +3,18 @@
 import asyncio
 import os
 import shutil
+from pathlib import Path
 
 import pytest
 
 from tests.tools.contexts import answer, call, get_refusal
 from tests.tools.sandbox.levels import build_sandbox, find_reason
-from tests.tools.servers.configured import HERE, good, hostile, started
+from tests.tools.servers.configured import HERE, good, hostile, load, started
 from yourtool.errors import ToolFailure
 from yourtool.messages.blocks import ImageBlock
 from yourtool.sandbox_config import SandboxLevel
+from yourtool.tools.environments import Environments
+from yourtool.tools.servers.acceptance import Acceptance
 from yourtool.tools.servers.server import ServerState
 from yourtool.tools.tool_search import FIND_TOOLS
 
@@ -27,7 +30,8 @@ async def test_tools_of_a_server_are_called_under_their_names(root, context, con
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-canary-0000")
     monkeypatch.setenv("PLAIN", "seen")
     entry = good(env={"GIVEN": "${PLAIN}-${NONE:-default}"})
-    async with started(root, {"my server": entry}) as servers:
+    built = Environments(provider_keys=frozenset({"ANTHROPIC_API_KEY"}))
+    async with started(root, {"my server": entry}, environments=built) as servers:
         [server] = servers.servers
         assert server.state is ServerState.CONNECTED and server.problem is None
         assert server.instructions == "Be gentle."
@@ -37,7 +41,7 @@ async def test_tools_of_a_server_are_called_under_their_names(root, context, con
             echo, context, "$.text: is required", failure=ToolFailure.VALIDATION_ERROR
         )
         names = (await answer(tool(servers, "mcp__my_server__variables"), context)).split()
-        assert "GIVEN" in names and not {"ANTHROPIC_API_KEY", "PLAIN"} & set(names)
+        assert {"GIVEN", "PLAIN"} <= set(names) and "ANTHROPIC_API_KEY" not in names
         pid, group = (await answer(tool(servers, "mcp__my_server__group"), context)).split()
         assert pid == group != str(os.getpgrp())
         await get_refusal(
@@ -83,8 +87,54 @@ async def test_failed_server_in_the_sandbox_names_the_setting_that_leaves_it(roo
     async with started(root, servers, sandbox=sandbox) as found:
         reasons = {each.name: each.reason for each in found.servers}
     plain = "ended; its last message is: no database"
-    way_out = '; it runs in the sandbox, unless your settings of it have `"sandbox": false`'
+    way_out = '; it runs in the sandbox, unless your own `mcp.json` has it with `"sandbox": false`'
     assert reasons == {"boxed": plain + way_out, "free": plain}
+
+
+async def find_variables(root, context, entry, source="user"):
+    """Return the variables of a server that can run in the full sandbox."""
+    await asyncio.to_thread(find_reason, SandboxLevel.FULL)
+    around = {"sandbox": build_sandbox(root, SandboxLevel.FULL)}
+    Acceptance(root.parent / "accepted" / "mcp_accepted.json").accept_definition(
+        load({"a": entry}, source).servers[0]
+    )
+    async with started(root, {"a": entry}, source=source, **around) as servers:
+        names = await answer(tool(servers, "mcp__a__variables"), context)
+    return set(names.split())
+
+
+@pytest.mark.parametrize("is_in_workspace", [False, True])
+async def test_server_of_the_user_is_outside_unless_models_can_change_it(
+    root, context, monkeypatch, is_in_workspace
+):
+    monkeypatch.setenv("MY_TOKEN", "mine")
+    entry = good()
+    if is_in_workspace:
+        entry["args"] = [Path(shutil.copy(HERE / "good_server.py", root)).name]
+    names = await find_variables(root, context, entry)
+    assert ("YOURTOOL_SANDBOX" in names) == is_in_workspace == ("MY_TOKEN" not in names)
+
+
+async def test_setting_of_the_user_decides_where_a_server_runs(root, context):
+    script = shutil.copy(HERE / "good_server.py", root)
+    for sandbox in (False, True):
+        entry = good(args=[script], sandbox=sandbox)
+        names = await find_variables(root, context, entry)
+        assert ("YOURTOOL_SANDBOX" in names) == sandbox
+
+
+@pytest.mark.parametrize("hosts", [[], ["example.org"]])
+async def test_server_of_a_project_is_in_the_sandbox_with_its_hosts(
+    root, context, monkeypatch, hosts
+):
+    monkeypatch.setenv("MY_TOKEN", "mine")
+    monkeypatch.setenv("NODE_ENV", "test")
+    for name in ("HTTPS_PROXY", "https_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    script = shutil.copy(HERE / "good_server.py", root)
+    names = await find_variables(root, context, good(args=[script], hosts=hosts), "project")
+    assert {"YOURTOOL_SANDBOX", "NODE_ENV"} <= names and "MY_TOKEN" not in names
+    assert ("HTTPS_PROXY" in names) == bool(hosts)
 
 
 async def test_program_that_does_not_exist_is_named_with_its_place(root):

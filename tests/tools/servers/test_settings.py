@@ -88,12 +88,26 @@ def test_only_the_user_sets_effects_and_leaves_the_sandbox():
     entry = {"command": "x", "effects": "read", "toolEffects": {"w": "write"}, "sandbox": False}
     [own] = load({"a": entry}).servers
     assert own.get_effects("r") is SideEffects.READ and own.get_effects("w") is SideEffects.WRITE
-    assert not own.sandbox
+    assert own.sandbox is False
     loaded = load({"a": entry}, "project")
     [theirs] = loaded.servers
     assert theirs.get_effects("r") is theirs.get_effects("w") is SideEffects.NETWORK
-    assert theirs.sandbox
+    assert theirs.sandbox is None
     assert sum("only your own `mcp.json` can set it" in each for each in texts(loaded)) == 3
+
+
+def test_hosts_of_a_server_are_part_of_what_is_accepted():
+    entry = {"command": "x", "hosts": ["example.org", "*.example.org:8443"]}
+    [plain], [asking] = load({"a": {"command": "x"}}, "project").servers, load({"a": entry}).servers
+    assert asking.hosts == ("example.org", "*.example.org:8443")
+    assert '"example.org"' in asking.definition and asking.digest != plain.digest
+
+
+@pytest.mark.parametrize("hosts", ["example.org", ["*"], ["https://example.org"], ["10.0.0.1/8"]])
+def test_hosts_that_are_none_are_reported(hosts):
+    loaded = load({"a": {"command": "x", "hosts": hosts}})
+    assert loaded.servers[0].hosts == ()
+    assert any("must be a list of" in each for each in texts(loaded))
 
 
 def test_fields_with_which_other_programs_allow_calls_are_ignored():

@@ -1,28 +1,36 @@
-"""Runs the command of a hook: JSON as its input, in the sandbox, with a limit of time and output.
+"""Runs the command of a hook: JSON as its input, with a limit of time and output.
 
-A command of plain words is started without a shell; others are the line of one.
+A hook of the user runs as the user's own commands do, and one of a project in the sandbox. So does
+one of the user that runs a file of the workspace, because models can write it. A command of plain
+words is started without a shell; others are the line of one.
 """
 
 import asyncio
 import os
 import shutil
 import tempfile
+from pathlib import Path
 from typing import BinaryIO
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.agent.hooks.hook import PROJECT_VARIABLES, Hook
+from yourtool.agent.hooks.failed_starts import find_start_problem
+from yourtool.agent.hooks.hook import Hook
 from yourtool.environment import HOOK_DEPTH, get_hook_depth
 from yourtool.errors import ToolError
 from yourtool.permissions.shell import plain
+from yourtool.tools.environments import Environments
 from yourtool.tools.process import ProcessExit, ShellCommand, run_process
 from yourtool.tools.sandbox.sandbox import Sandbox
-from yourtool.tools.shell import command_environment, find_interpreter
+from yourtool.tools.shell import find_interpreter
 from yourtool.tools.workspace import Workspace
+from yourtool.tools.workspace_programs import PROJECT_VARIABLES, uses_workspace
 
 MAX_OUTPUT = 65_536
 """Bytes of standard output, and of standard error, that are read."""
+BLOCKED = 2
+"""The exit code that blocks."""
 GRACE_SECONDS = 2.0
 """Time between SIGTERM and SIGKILL for what a hook left running."""
 
@@ -64,26 +72,44 @@ class FirstBytes:
         return self._data.decode("utf-8", "replace")
 
 
-async def run_hook(
-    hook: Hook, payload: bytes, workspace: Workspace, sandbox: Sandbox | None
-) -> HookRun:
+class HookSurroundings(Struct, frozen=True):
+    """Where the hooks of a session run."""
+
+    workspace: Workspace
+    sandbox: Sandbox | None = None
+    environments: Environments = Environments()
+
+
+async def run_hook(hook: Hook, payload: bytes, around: HookSurroundings) -> HookRun:
     """Run a hook to its end; all that goes wrong is part of the result."""
     try:
         given = await asyncio.to_thread(_open_input, payload)
         with given:
-            command = await asyncio.to_thread(_build_command, hook, workspace)
+            is_own = await asyncio.to_thread(_is_own_program, hook, around.workspace)
+            command = await asyncio.to_thread(_build_command, hook, around, is_own=is_own)
             command = replace(command, standard_input=given.fileno())
-            if sandbox is None:
+            if (sandbox := around.sandbox) is None or is_own:
                 return await _run(hook, command)
             await sandbox.measure()
             if await asyncio.to_thread(_is_outside, hook, sandbox):
                 return await _run(hook, command)
             if sandbox.is_below_requirement:
                 return HookRun(None, 0, problem="the sandbox is too weak, so it was not run")
+            if (missing := sandbox.unavailable) is not None:
+                if hook.is_limited:
+                    problem = f"there is no sandbox ({missing}), so it was not run"
+                    return HookRun(None, 0, problem=problem)
+                return await _run(hook, command)
             async with sandbox.enclose(command) as enclosed:
                 return await _run(hook, enclosed.command)
     except (OSError, ValueError, ToolError) as error:
         return HookRun(None, 0, problem=f"it could not be started: {error}")
+
+
+def _is_own_program(hook: Hook, workspace: Workspace) -> bool:
+    """Whether a hook is the user's and runs nothing that models can write; blocks."""
+    root = Path(os.path.realpath(workspace.root))
+    return not hook.is_limited and not uses_workspace(hook.config.command, root, os.environ)
 
 
 def _is_outside(hook: Hook, sandbox: Sandbox) -> bool:
@@ -96,13 +122,17 @@ async def _run(hook: Hook, command: ShellCommand) -> HookRun:
     exited: ProcessExit = await run_process(
         command, output, errors=errors, seconds=seconds, grace=GRACE_SECONDS
     )
+    problem = f"it was stopped after {seconds:g} s" if exited.code is None else ""
+    if exited.code == BLOCKED:
+        line, printed = hook.config.command, errors.text
+        problem = await asyncio.to_thread(find_start_problem, line, printed, command.directory)
     return HookRun(
         exited.code,
         round(exited.seconds * 1000),
         output.text,
         errors.text,
         output.is_cut,
-        f"it was stopped after {seconds:g} s" if exited.code is None else "",
+        problem,
     )
 
 
@@ -114,12 +144,17 @@ def _open_input(payload: bytes) -> BinaryIO:
     return file
 
 
-def _build_command(hook: Hook, workspace: Workspace) -> ShellCommand:
+def _build_command(hook: Hook, around: HookSurroundings, *, is_own: bool) -> ShellCommand:
     """Return the command of a hook, which runs in the workspace; blocks."""
-    line, root = hook.config.command, workspace.root
+    line, workspace = hook.config.command, around.workspace
+    root = workspace.root
     if "\0" in line:
         raise ValueError("the command contains a NUL character")
-    environment = command_environment(os.environ, root)
+    environment = (
+        around.environments.build_for_own_program(os.environ, root)
+        if is_own
+        else around.environments.build_for_model(os.environ)
+    )
     environment |= dict.fromkeys(PROJECT_VARIABLES, os.path.realpath(root))
     environment[HOOK_DEPTH] = str(get_hook_depth(os.environ) + 1)
     words = _find_words(line)

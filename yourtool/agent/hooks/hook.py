@@ -2,11 +2,7 @@
 
 import hashlib
 import os
-import re
-import shlex
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from itertools import islice
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -14,27 +10,15 @@ from msgspec import Struct
 
 from yourtool.hook_config import EVERYTHING, HookConfig
 from yourtool.patterns import Pattern, compile_pattern
-from yourtool.tools.wildcards import Wildcards, parse_wildcard
+from yourtool.tools.workspace_programs import find_programs
 
 _MAX_NAME = 80
 """Characters of the command that name a hook."""
 
 HookSource: TypeAlias = Literal["user", "project"]
 
-PROJECT_VARIABLES = ("YOURTOOL_PROJECT_DIR", "CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR")
-"""Variables of a hook with the path of the workspace."""
 MAX_PROGRAM_BYTES = 2**20
 """Bytes of a file named by a command that an answer about trust covers."""
-_MAX_WORDS, _MAX_FILES, _MAX_DIRECTORIES = 1_000, 200, 20
-"""Words of a command, files that it can name, and directories in which they are searched."""
-_MAX_LISTED = 500
-"""Names of a directory that are compared with a pattern."""
-_NAMES = "|".join((*PROJECT_VARIABLES, "PWD"))
-_WORKSPACE = re.compile(
-    rf"\$(?:{_NAMES})\b|\$\{{(?:{_NAMES})(?::?[-=?+][^{{}}]*)?\}}|\$\(pwd\)|`pwd`"
-)
-"""What a shell replaces by the path of the workspace."""
-_SPECIAL = re.compile(r"[\s'\"`();|&<>={}\\]+")
 
 
 class Hook(Struct, frozen=True):
@@ -92,61 +76,14 @@ class TrustedPrograms(Struct, frozen=True):
         return ""
 
     def _has(self, path: Path) -> bool:
-        with path.open("rb") as file:
-            data = file.read(MAX_PROGRAM_BYTES)
+        try:
+            with path.open("rb") as file:
+                data = file.read(MAX_PROGRAM_BYTES)
+        except OSError:  # it has become unreadable
+            return False
         return (
             not data or (os.path.realpath(path), hashlib.sha256(data).hexdigest()) in self.digests
         )
-
-
-def find_programs(command: str, workspace: Path) -> list[Path]:
-    """Return the files of a workspace that a command line names; blocks on the file system.
-
-    `workspace`: the real path. Names are relative to it, or to a directory that the line names, as
-    after `cd`. A program can read other files, too.
-    """
-    split = _split_words(_WORKSPACE.sub(".", command))
-    words = tuple(dict.fromkeys(islice(split, _MAX_WORDS)))
-    named = (path for word in words for path in _resolve(word, workspace, workspace))
-    inner = (path for path in named if path != workspace and path.is_dir())
-    directories = (workspace, *islice(inner, _MAX_DIRECTORIES))
-    paths = (
-        path
-        for directory in dict.fromkeys(directories)
-        for word in words
-        for path in _resolve(word, directory, workspace)
-        if path.is_file()
-    )
-    return list(dict.fromkeys(islice(paths, _MAX_FILES)))
-
-
-def _split_words(line: str) -> Iterator[str]:
-    """Yield the words of a line as a shell reads them, also of lines that are quoted in it."""
-    yield from _SPECIAL.split(line)
-    with suppress(ValueError):
-        lexer = shlex.shlex(line, posix=True, punctuation_chars="();|&<>`")
-        lexer.whitespace_split, lexer.commenters = True, ""
-        for word in lexer:
-            yield word
-            yield word.partition("=")[2]
-            if word != line and _SPECIAL.search(word):
-                yield from _split_words(word)
-
-
-def _resolve(word: str, directory: Path, workspace: Path) -> Iterator[Path]:
-    """Yield the paths in a workspace that exist and that a word in a directory can mean."""
-    with suppress(OSError, ValueError):
-        path = Path(os.path.normpath(directory / word))
-        if not path.is_relative_to(workspace):
-            return
-        if path.exists():
-            yield path
-        elif any(each in path.name for each in "*?["):
-            parsed = parse_wildcard(path.name.removeprefix("!"))
-            pattern = Wildcards(() if parsed is None else (parsed,))
-            for each in islice(os.scandir(path.parent), _MAX_LISTED):
-                if pattern.verdict(each.name, each.name, is_directory=False):
-                    yield path.parent / each.name
 
 
 def build_hook(config: HookConfig, source: HookSource) -> Hook:

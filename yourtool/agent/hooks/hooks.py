@@ -17,16 +17,15 @@ from yourtool.agent.hooks.hook import Hook, TrustedPrograms
 from yourtool.effects import HookAdvice
 from yourtool.events.branches import EntryAdded
 from yourtool.events.hooks import HookRan
+from yourtool.files import real_path
 from yourtool.hook_config import HookEvent
 from yourtool.masking import Mask
 from yourtool.messages.message import Message
-from yourtool.tools.workspace import Workspace
 
 if TYPE_CHECKING:
-    from yourtool.agent.hooks.execution import HookRun
+    from yourtool.agent.hooks.execution import HookRun, HookSurroundings
     from yourtool.agent.hooks.reply import HookReply
     from yourtool.agent.hooks.transcript import Transcript
-    from yourtool.tools.sandbox.sandbox import Sandbox
 
 _REFUSALS = ("deny", "block", "stop")
 
@@ -134,9 +133,8 @@ class HookPlace(Struct, frozen=True, kw_only=True):
     """Where the hooks of a session run, and what they all get."""
 
     session_id: str
-    workspace: Workspace
+    around: "HookSurroundings"
     programs: TrustedPrograms
-    sandbox: "Sandbox | None"
     transcript: "Transcript"
     mode: str
     """The approval mode."""
@@ -147,12 +145,12 @@ class HookPlace(Struct, frozen=True, kw_only=True):
         started = time.monotonic()
         try:
             payload = await asyncio.to_thread(self._build_payload, call, messages)
-            root = self.workspace.root.resolve()
+            root = real_path(self.around.workspace.root)
             problem = await asyncio.to_thread(self.programs.find_problem, hook, root)
             if problem:
                 run = execution.HookRun(None, 0, problem=problem)
             else:
-                run = await execution.run_hook(hook, payload, self.workspace, self.sandbox)
+                run = await execution.run_hook(hook, payload, self.around)
         except OSError as error:
             run = execution.HookRun(None, 0, problem=f"its input cannot be written: {error}")
         except asyncio.CancelledError:
@@ -191,7 +189,7 @@ class HookPlace(Struct, frozen=True, kw_only=True):
         fields = {
             "session_id": self.session_id,
             "transcript_path": str(self.transcript.file),
-            "cwd": str(self.workspace.root.resolve()),
+            "cwd": str(real_path(self.around.workspace.root)),
             "permission_mode": _MODES.get(self.mode, self.mode),
             "hook_event_name": call.event,
             **call.fields,

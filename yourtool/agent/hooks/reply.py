@@ -10,13 +10,11 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from yourtool.agent.hooks.execution import HookRun
+from yourtool.agent.hooks.execution import BLOCKED, HookRun
 from yourtool.events.hooks import HookVerdict
 from yourtool.hook_config import HookEvent
 from yourtool.text import storable
 
-BLOCKED = 2
-"""The exit code that blocks."""
 _MAX_REASON = 2_000
 """Characters of a reason."""
 _MAX_CONTEXT = 10_000

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from yourtool.errors import YourtoolError
+from yourtool.files import real_path
 from yourtool.tools.base import AskText
+from yourtool.tools.environments import Environments
 from yourtool.tools.process import ShellCommand
 from yourtool.tools.servers import tool as tools
 from yourtool.tools.servers.acceptance import Acceptance, describe_difference
@@ -36,7 +39,7 @@ from yourtool.tools.servers.logins import Logins
 from yourtool.tools.servers.offers import ForeignPrompt, Offers
 from yourtool.tools.servers.projection import ForeignTool, ProjectedTool, project_tools
 from yourtool.tools.servers.settings import McpSettingsError, ServerSettings
-from yourtool.tools.shell import command_environment
+from yourtool.tools.workspace_programs import uses_workspace
 
 if TYPE_CHECKING:
     from yourtool.tools.sandbox.sandbox import Sandbox
@@ -46,7 +49,8 @@ _log = logging.getLogger(__name__)
 PAUSES = (2.0, 10.0, 60.0, 300.0)
 """Seconds before a failed server is tried again; the last one repeats."""
 _CLOSE_SECONDS = 5.0
-_IN_SANDBOX = '; it runs in the sandbox, unless your settings of it have `"sandbox": false`'
+_IN_SANDBOX = '; it runs in the sandbox, unless your own `mcp.json` has it with `"sandbox": false`'
+_REACHES_HOSTS = "; in the sandbox it reaches only the `hosts` of its settings"
 """Added to the reason why a server failed."""
 
 
@@ -69,6 +73,7 @@ class Surroundings(Struct, frozen=True):
     acceptance: Acceptance
     logins: Logins
     sandbox: "Sandbox | None" = None
+    environments: Environments = Environments()
     environ: Mapping[str, str] = os.environ
     pauses: Sequence[float] = PAUSES
     connect_seconds: float = CONNECT_SECONDS
@@ -87,6 +92,8 @@ class ToolServer:
         self.instructions = ""
         self.difference = ""
         """How its tools differ from the accepted ones; if they do, none is offered."""
+        self.is_enclosed = False
+        """Whether it is a program that starts in the sandbox."""
         self.tools: tuple[ProjectedTool, ...] = ()
         """All of its tools that are switched on."""
         self._listed: tuple[ForeignTool, ...] = ()
@@ -256,6 +263,7 @@ class ToolServer:
     async def _attempt(self) -> None:
         """Make one connection and serve it until its end; sets state and reason."""
         try:
+            self.is_enclosed = await asyncio.to_thread(self._needs_sandbox)
             if not await asyncio.to_thread(self._around.acceptance.may_start, self.settings):
                 self.state, self.reason = ServerState.NOT_ACCEPTED, "is not accepted"
                 return
@@ -269,8 +277,8 @@ class ToolServer:
             self.reason = f"refused the login of `oauth` ({error})" if is_refused else str(error)
         except (YourtoolError, OSError) as error:
             self.state, self.reason = ServerState.FAILED, f"cannot be started: {error}"
-        if self.state is ServerState.FAILED and self._is_enclosed:
-            self.reason += _IN_SANDBOX
+        if self.state is ServerState.FAILED and self._runs_in_sandbox:
+            self.reason += _REACHES_HOSTS if self.settings.source == "project" else _IN_SANDBOX
         self._failures = max(self._failures, 1)
         if not self._closing:
             _log.warning("MCP server %s: %s", self.name, self.reason)
@@ -285,17 +293,24 @@ class ToolServer:
             return
         command = await asyncio.to_thread(self._build_command)
         async with AsyncExitStack() as stack:
-            if self._around.sandbox is not None and settings.sandbox:
-                enclosed = await stack.enter_async_context(self._around.sandbox.enclose(command))
-                command = enclosed.command
+            if (sandbox := self._around.sandbox) is not None and self.is_enclosed:
+                enclosing = sandbox.enclose(command, hosts=settings.hosts)
+                command = (await stack.enter_async_context(enclosing)).command
             await client.serve_stdio(command, owner)
 
     @property
-    def _is_enclosed(self) -> bool:
-        """Whether it is a program in the sandbox."""
-        sandbox, settings = self._around.sandbox, self.settings
-        is_program = settings.transport == "stdio"
-        return is_program and settings.sandbox and sandbox is not None and sandbox.is_active
+    def _runs_in_sandbox(self) -> bool:
+        return self.is_enclosed and bool(self._around.sandbox and self._around.sandbox.is_active)
+
+    def _needs_sandbox(self) -> bool:
+        """Whether it is a program of a project, or one of the user that models can change."""
+        settings, around = self.settings, self._around
+        if settings.transport != "stdio" or around.sandbox is None:
+            return False
+        if settings.sandbox is not None:
+            return settings.sandbox
+        line, root = shlex.join((settings.command, *settings.args)), real_path(around.workspace)
+        return settings.source == "project" or uses_workspace(line, root, around.environ)
 
     def _build_command(self) -> ShellCommand:
         """Return the command of the server with its variables replaced.
@@ -304,7 +319,11 @@ class ToolServer:
             McpSettingsError: the program does not exist, or a variable is not set.
         """
         settings, around = self.settings, self._around
-        environment = command_environment(around.environ, around.workspace)
+        environment = (
+            around.environments.build_for_model(around.environ)
+            if settings.source == "project" or self.is_enclosed
+            else around.environments.build_for_own_program(around.environ, around.workspace)
+        )
         name = settings.expand(settings.command, around.environ)
         own = {key: settings.expand(text, around.environ) for key, text in settings.env.items()}
         path = own.get("PATH") or environment["PATH"]

@@ -22,6 +22,7 @@ from msgspec import Struct
 from yourtool.config import Problem
 from yourtool.effects import SideEffects
 from yourtool.errors import UsageError
+from yourtool.sandbox_config import HostSpec
 from yourtool.suggestions import find_closest
 from yourtool.tables import is_table
 
@@ -39,7 +40,7 @@ SOURCES: tuple[Source, ...] = ("option", "user", "project")
 
 _TEXTS = frozenset({"command", "url", "type"})
 _MAPS = frozenset({"env", "headers", "oauth"})
-_LISTS = frozenset({"args", "disabledTools"})
+_LISTS = frozenset({"args", "disabledTools", "hosts"})
 _OWN = frozenset({"effects", "toolEffects", "sandbox", "oauth"})
 """Fields that a file of a project cannot set, because they give a server more."""
 _FLAGS = frozenset({"disabled", "sandbox"})
@@ -88,7 +89,10 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
     disabled_tools: tuple[str, ...] = ()
     effects: SideEffects = SideEffects.NETWORK
     tool_effects: Mapping[str, SideEffects] = {}
-    sandbox: bool = True
+    sandbox: bool | None = None
+    """The user's choice; None: one of a project, or one that models can change."""
+    hosts: tuple[str, ...] = ()
+    """Hosts that it can reach from the sandbox."""
     timeout_seconds: float = CALL_SECONDS
 
     @property
@@ -104,6 +108,7 @@ class ServerSettings(Struct, frozen=True, kw_only=True):
             | ({"oauth": dict(self.oauth)} if self.oauth else {})
             if self.transport == "http"
             else {"command": self.command, "args": list(self.args), "env": dict(self.env)}
+            | ({"hosts": list(self.hosts)} if self.hosts else {})
         )
         return json.dumps(shown, indent=2, ensure_ascii=False)
 
@@ -259,7 +264,8 @@ class _Reader:
             disabled_tools=tuple(fields.get("disabledTools", ())),
             effects=effects.pop("", SideEffects.NETWORK),
             tool_effects=effects,
-            sandbox=fields.get("sandbox", True),
+            sandbox=fields.get("sandbox"),
+            hosts=tuple(fields.get("hosts", ())),
             timeout_seconds=float(fields.get("timeoutSeconds", CALL_SECONDS)),
         )
 
@@ -329,7 +335,9 @@ def _find_kind_problem(key: str, value: Any) -> str | None:
     if key in _FLAGS:
         return None if isinstance(value, bool) else "must be `true` or `false`"
     if key in _LISTS:
-        return None if _is_texts(value) else "must be a list of texts"
+        if not _is_texts(value):
+            return "must be a list of texts"
+        return _find_host_problem(value) if key == "hosts" else None
     if key in _MAPS:
         if not is_table(value) or not _is_texts(list(value.values())):
             return "must be an object of texts"
@@ -341,6 +349,15 @@ def _find_kind_problem(key: str, value: Any) -> str | None:
     if key == "toolEffects":
         return None if is_table(value) else "must be an object of effects by the names of tools"
     return None if isinstance(value, str) else "must be a text"
+
+
+def _find_host_problem(value: list[str]) -> str | None:
+    """Return why a server cannot reach these hosts, or None."""
+    try:
+        msgspec.convert(value, tuple[HostSpec, ...])
+    except msgspec.ValidationError:
+        return "must be a list of hosts such as `example.org`, `*.example.org`"
+    return None
 
 
 def _find_oauth_problem(value: dict[str, Any]) -> str | None:
