@@ -246,6 +246,11 @@ def test_attributes_that_only_name_texts_are_no_conversions(repository):
     assert "a" in read_index(repository).entries
 
 
+def test_attributes_that_are_no_file_count_as_conversions(repository):
+    os.mkfifo(repository / ".gitattributes")
+    assert read_index(repository) == GitIndex()
+
+
 def test_attributes_beyond_the_limit_count_as_conversions(repository):
     write(repository, ".gitattributes", b"x" * 2**18)
     assert read_index(repository) == GitIndex()

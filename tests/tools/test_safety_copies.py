@@ -8,8 +8,10 @@ import pytest
 from yourtool.tools import safety_copies
 from yourtool.tools.git_program import GitError
 from yourtool.tools.lost_work import find_lost_work
-from yourtool.tools.safety_copies import MAX_SAFETY_COPIES, copy_work, describe_copy
+from yourtool.tools.safety_copies import copy_work, describe_copy
 
+STORES = []
+"""The directory of saved objects."""
 IDENTITY = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always")
 
 
@@ -69,6 +71,11 @@ def state(root):
     )
 
 
+@pytest.fixture(autouse=True)
+def stores(tmp_path_factory):
+    STORES.append(tmp_path_factory.mktemp("stores"))
+
+
 @pytest.fixture
 def repository(tmp_path):
     return build_repository(tmp_path / "work")
@@ -79,7 +86,12 @@ def lose(line, root):
 
 
 def keep(line, root, is_secret=lambda path: path.endswith(".env")):
-    return copy_work(lose(line, root), root, is_secret, 60)
+    return copy_work(lose(line, root), root, STORES[-1], is_secret, 60)
+
+
+def fetch(root, copy):
+    """Bring a copy into a repository, as a user would."""
+    git(root, "fetch", "-q", str(copy.directory), copy.ref)
 
 
 @pytest.mark.req("T29")
@@ -124,7 +136,7 @@ def test_question_names_what_is_lost(repository):
         "`git clean` deletes what git has no copy of: link, 'new é.txt', tool.sh",
         "`git push` replaces or deletes what the remote has; there is no copy of it",
     )
-    assert found.lines == ("a safety copy is made first, in `refs/yourtool/copies`",)
+    assert found.lines == ("a safety copy is made first, from which `/undo` restores it",)
 
 
 def test_directory_that_is_not_known_may_lose_anything(repository):
@@ -144,12 +156,13 @@ def test_copy_has_every_byte_and_touches_nothing_else(repository):
     files = {name: data for name, data in before[0].items() if not name.startswith("build/")}
     git(repository, "reset", "-q", "--hard")
     git(repository, "clean", "-qfd")
-    git(repository, "restore", f"--source={copy.ref}", "--", ".")
+    fetch(repository, copy)
+    git(repository, "restore", "--source=FETCH_HEAD", "--", ".")
     assert {**content(repository)}.keys() - {"build/out.o"} == files.keys()
     assert {each: content(repository)[each] for each in files} == files
     assert os.access(repository / "tool.sh", os.X_OK)
-    assert git(repository, "show", f"{copy.ref}^2:b.txt") == "b staged\n"
-    assert git(repository, "rev-parse", f"{copy.ref}^1") == git(repository, "rev-parse", "HEAD")
+    assert git(repository, "show", "FETCH_HEAD^2:b.txt") == "b staged\n"
+    assert git(repository, "rev-parse", "FETCH_HEAD^1") == git(repository, "rev-parse", "HEAD")
     git(repository, "fsck", "--strict")
 
 
@@ -198,16 +211,21 @@ def test_repository_in_the_repository_is_left_out_and_counted(repository):
 def test_copy_that_takes_too_long_is_given_up(repository):
     make_dirty(repository)
     with pytest.raises(GitError):
-        copy_work(lose("git reset --hard", repository), repository, lambda _: False, 0)
+        copy_work(lose("git reset --hard", repository), repository, STORES[-1], lambda _: False, 0)
 
 
-def test_only_the_latest_copies_are_kept(repository):
-    refs = list[str]()
-    for number in range(MAX_SAFETY_COPIES + 2):
-        (repository / "a.txt").write_text(f"{number}\n")
-        refs.append(keep("git reset --hard", repository).ref)
-    kept = git(repository, "for-each-ref", "--format=%(refname)", "refs/yourtool/").split()
-    assert kept == sorted(refs)[-MAX_SAFETY_COPIES:]
+@pytest.mark.req("T29")
+def test_copy_is_seen_by_no_command_of_the_repository(repository, tmp_path):
+    git(tmp_path, "init", "-q", "--bare", "mirror")
+    make_dirty(repository)
+    before = git(repository, "count-objects", "-v")
+    keep("git reset --hard", repository)
+    git(repository, "push", "-q", "--mirror", str(tmp_path / "mirror"))
+    git(tmp_path, "clone", "-q", "--mirror", str(repository), "clone")
+    for root in (repository, tmp_path / "mirror", tmp_path / "clone"):
+        assert git(root, "log", "--all", "--format=%s").splitlines() == ["start"]
+        assert git(root, "for-each-ref", "--format=%(refname)") == "refs/heads/main\n"
+    assert git(repository, "count-objects", "-v") == before
 
 
 @pytest.mark.req("T3", "T29")
@@ -240,7 +258,7 @@ def test_unborn_head(tmp_path):
     before = state(root)
     copy = keep("git clean -fd", root)
     assert state(root) == before
-    assert git(root, "show", f"{copy.ref}:a") == "a\n"
+    assert git(copy.directory, "show", f"{copy.ref}:a") == "a\n"
 
 
 def test_conflicts_of_a_merge_that_is_aborted(repository):
@@ -256,7 +274,7 @@ def test_conflicts_of_a_merge_that_is_aborted(repository):
     before = state(repository)
     copy = keep("git merge --abort", repository)
     assert state(repository) == before
-    assert git(repository, "show", f"{copy.ref}:a.txt") == "resolved by hand\n"
+    assert git(copy.directory, "show", f"{copy.ref}:a.txt") == "resolved by hand\n"
 
 
 def test_linked_worktree_and_submodule(repository, tmp_path):
@@ -287,8 +305,8 @@ def test_sparse_checkout_and_split_index(repository):
     before = state(repository)
     copy = keep("git reset --hard", repository)
     assert state(repository) == before
-    assert git(repository, "show", f"{copy.ref}:src/c.txt") == "src/c.txt as committed\n"
-    assert git(repository, "show", f"{copy.ref}:a.txt") == "other\n"
+    assert git(copy.directory, "show", f"{copy.ref}:src/c.txt") == "src/c.txt as committed\n"
+    assert git(copy.directory, "show", f"{copy.ref}:a.txt") == "other\n"
 
 
 def test_workspace_below_the_root_of_the_repository(repository):
@@ -312,7 +330,7 @@ def test_stashes_and_branches_are_copied(repository):
     stash = git(repository, "rev-parse", "stash@{1}").strip()
     copy = keep("git stash clear", repository)
     git(repository, "stash", "clear")
-    assert stash in git(repository, "rev-list", copy.ref).split()
+    assert stash in git(copy.directory, "rev-list", copy.ref).split()
     assert stash[:12] in describe_copy(copy)
     assert lose("git stash clear", repository) is None
     assert lose("git branch -D missing", repository) is None
@@ -322,9 +340,9 @@ def test_failed_copy_says_why(repository):
     make_dirty(repository)
     lost = lose("git reset --hard", repository)
     with pytest.raises(GitError, match="too long"):
-        copy_work(lost, repository, lambda _: False, 0)
+        copy_work(lost, repository, STORES[-1], lambda _: False, 0)
     objects = repository / ".git/objects"
     (repository / ".git/moved").mkdir()
     objects.rename(repository / ".git/moved/objects")
     with pytest.raises(GitError):
-        copy_work(lost, repository, lambda _: False, 60)
+        copy_work(lost, repository, STORES[-1], lambda _: False, 60)

@@ -9,12 +9,18 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from enum import Enum, auto
-from typing import Any, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from yourtool.errors import ToolError, ToolFailure
+from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.output import CommandOutput
 from yourtool.tools.process import ProcessExit
 from yourtool.tools.pseudo_terminal import InputKind, PseudoTerminal, remove_sequences
+from yourtool.tools.sandbox.refusals import RefusedHost
+
+if TYPE_CHECKING:
+    from yourtool.tools.sandbox.ports import Servers
 
 MAX_RUNNING = 16
 """Background processes of a session at once."""
@@ -61,11 +67,16 @@ class RunningCommand:
         self.command = command
         self.output = output
         self.terminal = terminal
-        self.refused_hosts: Sequence[str] = ()
+        self.find_refused: Callable[[], Sequence[RefusedHost]] = tuple
+        """Returns the hosts that it could not reach in the sandbox until now."""
+        self.servers: Servers | None = None
+        """What it serves in the sandbox; None: it is in no separate network."""
+        self.show_server: Callable[[str], None] | None = None
+        """Gets each address at which the user reaches one of its servers; set in the background."""
         self.is_for_background = False
         """Whether its call moves it to the background."""
-        self.is_enclosed = False
-        """Whether it runs in the sandbox."""
+        self.sandbox = SandboxLevel.NONE
+        """The level in which it runs."""
         self.was_stopped = False
         """Whether this program ended it."""
         self.has_known_end = False
@@ -88,6 +99,11 @@ class RunningCommand:
         self._ended = time.monotonic()
         if not task.cancelled():
             task.exception()  # raised again by `exit_code`
+
+    @property
+    def is_enclosed(self) -> bool:
+        """Whether it runs in the sandbox."""
+        return self.sandbox is not SandboxLevel.NONE
 
     @property
     def is_running(self) -> bool:
@@ -148,6 +164,22 @@ class RunningCommand:
                 f"`{self.id}` has no terminal; start it with `terminal` to type into it"
             )
         self.terminal.type(text)
+
+    def offer_servers(self) -> None:
+        """Offer to the user what it serves, if it is in the background."""
+        if self.show_server is not None and self.servers is not None:
+            self.servers.offer(self.show_server)
+
+    async def find_servers(self) -> str:
+        """Return how what it serves now is reached; empty if it serves nothing."""
+        if self.servers is not None:
+            await self.servers.look()
+        return self.described_servers
+
+    @property
+    def described_servers(self) -> str:
+        """How what it serves was reached when it was last looked at; empty without a server."""
+        return "" if self.servers is None else self.servers.describe()
 
     def move(self) -> None:
         """End the wait of its call, which moves it to the background."""
@@ -221,11 +253,17 @@ class RunningCommand:
         if self._task is None or self._task.done():
             return
         self.was_stopped = True
+        if self.servers is not None:
+            self.servers.close()
         self._task.cancel()
         await asyncio.wait({self._task})
 
 
 async def _ignore(_process: RunningCommand) -> None:
+    """Do nothing."""
+
+
+def _ignore_server(_process: RunningCommand, _text: str) -> None:
     """Do nothing."""
 
 
@@ -239,6 +277,8 @@ class ProcessTable:
         """Called when a command moves to the background."""
         self.on_end: ProcessObserver = _ignore
         """Called when a background process has ended."""
+        self.on_server: Callable[[RunningCommand, str], None] = _ignore_server
+        """Called when the user can reach a server of a background process."""
         self._foreground = set[RunningCommand]()
         self._background = dict[str, RunningCommand]()
         self._unreported = list[RunningCommand]()
@@ -307,6 +347,8 @@ class ProcessTable:
         for each in ended[: max(0, len(ended) - _MAX_ENDED)]:
             del self._background[each.id]
         await self.on_start(process)
+        process.show_server = partial(self.on_server, process)
+        process.offer_servers()
         watcher = asyncio.create_task(self._watch(process))
         self._watchers.add(watcher)
         watcher.add_done_callback(self._watchers.discard)

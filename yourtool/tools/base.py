@@ -33,6 +33,7 @@ from yourtool.text import storable, storable_json
 from yourtool.tools import schema
 from yourtool.tools.adjusted_arguments import AdjustedArguments, adjust_arguments
 from yourtool.tools.background import AskInput, ProcessTable
+from yourtool.tools.environments import Environments
 from yourtool.tools.file_reads import FileReads
 from yourtool.tools.journal import ChangeJournal, NoJournal
 from yourtool.tools.workspace import Workspace
@@ -68,6 +69,18 @@ class Args(Struct, frozen=True, forbid_unknown_fields=True):
         return _iter_paths(self)
 
 
+class Block(Struct, frozen=True):
+    """What the sandbox refused a command, perhaps."""
+
+    cause: str
+    hosts: tuple[str, ...] = ()
+    """Those that the sandbox refused."""
+    line: str = ""
+    """The line of the output that it was guessed from."""
+    is_certain: bool = True
+    """Whether the sandbox saw it, so that the user is asked."""
+
+
 class ToolOutput(Struct, frozen=True):
     """The result of a tool that needs more than plain text."""
 
@@ -77,8 +90,8 @@ class ToolOutput(Struct, frozen=True):
     """For the interface only, at most `DETAILS_LIMIT`; never sent to a model."""
     files_modified: tuple[str, ...] = ()
     command_executed: str | None = None
-    blocked: str | None = None
-    """Why a failed call may succeed outside the sandbox, which is offered to the user."""
+    blocked: Block | None = None
+    """What the sandbox refused."""
     facts: tuple[SkillLoaded | MemoryUpdated, ...] = ()
     """What the call did besides its result, to be stored before it."""
     terminate: bool = False
@@ -124,6 +137,10 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     """The preview that the user approved; the tool does exactly that or fails."""
     command: str | None = None
     """What a tool for commands runs in place of its argument: the same, as it was understood."""
+    only_reads: bool = False
+    """Whether it runs unasked because it only reads, so that it gets few variables."""
+    environments: Environments = Environments()
+    """Builds the variables of commands."""
     sandbox: "Sandbox | None" = None
     """Encloses commands; None: they run without a sandbox."""
     processes: ProcessTable = field(default_factory=ProcessTable)

@@ -12,7 +12,7 @@ from yourtool.tools.name_filter import NameFilter
 from yourtool.tools.output import CommandOutput
 from yourtool.tools.process import ShellCommand, run_process
 from yourtool.tools.pseudo_terminal import remove_sequences
-from yourtool.tools.shell import command_environment, format_exit_code
+from yourtool.tools.shell import format_exit_code
 
 MAX_BYTES = 2_048
 """Bytes of the results of all checks after one reply."""
@@ -56,13 +56,15 @@ async def run_check(
         command = ShellCommand(
             arguments,
             workspace.root,
-            command_environment(os.environ, workspace.root),
+            context.environments.build_for_model(os.environ),
             opened_directory=workspace.root_descriptor(),
         )
         if (sandbox := context.sandbox) is None:
             exited = await run_process(command, output, seconds=check.seconds)
         else:
             await sandbox.measure()
+            if (missing := sandbox.unavailable) is not None:
+                return CheckResult(name, f"not run, because there is no sandbox: {missing}", "")
             if sandbox.is_below_requirement:
                 return CheckResult(name, "not run, because the sandbox is too weak", "")
             async with sandbox.enclose(command) as enclosed:

@@ -16,8 +16,8 @@ from operator import itemgetter
 
 from msgspec import Struct, field
 
+from yourtool.ignore_rules import IGNORE_FILE, MAX_IGNORE_FILE_BYTES, IgnoreRules
 from yourtool.permissions.own_directories import OwnFiles
-from yourtool.tools.wildcards import Wildcard, Wildcards, parse_ignore_file
 from yourtool.tools.workspace import Workspace
 
 _SKIPPED_DIRECTORIES = frozenset(
@@ -26,12 +26,6 @@ _SKIPPED_DIRECTORIES = frozenset(
         "node_modules", "__pycache__", ".venv", "venv", ".tox", ".nox",
     }
 )  # fmt: skip
-_IGNORE_FILE = ".gitignore"
-_MAX_IGNORE_FILE_BYTES = 2**20
-_MAX_PATTERNS = 5_000
-"""Maximum number of patterns read from one file."""
-_MAX_WORK = 20_000
-"""Limit of the total `Wildcard.work` in a directory, which is spent for every name."""
 _MAX_LEVELS = 200
 """Maximum nesting of directories, each of which stays open during the walk."""
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -113,33 +107,23 @@ def iter_files(workspace: Workspace, path: str, cancelled: threading.Event) -> I
                 yield prefix + name
 
 
-class _IgnoreRules:
-    """Decides which files a walk skips; the nearest `.gitignore` with a matching pattern decides.
-
-    Paths are relative to the workspace.
-    """
+class _WalkRules:
+    """Decides which files a walk skips; paths are relative to the workspace."""
 
     def __init__(
-        self,
-        own: OwnFiles,
-        truncated: list[str],
-        levels: tuple[tuple[int, Wildcards], ...] = (),
-        room: int = _MAX_WORK,
+        self, own: OwnFiles, truncated: list[str], ignored: IgnoreRules | None = None
     ) -> None:
         self._own = own
         self._truncated = truncated
-        self._levels = levels
-        self._room = room
+        self._ignored = ignored or IgnoreRules()
 
-    def enter(self, prefix: str, descriptor: int) -> "_IgnoreRules":
+    def enter(self, prefix: str, descriptor: int) -> "_WalkRules":
         if (text := _read_ignore_file(descriptor)) is None:
             return self
-        patterns, is_whole = _parse_patterns(text, self._room)
+        ignored, is_whole = self._ignored.enter(prefix, text)
         if not is_whole:
-            self._truncated.append(prefix + _IGNORE_FILE)
-        room = self._room - sum(pattern.work for pattern in patterns)
-        level = len(_to_latin1(prefix)), Wildcards(patterns)
-        return _IgnoreRules(self._own, self._truncated, (level, *self._levels), room)
+            self._truncated.append(prefix + IGNORE_FILE)
+        return _WalkRules(self._own, self._truncated, ignored)
 
     def is_own_place(self, descriptor: int) -> bool:
         """Whether an opened directory belongs to the program itself."""
@@ -149,15 +133,7 @@ class _IgnoreRules:
         """Whether to skip a name in the directory `prefix`, before it is opened."""
         if is_directory and name in _SKIPPED_DIRECTORIES:
             return True
-        if not self._levels:
-            return False
-        name = _to_latin1(name)
-        path = _to_latin1(prefix) + name
-        for start, wildcards in self._levels:
-            verdict = wildcards.verdict(path[start:], name, is_directory=is_directory)
-            if verdict is not None:
-                return verdict
-        return False
+        return self._ignored.is_ignored(prefix, name, is_directory=is_directory)
 
 
 class _OpenFolder:
@@ -168,14 +144,14 @@ class _OpenFolder:
         descriptor: int,
         path: str,
         prefix: str,
-        rules: _IgnoreRules,
+        rules: _WalkRules,
         cancelled: threading.Event,
     ) -> None:
         self.descriptor = descriptor
         self._path = path
         self._cancelled = cancelled
         names, directories, links = _scan(descriptor)
-        self.rules = rules.enter(prefix, descriptor) if _IGNORE_FILE in names else rules
+        self.rules = rules.enter(prefix, descriptor) if IGNORE_FILE in names else rules
         self.folder = Folder(
             path,
             self._without_ignored(prefix, names, is_directory=False),
@@ -211,7 +187,7 @@ class _OpenFolder:
 
 
 def _walk_folders(
-    descriptor: int, base: str, rules: _IgnoreRules, cancelled: threading.Event
+    descriptor: int, base: str, rules: _WalkRules, cancelled: threading.Event
 ) -> Generator[Folder, None, None]:
     levels = [_OpenFolder(os.dup(descriptor), "", base, rules, cancelled)]
     try:
@@ -242,16 +218,16 @@ def _scan(descriptor: int) -> tuple[list[str], list[str], list[str]]:
     return sorted(names), sorted(directories), sorted(links)
 
 
-def _rules_above(workspace: Workspace, start: str, truncated: list[str]) -> _IgnoreRules:
+def _rules_above(workspace: Workspace, start: str, truncated: list[str]) -> _WalkRules:
     """Return the patterns of the directories above `start`; no patterns if they ignore `start`."""
-    rules, prefix = _IgnoreRules(workspace.own_files(), truncated), ""
+    rules, prefix = _WalkRules(workspace.own_files(), truncated), ""
     if start == "." or start.startswith("/"):
         return rules
     for name in start.split("/"):
         with workspace.directory(prefix or ".") as descriptor:
             rules = rules.enter(prefix, descriptor)
         if rules.is_ignored(prefix, name, is_directory=True):
-            return _IgnoreRules(workspace.own_files(), truncated)
+            return _WalkRules(workspace.own_files(), truncated)
         prefix += f"{name}/"
     return rules
 
@@ -259,26 +235,9 @@ def _rules_above(workspace: Workspace, start: str, truncated: list[str]) -> _Ign
 def _read_ignore_file(directory: int) -> bytes | None:
     """Return the start of an ignore file; longer than the maximum if the file is."""
     try:
-        descriptor = os.open(_IGNORE_FILE, _OPEN, dir_fd=directory)
+        descriptor = os.open(IGNORE_FILE, _OPEN, dir_fd=directory)
     except OSError:
         return None
     with os.fdopen(descriptor, "rb") as file:
         is_regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        return file.read(_MAX_IGNORE_FILE_BYTES + 1) if is_regular else None
-
-
-def _parse_patterns(data: bytes, room: int) -> tuple[list[Wildcard], bool]:
-    """Return the patterns that fit the limits, and whether these are all patterns."""
-    text = data[:_MAX_IGNORE_FILE_BYTES].removeprefix(b"\xef\xbb\xbf").decode("latin-1")
-    patterns = list[Wildcard]()
-    for pattern in parse_ignore_file(text):
-        room -= pattern.work
-        if room < 0 or len(patterns) == _MAX_PATTERNS:
-            return patterns, False
-        patterns.append(pattern)
-    return patterns, len(data) <= _MAX_IGNORE_FILE_BYTES
-
-
-def _to_latin1(name: str) -> str:
-    """Return a name with one character per byte, because git matches bytes."""
-    return name if name.isascii() else os.fsencode(name).decode("latin-1")
+        return file.read(MAX_IGNORE_FILE_BYTES + 1) if is_regular else None

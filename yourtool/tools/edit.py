@@ -54,7 +54,9 @@ async def _preview_write(args: WriteFile, context: ToolContext) -> Preview:
     def build_input(text: str) -> dict[str, Any]:
         return {"path": args.path, "content": text}
 
-    return await context.run_in_thread(lambda: _compute_write(args, context).preview(build_input))
+    return await context.run_in_thread(
+        lambda: _compute_write(args, context).preview(build_input, context.workspace.root)
+    )
 
 
 async def _preview_edit(args: EditFile, context: ToolContext) -> Preview:
@@ -65,13 +67,13 @@ def _preview_change(args: EditFile, context: ToolContext) -> Preview:
     change = _compute_edit(args, context)
     encoding = detect_encoding(change.before or b"")
     if encoding is None or not change.before:
-        return change.preview(None)
+        return change.preview(None, context.workspace.root)
     old = to_lf(encoding.decode(change.before))
 
     def build_input(text: str) -> dict[str, Any]:
         return {"path": args.path, "edits": [{"old": old, "new": text}]}
 
-    return change.preview(build_input)
+    return change.preview(build_input, context.workspace.root)
 
 
 @tool(SideEffects.WRITE, preview=_preview_write, records_changes=True)

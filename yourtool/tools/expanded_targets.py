@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from yourtool.amounts import format_size
 from yourtool.effects import Consequences
+from yourtool.files import is_directory, is_file, is_link
 from yourtool.permissions.shell.destruction import Destruction, find_destructions
 from yourtool.permissions.shell.expanded_commands import Operand
 from yourtool.permissions.shell.expansion import unquote
@@ -28,7 +29,6 @@ from yourtool.tools.named_files import (
     matches_name,
     quote_name,
 )
-from yourtool.tools.shell import command_environment
 
 MAX_COUNTED_FILES = 20_000
 _MAX_TARGETS = 2_000
@@ -47,10 +47,15 @@ class _Count(Struct):
     repositories: list[str] = []
 
 
-async def find_consequences(line: str, workspace: Path) -> Consequences:
-    """Return what a command line in a workspace would do to files, as far as a few seconds show."""
+async def find_consequences(
+    line: str, workspace: Path, environment: Mapping[str, str]
+) -> Consequences:
+    """Return what a command line in a workspace would do to files, as far as a few seconds show.
+
+    `environment`: the variables of the command.
+    """
     cancelled = threading.Event()
-    survey = TargetSurvey(workspace, command_environment(os.environ, workspace), cancelled)
+    survey = TargetSurvey(workspace, environment, cancelled)
     try:
         async with asyncio.timeout(_MAX_SECONDS):
             return await asyncio.to_thread(survey.describe, line)
@@ -131,8 +136,10 @@ class TargetSurvey:
             yield f"it moves them to a place that is {_UNKNOWN}: {list_names([destination.text])}"
             return
         place = Path(base, name)
-        paths = [place / Path(each.path).name for each in targets] if place.is_dir() else [place]
-        replaced = [str(each) for each in paths if each.is_file() or each.is_symlink()]
+        paths = (
+            [place / Path(each.path).name for each in targets] if is_directory(place) else [place]
+        )
+        replaced = [str(each) for each in paths if is_file(each) or is_link(each)]
         if replaced:
             yield f"it replaces {list_names([self._shorten(each) for each in replaced])}"
 

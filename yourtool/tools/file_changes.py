@@ -5,9 +5,10 @@ approval to it. The run computes it again under the file's lock and fails if any
 """
 
 import hashlib
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ from yourtool.effects import Editable, Preview
 from yourtool.errors import ToolError
 from yourtool.file_images import ABSENT_FILE, FileState, find_hunks
 from yourtool.line_diff import format_unified
-from yourtool.permissions.protected_places import is_protected
+from yourtool.permissions import protection
 from yourtool.tools.base import ToolContext
 from yourtool.tools.encoding import Encoding, detect_encoding, to_lf
 from yourtool.tools.file_states import file_state
@@ -103,9 +104,9 @@ class FileChange(Struct, frozen=True):
         old, new = _diff_lines(self._original or b""), _diff_lines(self.after or b"")
         return format_unified(("", ""), old, new, around)[2:]
 
-    def preview(self, build_input: Callable[[str], dict[str, Any]] | None) -> Preview:
-        """Return the diff for an approval; `build_input` is that of `Editable`."""
-        preview = build_preview((self,))
+    def preview(self, build_input: Callable[[str], dict[str, Any]] | None, root: Path) -> Preview:
+        """Return the diff for an approval; `build_input` is that of `Editable`; blocking."""
+        preview = build_preview((self,), root)
         return replace(preview, editable=self._build_editable(build_input))
 
     def _build_editable(
@@ -137,15 +138,31 @@ def _format_ranges(before: bytes, after: bytes) -> str:
     return f", {word} {shown}{', …' if len(hunks) > _MAX_RANGES else ''}"
 
 
-def build_preview(changes: Sequence[FileChange]) -> Preview:
-    """Return one diff of several changes for an approval."""
+def build_preview(changes: Sequence[FileChange], root: Path) -> Preview:
+    """Return one diff of several changes in the workspace `root` for an approval; blocking."""
+    reason = _find_protection(changes, root)
     return Preview(
         kind="diff",
         body=build_diff(changes),
         paths=tuple(change.real for change in changes),
-        protected=any(is_protected(each.real) or is_protected(each.path) for each in changes),
+        protected=reason is not None,
+        protection=reason or "",
         guard=_build_guard(changes),
     )
+
+
+def _find_protection(changes: Sequence[FileChange], root: Path) -> str | None:
+    places = protection.Protection(root)
+    paths = [path for change in changes for path in (change.real, change.path)]
+    for path in paths:
+        places.expect(path)
+    found = filter(None, map(places.find, paths))
+    hooks = (
+        "protected place (it has commands of a hook manager)"
+        for each in changes
+        if protection.changes_hooks(each.real, each.before, each.after)
+    )
+    return next(itertools.chain(found, hooks), None)
 
 
 def build_diff(changes: Sequence[FileChange]) -> str:

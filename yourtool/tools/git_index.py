@@ -13,6 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from yourtool.files import read_small_file
 from yourtool.tools.git_program import find_git, find_git_directory
 
 _MAX_INDEX_BYTES = 2**26
@@ -156,11 +157,12 @@ def _has_conversions(
               if above.is_relative_to(root)}  # fmt: skip
     for file in files:
         try:
-            with file.open("rb") as opened:
-                text = opened.read(_MAX_ATTRIBUTE_BYTES)
-        except OSError:
+            text = read_small_file(file, _MAX_ATTRIBUTE_BYTES - 1)
+        except (FileNotFoundError, NotADirectoryError):
             continue
-        if len(text) == _MAX_ATTRIBUTE_BYTES or any(each in text for each in _CONVERSIONS):
+        except OSError:
+            return True
+        if any(each in text for each in _CONVERSIONS):
             return True
     return False
 

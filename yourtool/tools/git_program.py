@@ -16,6 +16,7 @@ from typing import BinaryIO, TypeAlias
 from msgspec import Struct
 
 from yourtool.errors import YourtoolError
+from yourtool.files import is_directory, is_file, path_exists
 
 _SETTINGS = (
     ("core.fsmonitor", "false"),
@@ -59,13 +60,13 @@ def find_git_directory(path: Path) -> Path | None:
     `path`: that of `.git`.
     """
     try:
-        if path.is_dir():
+        if is_directory(path):
             return path
-        if path.is_file() and path.stat().st_size < _MAX_GIT_FILE_BYTES:
+        if is_file(path) and path.stat().st_size < _MAX_GIT_FILE_BYTES:
             name = path.read_text(errors="surrogateescape")
             if name.startswith("gitdir: "):
                 found = path.parent / name.removeprefix("gitdir: ").rstrip("\n")
-                return found if found.is_dir() else None
+                return found if is_directory(found) else None
     except (OSError, ValueError):
         pass
     return None
@@ -75,7 +76,7 @@ def find_repository(directory: Path) -> Repository | None:
     """Return the repository to which a directory belongs."""
     for root in (directory, *directory.parents):
         found = find_git_directory(root / ".git")
-        if found is not None and (found / "HEAD").exists():
+        if found is not None and path_exists(found / "HEAD"):
             return Repository(found, root)
     return None
 
@@ -88,8 +89,10 @@ def find_git() -> str | None:
 class GitRunner:
     """Runs git commands on one repository until a deadline; all methods block."""
 
-    def __init__(self, repository: Repository, seconds: float) -> None:
+    def __init__(self, repository: Repository, seconds: float, objects: Path | None = None) -> None:
+        """`objects`: where new objects are written; None: into the repository."""
         self.repository = repository
+        self._objects = objects
         self._deadline = time.monotonic() + seconds
         self._settings: Settings | None = None
 
@@ -188,6 +191,8 @@ class GitRunner:
         for number, (name, value) in enumerate(settings):
             environment[f"GIT_CONFIG_KEY_{number}"] = name
             environment[f"GIT_CONFIG_VALUE_{number}"] = value
+        if self._objects is not None:
+            environment["GIT_OBJECT_DIRECTORY"] = str(self._objects)
         if index is not None:
             environment["GIT_INDEX_FILE"] = str(index)
         return environment

@@ -76,7 +76,7 @@ class LostWork(Struct, frozen=True):
     def describe(self) -> Consequences:
         """Return what is shown before the command runs."""
         cautions = [text for each in self.commands for text in _describe(each)]
-        copy = "a safety copy is made first, in `refs/yourtool/copies`"
+        copy = "a safety copy is made first, from which `/undo` restores it"
         return Consequences(tuple(cautions), (copy,) if self.has_copy else ())
 
 

@@ -49,10 +49,10 @@ class ApplyPatch(Args, frozen=True):
 
 async def _preview(args: ApplyPatch, context: ToolContext) -> Preview:
     def build() -> Preview:
-        changes = _compute(args, context)
+        changes, root = _compute(args, context), context.workspace.root
         if len(changes) > 1:
-            return build_preview(changes)
-        return changes[0].preview(partial(_build_input, changes[0]))
+            return build_preview(changes, root)
+        return changes[0].preview(partial(_build_input, changes[0]), root)
 
     return await context.run_in_thread(build)
 

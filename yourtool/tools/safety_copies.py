@@ -1,10 +1,12 @@
 """Safety copies: commits with uncommitted work, made before a command discards it.
 
-A copy has exact bytes, without the conversions and filters of git. Neither the index, the work
-tree, `HEAD` nor the stash is touched. Everything here blocks and ends at a deadline.
+A copy has exact bytes, without the conversions and filters of git. It is in the repository of saved
+objects (`GitObjectStore`), and nothing is written to that of the user. Everything here blocks and
+ends at a deadline.
 """
 
 import os
+import shlex
 import shutil
 import stat
 import tempfile
@@ -16,13 +18,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.tools.git_changes import GitChange, read_changes
+from yourtool.tools.git_files import find_place
 from yourtool.tools.git_index import GitIndex, IndexEntry
-from yourtool.tools.git_program import GitError, GitRunner
+from yourtool.tools.git_object_store import COPIES, GitObjectStore
+from yourtool.tools.git_program import GitError, GitRunner, Repository
 from yourtool.tools.lost_work import LostWork
 
-COPIES = "refs/yourtool/copies/"
-MAX_SAFETY_COPIES = 20
-"""Older ones are deleted."""
 SECONDS = 20.0
 MAX_FILES = 5_000
 MAX_FILE_BYTES = 64 * 2**20
@@ -33,6 +34,8 @@ _IDENTITY = "yourtool <yourtool@localhost>"
 class SafetyCopy(Struct, frozen=True):
     """A copy that was made."""
 
+    directory: Path
+    """The repository that has it."""
     ref: str
     paths: tuple[str, ...]
     """The copied files, relative to the root of the work tree."""
@@ -50,29 +53,43 @@ class _File(Struct, frozen=True):
 
 
 def copy_work(
-    lost: LostWork, workspace: Path, is_secret: Callable[[str], bool], seconds: float = SECONDS
+    lost: LostWork,
+    workspace: Path,
+    stores: Path,
+    is_secret: Callable[[str], bool],
+    seconds: float = SECONDS,
 ) -> SafetyCopy | None:
-    """Copy all uncommitted files, and what else would be lost, under `refs/yourtool/copies/`.
+    """Copy all uncommitted files, and what else would be lost.
 
     Returns None if there is nothing to copy.
 
-    `is_secret`: whether a file, relative to the workspace, must not be copied.
+    `stores`: the directory of saved objects; `is_secret`: whether a file must not be copied, by its
+    path relative to the workspace.
 
     Raises:
         GitError: there is no copy.
     """
     try:
-        return _Copying(lost, workspace, is_secret, seconds).run()
+        store = GitObjectStore(stores, find_place(lost.repository.directory)[0])
+        store.open()
+        return _Copying(lost, workspace, store.directory, is_secret, seconds).run()
     except OSError as error:
         raise GitError(f"{error.strerror or error}".lower()) from error
 
 
 class _Copying:
     def __init__(
-        self, lost: LostWork, workspace: Path, is_secret: Callable[[str], bool], seconds: float
+        self,
+        lost: LostWork,
+        workspace: Path,
+        store: Path,
+        is_secret: Callable[[str], bool],
+        seconds: float,
     ) -> None:
         self._lost = lost
-        self._git = GitRunner(lost.repository, seconds)
+        self._store_directory = store
+        self._git = GitRunner(lost.repository, seconds, store / "objects")
+        self._saved = GitRunner(Repository(store, store), seconds)
         self._root = lost.repository.work_tree
         self._workspace = workspace
         self._is_secret = is_secret
@@ -101,9 +118,9 @@ class _Copying:
             parents.append(self._commit(staged, parents[:1], "The index, as it was."))
         commit = self._commit(tree, [*parents, *self._lost.commits], self._build_message())
         ref = f"{COPIES}{datetime.now(UTC):%Y%m%d-%H%M%S}-{time.time_ns() % 10**9:09}"
-        self._git.run("update-ref", ref, commit, "0" * len(commit))
-        self._delete_old_copies()
+        self._saved.run("update-ref", ref, commit, "0" * len(commit))
         return SafetyCopy(
+            directory=self._store_directory,
             ref=ref,
             paths=tuple(each.path for each in files if each.path in ids),
             omitted=tuple(self._omitted),
@@ -228,13 +245,6 @@ class _Copying:
         commands = ", ".join(dict.fromkeys(each.loss.command for each in self._lost.commands))
         return f"Uncommitted work before {commands}"
 
-    def _delete_old_copies(self) -> None:
-        names = self._git.run("for-each-ref", "--format=%(refname)", COPIES).decode().split()
-        old = sorted(names)[:-MAX_SAFETY_COPIES]
-        if old:
-            data = "".join(f"delete {name}\n" for name in old).encode()
-            self._git.run("update-ref", "--stdin", data=data)
-
     def _build_journal_index(self, files: Sequence[_File], ids: dict[str, str]) -> GitIndex:
         entries = dict[str, IndexEntry]()
         for each in files:
@@ -247,7 +257,7 @@ class _Copying:
                     status.st_ino & 0xFFFFFFFF,
                     status.st_size & 0xFFFFFFFF,
                 )
-        return GitIndex(self._lost.repository.directory, entries)
+        return GitIndex(self._store_directory, entries)
 
 
 def _get_git_mode(mode: int) -> str:
@@ -258,12 +268,14 @@ def _get_git_mode(mode: int) -> str:
 
 def describe_copy(copy: SafetyCopy) -> str:
     """Return how to get back what a copy has."""
-    texts = list[str]()
+    fetch = f"git fetch {shlex.quote(str(copy.directory))} {copy.ref}"
+    texts = ["`/undo` restores it"]
     if copy.paths:
-        texts.append(f"`git restore --source={copy.ref} -- PATH` restores a file")
+        texts.append(f"`{fetch}` and `git restore --source=FETCH_HEAD -- PATH` a single file")
     if copy.commits:
         ids = ", ".join(each[:12] for each in copy.commits[:5])
-        texts.append(f"`git branch NAME COMMIT` or `git stash store COMMIT` restores {ids}")
+        fetched = "then" if copy.paths else f"`{fetch}` and"
+        texts.append(f"{fetched} `git branch NAME COMMIT` or `git stash store COMMIT` {ids}")
     count = len(copy.omitted)
     files = "1 file, which is" if count == 1 else f"{count:,} files, which are"
     omitted = f"; it lacks {files} secret, too large or a repository" if copy.omitted else ""

@@ -1,11 +1,12 @@
 """The `shell` tool, which runs commands."""
 
+import asyncio
 import os
 import re
 import shlex
 import shutil
 import time
-from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,11 +14,14 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from yourtool.effects import OUTSIDE_SANDBOX, Editable, Preview, SideEffects
-from yourtool.environment import PUBLIC, find_command_path
 from yourtool.errors import ToolError
+from yourtool.files import path_exists
 from yourtool.messages.blocks import TextBlock
+from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.background import InputChoice, Pause, RunningCommand
-from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
+from yourtool.tools.base import Args, Block, ToolContext, ToolOutput, tool
+from yourtool.tools.environments import build_for_reading, build_for_user
+from yourtool.tools.leaving_sandbox import find_leaving
 from yourtool.tools.output import CommandOutput
 from yourtool.tools.process import LiveText, ProcessExit, ShellCommand, run_process
 from yourtool.tools.pseudo_terminal import InputKind, PseudoTerminal, use_terminal
@@ -32,19 +36,8 @@ FIRST_OUTPUT_SECONDS = 1.0
 
 _LEFT = "; what it left running was ended, so use `background` for it"
 """Added to the exit code."""
-_UNREACHABLE = "; it is in the sandbox, so neither other commands nor a browser can connect to it"
+_REACHABLE = "; it is in the sandbox, where other commands reach it on 127.0.0.1"
 """Added to the state of a process in the background."""
-_ENDS_IN_BACKGROUND = re.compile(r"(?<![&>|])& ?(?:disown|echo[^;&|]*)?$")
-_FIXED_VARIABLES = {
-    "TERM": "dumb",
-    "PAGER": "cat",
-    "GIT_PAGER": "cat",
-    "GIT_TERMINAL_PROMPT": "0",
-    "DEBIAN_FRONTEND": "noninteractive",
-}
-_NO_EDITOR = dict.fromkeys(("EDITOR", "VISUAL", "GIT_EDITOR"), "false")
-"""An editor without a terminal gets no keys, so a program that opens one fails at once."""
-
 _PATCH_COMMAND = re.compile(r"\s*(?:cd [^;&|\n]{1,500}(?:&&|;)\s*)?apply_patch\b")
 """A tool that other programs offer as a command."""
 
@@ -61,6 +54,10 @@ class Shell(Args, frozen=True):
     terminal: Annotated[bool, Meta(description="Run it in a terminal, for programs that ask.")] = (
         False
     )
+
+    outside: Annotated[
+        str, Meta(description="Why it must leave the sandbox, which asks the user.")
+    ] = ""
 
     @property
     def line(self) -> str:
@@ -82,32 +79,47 @@ async def _preview(args: Shell, context: ToolContext) -> Preview:
 
     def build_input(command: str) -> dict[str, Any]:
         fields = {"command": command, "timeout_seconds": args.timeout_seconds}  # enters it itself
-        return fields | {name: True for name in ("background", "terminal") if getattr(args, name)}
+        given = ("background", "terminal", "outside")
+        return fields | {name: getattr(args, name) for name in given if getattr(args, name)}
 
     editable = Editable(text=args.line, build_input=build_input)
     ways = ("a terminal",) if args.terminal else ()
     ways += ("the background",) if args.background else ()
-    if (sandbox := context.sandbox) is None:
-        return Preview(
-            kind="command", body=args.line, editable=editable, surroundings="; ".join(ways)
-        )
+    found = await preview_line(args.line, context.sandbox)
+    found = await find_leaving(found, args.line, args.outside, context)
+    places = "; ".join(filter(None, (found.surroundings, *ways)))
+    return replace(found, surroundings=places, editable=editable)
+
+
+async def preview_line(line: str, sandbox: Sandbox | None) -> Preview:
+    """Return where a command line would run; measures the sandbox, if there is one."""
+    if sandbox is None:
+        return Preview(kind="command", body=line, sandbox=SandboxLevel.NONE)
     await sandbox.measure()
-    if await context.run_in_thread(sandbox.excepts, args.line):
+    if (reason := sandbox.unavailable) is not None:
         return Preview(
             kind="command",
-            body=args.line,
+            body=line,
+            missing_sandbox=reason,
+            sandbox=SandboxLevel.NONE,
+        )
+    if await asyncio.to_thread(sandbox.excepts, line):
+        return Preview(
+            kind="command",
+            body=line,
             protected=sandbox.is_required,
-            surroundings="; ".join((OUTSIDE_SANDBOX, *ways)),
+            surroundings=OUTSIDE_SANDBOX,
             is_outside=True,
-            editable=editable,
+            sandbox=SandboxLevel.NONE,
         )
     return Preview(
         kind="command",
-        body=args.line,
+        body=line,
         protected=sandbox.is_below_requirement,
-        surroundings="; ".join(filter(None, (sandbox.describe(), *ways))),
+        surroundings=sandbox.describe(),
         is_contained=sandbox.allows_commands,
-        editable=editable,
+        is_fully_contained=sandbox.contains_fully,
+        sandbox=sandbox.level,
     )
 
 
@@ -125,7 +137,7 @@ async def shell(args: Shell, context: ToolContext) -> ToolOutput:
     try:
         return await _run_call(args, context)
     except SandboxError as error:
-        return ToolOutput((TextBlock(str(error)),), success=False, blocked=error.cause)
+        return ToolOutput((TextBlock(str(error)),), success=False, blocked=Block(error.cause))
 
 
 async def _run_call(args: Shell, context: ToolContext) -> ToolOutput:
@@ -145,12 +157,14 @@ async def _run_call(args: Shell, context: ToolContext) -> ToolOutput:
         return await _keep(process, pause, args, context)
     await process.stop()
     result = _build_output(args, process, seconds, pause)
-    if (sandbox := _get_sandbox(context)) is None or result.success:
+    refused = process.find_refused()
+    # The last part of a line can succeed although an earlier one failed, unless all only reads.
+    can_be_blocked = not result.success or refused or context.command is None
+    if (sandbox := _get_sandbox(context)) is None or not can_be_blocked:
         return result
-    blocked = await context.run_in_thread(
-        blocks.find_block, sandbox, result.content, process.refused_hosts
-    )
-    return result if blocked is None else replace(result, blocked=blocked)
+    failed = not result.success
+    find = partial(blocks.find_block, sandbox, result.content, refused, has_failed=failed)
+    return replace(result, blocked=await context.run_in_thread(find))
 
 
 async def _require_directory(args: Shell, context: ToolContext) -> None:
@@ -241,50 +255,71 @@ async def _keep(
         case _:
             status = f"runs in the background as `{process.id}`"
     if process.is_enclosed and context.sandbox is not None and context.sandbox.has_own_network:
-        status += _UNREACHABLE
+        status += _REACHABLE
+        if served := await process.find_servers():
+            status += f"; {served}"
     printed = process.read().rstrip("\n") or "(no output yet)"
     return ToolOutput(
         (TextBlock(f"{printed}\n[{status}]"),),
-        details={"process": process.id, "output_bytes": process.output.total_bytes},
+        details={
+            "process": process.id,
+            "sandbox": process.sandbox.value,
+            "output_bytes": process.output.total_bytes,
+        },
         command_executed=args.line,
     )
 
 
 async def _run_enclosed(line: str, context: ToolContext, process: RunningCommand) -> ProcessExit:
     """Run a command line in the sandbox, if there is one, which lasts as long as the command."""
-    command = _build_command(line, context.workspace, has_terminal=process.terminal is not None)
+    environment = _build_environment(context, has_terminal=process.terminal is not None)
+    command = _build_command(line, context.workspace, environment)
     command = replace(command, owner=context.processes.owner)
     if process.terminal is not None:
         command = replace(command, arguments=use_terminal(command.arguments))
     if (sandbox := _get_sandbox(context)) is None:
         return await _run(command, process.output, process.terminal)
-    async with sandbox.enclose(command) as enclosed:
-        process.is_enclosed, process.refused_hosts = True, enclosed.refused_hosts
+    approved = context.approved
+    is_needed = approved is None or not approved.missing_sandbox
+    async with sandbox.enclose(command, line.split(), is_needed=is_needed) as enclosed:
+        process.sandbox, process.find_refused = enclosed.level, enclosed.find_refused
+        process.servers = enclosed.servers
+        process.offer_servers()
         return await _run(enclosed.command, process.output, process.terminal)
 
 
 def _get_sandbox(context: ToolContext) -> Sandbox | None:
-    """Return the sandbox in which a call runs; its preview shows whether a setting excepts it."""
-    is_outside = context.approved is not None and context.approved.is_outside
+    """Return the sandbox in which a call runs, which its preview shows.
+
+    A setting can except it, and the user can allow it where there is none.
+    """
+    shown = context.approved
+    is_outside = shown is not None and (shown.is_outside or shown.missing_sandbox)
     return None if is_outside else context.sandbox
 
 
+def _build_environment(context: ToolContext, *, has_terminal: bool) -> dict[str, str]:
+    if context.only_reads:
+        return build_for_reading(os.environ, context.workspace.root)
+    return context.environments.build_for_model(os.environ, has_terminal=has_terminal)
+
+
 async def run_command_line(line: str, workspace: Workspace, output: CommandOutput) -> ProcessExit:
-    """Run a command line of the user in a workspace, without a sandbox and without API keys.
+    """Run a command line of the user in a workspace, without a sandbox, with all variables.
 
     Raises:
         ToolError: it could not be started, or the workspace is not at its path any more.
     """
-    return await _run(_build_command(line, workspace), output)
+    return await _run(_build_command(line, workspace, build_for_user(os.environ)), output)
 
 
-def _build_command(line: str, workspace: Workspace, *, has_terminal: bool = False) -> ShellCommand:
+def _build_command(line: str, workspace: Workspace, environment: dict[str, str]) -> ShellCommand:
     if "\0" in line:
         raise ToolError("the command contains a NUL character; remove it")
     return ShellCommand(
         (*find_interpreter(), line),
         workspace.root,
-        command_environment(os.environ, workspace.root, has_terminal=has_terminal),
+        environment,
         opened_directory=workspace.root_descriptor(),
     )
 
@@ -306,21 +341,9 @@ def format_exit_code(code: int) -> str:
     return f"ended by signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def command_environment(
-    outer: Mapping[str, str], workspace: Path, *, has_terminal: bool = False
-) -> dict[str, str]:
-    """Return the environment for a command: an allow-list of variables, without API keys."""
-    passed = {
-        name: value for name, value in outer.items() if name in PUBLIC or name.startswith("LC_")
-    }
-    found = find_command_path(outer, os.path.realpath(workspace))
-    fixed = _FIXED_VARIABLES if has_terminal else _FIXED_VARIABLES | _NO_EDITOR
-    return {**passed, **fixed, "PATH": os.pathsep.join(found) or os.defpath}
-
-
 def find_interpreter() -> tuple[str, ...]:
     """Return the command of a shell without start-up files; `$SHELL` is ignored."""
-    if Path("/bin/bash").exists():
+    if path_exists(Path("/bin/bash")):
         return ("/bin/bash", "--noprofile", "--norc", "-c")
     if (found := shutil.which("bash", path="/usr/local/bin:/usr/bin")) is not None:
         return (found, "--noprofile", "--norc", "-c")
@@ -335,11 +358,7 @@ def describe_input(kind: InputKind | None) -> str:
 def _build_output(args: Shell, process: RunningCommand, seconds: int, pause: Pause) -> ToolOutput:
     code, output = process.exit_code, process.output
     if code is not None:
-        # A full sandbox ends all of its processes at once, before they are found.
-        is_left = (
-            process.is_enclosed and _ENDS_IN_BACKGROUND.search(args.command.strip()) is not None
-        )
-        status = format_exit_code(code) + (_LEFT if process.left_processes or is_left else "")
+        status = format_exit_code(code) + (_LEFT if process.left_processes else "")
     elif pause is Pause.NEEDS_INPUT:
         status = f"the user stopped it, because it {describe_input(process.input_kind)}"
     else:
@@ -354,6 +373,7 @@ def _build_output(args: Shell, process: RunningCommand, seconds: int, pause: Pau
         success=code == 0,
         details={
             "exit_code": code,
+            "sandbox": process.sandbox.value,
             "seconds": round(process.seconds, 3),
             "timed_out": code is None,
             "output_bytes": output.total_bytes,

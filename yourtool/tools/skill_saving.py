@@ -55,7 +55,9 @@ def build_save_skill(check: Callable[[str, str], None]) -> StructTool:
         return change
 
     async def preview(args: SaveSkill, context: ToolContext) -> Preview:
-        return await context.run_in_thread(lambda: compute(args, context).preview(None))
+        return await context.run_in_thread(
+            lambda: compute(args, context).preview(None, context.workspace.root)
+        )
 
     @tool(SideEffects.WRITE, preview=preview, records_changes=True)
     async def save_skill(args: SaveSkill, context: ToolContext) -> ToolOutput:

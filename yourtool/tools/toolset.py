@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from yourtool.effects import Preview, SideEffects, Subject, SubjectKind, ToolDefinition
 from yourtool.models import EDIT_TOOLS, Model
 from yourtool.permissions.judging import CallSubjects
+from yourtool.permissions.rules import SANDBOX_RULES
 from yourtool.providers.estimate import estimate_tokens
 from yourtool.tools.adjusted_arguments import AdjustedArguments
 from yourtool.tools.base import ToolContext, ToolOutput
@@ -147,8 +148,10 @@ class Toolbox:
 
     @property
     def subject_kinds(self) -> Mapping[str, SubjectKind]:
-        """What the calls of each tool are about, by its name."""
-        return {each.name: each.subject_kind for each in self.definitions}
+        """What the calls of each tool are about, by its name, and rules about no tool."""
+        found = dict[str, SubjectKind](SANDBOX_RULES)
+        found.update((each.name, each.subject_kind) for each in self.definitions)
+        return found
 
 
 def _shorten(definition: ToolDefinition) -> ToolDefinition:

@@ -16,6 +16,7 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from yourtool.errors import ToolError, ToolFailure
+from yourtool.files import expand_home
 from yourtool.permissions.credential_files import find_linked_files, is_credential_file
 from yourtool.permissions.own_directories import Identity, OwnDirectories, OwnFiles, identity
 from yourtool.tools.directory_opening import DirectoryOpener, system_opener
@@ -147,7 +148,7 @@ class Workspace:
 
     def linked_credential_files(self) -> frozenset[Identity]:
         """Return the credential files of the user and of the roots that have other hard links."""
-        home = Path(os.path.expanduser("~"))  # noqa: PTH111 - `Path.home` raises without a home
+        home = expand_home(Path("~"))
         return find_linked_files((home, *(root.path for root in self._roots)))
 
     def own_files(self) -> OwnFiles:

@@ -2,9 +2,9 @@
 
 A scan reads names, times and sizes, not content. To restore a file that a command will change, its
 content has to be known before: it is the object that git has for an unchanged tracked file, or
-or else copied into memory, up to a limit. Files that git ignores are not watched unless they are
-tracked or a call changed them. What a command moved here from a place that is not watched was not
-written by it, so the change cannot be taken back.
+or else copied into memory, up to a limit. Files that git ignores count only if they are deleted,
+unless they are tracked or a call changed them. What a command moved here from a place that is not
+watched was not written by it, so the change cannot be taken back.
 """
 
 import logging
@@ -14,70 +14,48 @@ import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from yourtool.agent_config import UndoConfig
 from yourtool.errors import ToolError
 from yourtool.file_images import ABSENT_FILE, FileImage, FileState
+from yourtool.tools.command_changes import (
+    CommandChange,
+    CommandChanges,
+    Signature,
+    is_storable_path,
+    with_equal_content,
+)
 from yourtool.tools.directory_walk import open_tree
 from yourtool.tools.file_states import MAX_STORED_BYTES, read_state
 from yourtool.tools.git_index import GitIndex, read_index
+from yourtool.tools.ignored_files import (
+    NO_IGNORED_FILES,
+    IgnoredFiles,
+    find_ignored_files,
+    find_missing,
+)
 from yourtool.tools.replacing import digest, is_temporary_name
+from yourtool.tools.repository_watch import RepositoryWatch
 from yourtool.tools.workspace import Workspace
 
 _log = logging.getLogger(__name__)
 
 MAX_WATCHED_FILES = 100_000
-MAX_COPIED_BYTES = 4 * 2**20
-"""Larger files are not copied before a command."""
-MAX_COPIES = 2_000
-MAX_TOTAL_COPIED_BYTES = 32 * 2**20
 MAX_COMMAND_CHANGES = 1_000
 """Further files that one command changes are only counted."""
+MAX_DELETED_FILES = 5_000
+"""Further files that one command deletes are only counted."""
 _MAX_TOTAL_STORED_BYTES = 64 * 2**20
 """The content of further changed files is not stored."""
+_MAX_NAMED_DIRECTORIES = 100
 _CLOCK_TICK_NS = 20_000_000
 """File systems use a clock that can be this late."""
+_LIMITS = UndoConfig()
 _UNKNOWN = FileState(FileImage("other"))
-
-
-class Signature(Struct, frozen=True):
-    """What changes when a file changes."""
-
-    mtime_ns: int
-    ctime_ns: int
-    size: int
-    inode: int
-    mode: int
-
-    @classmethod
-    def of(cls, status: os.stat_result) -> "Signature":
-        """Return the signature of a file."""
-        return cls(
-            status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode
-        )
-
-
-class CommandChange(Struct, frozen=True):
-    """A file before and after a command."""
-
-    path: str
-    before: FileState
-    after: FileState
-    directories: tuple[str, ...] = ()
-    """Directories that the command created for the file, outermost first."""
-
-
-class CommandChanges(Struct, frozen=True):
-    """What a command changed."""
-
-    changes: tuple[CommandChange, ...] = ()
-    omitted: int = 0
-    """Number of further files that changed."""
-
-    def __bool__(self) -> bool:
-        return bool(self.changes or self.omitted)
 
 
 class _Scan(Struct, frozen=True):
@@ -87,13 +65,18 @@ class _Scan(Struct, frozen=True):
     clean: dict[str, str]
     """Ids of the git objects of unchanged tracked files."""
     index: GitIndex
+    ignored: IgnoredFiles
     is_complete: bool
     started_ns: int
 
     def is_recent(self, path: str) -> bool:
         """Whether a file can change again without a change of its times."""
         signature = self.signatures.get(path)
-        return signature is not None and signature.ctime_ns >= self.started_ns
+        return signature is not None and self.is_after_start(signature)
+
+    def is_after_start(self, signature: Signature) -> bool:
+        """Whether a file changed so late that its times may be those of its next change."""
+        return signature.ctime_ns >= self.started_ns
 
 
 class WorkspaceWatch:
@@ -102,8 +85,13 @@ class WorkspaceWatch:
     Commands that run at the same time share a scan, and a change belongs to the first that ends.
     """
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(
+        self, workspace: Workspace, stores: Path | None = None, limits: UndoConfig = _LIMITS
+    ) -> None:
+        """`stores`: the directory of saved objects of git; None: its repository is not watched."""
+        self.limits = limits
         self._workspace = workspace
+        self._repository = RepositoryWatch(workspace.root, stores) if stores else None
         self._lock = threading.Lock()
         self._running = 0
         self._scan: _Scan | None = None
@@ -114,14 +102,22 @@ class WorkspaceWatch:
         self._touched: dict[str, None] = {}
         """Paths that calls changed, which are watched also if git ignores them."""
 
-    def begin(self, copy: GitIndex | None = None) -> None:
-        """Prepare for a command; `copy` has the content of files that git does not track."""
+    def begin(self, copy: GitIndex | None = None, *, only_reads: bool = False) -> None:
+        """Prepare for a command; `copy` has the content of files that git does not track.
+
+        `only_reads`: the command is known to change nothing, so the repository is not noted.
+        """
         with self._lock:
             self._running += 1
+            if self._repository is not None and not only_reads:
+                self._repository.begin()
             if self._running > 1:
                 return
             try:
-                self._scan = self._scan_files(read_index(self._workspace.root).join(copy))
+                index = read_index(self._workspace.root).join(copy)
+                if self._repository is not None and self._repository.objects is not None:
+                    index = replace(index, directory=self._repository.objects)
+                self._scan = self._scan_files(index)
                 self._copy_unknown_files(self._scan)
             except (OSError, ToolError) as error:
                 _log.warning("changes of commands cannot be undone: %s", error)
@@ -131,12 +127,21 @@ class WorkspaceWatch:
         """Return what changed since the start of the command, or since another one ended."""
         with self._lock:
             self._running -= 1
-            return self._take()
+            return self._take_all()
 
     def take(self) -> CommandChanges:
         """Return what changed so far; only later changes are those of commands that run now."""
         with self._lock:
-            return self._take()
+            return self._take_all()
+
+    def _take_all(self) -> CommandChanges:
+        found = self._take()
+        if self._repository is None:
+            return found
+        changes = self._repository.take(is_last=not self._running)
+        noted = [CommandChange(each.path, each.before, each.after) for each in changes]
+        more = max(0, len(noted) - MAX_COMMAND_CHANGES)
+        return CommandChanges((*noted[:MAX_COMMAND_CHANGES], *found.changes), found.omitted + more)
 
     def _take(self) -> CommandChanges:
         before, self._scan = self._scan, None
@@ -148,6 +153,7 @@ class WorkspaceWatch:
             _log.warning("the changes of a command cannot be undone: %s", error)
             return CommandChanges()
         found = self._compare(before, after)
+        deleted = self._find_deleted(before.ignored)
         if self._running:
             # A new directory without a file of this command is one that another just made.
             created = {f"{name}/" for each in found.changes for name in each.directories}
@@ -156,13 +162,29 @@ class WorkspaceWatch:
                 after,
                 folders=after.folders & (before.folders | created),
                 clean={path: key for path, key in before.clean.items() if path not in changed},
+                ignored=before.ignored.without(each.path for each in deleted),
                 started_ns=before.started_ns,
             )
             for each in found.changes:  # the next change of the file starts from this state
                 signature = after.signatures.get(each.path)
                 if each.after.content is not None and signature is not None:
                     self._known[each.path] = signature, each.after
-        return found
+        return CommandChanges((*found.changes, *deleted), found.omitted)
+
+    def _find_deleted(self, ignored: IgnoredFiles) -> list[CommandChange]:
+        """Return the files that git ignores and that a command deleted."""
+        try:
+            files, directories = find_missing(self._workspace, ignored)
+        except ToolError:
+            return []
+        changes = [
+            CommandChange(
+                path, self._earlier_state(path, ignored.files[path], None), FileState(ABSENT_FILE)
+            )
+            for path in list(filter(is_storable_path, files))[:MAX_DELETED_FILES]
+        ]
+        named = list(filter(is_storable_path, directories))[:_MAX_NAMED_DIRECTORIES]
+        return changes + [CommandChange(path, _UNKNOWN, FileState(ABSENT_FILE)) for path in named]
 
     @contextmanager
     def writing(self, path: str) -> Generator[None, None, None]:
@@ -236,7 +258,7 @@ class WorkspaceWatch:
             if like is not None and not like.is_complete:
                 for path in like.signatures:
                     add(path)
-                return _Scan(signatures, folders, clean, index, False, started)
+                return _Scan(signatures, folders, clean, index, like.ignored, False, started)
             for folder in tree.folders:
                 folders.add(folder.path)
                 for name in (*folder.names, *folder.links):
@@ -248,35 +270,45 @@ class WorkspaceWatch:
             known = () if like is None else like.signatures
             for path in {*index.entries, *self._touched, *known} - signatures.keys():
                 add(path)
-        return _Scan(signatures, folders, clean, index, is_complete, started)
+        ignored = NO_IGNORED_FILES if like is None else like.ignored
+        if like is None and is_complete:
+            ignored = find_ignored_files(self._workspace, signatures, folders)
+        return _Scan(signatures, folders, clean, index, ignored, is_complete, started)
 
     def _copy_unknown_files(self, scan: _Scan) -> None:
-        """Copy files whose content would be lost, latest first, up to the limits."""
+        """Copy files whose content would be lost: links, then the latest, up to the limits."""
+        every = {**scan.signatures, **scan.ignored.files}
         known = {
             path: (signature, state)
             for path, (signature, state) in self._known.items()
-            if scan.signatures.get(path) == signature and path not in self._recent
+            if every.get(path) == signature and path not in self._recent
         }
-        self._recent = {path for path in scan.signatures if scan.is_recent(path)}
+        self._recent = {path for path, each in every.items() if scan.is_after_start(each)}
         self._known = known
         total = sum(len(state.content or b"") for _, state in known.values())
         wanted = [
-            (signature.mtime_ns, path)
-            for path, signature in scan.signatures.items()
-            if path not in known and path not in scan.clean and signature.size <= MAX_COPIED_BYTES
+            (stat.S_ISLNK(signature.mode), signature.mtime_ns, path)
+            for path, signature in every.items()
+            if path not in known
+            and path not in scan.clean
+            and signature.size <= self.limits.max_file_bytes
         ]
-        for _, path in sorted(wanted, reverse=True)[:MAX_COPIES]:
-            signature = scan.signatures[path]
-            if total + signature.size > MAX_TOTAL_COPIED_BYTES:
+        count = len(known)
+        for is_link, _, path in sorted(wanted, reverse=True):
+            signature = every[path]
+            is_beyond = total + signature.size > self.limits.max_bytes
+            if not is_link and (count >= self.limits.max_files or is_beyond):
                 continue
             if (state := self._read(path, signature)).content is not None:
+                count += 1
                 total += len(state.content)
                 known[path] = signature, state
 
     def _read(self, path: str, signature: Signature, limit: int = MAX_STORED_BYTES) -> FileState:
         """Return the state of a file; unknown if it is secret, unreadable, or just changing."""
         try:
-            if self._workspace.is_credential_file(f"./{path}"):
+            is_link = stat.S_ISLNK(signature.mode)  # its target is a name, which is no secret
+            if not is_link and self._workspace.is_credential_file(f"./{path}"):
                 return _UNKNOWN
             state = read_state(self._workspace, path, limit)
         except ToolError:
@@ -289,9 +321,12 @@ class WorkspaceWatch:
         different = [
             path for path in every if before.signatures.get(path) != after.signatures.get(path)
         ]
-        paths = [path for path in different if _is_storable(path)][:MAX_COMMAND_CHANGES]
+        storable = [path for path in different if is_storable_path(path)]
+        gone = [path for path in storable if path not in after.signatures]
+        rest = [path for path in storable if path in after.signatures]
+        paths = sorted((*gone[:MAX_DELETED_FILES], *rest[:MAX_COMMAND_CHANGES]))
         omitted = len(different) - len(paths)
-        recent = [path for path in every if before.is_recent(path) and _is_storable(path)]
+        recent = [path for path in every if before.is_recent(path) and is_storable_path(path)]
         paths = list(dict.fromkeys((*paths, *recent[:MAX_COMMAND_CHANGES])))
         moved_in = self._moved_in(before, after, paths)
         if only is not None:
@@ -308,7 +343,7 @@ class WorkspaceWatch:
                 state = self._read(path, new, limit)
             content = objects.get(before.clean.get(path, ""))
             earlier = self._earlier_state(path, old, content)
-            earlier = _with_equal_content(earlier, state, old, new)
+            earlier = with_equal_content(earlier, state, old, new)
             earlier = _UNKNOWN if path in moved_in else earlier
             if not earlier.image.is_same(state.image):
                 room -= len(state.content or b"")
@@ -355,27 +390,3 @@ def _find_created(path: str, before: _Scan, after: _Scan) -> tuple[str, ...]:
     return tuple(
         each for each in above if f"{each}/" in after.folders and f"{each}/" not in before.folders
     )
-
-
-def _with_equal_content(
-    earlier: FileState, later: FileState, old: Signature | None, new: Signature | None
-) -> FileState:
-    """Return the earlier state, with the later content if only the mode changed."""
-    if (
-        old is None
-        or new is None
-        or earlier.image.digest
-        or (old.mtime_ns, old.size, old.inode) != (new.mtime_ns, new.size, new.inode)
-    ):
-        return earlier
-    image = replace(later.image, mode=stat.S_IMODE(old.mode))
-    return FileState(image, later.content)
-
-
-def _is_storable(path: str) -> bool:
-    """Whether a path can be stored: it is UTF-8."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -219,7 +219,7 @@ async def test_what_a_command_moved_in_from_an_unwatched_place_is_left(bench):
     session = await talk(bench, run(f"mv {outside} here; mv secret there; echo agent > new"))
     await play(session.send("go"))
     *_, restored = await play(session.files.undo())
-    assert restored.paths == ("new",)
+    assert restored.paths == ("new", "secret")
     assert (work / "here").exists()
     assert (work / "there").exists()
     assert {each.path for each in restored.left} == {"here", "there"}

@@ -5,7 +5,7 @@ else changed the file in between. Only an unbroken end of the chain is taken bac
 file is still in its last state, so that bytes which the agent did not write never change.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -20,6 +20,7 @@ from yourtool.events.files import (
 from yourtool.events.sessions import SessionImported
 from yourtool.events.turns import TurnStarted
 from yourtool.file_images import FileImage, FileRestore, LeftFile
+from yourtool.tools.git_state import is_git_path
 
 OF_FILES = frozenset(
     {TurnStarted, FilesChanged, FileChangeFailed, FilesRestoring, FilesRestored, SessionImported}
@@ -104,11 +105,14 @@ class FileHistory:
     def count(self, prompt_id: str) -> TurnChanges | None:
         """Return the size of the changes that answered a prompt; None if no file changed."""
         turns = self._turns.get(prompt_id, ())
-        if not (facts := [each for turn in turns for each in self._changed.get(turn, ())]):
+        facts = [each for turn in turns for each in self._changed.get(turn, ())]
+        every = (change for fact in facts for change in fact.changes)
+        changes = [change for change in every if not is_git_path(change.path)]
+        omitted = sum(fact.omitted for fact in facts)
+        if not (changes or omitted):
             return None
-        changes = [change for fact in facts for change in fact.changes]
         return TurnChanges(
-            len({change.path for change in changes}) + sum(fact.omitted for fact in facts),
+            len({change.path for change in changes}) + omitted,
             sum(change.added for change in changes),
             sum(change.removed for change in changes),
         )
@@ -122,9 +126,10 @@ class FileHistory:
             start -= 1
         return steps[start].before, steps[-1].after
 
-    def plan_undo(self) -> RestorePlan | None:
-        """Plan how to undo the last turn that changed files; None if no turn did."""
-        turns = [turn for turn in self._changed if turn not in self._undone]
+    def plan_undo(self, passed: Collection[str] = ()) -> RestorePlan | None:
+        """Plan how to undo the last turn that changed files, but for `passed`; None: none did."""
+        done = {*self._undone, *passed}
+        turns = [turn for turn in self._changed if turn not in done]
         return self._plan("undo", turns[-1:]) if turns else None
 
     def plan_redo(self) -> RestorePlan | None:

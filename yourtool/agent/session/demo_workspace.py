@@ -12,8 +12,9 @@ from itertools import islice
 from pathlib import Path
 
 from yourtool.errors import UsageError
+from yourtool.files import is_directory, is_link
 from yourtool.tools import directory_walk
-from yourtool.tools.shell import command_environment
+from yourtool.tools.environments import build_for_reading
 from yourtool.tools.workspace import Workspace
 
 MAX_FILES = 2_000
@@ -78,7 +79,7 @@ def _copy_files(workspace: Path, parent: Path, own: tuple[Path, ...]) -> Path:
 def _delete_old_copies(parent: Path) -> None:
     oldest = time.time() - MAX_AGE_SECONDS
     for copy in parent.iterdir():
-        if copy.is_dir() and not copy.is_symlink() and copy.lstat().st_mtime < oldest:
+        if is_directory(copy) and not is_link(copy) and copy.lstat().st_mtime < oldest:
             shutil.rmtree(copy, ignore_errors=True)
 
 
@@ -87,7 +88,7 @@ def _make_repository(directory: Path) -> None:
         subprocess.run(
             ("git", "init", "--quiet"),
             cwd=directory,
-            env=command_environment(os.environ, directory),
+            env=build_for_reading(os.environ, directory),
             capture_output=True,
             timeout=10,
             check=False,

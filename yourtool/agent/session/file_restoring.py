@@ -30,6 +30,8 @@ from yourtool.tools.file_states import (
     read_state,
     restore_file,
 )
+from yourtool.tools.git_program import GitError
+from yourtool.tools.git_restoring import GitRestorer, is_of_repository, sort_for_restoring
 from yourtool.tools.workspace import Workspace
 
 _MAX_NAMED = 100
@@ -48,13 +50,14 @@ class FileRestoring:
         blobs: Path,
         is_busy: Callable[[], bool],
     ) -> None:
-        """`blobs`: the directory of stored file contents."""
+        """`blobs`: the directory of stored file contents, next to that of saved git objects."""
         self.history = history
         self.blobs = blobs
         self._session_id = session_id
         self._record = record
         self._workspace = workspace
         self._is_busy = is_busy
+        self._git = GitRestorer(workspace.root, blobs.with_name("repositories"))
 
     async def undo(self) -> AsyncGenerator[Event, None]:
         """Take back the changes of the last turn that has any.
@@ -62,7 +65,12 @@ class FileRestoring:
         Raises:
             UsageError: a turn is running.
         """
-        plan = self.history.plan_undo()
+        plan, passed = self.history.plan_undo(), list[str]()
+        while plan is not None and self.history.unfinished is None and not self._is_busy():
+            passed += plan.turns
+            if not is_empty(await self.check(plan)):
+                break
+            plan = self.history.plan_undo(passed)  # it only made commits, which stay
         async for event in self._run(plan, "There is no change of a file to take back."):
             yield event
 
@@ -116,7 +124,9 @@ class FileRestoring:
         yield await self._restore(started)
 
     async def _restore(self, started: FilesRestoring) -> FilesRestored:
-        restoring = asyncio.ensure_future(asyncio.to_thread(self._restore_files, started.files))
+        restoring = asyncio.ensure_future(
+            asyncio.to_thread(self._restore_files, started.files, started.kind)
+        )
         try:
             result = await asyncio.shield(restoring)
         except asyncio.CancelledError:
@@ -133,11 +143,15 @@ class FileRestoring:
             )
         )
 
-    def _restore_files(self, files: Sequence[FileRestore]) -> "_Result":
+    def _restore_files(self, files: Sequence[FileRestore], kind: RestoreKind) -> "_Result":
         paths, left = list[str](), list[LeftFile]()
-        for item in files:
+        for item in sort_for_restoring(files):
             try:
-                restore_file(self._workspace, item, self._read_content(item))
+                content = self._read_content(item)
+                if is_of_repository(item):
+                    self._git.restore(item, content, is_undo=kind != "redo")
+                else:
+                    restore_file(self._workspace, item, content)
             except (ToolError, BlobError) as error:
                 left.append(LeftFile(item.path, str(error)))
             else:
@@ -150,8 +164,11 @@ class FileRestoring:
         return read_blob(self.blobs, f"sha256:{item.after.digest}")
 
     def _check_files(self, plan: RestorePlan) -> RestorePlan:
-        files, left = list[FileRestore](), list[LeftFile]()
+        in_git = [item for item in plan.files if is_of_repository(item)]
+        files, left = self._check_repository(in_git, plan.kind)
         for item in plan.files:
+            if is_of_repository(item):
+                continue
             try:
                 found = read_state(self._workspace, item.path, 0).image
                 missing = find_missing_directories(self._workspace, item.path)
@@ -166,6 +183,14 @@ class FileRestoring:
         named = {each.path for each in left}
         others = (each for each in plan.left if each.path not in named)
         return RestorePlan(plan.kind, plan.turns, tuple(files), (*others, *left), plan.through)
+
+    def _check_repository(
+        self, items: Sequence[FileRestore], kind: RestoreKind
+    ) -> tuple[list[FileRestore], list[LeftFile]]:
+        try:
+            return self._git.check(items, kind, self._read_content) if items else ([], [])
+        except (GitError, BlobError) as error:
+            return [], [LeftFile(item.path, str(error)) for item in items]
 
     def _build_message(self, kind: RestoreKind, paths: Sequence[str]) -> PromptMessage:
         """Return a message to the model, which would otherwise rely on what it wrote."""
@@ -189,6 +214,11 @@ class FileRestoring:
 class _Result(Struct, frozen=True):
     paths: tuple[str, ...]
     left: tuple[LeftFile, ...]
+
+
+def is_empty(plan: RestorePlan) -> bool:
+    """Whether a plan, after `FileRestoring.check`, neither restores nor leaves a file."""
+    return not (plan.files or plan.left)
 
 
 def describe_left(left: Iterable[LeftFile], limit: int = 5) -> str:

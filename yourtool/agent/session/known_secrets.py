@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from urllib.parse import unquote
 
 from yourtool.config import config_file, load_report
 from yourtool.credentials import Credentials
-from yourtool.environment import is_secret, is_secret_name
+from yourtool.environment import find_logins, is_secret, is_secret_name
 from yourtool.masking import Mask
 from yourtool.paths import Paths
 from yourtool.tools.servers.logins import FILE_NAME, Logins
@@ -14,6 +15,8 @@ from yourtool.tools.servers.logins import FILE_NAME, Logins
 _MIN_KEY_LENGTH = 8
 _MIN_SECRET_LENGTH = 12
 """Minimum for variables that only look like secrets: shorter values occur in ordinary text."""
+_PATHS = ("/", "~", ".")
+"""Beginnings of paths."""
 _PROVIDER_KEY = re.compile(r"(API_KEY|AUTH_TOKEN)$")
 
 
@@ -43,14 +46,15 @@ def _find_configured_secrets(
     `settings`: the content of their file, which is parsed again when it differs.
     """
     del settings
-    environ = dict(variables)
-    providers = load_report(paths, environ).config.providers
+    config = load_report(paths, dict(variables)).config
+    environ = {**dict(variables), **config.shell.environment.set}
+    providers = config.providers
     named = {row.key_env for row in providers.values()}
-    keys = {
-        value.strip()
-        for name, value in environ.items()
-        if name in named or _PROVIDER_KEY.search(name) or _is_certain_secret(name, value)
-    }
+    keys = set[str]()
+    for name, value in environ.items():
+        if name in named or _PROVIDER_KEY.search(name) or _is_certain_secret(name, value):
+            keys.add(value.strip())
+        keys.update(_iter_login_secrets(value))
     for row in providers.values():
         keys.update(_find_header_secrets(row.headers))
     return frozenset(keys)
@@ -71,12 +75,26 @@ def _build_cached_mask(secrets: tuple[str, ...]) -> Mask:
     return Mask(secrets)
 
 
+def _iter_login_secrets(value: str) -> Iterator[str]:
+    """Yield what masks a URL with a password: itself, its login, and a password that is no word."""
+    for user, password in find_logins(value):
+        yield value.strip()
+        yield f"{user}:{password}@"
+        for each in (password, unquote(password)):
+            if _is_mixed(each) and not each.startswith(_PATHS):
+                yield each
+
+
 def _is_certain_secret(name: str, value: str) -> bool:
     """Return whether a variable is a secret and no ordinary word, path or number."""
     value = value.strip()
-    mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
-    is_path = value.startswith(("/", "~", "."))
-    return is_secret(name, value) and len(value) >= _MIN_SECRET_LENGTH and mixed and not is_path
+    is_long = len(value) >= _MIN_SECRET_LENGTH
+    is_ordinary = value.startswith(_PATHS) or not _is_mixed(value)
+    return is_secret(name, value) and is_long and not is_ordinary
+
+
+def _is_mixed(value: str) -> bool:
+    return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 
 def _find_header_secrets(headers: Mapping[str, str]) -> Iterator[str]:

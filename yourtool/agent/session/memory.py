@@ -6,6 +6,7 @@ The user starts it with `/memory`; without a file, requests have neither its tex
 from collections.abc import Mapping
 from pathlib import Path
 
+from yourtool.files import is_file, real_path
 from yourtool.paths import resolve_paths
 from yourtool.store.forks import workspace_hash
 from yourtool.tools.memory import MemoryFile, build_remember
@@ -19,7 +20,7 @@ class Memory:
 
     def __init__(self, workspace: Path) -> None:
         folder = resolve_paths().home / "memory"
-        own = folder / "workspaces" / workspace_hash(workspace.resolve())
+        own = folder / "workspaces" / workspace_hash(real_path(workspace))
         self.files: Mapping[str, MemoryFile] = {
             "USER.md": MemoryFile(folder / "USER.md", "About the user (USER.md)", *_USER_LIMITS),
             "MEMORY.md": MemoryFile(
@@ -31,7 +32,7 @@ class Memory:
 
     def refresh(self) -> None:
         """Look whether there is memory; blocks."""
-        self._exists = any(each.path.is_file() for each in self.files.values())
+        self._exists = any(is_file(each.path) for each in self.files.values())
 
     def current(self) -> Toolbox:
         """Return the tool if `refresh` has found memory."""

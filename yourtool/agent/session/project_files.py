@@ -17,9 +17,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from yourtool.agent.hooks.hook import MAX_PROGRAM_BYTES, find_programs
+from yourtool.agent.hooks.hook import MAX_PROGRAM_BYTES
 from yourtool.amounts import format_size
 from yourtool.errors import ToolError
+from yourtool.files import is_file, may_exist, real_path
 from yourtool.paths import Paths, own_directories, resolve_paths
 from yourtool.permissions.credential_files import is_credential_file
 from yourtool.permissions.trust import (
@@ -36,6 +37,7 @@ from yourtool.tables import is_list, is_table, parse_toml
 from yourtool.text import count_hidden_characters
 from yourtool.tools import directory_walk
 from yourtool.tools.workspace import Workspace
+from yourtool.tools.workspace_programs import find_programs
 
 MAX_BYTES = 32_768
 """Longer files are truncated."""
@@ -90,7 +92,7 @@ class _Reader:
     """Reads files of one folder, each real file once."""
 
     def __init__(self, workspace: Path) -> None:
-        self._real, self.root = workspace.resolve(), find_folder(workspace)
+        self._real, self.root = real_path(workspace), find_folder(workspace)
         self._readable: Workspace | None = None
         self._seen = set[tuple[str, bool]]()
         self._imports = 0
@@ -139,15 +141,38 @@ def read_project_files(workspace: Path) -> tuple[ProjectFile, ...]:
     lead out of it are ignored. So are files for models that a tool could not read without approval:
     nothing is sent to a provider that the user did not allow.
     """
-    reader, real = _Reader(workspace), workspace.resolve()
-    parents = [each for each in real.parents if each.is_relative_to(reader.root)]
+    reader = _Reader(workspace)
     found = [
         (path, kind)
-        for directory in (*reversed(parents), real)
+        for directory in _list_directories(workspace)
         for kind in PROJECT_FILES
         for path in _find_files(directory, kind)
     ]
     return tuple(file for path, kind in found for file in reader.read(path, kind))
+
+
+def find_unreadable_files(workspace: Path) -> tuple[str, ...]:
+    """Return the files of `read_project_files` that exist, or could, but cannot be opened.
+
+    Only those with a fixed place. The names are relative to the workspace.
+    """
+    real = real_path(workspace)
+    paths = (
+        directory / name
+        for directory in _list_directories(workspace)
+        for kind in PROJECT_FILES
+        if not kind.folders
+        for name in kind.names
+    )
+    closed = (path for path in paths if may_exist(path) and not os.access(path, os.R_OK))
+    return tuple(os.path.relpath(path, real) for path in closed)
+
+
+def _list_directories(workspace: Path) -> list[Path]:
+    """Return the directories from the root of the folder down to the workspace."""
+    real, root = real_path(workspace), find_folder(workspace)
+    parents = [each for each in real.parents if each.is_relative_to(root)]
+    return [*reversed(parents), real]
 
 
 def read_folder_instructions(
@@ -158,7 +183,7 @@ def read_folder_instructions(
     `directories`: relative to the workspace, as `Workspace.locate` returns them. The directories
     between them and the workspace count, too, but not those of another repository.
     """
-    real, nested = workspace.resolve(), dict[Path, None]()
+    real, nested = real_path(workspace), dict[Path, None]()
     for each in directories:
         directory = real
         for part in Path(each).parts:
@@ -175,7 +200,7 @@ def read_folder_instructions(
 
 def find_folder_instructions(workspace: Path) -> tuple[ProjectFile, ...]:
     """Return the instructions in all directories below a workspace that git does not ignore."""
-    opened = Workspace(workspace.resolve(), (), own_directories(resolve_paths()))
+    opened = Workspace(real_path(workspace), (), own_directories(resolve_paths()))
     files = directory_walk.iter_files(opened, ".", threading.Event())
     with suppress(ToolError):  # the workspace is a directory of this program
         directories = dict.fromkeys(
@@ -242,7 +267,7 @@ def find_named_files(folder: Path, kind: ProjectFileKind) -> list[Path]:
         return list(islice(filter(None, inner), _MAX_IN_FOLDER))
     below = (f"{each}/{name}" for each in entries for name in _list_names(folder / each))
     paths = (folder / name for name in chain(entries, below) if name.endswith(kind.suffix))
-    return list(islice(filter(Path.is_file, paths), _MAX_IN_FOLDER))
+    return list(islice(filter(is_file, paths), _MAX_IN_FOLDER))
 
 
 def _list_names(folder: Path) -> list[str]:
@@ -252,7 +277,7 @@ def _list_names(folder: Path) -> list[str]:
 
 
 def _find_first(directory: Path, kind: ProjectFileKind) -> Path | None:
-    return next(filter(Path.is_file, map(directory.joinpath, kind.names)), None)
+    return next(filter(is_file, map(directory.joinpath, kind.names)), None)
 
 
 def _find_programs(file: ProjectFile, workspace: Path) -> list[Path]:

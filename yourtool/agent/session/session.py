@@ -44,7 +44,6 @@ from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt
 from yourtool.messages.blocks import ContentBlock
 from yourtool.models import Effort, Model
-from yourtool.permissions.trust import Trust
 from yourtool.providers.requests.reasoning_effort import describe_effort
 from yourtool.store.base import Lease
 from yourtool.store.texts import one_line_title
@@ -319,17 +318,17 @@ class Session:
             await routes.load_description(addressed.override or routes.expected_model(self.state))
             toolbox = await self.guidance.renew_tools()
             trust = await asyncio.to_thread(self.trust.examine)
-            self._env.gate.is_trusted = trust.status is Trust.TRUSTED  # before git is asked below
+            trust.apply_to(self._env.gate)  # before git is asked below
             async with aclosing(self.hooks.open_turn(content, trust, interrupt)) as events:
                 async for event in events:
                     yield event
             record.turn_id = new_id()
             message = None if content is None else build_prompt(self.id, content)
             opening = (message, self.state, self._env, self._prompt)
-            fact = await asyncio.to_thread(turn_opening.build_turn_started, *opening)
+            fact = await turn_opening.build_turn_started(*opening)
             yield (started := await record(fact))
-            untrusted = self.trust.find_notice(trust, self._env.interactive)
-            for notice in self._env.new_notices(*toolbox.problems, untrusted):
+            unused = trust.unreadable_notice, self.trust.find_notice(trust, self._env.interactive)
+            for notice in self._env.new_notices(*toolbox.problems, *unused):
                 yield notice
             async for event in turn_opening.prepare_routing(routes, record, self.state, trust):
                 yield event
@@ -393,6 +392,7 @@ class Session:
             reads=self._reads,
             effort=env.effort,
             find_trust_offer=self.trust.find_offer,
+            find_sandbox_offer=self.trust.find_sandbox_offer,
             find_instructions=self.guidance.instructions.find,
             root=root,
             parent=root,

@@ -14,6 +14,7 @@ from yourtool.agent.session import front_matter
 from yourtool.agent.session.project_files import MAX_BYTES, read_capped_file
 from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.errors import ToolError
+from yourtool.files import expand_home, is_directory
 from yourtool.messages.blocks import TextBlock
 from yourtool.paths import resolve_paths
 from yourtool.permissions.trust import SKILLS
@@ -88,8 +89,9 @@ def _read_user_skills() -> Iterator[tuple[str, str, str]]:
 def _list_user_folders() -> list[tuple[str, Path]]:
     """Return the folders with skills of the user; with `YOURTOOL_HOME`, only that in it."""
     own = resolve_paths().home
-    others = _SHARED_FOLDERS if own == Path.home() / ".yourtool" else ()
-    shared = [(f"~/{each}", Path.home() / each) for each in others]
+    home = expand_home(Path("~"))
+    others = _SHARED_FOLDERS if own == home / ".yourtool" else ()
+    shared = [(f"~/{each}", home / each) for each in others]
     return [*shared, ("~/.yourtool/skills", own / "skills")]
 
 
@@ -146,7 +148,7 @@ class Skills:
     def find(self) -> SkillSet:
         """Return the present skills, which `current` is about from then on; blocks."""
         self._found = find_skills(self._workspace, self._trust)
-        self._can_save = (self._workspace / FOLDER).is_dir()
+        self._can_save = is_directory(self._workspace / FOLDER)
         return self._found
 
     def current(self) -> Toolbox:

@@ -5,7 +5,7 @@ from pathlib import Path
 from msgspec import UNSET, UnsetType
 
 from yourtool.agent.history.state import State
-from yourtool.agent.prompt import build_situation_text, build_stable_text
+from yourtool.agent.prompt import build_sandbox_text, build_situation_text, build_stable_text
 from yourtool.agent.session.instructions import list_instructions
 from yourtool.agent.session.skills import find_skills
 from yourtool.agent.session.surroundings import describe_surroundings
@@ -35,7 +35,15 @@ class SystemPrompt:
         own = env.spill.parent
         further = [each for each in env.workspace.readable if each.parent != own]
         found = describe_surroundings(env.workspace.root, further, is_trusted=env.gate.is_trusted)
+        if (sandbox := env.sandbox) is not None:
+            lines = (found, build_sandbox_text(sandbox.level, sandbox.hosts))
+            found = "\n".join(filter(None, lines))
         return storable(env.mask().text(found))
+
+    async def measure_sandbox(self) -> None:
+        """Find the level of the sandbox, which the surroundings name, at the start of a session."""
+        if not self._stored.surroundings and self._env.sandbox is not None:
+            await self._env.sandbox.measure()
 
     def build_stable(self) -> Message:
         """Return the part that is the same in every turn, until instructions change; blocks."""

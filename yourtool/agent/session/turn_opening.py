@@ -40,13 +40,25 @@ def parse_prompt(
     return parse_address(content, env.routes.catalogue, env.workspace.root, env.has_resource)
 
 
-def build_turn_started(
+async def build_turn_started(
     message: PromptMessage | None,
     state: State,
     env: SessionEnvironment,
     prompt: SystemPrompt,
 ) -> TurnStarted:
-    """Return the fact that starts a turn; blocks. `message` None: the last one is sent again."""
+    """Return the fact that starts a turn; `message` None: the last one is sent again."""
+    if env.sandbox is not None:
+        env.sandbox.exceptions.get_rules = lambda: env.gate.policy.rules
+    await prompt.measure_sandbox()
+    return await asyncio.to_thread(_build_turn_started, message, state, env, prompt)
+
+
+def _build_turn_started(
+    message: PromptMessage | None,
+    state: State,
+    env: SessionEnvironment,
+    prompt: SystemPrompt,
+) -> TurnStarted:
     text = message.text if message is not None else ""
     new_messages = [message] if message is not None else []
     return TurnStarted(

@@ -64,7 +64,12 @@ async def judge_call(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[E
         call.lost_work = await find_discarded(call.subjects, turn)
         loses_work = turn.env.interactive and await is_work_of_user(call.lost_work, turn)
         judged = build_judged_call(
-            tool.definition, call.subjects, call.preview, loses_work=loses_work, hook=call.advice
+            tool.definition,
+            call.subjects,
+            call.preview,
+            loses_work=loses_work,
+            hook=call.advice,
+            is_attended=turn.env.interactive,
         )
         mask = await call.load_mask(turn)
         decided = await turn.interrupt.guard(asyncio.to_thread(_judge, policy, judged, mask))

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -86,14 +87,18 @@ class CallJournal:
             raise
 
     @asynccontextmanager
-    async def watching(self, copy: SafetyCopy | None = None) -> AsyncGenerator[None, None]:
+    async def watching(
+        self, copy: SafetyCopy | None = None, *, only_reads: bool = False
+    ) -> AsyncGenerator[None, None]:
         """Record the files that change in the context, by a command.
 
-        `copy`: the safety copy that was made just before.
+        `copy`: the safety copy that was made just before; `only_reads`: it is known to write
+        nothing.
         """
         watch = self._turn.env.watch
         try:
-            await _finish(asyncio.to_thread(watch.begin, copy.index if copy else None))
+            begin = partial(watch.begin, only_reads=True) if only_reads else watch.begin
+            await _finish(asyncio.to_thread(begin, copy.index if copy else None))
             yield
         finally:
             await self.add(await _finish(asyncio.to_thread(watch.end)))

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
+from yourtool.agent.hooks import execution
 from yourtool.agent.hooks.hooks import HookCall, HookPlace, Hooks
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn.turn import Turn
@@ -51,9 +52,8 @@ class HookEvents(Struct, frozen=True):
         env = self.env
         place = HookPlace(
             session_id=self.session_id,
-            workspace=env.workspace,
+            around=execution.HookSurroundings(env.workspace, env.sandbox, env.environments),
             programs=env.hooks.programs,
-            sandbox=env.sandbox,
             transcript=env.transcript,
             mode=env.gate.mode,
             mask=await asyncio.to_thread(env.mask),

@@ -1,5 +1,7 @@
 """Decisions on calls as facts, and stored decisions made again."""
 
+from msgspec import UNSET
+
 from yourtool.events.permissions import CallJudgement, PolicySnapshot, SnapshotRule
 from yourtool.masking import Mask
 from yourtool.permissions.judging import GateDecision, JudgedCall, Policy
@@ -14,6 +16,7 @@ def build_snapshot(policy: Policy, digest: str) -> PolicySnapshot:
         mode=policy.mode,
         workspace=policy.workspace,
         is_trusted=policy.is_trusted,
+        allows_contained=policy.allows_contained or UNSET,
         allow=tuple(map(_to_snapshot, rules.allow)),
         ask=tuple(map(_to_snapshot, rules.ask)),
         deny=tuple(map(_to_snapshot, rules.deny)),
@@ -34,6 +37,9 @@ def build_judgement(
         credential_files=() if is_hidden else call.subjects.credential_files,
         is_protected=call.is_protected,
         is_contained=call.is_contained,
+        is_fully_contained=call.is_fully_contained,
+        missing_sandbox=mask.text(call.missing_sandbox),
+        is_attended=call.is_attended,
         loses_work=call.loses_work,
         ends_planning=call.ends_planning,
         hook=call.hook,

@@ -23,7 +23,7 @@ async def make_safety_copy(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, 
     """
     if (lost := call.lost_work) is None or not lost.has_copy:
         return
-    workspace = turn.env.workspace
+    workspace, stores = turn.env.workspace, turn.env.blobs / "repositories"
 
     def is_secret(path: str) -> bool:
         try:
@@ -33,7 +33,7 @@ async def make_safety_copy(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, 
             return is_credential_file(path)
 
     try:
-        copying = asyncio.to_thread(copy_work, lost, workspace.root, is_secret)
+        copying = asyncio.to_thread(copy_work, lost, workspace.root, stores, is_secret)
         call.copy = await turn.interrupt.guard(copying)
     except GitError as error:
         if turn.env.interactive:
@@ -48,8 +48,6 @@ async def make_safety_copy(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, 
     call.lost_work = None
     if call.copy is None:
         return
-    text = (
-        f"Made a safety copy of uncommitted work in `{call.copy.ref}`: {describe_copy(call.copy)}."
-    )
+    text = f"Made a safety copy of uncommitted work: {describe_copy(call.copy)}."
     call.notes += (f"[{text}]",)
     yield Notice(level="info", text=text)

@@ -10,7 +10,7 @@ from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.history.state import State
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn.loops import RepeatedCalls
-from yourtool.effects import ToolDefinition, TrustOffer
+from yourtool.effects import SandboxOffer, ToolDefinition, TrustOffer
 from yourtool.events.turns import (
     ProviderRecovered,
     ProviderUnavailable,
@@ -46,6 +46,8 @@ class Turn(Struct, kw_only=True):
     effort: Effort | None
     find_trust_offer: Callable[[], TrustOffer | None]
     """Returns the folder that the user could trust; blocks on the file system."""
+    find_sandbox_offer: Callable[[], SandboxOffer | None]
+    """Returns the folder whose commands the user could allow; blocks on the file system."""
     find_instructions: Callable[[Sequence[str]], tuple[list[str], list[str]]]
     """Returns notes with instructions for the directories of paths, and notices; blocks."""
     root: str

@@ -11,7 +11,6 @@ from yourtool.permissions.judging import CallSubjects
 from yourtool.tools.file_states import read_state
 from yourtool.tools.git_program import GitError, GitRunner
 from yourtool.tools.lost_work import LostWork, find_lost_work
-from yourtool.tools.shell import command_environment
 
 _MAX_OWN_FILES = 200
 _SECONDS = 6.0
@@ -23,7 +22,7 @@ async def find_discarded(subjects: CallSubjects, turn: Turn) -> LostWork | None:
     if len(commands) != 1 or "git" not in commands[0]:
         return None
     root = turn.env.workspace.root
-    environment = command_environment(os.environ, root)
+    environment = turn.env.environments.build_for_model(os.environ)
     finding = asyncio.to_thread(find_lost_work, commands[0], root, environment)
     return await turn.interrupt.guard(finding)
 

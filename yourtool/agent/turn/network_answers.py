@@ -1,0 +1,50 @@
+"""The answer to what gives a command a network: it is stored as rules, and has effect at once."""
+
+import asyncio
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from yourtool.agent.turn.tool_call import ToolCall
+from yourtool.agent.turn.turn import Turn
+from yourtool.effects import Decision, NetworkAnswer, NetworkOffer
+from yourtool.errors import ConfigError
+from yourtool.events.deltas import Notice
+from yourtool.permissions.rules import HOST_RULE, OUTSIDE_RULE, Rule
+from yourtool.tools.base import Block
+
+
+def build_offer(block: Block) -> NetworkOffer | None:
+    """Return the hosts that a command was refused and that can be allowed."""
+    hosts = tuple(each for each in block.hosts if "." in each)
+    return NetworkOffer(hosts=hosts) if hosts else None
+
+
+async def take_answer(
+    decision: Decision, offer: NetworkOffer | None, call: ToolCall, turn: Turn
+) -> Notice | None:
+    """Store the answer, and let the call stay in the sandbox if its hosts are allowed now."""
+    if offer is None:
+        return None
+    match decision.network:
+        case NetworkAnswer.HOSTS if offer.hosts:
+            rules = [str(Rule(HOST_RULE, each)) for each in offer.hosts]
+            text = f"Commands in the sandbox reach {_name(offer.hosts)} from now on."
+            if call.preview is not None:
+                level = turn.env.sandbox and turn.env.sandbox.level
+                call.preview = replace(call.preview, is_outside=False, leaving="", sandbox=level)
+        case NetworkAnswer.PROGRAM if offer.outside:
+            rules = [str(Rule(OUTSIDE_RULE, each)) for each in offer.outside]
+            text = f"{_name(offer.outside)} runs outside the sandbox from now on."
+        case _:
+            return None
+    call.notes += (f"[{text}]",)
+    try:
+        await asyncio.to_thread(turn.env.gate.grant, rules, always=True)
+    except ConfigError as error:
+        return Notice(level="warning", text=f"Allowed for this session only: {error}")
+    return Notice(level="info", text=f"{text} `/permissions` takes it back.")
+
+
+def _name(texts: Sequence[str]) -> str:
+    return ", ".join(f"`{each}`" for each in texts)
