@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help run test test-remaining test-recorded requirements security craft reliability ecosystem soak coverage mutation static check fix snapshots pictures docs bench pin
+.PHONY: help run test test-remaining test-recorded requirements security craft reliability day ecosystem soak coverage mutation static check fix snapshots pictures docs bench pin
 BIN := .venv/bin/
 PIP := $(BIN)python -m pip install --disable-pip-version-check
 WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1)
@@ -36,6 +36,9 @@ craft: .venv/.dev  ## Run the long tests of what models meet; print figures; MOD
 
 reliability: .venv/.dev  ## Run the long tests of sessions; print their figures
 	$(BIN)python -m pytest -q -p no:xdist -m reliability $(ARGS)
+
+day: .venv/.dev  ## Run thirty commands in thirty projects, in a shell and in the program; print the table
+	$(PYTEST) -m day --timeout 900 tests/day $(ARGS)
 
 ecosystem: .venv/.dev  ## Fetch clients and servers of others, and run the program against each
 	$(BIN)python -m tests.ecosystem.parts
