@@ -38,6 +38,7 @@ SHORT = {
     "yourtool/tools/builtin.py": "the list of the tools",
     "yourtool/tools/file_reads.py": "the digests of the files that the model has read",
     "yourtool/tools/plan.py": "a tool",
+    "yourtool/tools/sandbox/sandboxes.py": "which sessions share a sandbox",
     "yourtool/tui/key_bindings.py": "the vocabulary of the table of keys",
     "yourtool/tui/screens/partial_painting.py": "how rows are painted",
     "yourtool/tui/slices.py": "the time that long work may take",
@@ -68,6 +69,10 @@ LATE_IMPORTERS = {
     "yourtool/tools/servers/client.py",  # the client of MCP servers, which can be removed
 }
 SDKS = {"anthropic", "openai"}
+ASKS_PATHS = {"exists", "is_dir", "is_file", "is_symlink", "resolve"}
+"""Methods of `Path` that raise where the functions of `files` have an answer."""
+MAY_ASK_PATHS = ("yourtool/extras.py", "yourtool/tools/sandbox/")
+"""The installation of this program, and places that are verified from inside."""
 READS_MARKUP = {"Static", "Label", "OptionList", "notify"}
 
 
@@ -128,6 +133,25 @@ def is_short(path: Path) -> bool:
 
 def test_no_module_is_a_fragment():
     assert {name(path) for path in SOURCES if is_short(path)} == SHORT.keys()
+
+
+def test_kind_of_a_foreign_file_is_asked_of_one_module():
+    asking = [path for path in SOURCES if not name(path).startswith(MAY_ASK_PATHS)]
+    assert not faults_in(asking, find_asked_paths)
+
+
+def find_asked_paths(path: Path) -> Iterator[str]:
+    """Yield the uses of methods without arguments, which those of other classes have."""
+    called = dict[int, ast.Call]()
+    for node in ast.walk(tree(path)):
+        match node:
+            case ast.Call(func=ast.Attribute() as method):
+                called[id(method)] = node
+            case ast.Attribute(attr=attribute) if attribute in ASKS_PATHS:
+                call = called.get(id(node))
+                is_other = call is not None and (call.args or call.keywords)
+                if not is_other and ast.unparse(node.value) not in ("entry", "self._failure"):
+                    yield f"line {node.lineno}: use a function of `files` for `{attribute}`"
 
 
 def test_no_module_has_a_meaningless_name():

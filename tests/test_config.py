@@ -176,7 +176,7 @@ def test_the_template_has_every_key_at_its_default():
     for key, default in flatten(Config()):
         if default is not None and default != {} and key != ("hooks",):  # it has an example
             assert values[key] == default
-    written = {key[-1] for key in values}
+    written = {part for key in values for part in key}
     sections = [type(value) for value in map(partial(getattr, Config()), TABLES - EXAMPLES)]
     for each in (Config, *sections):
         assert {name for name in each.__struct_fields__ if name not in TABLES} <= written
@@ -185,6 +185,7 @@ def test_the_template_has_every_key_at_its_default():
 EXAMPLES = {"workspaces", "providers", "agents", "checks", "hooks"}
 """Tables of which the template has an example, or that have names of the user's choice."""
 TABLES = {
+    "undo",
     "workspaces",
     "providers",
     "agents",
@@ -195,6 +196,7 @@ TABLES = {
     "sessions",
     "routing",
     "sandbox",
+    "shell",
     "checks",
     "hooks",
     "ui",

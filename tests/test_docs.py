@@ -21,7 +21,17 @@ from yourtool.tools.builtin import default_toolbox
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
-OPTIONS_OF_OTHERS = {"--acp", "--reinstall", "--work-tree", "--yes"}
+OPTIONS_OF_OTHERS = {
+    "--acp",
+    "--exec",
+    "--privileged",
+    "--reinstall",
+    "--to-command",
+    "--receive-pack",
+    "--upload-pack",
+    "--work-tree",
+    "--yes",
+}
 
 GENERATED = r"(?s)<!-- made by `make docs` -->.*?<!-- end -->"
 
@@ -84,7 +94,7 @@ def test_every_slash_command_on_a_page_exists():
     known = {name for each in COMMANDS for name in (each.name, *each.aliases)}
     mentioned = find_on_pages(r"`/([a-z]+)(?=[` ])")
     assert len(mentioned) > 15
-    assert mentioned - {"proc"} <= known
+    assert mentioned - {"proc", "run", "tmp"} <= known
 
 
 @pytest.mark.req("R-QLT-06")

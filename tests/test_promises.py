@@ -15,9 +15,19 @@ import pytest
 from tests.removable import find_needs
 from yourtool import guardian
 from yourtool.agent.session import project_files
+from yourtool.agent_config import UndoConfig
 from yourtool.permissions.shell import syntax
-from yourtool.tools import expanded_targets, file_states, safety_copies, web, workspace_watch
-from yourtool.tools.sandbox import layout
+from yourtool.tools import (
+    expanded_targets,
+    file_states,
+    git_files,
+    git_object_store,
+    safety_copies,
+    web,
+    workspace_watch,
+)
+from yourtool.tools.protection import places
+from yourtool.tools.sandbox import ports
 
 ROOT = Path(__file__).parents[1]
 PAGES = tomllib.loads((ROOT / "tests/promises.toml").read_text())
@@ -33,18 +43,23 @@ NUMBERS = {
     )
     == (5_000, 64 * MIB, 256 * MIB, 20),
     "it gets SIGTERM, and SIGKILL one second later": guardian.GRACE_SECONDS == 1,
-    "of which the last 20 stay": safety_copies.MAX_SAFETY_COPIES == 20,
+    "which stays for 30 days": git_object_store.DAYS == 30,
+    "and stay 30 days and 2 GiB from then on": (
+        git_object_store.DAYS,
+        git_object_store.MAX_SAVED_BYTES,
+    )
+    == (30, 2**31),
+    "up to 64 MiB are copied": git_object_store.MAX_COPIED_BYTES == 64 * MIB,
+    "up to 20,000 files in `.git`": git_files.MAX_GIT_FILES == 20_000,
     "up to 16 MiB a file": file_states.MAX_STORED_BYTES == 16 * MIB,
-    "in files over 16 MiB": file_states.MAX_STORED_BYTES == 16 * MIB,
-    "in the nearest 500 directories below it": layout._MAX_DIRECTORIES == 500,
+    "files over 16 MiB": file_states.MAX_STORED_BYTES == 16 * MIB,
+    "in the nearest 300 directories below": places._MAX_DIRECTORIES == 300,
+    "up to 16 for a process": ports._MAX_OFFERS == 16,
     "Counting ends at 20,000 files": expanded_targets.MAX_COUNTED_FILES == 20_000,
     "more than 512 bytes after the host": web.MAX_TARGET_BYTES == 512,
-    "the latest 2,000 of at most 4 MiB each and 32 MiB together": (
-        workspace_watch.MAX_COPIES,
-        workspace_watch.MAX_COPIED_BYTES,
-        workspace_watch.MAX_TOTAL_COPIED_BYTES,
-    )
-    == (2_000, 4 * MIB, 32 * MIB),
+    "the latest 5,000 of at most 16 MiB each and 64 MiB together": UndoConfig()
+    == UndoConfig(max_files=5_000, max_file_bytes=16 * MIB, max_bytes=64 * MIB),
+    "deletions beyond 5,000": workspace_watch.MAX_DELETED_FILES == 5_000,
     "Changes beyond 1,000 files of a command": workspace_watch.MAX_COMMAND_CHANGES == 1_000,
     "more than 100,000 files": workspace_watch.MAX_WATCHED_FILES == 100_000,
 }

@@ -12,8 +12,8 @@ import pytest
 
 from tests.regexes import attacks, overlaps, parse
 from yourtool.masking import Mask
-from yourtool.tools.wildcards import parse_wildcard
 from yourtool.tui.completer import subsequence_pattern
+from yourtool.wildcards import parse_wildcard
 
 ROOT = Path(__file__).parents[1]
 SOURCES = {
@@ -31,7 +31,7 @@ WILDCARDS = "".join(f"({parse_wildcard(each).regex})|" for each in ("*a*b", "a/*
 MASK = Mask(["sk-abcdefghijklmnop", "aaaaaaaaaaaaaaaaaaaa"])
 BUILT = {
     "yourtool/tools/matcher_script.py: _CATEGORIES.get(argument, '.')": [r"\d", r"\W"],
-    "yourtool/tools/wildcards.py: source": [WILDCARDS + "x"],
+    "yourtool/wildcards.py: source": [WILDCARDS + "x"],
     "yourtool/providers/estimate.py: letters": ["[\u0370-\u03ff]+"],
     "yourtool/settings_import/targets.py: _LIST.format(effect)": [r"^[ \t]*allow[ \t]*=[ \t]*\["],
     "yourtool/saved_settings.py: f'#\\\\s*{re.escape(key[0])}\\\\s*='": [r"#\s*theme\s*="],
@@ -43,7 +43,7 @@ BUILT = {
     "yourtool/tui/completer.py: subsequence_pattern(folded_query)": [subsequence_pattern("aab")],
 }
 """Patterns that are built at run time, by location, with examples."""
-ONLY_MATCHED = {"yourtool/tools/wildcards.py: source"}
+ONLY_MATCHED = {"yourtool/wildcards.py: source"}
 FOREIGN = {
     "yourtool/tools/matcher_script.py: text",  # in a process that can be killed
     "yourtool/tools/schema.py: value",  # a schema that the user gave

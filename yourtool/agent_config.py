@@ -32,6 +32,26 @@ class Limits(Struct, frozen=True):
     ] = 2
 
 
+class UndoConfig(Struct, frozen=True):
+    """What is copied before a command, so that `/undo` can restore it."""
+
+    max_files: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=100_000,
+            description="Files that git has no copy of, untracked or ignored, which are copied"
+            " before a command; the latest first.",
+        ),
+    ] = 5_000
+    max_file_bytes: Annotated[
+        int, Meta(ge=0, le=16 * 2**20, description="Bytes of such a file.")
+    ] = 16 * 2**20
+    max_bytes: Annotated[
+        int, Meta(ge=0, le=2**30, description="Bytes of all of them, in memory.")
+    ] = 64 * 2**20
+
+
 class AgentConfig(Struct, frozen=True):
     """Another agent, which answers as the model `acp:NAME`."""
 

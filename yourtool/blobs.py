@@ -16,7 +16,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from yourtool.errors import BlobError
-from yourtool.files import replace_file, sync_directory
+from yourtool.files import is_directory, replace_file, sync_directory
 from yourtool.messages.blocks import (
     AudioBlock,
     ContentBlock,
@@ -53,7 +53,7 @@ def store_blob(directory: Path, content: bytes) -> str:
     """
     reference = reference_of(content)
     try:
-        if not directory.is_dir():
+        if not is_directory(directory):
             directory.mkdir(0o700, parents=True, exist_ok=True)
             sync_directory(directory.parent)
         if _is_stored(directory, reference):

@@ -26,14 +26,17 @@ from yourtool.agent_config import (
     Limits,
     RoutingConfig,
     SessionsConfig,
+    UndoConfig,
     WorkspaceConfig,
     find_amount_problem,
 )
 from yourtool.errors import ConfigError
+from yourtool.files import path_exists
 from yourtool.hook_config import HookConfig
 from yourtool.models import CacheRetention, Effort
 from yourtool.paths import Paths, shipped_directory
 from yourtool.sandbox_config import SandboxConfig
+from yourtool.shell_config import ShellConfig
 from yourtool.tables import (
     Fault,
     TableKey,
@@ -83,10 +86,7 @@ class ProviderConfig(Struct, frozen=True):
     ] = None
     key_env: Annotated[
         str | None,
-        Meta(
-            description="The environment variable with the API key.",
-            examples=["MY_SERVER_KEY"],
-        ),
+        Meta(description="The environment variable with the API key.", examples=["MY_SERVER_KEY"]),
     ] = None
     sdk: Annotated[
         bool, Meta(description="Use the provider's own library, which supports other logins.")
@@ -138,10 +138,7 @@ class Config(Struct, frozen=True):
     ] = "drop"
     workspaces: Annotated[
         dict[str, WorkspaceConfig],
-        Meta(
-            description="Settings by absolute path of a directory.",
-            examples=["/home/me/project"],
-        ),
+        Meta(description="Settings by path of a directory.", examples=["/home/me/project"]),
     ] = {}
     limits: Limits = Limits()
     budget: BudgetConfig = BudgetConfig()
@@ -150,7 +147,9 @@ class Config(Struct, frozen=True):
     routing: RoutingConfig = RoutingConfig()
     delegation: DelegationConfig = DelegationConfig()
     sessions: SessionsConfig = SessionsConfig()
+    undo: UndoConfig = UndoConfig()
     sandbox: SandboxConfig = SandboxConfig()
+    shell: ShellConfig = ShellConfig()
     checks: Annotated[
         dict[str, CheckConfig],
         Meta(description="Commands that run after edits, by name, in order.", examples=["format"]),
@@ -186,6 +185,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
     mode: Mode | None = None
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    no_sandbox: bool = False
+    """Whether commands of models run without the sandbox, despite the settings."""
     add_dirs: tuple[Path, ...] = ()
     mcp_config: Path | None = None
     """A file with further MCP servers."""
@@ -314,7 +315,7 @@ def install_defaults(paths: Paths) -> None:
     Raises:
         ConfigError: the directory cannot be written.
     """
-    if config_file(paths).exists():
+    if path_exists(config_file(paths)):
         return
     try:
         for directory in (paths.home, paths.state, paths.cache):

@@ -15,7 +15,8 @@ _MAX_HUNKS = 100
 _CONTEXT_LINES = 3
 _DIGEST = re.compile("[0-9a-f]{64}")
 
-FileKind: TypeAlias = Literal["absent", "file", "link", "other"]
+FileKind: TypeAlias = Literal["absent", "file", "link", "other", "repository"]
+"""A repository is the directory `.git`; its content is an archive of all but its objects."""
 
 
 class FileImage(Struct, frozen=True, omit_defaults=True):

@@ -8,7 +8,7 @@ from typing import Any
 
 from yourtool.config import config_file
 from yourtool.errors import ConfigError
-from yourtool.files import replace_file
+from yourtool.files import may_exist, real_path, replace_file
 from yourtool.paths import Paths
 from yourtool.tables import TableKey, line_of, parse_toml
 
@@ -45,9 +45,9 @@ def save_workspace_setting(paths: Paths, workspace: Path, key: str, value: str) 
 def _edit(
     paths: Paths, key: TableKey, value: str, edit: Callable[[str, TableKey, str], str]
 ) -> Path:
-    file = config_file(paths).resolve()
+    file = real_path(config_file(paths))
     try:
-        text = file.read_bytes().decode("utf-8-sig") if file.exists() else ""
+        text = file.read_bytes().decode("utf-8-sig") if may_exist(file) else ""
         edited = edit(text, key, value)
         if parse_toml(edited) != _build_expected(parse_toml(text), key, value):
             raise ConfigError(f"{file}: cannot change `{key[-1]}`; edit the file by hand.")

@@ -26,6 +26,7 @@ from yourtool.permissions.trust import Trust
 from yourtool.run_result import NoModelError
 from yourtool.tools.base import Args, ToolContext, tool
 from yourtool.tools.files import read_file
+from yourtool.tools.sandbox import bubblewrap
 from yourtool.tools.toolset import Toolbox
 
 CANARY = "sk-ant-CANARY-4711-do-not-leak"
@@ -54,6 +55,27 @@ async def test_copy_for_the_demo_uses_no_file_of_the_project(workspace):
     assert session.trust.examine().status is Trust.UNKNOWN
     await session.close()
     await runtime.close()
+
+
+async def test_session_without_the_sandbox_that_is_switched_on_warns_at_the_start(
+    workspace, monkeypatch
+):
+    monkeypatch.setattr(bubblewrap, "_DIRECTORIES", ())
+    for switched_on, options, count in (
+        ("true", {}, 1),
+        ("true", {"no_sandbox": True}, 0),
+        ("false", {}, 0),
+    ):
+        monkeypatch.setenv("YOURTOOL_SANDBOX_ENABLED", switched_on)
+        runtime = await start_runtime(workspace, **options)
+        session = await runtime.new_session(User())
+        warnings = runtime.take_warnings()
+        assert [each.partition(". ")[0] for each in warnings] == [
+            "No sandbox: bubblewrap (`bwrap`) is not installed"
+        ] * count
+        assert session.sandbox_level == ("" if count else "off"), "nothing is measured"
+        await session.close()
+        await runtime.close()
 
 
 @pytest.mark.req("R-CONF-05", "T15")

@@ -473,9 +473,12 @@ def test_doctor_reports_a_local_server_that_is_not_running(run, monkeypatch):
 @pytest.mark.parametrize(
     ("level", "shown"),
     [
-        ("full", "full, measured: files, processes, network (hosts: example.org)"),
-        ("landlock", "landlock, measured: files, no network; full: the test does not use it;"),
-        ("none", "none: allowed commands run with all your rights; full: the test does not use it"),
+        ("full", "full, inspected: files, processes, network (hosts: example.org)"),
+        (
+            "landlock",
+            "landlock, measured: files, no network; bubblewrap (`bwrap`) is not installed;",
+        ),
+        ("none", "none: commands ask, or are refused; bubblewrap (`bwrap`) is not installed;"),
     ],
 )
 def test_doctor_shows_the_measured_level_of_the_sandbox(run, home, monkeypatch, level, shown):

@@ -93,6 +93,24 @@ def test_failed_call_names_the_server_and_its_place(capsys, work):
     assert code == 2 and "there is no MCP server `bda`; did you mean `bad`?" in err
 
 
+@pytest.mark.blocks_loop("a command of the shell has its own loop")
+@pytest.mark.parametrize(("kind", "code"), [("twice", 0), ("exits", 1)])
+def test_accepting_a_server_that_fails_names_the_reason(capsys, work, kind, code):
+    entry = {**hostile(kind), "hosts": ["example.org"]}
+    (work / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": entry}}))
+    trust(work)
+    found, out, err = run(capsys, "accept", "theirs")
+    assert found == code
+    assert '"example.org"' in out and "Accepted theirs as it is above." in out
+    assert ("its last message is: no database" in err) == bool(code)
+
+
+def test_added_program_is_said_to_run_outside_the_sandbox(capsys, work):
+    outside = "It runs outside the sandbox, with your rights"
+    assert outside in run(capsys, "add", "own", "--", "program")[1]
+    assert outside not in run(capsys, "add", "web", "https://example.org/mcp")[1]
+
+
 @pytest.mark.parametrize("words", [("list",), ("show", "bad"), ("accept", "bad")], ids=" ".join)
 def test_servers_of_a_folder_without_trust_are_named_with_the_way_out(capsys, work, words):
     (work / ".mcp.json").write_text(json.dumps({"mcpServers": {"bad": hostile("twice")}}))

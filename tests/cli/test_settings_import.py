@@ -39,6 +39,14 @@ def test_report_lists_what_is_taken_over_and_what_is_not(line, home, person):
     assert out.startswith("allow")
 
 
+def test_report_with_servers_says_where_they_run(line, person):
+    servers = {"mcpServers": {"clock": {"command": "clock"}}}
+    (person / ".claude.json").write_text(json.dumps(servers))
+    out = line("import", "settings", "--from", "claude")[1]
+    assert "server clock" in out
+    assert "Servers in your own `mcp.json` run outside the sandbox, with your rights" in out
+
+
 def test_dry_run_writes_nothing_at_all(line, home, person):
     before = sorted(home.rglob("*"))
     code, out, _ = line("import", "settings", "--dry-run")

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from yourtool.paths import resolve_paths
+from yourtool.permissions.trust import TrustStore
 
 pytestmark = pytest.mark.usefixtures("own_logging")
 
@@ -79,6 +80,33 @@ def test_rule_is_removed_by_its_text_or_its_line(line, rules):
     assert rules.read_text() == "# mine\nallow = []\ndeny = ['list_dir', ]\n"
     code, _, err = line("permissions", "remove", "glob")
     assert code == 2 and "has no rule `glob`" in err
+
+
+@pytest.mark.req("R-CONF-05")
+def test_answer_about_the_sandbox_is_listed_and_removed_like_a_rule(line):
+    store = TrustStore(resolve_paths().home / "trust.toml")
+    remove = ("permissions", "remove", "commands in the sandbox")
+    code, _, err = line(*remove)
+    assert code == 2 and "has no `commands in the sandbox` for" in err
+    folder = line.workspace.resolve()
+    store.allow_contained(folder)
+    [found] = listed(line)
+    assert (found["effect"], found["rule"]) == ("allow", "commands in the sandbox")
+    assert (found["workspace"], found["origin"]) == (str(folder), str(store.file))
+    assert found["made_at"] and found["last_used"] is None
+    _, out, _ = line("permissions", "list")
+    assert out.startswith(f"allow commands in the sandbox\n    applies in  {folder}\n")
+    code, out, _ = line(*remove)
+    assert (code, out) == (0, f"Removed `commands in the sandbox` from `allow` in {folder}.\n")
+    assert listed(line) == []
+    store.allow_contained(folder)
+    assert json.loads(line(*remove, "--json")[1])["workspace"] == str(folder)
+
+
+def test_invalid_file_of_answers_is_named_by_the_list(line):
+    (resolve_paths().home / "trust.toml").write_text("damaged")
+    code, _, err = line("permissions", "list")
+    assert code == 2 and "trust.toml` is not used" in err
 
 
 def test_edit_opens_the_editor_and_reports_mistakes_with_their_lines(line, rules, monkeypatch):

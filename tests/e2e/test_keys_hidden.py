@@ -1,4 +1,4 @@
-"""A command finds no key of the program anywhere."""
+"""A command of a model finds no key of the program, and shows none of those of the user's."""
 
 import json
 import os
@@ -65,7 +65,7 @@ def test_command_of_the_model_finds_no_key_in_any_parent_process(place):
     assert b"canary" not in stored(home)
 
 
-def test_command_of_the_user_finds_no_key_in_any_parent_process(place):
+def test_keys_that_a_command_of_the_user_prints_are_hidden(place):
     work, home = place
     with Terminal(YOURTOOL, cwd=work, env=environ(home), rows=60) as terminal:
         terminal.wait("demo:file")

@@ -1,34 +1,95 @@
 """The sandbox without any setting, in a terminal."""
 
+import socket
+import urllib.request
+
+from tests.e2e.conftest import make_repository
 from tests.e2e.terminal import YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
 from tests.tools.sandbox.levels import require
 from yourtool.sandbox_config import SandboxLevel
 
-SCRIPT = [
-    Reply("I tidy.", [("shell", {"command": "sh tidy.sh"})]),
-    Reply("All done."),
-]
+
+def call(command, **arguments):
+    return [("shell", {"command": command, **arguments})]
 
 
-def test_sandbox_is_shown_at_the_first_command_and_left_after_a_question_only(work, home):
+def test_sandbox_is_shown_at_the_first_command_and_protects_the_hooks_of_git(work, home):
     require(SandboxLevel.FULL)
     hook = work / ".git/hooks/pre-commit"
     (work / "tidy.sh").write_text(f"echo x > {hook}\n")
-    with ProviderServer(list(SCRIPT)) as server:
+    script = [Reply("I tidy.", call("sh tidy.sh")), Reply("All done.")]
+    with ProviderServer(script) as server:
         env = {**home, **server.environment, "YOURTOOL_SANDBOX_ENABLED": ""}
         with Terminal((*YOURTOOL, "--mode", "auto"), cwd=work, env=env) as terminal:
             terminal.wait("sonnet", "AUTO: tools run without approval")
             assert "sandbox" not in terminal.text.casefold(), "it is not measured yet"
             terminal.say("go")
-            terminal.wait(
-                "where: outside the sandbox, with all your rights",
-                "it failed in the sandbox: the sandbox protects files",
-                "sandbox:full",
-            )
+            terminal.wait("Read-only file system", "All done", "sandbox:full")
             assert not hook.exists()
-            terminal.answer("a")
-            terminal.wait("All done")
-            assert hook.exists()
             terminal.say("/quit")
             assert terminal.end() == 0
+
+
+def test_questions_of_a_day_in_the_sandbox_follow_each_other(tmp_path, home):
+    require(SandboxLevel.FULL)
+    work = tmp_path / "day"
+    work.mkdir()
+    (work / "AGENTS.md").write_text("be kind\n")
+    (work / "tidy.sh").write_text("echo be quick >> AGENTS.md\n")
+    (work / ".npmrc").write_text("registry=https://packages.example/\n")
+    make_repository(work)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"http://127.0.0.1:{free.getsockname()[1]}"
+    port = address.rpartition(":")[2]
+    script = [
+        Reply("I tidy.", call("sh tidy.sh")), Reply("Turn 1 ended."),
+        Reply("I tidy again.", call("sh tidy.sh")), Reply("Turn 2 ended."),
+        Reply("I install.", call("npm install left-pad")), Reply("Turn 3 ended."),
+        Reply("I serve.", call(f"python3 -m http.server {port}", background=True)),
+        Reply("I look.", call(f"curl -s {address}/AGENTS.md")), Reply("Turn 4 ended."),
+    ]  # fmt: skip
+    with ProviderServer(script) as server:
+        env = {**home, **server.environment, "YOURTOOL_SANDBOX_ENABLED": ""}
+        with Terminal(YOURTOOL, cwd=work, env=env) as terminal:
+            terminal.wait("Trust this folder")
+            terminal.answer("c")
+            terminal.wait("sonnet")
+            _change_instructions(terminal, work)
+            terminal.say("install")
+            terminal.wait("outside the sandbox", "always outside", "allow these hosts")
+            terminal.answer("d")
+            terminal.wait("nothing was changed", "Turn 3 ended")
+            terminal.say("serve")
+            terminal.wait("all in the sandbox", "the background")
+            terminal.answer("i")
+            terminal.wait(f"Process p1 listens on {address}", "be kind", "Turn 4 ended")
+            with urllib.request.urlopen(f"{address}/AGENTS.md") as reply:
+                assert reply.read() == b"be kind\n"
+            terminal.say("/quit")
+            terminal.wait("p1")
+            terminal.answer("q")
+            assert terminal.end() == 0
+
+
+def _change_instructions(terminal, work):
+    """Allow a change of `AGENTS.md` and undo it, then decline it."""
+    instructions = work / "AGENTS.md"
+    terminal.say("tidy")
+    terminal.wait("Run this command", "full sandbox; no network")
+    terminal.answer("a")
+    terminal.wait("Edit `AGENTS.md`", "be quick")
+    assert instructions.read_text() == "be kind\n"
+    terminal.answer("a")
+    terminal.wait("The user allowed these changes", "Turn 1 ended")
+    assert instructions.read_text() == "be kind\nbe quick\n"
+    terminal.say("/undo")
+    terminal.wait("Took back the changes to 1 file")
+    assert instructions.read_text() == "be kind\n"
+    terminal.say("tidy again")
+    terminal.wait("Run this command", "full sandbox; no network")
+    terminal.answer("a")
+    terminal.wait("Edit `AGENTS.md`", "be quick")
+    terminal.answer("d")
+    terminal.wait("Taken back, because the user declined it", "Turn 2 ended")
+    assert instructions.read_text() == "be kind\n"

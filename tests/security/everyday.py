@@ -2,7 +2,7 @@
 
 They are facts from public contribution guides and instruction files for agents. `READING` needs no
 approval in a trusted folder. Each command of `GRANTED` needs one, once. `EVERY_TIME` are those that
-need one each time, because an interpreter or a package runner can do anything.
+need one each time, because their arguments are code, another program or the address of one.
 """
 
 from collections.abc import Sequence
@@ -244,17 +244,35 @@ GRANTED = (
     "docker images | head",
     "kubectl get pods -n tally",
     "kubectl logs deploy/tally --tail=50",
+    # git
+    "git add -A",
+    "git commit -m 'Count tides'",
+    "git commit -am 'Count tides' --no-edit",
+    "git checkout -b count",
+    "git stash",
+    "git push -u origin main",
+    "git pull --rebase",
+    "git add src && git commit -m 'Count tides'",
+    # scripts, runners and files
+    "python3 scripts/release.py",
+    "node scripts/build.js",
+    "bash scripts/check.sh",
+    "npx vitest run",
+    "npx tsc --noEmit",
+    "mkdir -p src/moon",
+    "sed -i 's/tide/moon/' src/tally.py",
 )
 
 EVERY_TIME = (
-    "python3 scripts/release.py",
     "python3 -c 'print(1)'",
-    "node scripts/build.js",
-    "npx vitest run",
-    "npx tsc --noEmit",
-    "bash scripts/check.sh",
-    "git commit -m 'Count tides'",
-    "git push",
+    "python3 -m http.server",
+    "node -e 'console.log(1)'",
+    "npx unknown-package",
+    "bash -c 'make test'",
+    "git push https://example.org/tally",
+    "git rebase --exec 'make test' main",
+    "git branch -D old",
+    "kubectl get pods | xargs rm",
     "find . -name '*.pyc' -exec rm {} +",
     "rg -l tally | xargs sed -i s/tally/count/",
     "sudo make install",
@@ -276,9 +294,13 @@ def build_variants(command: str) -> Sequence[str]:
 
 def build_neighbours(rule: str) -> Sequence[str]:
     """Return commands that are near to what a rule allows, and that it must not cover."""
+    is_open = rule.endswith(" *")
+    rule = rule.removesuffix(" *")
     *before, last = rule.split()
     return (
-        f"{rule} extra",
+        f"{rule} --exec ./x" if is_open else f"{rule} extra",
+        f"{rule} --rcfile=./x" if is_open else f"{rule} -x",
+        f"{rule} /etc/../x --plugin ./x",
         f"{rule}x",
         " ".join(before) or f"sudo {last}",
         f"{rule} > out.txt",

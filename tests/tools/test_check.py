@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.tools.sandbox.levels import build_sandbox
+from tests.tools.sandbox.levels import build_sandbox, find_reason
 from tests.tools.test_background import is_alive
 from yourtool.agent_config import CheckConfig
 from yourtool.sandbox_config import SandboxLevel
@@ -68,11 +68,27 @@ async def test_check_runs_in_the_sandbox(root, contexts, tmp_path):
     assert not outside.exists()
 
 
+@pytest.fixture
+def measured_level():
+    """Measure the machine before a test, whose event loop must not block."""
+    find_reason(SandboxLevel.LANDLOCK)
+
+
+@pytest.mark.usefixtures("measured_level")
 async def test_check_does_not_run_below_the_required_level(root, contexts):
-    sandbox = build_sandbox(root, SandboxLevel.NONE, require="full")
+    sandbox = build_sandbox(root, SandboxLevel.LANDLOCK, require="full")
     check = CheckConfig(run=("touch", "inside"))
     result = await run_check("write", check, ["a"], contexts(sandbox=sandbox))
     assert "too weak" in result.status
+    assert not (root / "inside").exists()
+
+
+async def test_check_does_not_run_without_the_sandbox_that_is_switched_on(root, contexts):
+    check = CheckConfig(run=("touch", "inside"))
+    context = contexts(sandbox=build_sandbox(root, SandboxLevel.NONE))
+    result = await run_check("write", check, ["a"], context)
+    assert result.status.startswith("not run, because there is no sandbox: bubblewrap")
+    assert result.status.endswith("the test does not use it")
     assert not (root / "inside").exists()
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from yourtool import ignore_rules
 from yourtool.tools import directory_walk
 from yourtool.tools.directory_walk import Folder, iter_files, open_tree, sort_newest_first
 from yourtool.tools.workspace import Workspace
@@ -69,7 +70,7 @@ def test_ignore_file_that_is_no_regular_file_has_no_rules(workspace, root):
 
 
 def test_ignore_file_with_too_many_patterns_is_read_in_part_and_named(workspace, root, monkeypatch):
-    monkeypatch.setattr(directory_walk, "_MAX_PATTERNS", 2)
+    monkeypatch.setattr(ignore_rules, "_MAX_PATTERNS", 2)
     (root / "a/.gitignore").write_text("x\nother\n")
     assert find(workspace, "a") == ["a/.gitignore", "a/b/file"]
     (root / "a/.gitignore").write_text("x\ny\nother\n")

@@ -176,7 +176,7 @@ def test_an_earlier_end_is_an_incomplete_count(work, home):
 
 
 async def test_commands_that_destroy_nothing_have_no_consequences(work):
-    found = await find_consequences("ls | wc -l", work)
+    found = await find_consequences("ls | wc -l", work, {})
     assert (found.cautions, found.lines) == ((), ())
 
 

@@ -395,3 +395,14 @@ async def test_directories_above_a_workspace_determine_its_credential_files(
     assert f"1 file that may contain credentials was skipped (`{file}`)" in found
     if workspace == ".kube":
         assert "config:1: secret" in await answer(grep, context, pattern="secret", path="config")
+
+
+async def test_keys_of_dependencies_and_certificates_are_not_withheld(context, root):
+    certificates = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+    plant(root, **{"src/app.py": "MIIB", "env/pyvenv.cfg": "", "env/x/test.key": "MIIB"})
+    plant(root, **{"lib/site-packages/a/server.key": "MIIB", "certs/ca.pem": certificates})
+    found = await answer(grep, context, pattern="MIIB")
+    assert "[4 lines match in 4 files]" in found
+    plant(root, **{"certs/key.pem": certificates.replace("CERTIFICATE", "PRIVATE KEY")})
+    found = await answer(grep, context, pattern="MIIB")
+    assert "1 file that may contain credentials was skipped (`certs/key.pem`)" in found

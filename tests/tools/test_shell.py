@@ -17,8 +17,10 @@ from yourtool.effects import Preview
 from yourtool.errors import ToolError
 from yourtool.masking import Mask
 from yourtool.sandbox_config import SandboxLevel
+from yourtool.shell_config import EnvironmentConfig
 from yourtool.tools import output as outputs
 from yourtool.tools import process
+from yourtool.tools.environments import Environments
 from yourtool.tools.files import read_file
 from yourtool.tools.output import (
     FAILED_HEAD_BYTES,
@@ -27,7 +29,7 @@ from yourtool.tools.output import (
     CommandOutput,
 )
 from yourtool.tools.process import LiveText, ShellCommand, run_process
-from yourtool.tools.shell import MAX_TIMEOUT_SECONDS, command_environment, shell
+from yourtool.tools.shell import MAX_TIMEOUT_SECONDS, shell
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="daemons are found in /proc")
 
@@ -365,26 +367,29 @@ async def test_standard_input_is_empty(context):
 async def test_command_receives_no_keys(context, monkeypatch):
     for name in ("ANTHROPIC_API_KEY", "GITHUB_TOKEN", "MY_SECRET", "AWS_SESSION_TOKEN", "PGPASS"):
         monkeypatch.setenv(name, "CANARY")
-    for name in ("BASH_ENV", "ENV", "LD_PRELOAD", "PYTHONSTARTUP", "NODE_OPTIONS", "GIT_DIR"):
-        monkeypatch.setenv(name, "/nonexistent/CANARY")
-    monkeypatch.setenv("BASH_FUNC_ls%%", "() { echo CANARY; }")
-    said = await answer(shell, context, command="env; ls; tr '\\0' '\\n' < /proc/$$/environ")
+    said = await answer(shell, context, command="env; tr '\\0' '\\n' < /proc/$$/environ")
     assert "CANARY" not in said
     assert "PATH=" in said
 
 
 @pytest.mark.req("R-TOOL-05")
-def test_search_path_contains_no_workspace_directory(tmp_path):
-    (tmp_path / "link").symlink_to(tmp_path / "ws")
-    outer = {
-        "PATH": f":.:bin:/usr/bin:{tmp_path}/ws/bin:{tmp_path}/link/bin:{tmp_path}/ws/.venv/bin",
-        "VIRTUAL_ENV": f"{tmp_path}/ws/.venv",
-        "LC_ALL": "C",
-        "HOME": "/root",
-    }
-    passed = command_environment(outer, tmp_path / "ws")
-    assert passed["PATH"] == f"/usr/bin:{tmp_path}/ws/.venv/bin"
-    assert (passed["LC_ALL"], passed["HOME"]) == ("C", "/root")
+async def test_only_a_command_that_runs_unasked_to_read_gets_no_code_of_variables(
+    contexts, tmp_path, monkeypatch
+):
+    (tmp_path / "start.sh").write_text("echo LOADED\n")
+    monkeypatch.setenv("BASH_ENV", str(tmp_path / "start.sh"))
+    monkeypatch.setenv("BASH_FUNC_ls%%", "() { echo LOADED; }")
+    assert (await answer(shell, contexts(), command="ls")).count("LOADED") == 2
+    assert "LOADED" not in await answer(shell, contexts(only_reads=True), command="ls")
+
+
+async def test_settings_change_the_variables_of_commands(contexts, monkeypatch):
+    monkeypatch.setenv("WORK_DIRECTORY", "hidden")
+    monkeypatch.setenv("MY_TOKEN", "allowed")
+    config = EnvironmentConfig(hide=("WORK_*",), allow=("MY_TOKEN",), set={"NODE_ENV": "test"})
+    context = contexts(environments=Environments(config))
+    said = await answer(shell, context, command="echo ${WORK_DIRECTORY-no} $MY_TOKEN $NODE_ENV")
+    assert said.startswith("no allowed test\n")
 
 
 SESSION = """

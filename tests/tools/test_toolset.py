@@ -65,7 +65,12 @@ def test_only_tools_with_paths_have_paths_as_their_subject():
         "update_plan",
         "propose_plan",
     ]
-    assert Toolbox([sample, loose]).subject_kinds == {"sample": "path", "loose": "opaque"}
+    assert Toolbox([sample, loose]).subject_kinds == {
+        "sample": "path",
+        "loose": "opaque",
+        "sandbox_outside": "command",
+        "sandbox_host": "host",
+    }
     with pytest.raises(UsageError, match="never match"):
         parse_rules("--allow", ["update_plan(src/**)"], kinds)
 

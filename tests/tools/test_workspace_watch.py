@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from yourtool.agent_config import UndoConfig
 from yourtool.file_images import ABSENT_FILE
 from yourtool.tools import workspace_watch
 from yourtool.tools.replacing import digest, new_temporary_name
@@ -16,6 +17,7 @@ from yourtool.tools.workspace_watch import CommandChanges, WorkspaceWatch
 pytestmark = pytest.mark.req("R-UNDO-02")
 
 _OLD = 10**18
+LIMITS = UndoConfig()
 
 
 def write(path, content=b"before", *, old=True):
@@ -73,7 +75,7 @@ def test_directory_that_existed_is_not_one_that_the_command_created(watch, root)
 
 
 def test_new_mode_alone_is_a_change_with_the_same_content(watch, root):
-    write(root / "large", b"x" * (workspace_watch.MAX_COPIED_BYTES + 1))
+    write(root / "large", b"x" * (LIMITS.max_file_bytes + 1))
     (root / "large").chmod(0o600)
     with watched(watch) as found:
         (root / "large").chmod(0o755)
@@ -84,8 +86,8 @@ def test_new_mode_alone_is_a_change_with_the_same_content(watch, root):
 
 
 def test_content_of_a_large_file_before_the_command_is_not_known(watch, root):
-    write(root / "fits", b"x" * workspace_watch.MAX_COPIED_BYTES)
-    write(root / "large", b"x" * (workspace_watch.MAX_COPIED_BYTES + 1))
+    write(root / "fits", b"x" * LIMITS.max_file_bytes)
+    write(root / "large", b"x" * (LIMITS.max_file_bytes + 1))
     (root / "large").chmod(0o640)
     with watched(watch) as found:
         (root / "fits").write_bytes(b"y")
@@ -94,11 +96,11 @@ def test_content_of_a_large_file_before_the_command_is_not_known(watch, root):
     before = found["large"].before
     assert (before.content, before.image.digest) == (None, "")
     assert (before.image.kind, before.image.mode) == ("file", 0o640)
-    assert before.image.size == workspace_watch.MAX_COPIED_BYTES + 1
+    assert before.image.size == LIMITS.max_file_bytes + 1
 
 
 def test_kind_of_a_path_before_the_command_is_known(watch, root, monkeypatch):
-    monkeypatch.setattr(workspace_watch, "MAX_COPIES", 0)
+    watch.limits = UndoConfig(max_files=0)
     (root / "link").symlink_to("nowhere")
     with watched(watch) as found:
         (root / "link").unlink()
@@ -120,8 +122,7 @@ def test_what_is_no_file_before_the_command_stays_unknown(watch, root):
 
 
 def test_latest_files_are_copied_up_to_the_limits(watch, root, monkeypatch):
-    monkeypatch.setattr(workspace_watch, "MAX_COPIES", 3)
-    monkeypatch.setattr(workspace_watch, "MAX_TOTAL_COPIED_BYTES", 25)
+    watch.limits = UndoConfig(max_files=3, max_bytes=25)
     for number, name in enumerate(("oldest", "small", "wide", "latest")):
         write(root / name, b"x" * (20 if name == "wide" else 10))
         os.utime(root / name, ns=(_OLD, _OLD + number))
@@ -133,7 +134,7 @@ def test_latest_files_are_copied_up_to_the_limits(watch, root, monkeypatch):
 
 
 def test_copies_fill_the_limit_to_the_last_byte(watch, root, monkeypatch):
-    monkeypatch.setattr(workspace_watch, "MAX_TOTAL_COPIED_BYTES", 12)
+    watch.limits = UndoConfig(max_bytes=12)
     for name in ("a", "b", "c"):
         write(root / name, b"before")
     with watched(watch) as found:
@@ -147,14 +148,14 @@ def test_a_copy_is_used_again_for_the_next_command(watch, root, monkeypatch):
     wait_for_the_clock()
     with watched(watch):
         pass
-    monkeypatch.setattr(workspace_watch, "MAX_COPIES", 0)
+    watch.limits = UndoConfig(max_files=0)
     with watched(watch) as found:
         (root / "a").write_bytes(b"after")
     assert found["a"].before.content == b"before"
 
 
 def test_copies_of_earlier_commands_count_for_the_limit(watch, root, monkeypatch):
-    monkeypatch.setattr(workspace_watch, "MAX_TOTAL_COPIED_BYTES", 10)
+    watch.limits = UndoConfig(max_bytes=10)
     write(root / "a")
     wait_for_the_clock()
     with watched(watch):
@@ -167,7 +168,7 @@ def test_copies_of_earlier_commands_count_for_the_limit(watch, root, monkeypatch
 
 
 def test_content_before_is_that_of_git_for_files_that_did_not_change(watch, root, monkeypatch):
-    monkeypatch.setattr(workspace_watch, "MAX_COPIES", 0)
+    watch.limits = UndoConfig(max_files=0)
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     write(root / "clean", b"clean\n")
     write(root / "dirty", b"dirty\n")

@@ -7,7 +7,7 @@ changes is also recorded in the session that started it, so that undo covers it.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -42,6 +42,13 @@ from yourtool.tools.toolset import Toolbox
 _log = logging.getLogger(__name__)
 _NOT_FOR_WORKERS = frozenset({"propose_plan", "update_plan", LOAD_SKILL, REMEMBER})
 """Tools about the plans of the session, which a worker does not make."""
+_OFFERS_NOTHING: Mapping[str, Any] = {
+    "rules": (), "describe_rule": None, "trust": None, "sandbox": None
+}  # fmt: skip
+"""Fields of the question of a worker, whose answer is about one call."""
+_ONCE: Mapping[str, Any] = {
+    "scope": Scope.ONCE, "rules": (), "trusts_folder": False, "allows_contained": False
+}  # fmt: skip
 _MAX_LAST_WORDS = 4_000
 """Characters of a failed worker's last reply that the model gets."""
 _RULES = """\
@@ -131,10 +138,8 @@ class CallDelegator:
 
         async def confirm(question: Confirmation) -> Decision:
             with holder[0].waiting_for_user():
-                decision = await env.confirm(
-                    replace(question, asked_by=name, rules=(), describe_rule=None, trust=None)
-                )
-            return replace(decision, scope=Scope.ONCE, rules=(), trusts_folder=False)
+                decision = await env.confirm(replace(question, asked_by=name, **_OFFERS_NOTHING))
+            return replace(decision, **_ONCE)
 
         plan = WorkerPlan(
             parent=env,

@@ -33,7 +33,7 @@ from yourtool.agent.tool_servers import ServerPool
 from yourtool.amounts import Spending
 from yourtool.config import Config, RunOptions, load_config
 from yourtool.credentials import Credentials
-from yourtool.effects import Confirm, SubjectKind
+from yourtool.effects import MISSING_SANDBOX, Confirm, SubjectKind
 from yourtool.errors import UsageError
 from yourtool.events.sessions import (
     SessionCreated,
@@ -42,7 +42,6 @@ from yourtool.events.sessions import (
     SessionResumed,
 )
 from yourtool.ids import new_session_id
-from yourtool.masking import Mask
 from yourtool.models import Model
 from yourtool.paths import Paths, own_directories
 from yourtool.permissions.gate import Gate
@@ -62,7 +61,7 @@ from yourtool.store.forks import workspace_hash
 from yourtool.store.sqlite.database import Database
 from yourtool.store.sqlite.store import SqliteStore
 from yourtool.tools.builtin import default_toolbox
-from yourtool.tools.sandbox.sandbox import Sandboxes
+from yourtool.tools.sandbox.sandboxes import Sandboxes
 from yourtool.tools.toolset import Toolset, ToolSnapshot
 from yourtool.tools.workspace import Workspace
 
@@ -79,12 +78,11 @@ class Runtime:
         self.catalogue = Catalogue.load(paths)
         add_agents(self.catalogue, config.agents)
         self.registry = Registry(config, self.credentials, interactive=options.interactive)
-        self.availability = Availability()
-        self.store, self.space = store, SpaceWait()
-        own, used = own_directories(paths), config.sandbox.is_used
+        self.store, self.space, self.availability = store, SpaceWait(), Availability()
+        own, used = own_directories(paths), config.sandbox.is_used and not options.no_sandbox
         self._sandboxes = Sandboxes(config.sandbox, own) if used else None
         self._prices = StoredPrices(paths.price_tables, self.catalogue)
-        self.tool_servers = ServerPool(paths, options)
+        self.tool_servers = ServerPool(paths, options, config)
         self._discovery_file = paths.cache / discovery_cache.FILE_NAME
         self._warnings = discovery_cache.restore_discoveries(
             self._discovery_file, self.registry, self.catalogue
@@ -103,6 +101,8 @@ class Runtime:
     async def close(self) -> None:
         """Close the connections and the store; idempotent."""
         await self.tool_servers.close()
+        if self._sandboxes is not None:
+            await self._sandboxes.close()
         await self.registry.close()
         await self.store.close()
 
@@ -207,7 +207,7 @@ class Runtime:
             state, unread = await load_state(self.store, session_id)
             self._warnings += [describe_unread(session_id, unread)] if unread else []
             root = workspace or Path(state.workspace_path)
-            if not await asyncio.to_thread(root.is_dir):
+            if not await asyncio.to_thread(os.path.isdir, root):
                 raise UsageError(
                     f"The workspace of session `{session_id}`, `{root}`, no longer exists."
                     " Restore the directory, or read the session with `yourtool sessions show`."
@@ -243,16 +243,13 @@ class Runtime:
 
     def mask_keys(self, text: str) -> str:
         """Return `text` with every known key masked; blocks on the file system."""
-        return self._build_mask().text(text)
-
-    def _build_mask(self) -> Mask:
-        return build_mask(self.paths, os.environ)
+        return build_mask(self.paths, os.environ).text(text)
 
     async def open_rules(self, workspace: Path) -> RoutingRules:
         """Return the routing rules for a directory, as their files are now."""
         rules = RoutingRules(
             self.paths.home / policy.FILE_NAME,
-            await asyncio.to_thread(workspace.resolve),
+            Path(await asyncio.to_thread(os.path.realpath, workspace)),
             lambda name: self.catalogue.resolve(name).id,
             self.spent_today,
             lambda: read_descriptions(workspace),
@@ -332,8 +329,8 @@ class Runtime:
 
     async def _record_effort(self, record: Recorder) -> None:
         """Record the reasoning effort of `--effort`, if given."""
-        if (effort := self.options.effort) is not None:
-            await record(SessionEffortSelected(effort=effort))
+        if self.options.effort is not None:
+            await record(SessionEffortSelected(effort=self.options.effort))
 
     def default_models(self, workspace: Path) -> DefaultModels:
         """Return the default models of sessions in a directory."""
@@ -342,8 +339,7 @@ class Runtime:
     async def _open_workspace(
         self, root: Path, dirs: Sequence[Path] | None, session_id: str, parents: Sequence[str] = ()
     ) -> Workspace:
-        extra = self.options.add_dirs if dirs is None else dirs
-        owners = (session_id, *parents)
+        extra, owners = self.options.add_dirs if dirs is None else dirs, (session_id, *parents)
         return await asyncio.to_thread(open_workspace, self.paths, root, extra, owners)
 
     async def _build_environment(
@@ -361,12 +357,14 @@ class Runtime:
         joined = tools or await self.tool_servers.join(own, workspace.root, enclosing)
         snapshot = ToolSnapshot(joined)
         estimates = await asyncio.to_thread(self.build_estimates, workspace.root, snapshot)
-        kinds = snapshot.toolbox.subject_kinds
-        is_copy = workspace.root.parent == self.paths.scratch
+        kinds, is_copy = snapshot.toolbox.subject_kinds, workspace.root.parent == self.paths.scratch
+        if enclosing is not None and gate is None:
+            missing = await asyncio.to_thread(lambda: enclosing.unavailable)
+            self._warnings += [MISSING_SANDBOX.format(missing)] if missing else []
         env = SessionEnvironment(
             workspace=workspace,
             servers=self.tool_servers.find(workspace.root),
-            project=self.options.workspace if is_copy else workspace.root,
+            project=options.workspace if is_copy else workspace.root,
             registry=self.registry,
             routes=await self.build_routes(workspace.root, estimates),
             estimates=estimates,
@@ -374,10 +372,11 @@ class Runtime:
             gate=gate
             or await asyncio.to_thread(self._build_gate, workspace.root, kinds, session_id),
             sandbox=enclosing,
+            environments=self.tool_servers.environments,
             confirm=confirm,
             spill=self.paths.spill_directory(session_id),
             blobs=self.paths.blobs,
-            mask=self._build_mask,
+            mask=lambda: build_mask(self.paths, os.environ),
             prices=self._prices,
             interactive=options.interactive,
             effort=config.effort,
@@ -390,6 +389,7 @@ class Runtime:
             limits=config.limits,
             context=config.context,
             fallback=config.fallback,
+            undo=config.undo,
             tasks=Delegation(config.delegation, self.open_worker),
             budgets=Budgets(config=config.budget, read_today=self.spent_today),
             judge_budget=JudgeBudget(config=config.routing, store=self.store),

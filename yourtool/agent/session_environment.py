@@ -14,11 +14,12 @@ from yourtool.agent.hooks.hooks import Hooks
 from yourtool.agent.hooks.transcript import FILE_NAME, Transcript
 from yourtool.agent.reported_costs import ReportedCosts
 from yourtool.agent.routes import Routes
-from yourtool.agent_config import CheckConfig, ContextConfig, FallbackConfig, Limits
+from yourtool.agent_config import CheckConfig, ContextConfig, FallbackConfig, Limits, UndoConfig
 from yourtool.config import ThinkingOnSwap
 from yourtool.effects import Confirm, Steering, UnsavedText, no_steering
 from yourtool.events.catalog import AnyFact
 from yourtool.events.deltas import Notice
+from yourtool.files import is_directory
 from yourtool.masking import Mask
 from yourtool.models import CacheRetention, Effort
 from yourtool.paths import Paths, own_directories
@@ -32,6 +33,7 @@ from yourtool.providers.requests.request_view import RequestView
 from yourtool.providers.tool_ids import ToolIdMap
 from yourtool.tools.background import ProcessTable
 from yourtool.tools.base import Delegator
+from yourtool.tools.environments import Environments
 from yourtool.tools.toolset import Toolbox, ToolSnapshot
 from yourtool.tools.workspace import Workspace
 from yourtool.tools.workspace_watch import WorkspaceWatch
@@ -107,6 +109,8 @@ class SessionEnvironment(Struct, kw_only=True, eq=False):
     gate: Gate
     sandbox: "Sandbox | None" = None
     """Encloses the commands of the model; None: they run without a sandbox."""
+    environments: Environments = field(default_factory=Environments)
+    """Builds the variables of the programs that the session starts."""
     confirm: Confirm
     steering: Steering = no_steering
     unsaved: UnsavedText | None = None
@@ -135,6 +139,8 @@ class SessionEnvironment(Struct, kw_only=True, eq=False):
 
     limits: Limits
     context: ContextConfig = field(default_factory=ContextConfig)
+    undo: UndoConfig = field(default_factory=UndoConfig)
+    """What is copied before a command."""
     fallback: FallbackConfig = field(default_factory=lambda: FallbackConfig(policy="never"))
     budget: Budget = field(default_factory=Budget)
     """Shared with the workers of the session, as `budgets`, those of the user."""
@@ -171,7 +177,8 @@ class SessionEnvironment(Struct, kw_only=True, eq=False):
     """Finds the files that commands change."""
 
     def __post_init__(self) -> None:
-        self.watch = WorkspaceWatch(self.workspace)
+        stores = self.blobs / "repositories"
+        self.watch = WorkspaceWatch(self.workspace, stores, self.undo)
         self.transcript = Transcript(self.spill / FILE_NAME)
 
     async def close(self) -> None:
@@ -207,5 +214,5 @@ def open_workspace(
     """
     own, *earlier = (paths.spill_directory(each) for each in session_ids if Path(each).name == each)
     own.mkdir(mode=0o700, parents=True, exist_ok=True)
-    readable = (*dirs, own, *filter(Path.is_dir, earlier))
+    readable = (*dirs, own, *filter(is_directory, earlier))
     return Workspace(root, readable, own_directories(paths))

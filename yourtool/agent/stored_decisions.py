@@ -20,6 +20,7 @@ from yourtool.permissions.judging import (
     look_up,
 )
 from yourtool.permissions.rules import EVERY_TOOL, RULES_OF_SESSION, Rule, RuleSet, RuleSource
+from yourtool.permissions.trust import CONTAINED_COMMANDS
 from yourtool.store.base import SessionStore
 
 _KINDS = (PolicySnapshot, ToolCalled, ToolConfirmationRequested, ToolFailed)
@@ -77,12 +78,20 @@ async def find_last_uses(store: SessionStore) -> Mapping[RuleUse, datetime]:
     found = dict[RuleUse, datetime]()
 
     def add(call: DecidedCall) -> None:
-        for rule in call.judgement.rules:
+        rules = call.judgement.rules or ((CONTAINED_COMMANDS,) if _is_contained(call) else ())
+        for rule in rules:
             use = RuleUse(rule, call.snapshot.workspace)
             found[use] = max(found.get(use, call.at), call.at)
 
     await _read_decisions(store, add)
     return found
+
+
+def _is_contained(call: DecidedCall) -> bool:
+    """Whether the answer about the commands of the folder allowed a call."""
+    judgement, snapshot = call.judgement, call.snapshot
+    is_allowed = judgement.verdict == "allow" and snapshot.mode != Mode.AUTO
+    return is_allowed and judgement.is_fully_contained and bool(snapshot.allows_contained)
 
 
 async def replay_decisions(
@@ -174,7 +183,9 @@ def _build_policy(snapshot: PolicySnapshot, stored: RuleSet) -> Policy:
         )
     )
     mode = Mode(snapshot.mode)
-    return Policy(mode, own | stored, snapshot.workspace, snapshot.is_trusted)
+    return Policy(
+        mode, own | stored, snapshot.workspace, snapshot.is_trusted, bool(snapshot.allows_contained)
+    )
 
 
 def _to_rule(stored: SnapshotRule) -> Rule:
@@ -193,6 +204,9 @@ def _to_judged_call(call: DecidedCall) -> JudgedCall:
         subjects,
         is_protected=judgement.is_protected,
         is_contained=judgement.is_contained,
+        is_fully_contained=judgement.is_fully_contained,
+        missing_sandbox=judgement.missing_sandbox,
+        is_attended=judgement.is_attended,
         loses_work=judgement.loses_work,
         ends_planning=judgement.ends_planning,
         hook=judgement.hook,

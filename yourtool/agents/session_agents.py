@@ -11,10 +11,12 @@ from msgspec import Struct
 from yourtool import agents
 from yourtool.agent_config import AgentConfig
 from yourtool.agents.hand_over import Render
+from yourtool.environment import is_key
 from yourtool.errors import InvalidRequestError
+from yourtool.files import expand_home
 from yourtool.models import Model, ModelId
+from yourtool.tools.environments import Environments
 from yourtool.tools.process import ShellCommand
-from yourtool.tools.shell import command_environment
 from yourtool.tools.toolset import Toolbox
 from yourtool.tools.workspace_watch import CommandChanges, WorkspaceWatch
 
@@ -108,10 +110,11 @@ def build_command(name: str, config: AgentConfig, workspace: Path) -> ShellComma
     Raises:
         InvalidRequestError: there is no such program.
     """
-    environment = command_environment(os.environ, workspace)
+    own = Environments().build_for_own_program(os.environ, workspace)
+    environment = {name: value for name, value in own.items() if not is_key(name, value)}
     given = {each: os.environ[each] for each in config.environment if each in os.environ}
     program, *arguments = config.command or ("",)
-    found = shutil.which(str(Path(program).expanduser()), path=environment["PATH"])
+    found = shutil.which(str(expand_home(Path(program))), path=environment["PATH"])
     if found is None or not Path(found).is_absolute():
         raise InvalidRequestError(
             f"There is no program `{program}` for `acp:{name}`: install it, or correct"

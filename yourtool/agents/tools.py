@@ -19,6 +19,7 @@ from yourtool.agents.messages import RESOURCE_NOT_FOUND, Asked, FileRequest, fin
 from yourtool.effects import Preview, SideEffects, Subject, ToolDefinition, ToolHints
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.messages.blocks import TextBlock
+from yourtool.permissions import protection
 from yourtool.permissions.rules import AGENT_CALL
 from yourtool.tools.adjusted_arguments import AdjustedArguments
 from yourtool.tools.base import ToolContext, ToolOutput, storable_output
@@ -145,8 +146,8 @@ class AgentCall(_AgentTool):
             raise ToolError(_NOT_PENDING, ToolFailure.CANCELLED)
         call, name = pending.asked.call, self.adapter.agent.name
         preview = await context.run_in_thread(call.build_preview, name)
-        is_outside = await context.run_in_thread(_leads_outside, preview.paths, context)
-        return replace(preview, protected=preview.protected or is_outside)
+        is_asked = await context.run_in_thread(_needs_question, preview.paths, context)
+        return replace(preview, protected=preview.protected or is_asked)
 
     async def run(self, args: dict[str, Any], context: ToolContext) -> ToolOutput:
         """Permit the call, and return what the agent reports about it.
@@ -295,11 +296,16 @@ def _read_text(path: str, request: FileRequest, context: ToolContext) -> str:
     return "".join(lines[start:end])
 
 
-def _leads_outside(paths: tuple[str, ...], context: ToolContext) -> bool:
+def _needs_question(paths: tuple[str, ...], context: ToolContext) -> bool:
+    """Whether a path is outside the workspace, or git or a hook manager uses it."""
+    places = protection.Protection(context.workspace.root)
     for path in paths:
         try:
+            located = context.workspace.locate(path)
             context.workspace.check(path, writing=True)
         except ToolError:
+            return True
+        if places.find(located) is not None:
             return True
     return False
 

@@ -114,6 +114,7 @@ class Arguments(Struct, frozen=True, kw_only=True):
     mode: Mode | None = None
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    no_sandbox: bool = False
     mcp_config: Path | None = None
     """`--mcp-config`: a file with further MCP servers."""
     env: tuple[str, ...] = ()
@@ -141,6 +142,7 @@ def build_run_options(arguments: Arguments, *, interactive: bool) -> RunOptions:
         mode=arguments.mode,
         allow=arguments.allow,
         deny=arguments.deny,
+        no_sandbox=arguments.no_sandbox,
         add_dirs=arguments.add_dirs,
         mcp_config=arguments.mcp_config,
         max_turns=arguments.max_turns,

@@ -21,7 +21,9 @@ from yourtool.config import (
     format_key,
     load_report,
 )
+from yourtool.environment import is_secret
 from yourtool.errors import ConfigError
+from yourtool.files import path_exists, real_path
 from yourtool.paths import Paths
 from yourtool.permissions.shell import specs
 from yourtool.permissions.trust import CHECKS, ROUTING
@@ -72,7 +74,7 @@ def _list_files(paths: Paths, workspace: Path) -> list[str]:
     """Return the files that `config check` reads, as far as they exist."""
     own = (config_file(paths), *(paths.home / name for name in _OWN_FILES))
     of_project = (each.path for each in read_project_files(workspace) if each.kind in _KINDS)
-    return [printable(str(each)) for each in (*own, *of_project) if each.exists()]
+    return [printable(str(each)) for each in (*own, *of_project) if path_exists(each)]
 
 
 def _examine_rules(paths: Paths, workspace: Path) -> RoutingRules:
@@ -82,7 +84,7 @@ def _examine_rules(paths: Paths, workspace: Path) -> RoutingRules:
     project = next(((each.name, each.text) for each in files), None)
     file = paths.home / FILE_NAME
     return examine_rules(
-        file, workspace.resolve(), lambda name: catalogue.resolve(name).id, project
+        file, real_path(workspace), lambda name: catalogue.resolve(name).id, project
     )
 
 
@@ -179,6 +181,9 @@ def _print_settings(settings: tuple[Setting, ...], *, as_json: bool) -> None:
 def _redacted_value(setting: Setting) -> Any:
     if setting.key[0] == "providers" and setting.key[-1] == "headers":
         return dict.fromkeys(setting.value, "***")  # a header can contain a key
+    if setting.key == ("shell", "environment", "set"):
+        values: dict[str, str] = setting.value
+        return {name: "***" if is_secret(name, each) else each for name, each in values.items()}
     return to_builtins(setting.value)
 
 

@@ -9,6 +9,7 @@ from yourtool.cli.arguments import Arguments
 from yourtool.config import load_config
 from yourtool.credentials import Credentials
 from yourtool.errors import UnknownModelError, UsageError
+from yourtool.files import is_file
 from yourtool.models import Model, Price
 from yourtool.paths import Paths
 from yourtool.providers.catalogue import discovery_cache
@@ -44,7 +45,7 @@ def find_pricing(paths: Paths, arguments: Arguments) -> Pricing | None:
 
 def _find_file(paths: Paths, name: str) -> Path:
     with suppress(OSError, RuntimeError):  # the name is too long, or of no user
-        if (file := Path(name).expanduser()).is_file():
+        if is_file(file := Path(name).expanduser()):
             return file
     problem = f"`--reprice {name}` is neither a stored price table nor a file"
     raise UsageError(f"{problem}. {describe_tables(paths.price_tables, name)}")

@@ -11,6 +11,7 @@ from yourtool.errors import UsageError
 from yourtool.paths import Paths
 from yourtool.run_result import ExitCode
 from yourtool.text import printable
+from yourtool.tools.environments import Environments
 from yourtool.tools.servers.calls import ServerConnectionError
 from yourtool.tools.servers.client import (
     REDIRECT,
@@ -40,7 +41,7 @@ def run_login(paths: Paths, arguments: Arguments) -> int:
         UsageError: there is no such server, it needs no login, or the login failed.
     """
     loaded = load_servers(arguments.workspace, paths, arguments.mcp_config)
-    around = build_surroundings(arguments.workspace, paths, None)
+    around = build_surroundings(arguments.workspace, paths, None, Environments())
     server = ToolServers(loaded, around).find(arguments.id)
     if server.settings.transport != "http":
         raise UsageError(f"`{server.name}` is a program, which has no login: only addresses do")

@@ -77,6 +77,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         mode=Mode(options["mode"]) if options["mode"] else None,
         allow=tuple(options["allow"]),
         deny=tuple(options["deny"]),
+        no_sandbox=options["no_sandbox"],
         mcp_config=options["mcp_config"],
         env=tuple(options.get("env", ())),
         header=tuple(options.get("header", ())),

@@ -64,6 +64,7 @@ def split_prompt(argv: Sequence[str]) -> tuple[list[str], str | None]:
     """
     scanner = Parser(prog="yourtool", add_help=False)
     add_run_options(scanner)
+    scanner.set_defaults(cwd=None)  # `--version` needs no directory
     scanner.add_argument("-h", "--help", "--version", action="store_true")
     scanner.add_argument("words", nargs=argparse.REMAINDER)
     words: list[str] = scanner.parse_known_args(argv)[0].words

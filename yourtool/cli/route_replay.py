@@ -20,6 +20,7 @@ from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.config import RunOptions
 from yourtool.errors import ConfigError, UnknownModelError, UsageError
+from yourtool.files import is_file
 from yourtool.models import AdapterCapabilities, Model
 from yourtool.paths import Paths
 from yourtool.providers.catalogue import discovery_cache
@@ -67,7 +68,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
 async def _replay(paths: Paths, arguments: Arguments) -> RouteReplay:
     since = parse_since(arguments.since, datetime.now(UTC)) if arguments.since else None
     for file in (arguments.file, arguments.prices_file, arguments.models_file):
-        if file is not None and not file.is_file():
+        if file is not None and not is_file(file):
             raise UsageError(f"`{file}` is not a file")
     options = RunOptions(workspace=arguments.workspace, model=None, mode=None, interactive=False)
     runtime = await Runtime.open(paths, options)

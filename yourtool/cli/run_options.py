@@ -1,6 +1,7 @@
 """The options of a run: model, session, approval, limits and output."""
 
 import argparse
+import stat
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
@@ -75,6 +76,11 @@ def _add_approval_options(parser: argparse.ArgumentParser) -> None:
     add("--allow", action="append", default=[], metavar="RULE", help="allow without approval")
     add("--deny", action="append", default=[], metavar="RULE", help="deny; overrides --allow")
     add(
+        "--no-sandbox",
+        action="store_true",
+        help="run commands of the model without the sandbox, in this run",
+    )
+    add(
         "--add-dir",
         type=_parse_directory,
         action="append",
@@ -126,11 +132,13 @@ def _add_headless_options(parser: argparse.ArgumentParser) -> None:
 def _parse_directory(text: str) -> Path:
     try:
         path = Path(text).expanduser().resolve(strict=True)
+        if stat.S_ISDIR(path.stat().st_mode):
+            return path
+    except PermissionError as error:
+        raise argparse.ArgumentTypeError(f"`{text}` cannot be reached: {error.strerror}") from error
     except (OSError, RuntimeError, ValueError):
-        path = None
-    if path is None or not path.is_dir():
-        raise argparse.ArgumentTypeError(f"`{text}` is not a directory")
-    return path
+        pass
+    raise argparse.ArgumentTypeError(f"`{text}` is not a directory, or was removed")
 
 
 def parse_count(text: str) -> int:

@@ -15,6 +15,7 @@ from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.events.catalog import AnyFact
+from yourtool.files import path_exists
 from yourtool.paths import Paths
 from yourtool.run_result import ExitCode
 from yourtool.store.base import SessionStore, resolve_id
@@ -29,7 +30,7 @@ async def replay_session(store: SessionStore, paths: Paths, arguments: Arguments
     file = Path(arguments.source)
     with TemporaryDirectory(prefix="yourtool-replay-") as directory:
         scratch = Path(directory)
-        if await asyncio.to_thread(file.exists):
+        if await asyncio.to_thread(path_exists, file):
             facts = await asyncio.to_thread(_read_file, file, scratch)
         else:
             facts = await _read_stored(arguments.source, store, paths, scratch)

@@ -40,6 +40,9 @@ def _print_report(report: Report, peers: Sequence[Peer], *, dry_run: bool) -> No
     _print_items("Would be taken over:" if dry_run else "Taken over:", report.taken)
     _print_items("Already here:", report.present)
     _print_items("Not taken over:", report.left_out)
+    if any(each.kind == "server" for each in report.taken):
+        print_lines("Servers in your own `mcp.json` run outside the sandbox, with your rights;"
+                    ' `"sandbox": true` changes that.')  # fmt: skip
     if report.files:
         print_lines("Files that would change:" if dry_run else "Changed files:")
         print_lines(*(f"  {each}" for each in report.files))

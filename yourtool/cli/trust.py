@@ -10,6 +10,7 @@ from yourtool.agent.session.project_trust import (
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.output import print_json, print_lines, print_table
 from yourtool.errors import UsageError
+from yourtool.files import expand_home, is_directory
 from yourtool.paths import Paths
 from yourtool.permissions.trust import TrustAnswer
 from yourtool.run_result import ExitCode
@@ -67,7 +68,7 @@ def _print_answers(answers: tuple[TrustAnswer, ...], *, as_json: bool) -> None:
             "trusted": each.trusted,
             "answered_at": each.answered_at,
             "files": sorted(each.files),
-            "exists": Path(each.path).is_dir(),
+            "exists": is_directory(Path(each.path)),
         }
         for each in answers
     ]
@@ -90,7 +91,7 @@ def _print_answers(answers: tuple[TrustAnswer, ...], *, as_json: bool) -> None:
 
 
 def _remove(paths: Paths, directory: str, *, as_json: bool) -> None:
-    if (folder := trust_store(paths).remove(Path(directory).expanduser())) is None:
+    if (folder := trust_store(paths).remove(expand_home(Path(directory)))) is None:
         raise UsageError(f"there is no answer about `{directory}`; `yourtool trust list` has all")
     if as_json:
         print_json({"folder": str(folder), "removed": True})
@@ -99,7 +100,7 @@ def _remove(paths: Paths, directory: str, *, as_json: bool) -> None:
 
 
 def _existing_directory(text: str) -> Path:
-    directory = Path(text).expanduser()
-    if not directory.is_dir():
+    directory = expand_home(Path(text))
+    if not is_directory(directory):
         raise UsageError(f"`{text}` is not a directory; write {_USAGE}")
     return directory

@@ -71,3 +71,23 @@ async def test_rules_of_the_project_and_the_command_line_are_not_taken_back(benc
     assert "belongs to the project" in notice.text
     assert len(shown.choices) == 1
     await session.close()
+
+
+@pytest.mark.req("R-CONF-05")
+async def test_answer_about_the_sandbox_is_taken_back_and_restored(bench: Bench):
+    session = await bench.session(Checked(Scripted([says("x")])))
+    session.gate.grants = Grants(bench.root / "permissions.toml", bench.workspace, KINDS)
+    session.trust.store.allow_contained(bench.workspace)
+    session.gate.allows_contained = True
+    shown = await take(session, Stores(bench.store), bench)
+    [row] = shown.choices
+    assert row.title == "allow commands in the sandbox"
+    assert row.detail.startswith(f"{bench.workspace} · ")
+    notice, shown = await run(shown.actions[0].then("0"))
+    assert notice.text == "Took back `allow commands in the sandbox`."
+    assert not session.gate.allows_contained
+    assert session.trust.store.load_contained() == ()
+    notice, shown = await run(shown.actions[1].then(""))
+    assert notice.text == "Restored `allow commands in the sandbox`."
+    assert session.gate.allows_contained
+    await session.close()

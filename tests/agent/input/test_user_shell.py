@@ -18,6 +18,7 @@ from yourtool.errors import ServerError, ToolError, UsageError
 from yourtool.events.deltas import ShellStarted, ToolOutputDelta
 from yourtool.events.tools import ShellRan
 from yourtool.events.turns import TurnStarted
+from yourtool.masking import Mask
 from yourtool.messages.message import Role
 from yourtool.messages.metadata import Audience, Origin
 from yourtool.providers.requests.request_view import build_request_view
@@ -58,11 +59,13 @@ async def test_command_runs_in_the_workspace_without_approval_or_model(bench):
 
 
 @pytest.mark.req("R-CRD-02")
-async def test_command_gets_no_key_and_no_input(bench, monkeypatch):
+async def test_command_gets_all_variables_and_its_output_no_key(bench, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-secret")
-    session = await bench.session(Scripted([says("never")]))
-    fact = await run_command(session, "cat; env")
-    assert "sk-ant-secret" not in fact.message.text
+    monkeypatch.setenv("PATH", f".:{os.environ['PATH']}")
+    session = await bench.session(Scripted([says("never")]), mask=Mask(["sk-ant-secret"]))
+    fact = await run_command(session, "cat; env; echo ${#ANTHROPIC_API_KEY}")
+    assert "sk-ant-secret" not in fact.message.text and "PATH=.:" in fact.message.text
+    assert "\n13\n" in fact.message.text
     assert fact.exit_code == 0
     await session.close()
 

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.agent.harness import ALLOW, DENY, Bench, Checked, User, play
+from tests.trusted_folders import trust
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.events.tools import (
     ToolCalled,
@@ -43,6 +44,19 @@ def results(session):
         for message in session.state.messages
         if message.role == "tool"
     ]
+
+
+@pytest.mark.req("T4")
+@pytest.mark.parametrize("is_trusted", [True, False])
+async def test_only_a_command_that_runs_unasked_gets_few_variables(
+    bench, tmp_path, monkeypatch, is_trusted
+):
+    (tmp_path / "start.sh").write_text(f"touch {tmp_path}/loaded\n")
+    monkeypatch.setenv("BASH_ENV", str(tmp_path / "start.sh"))
+    trust(bench.workspace, trusted=is_trusted)
+    session, user, _ = await run(bench, calls("shell", command="ls"), ALLOW)
+    assert len(user.asked) == (tmp_path / "loaded").exists() == (not is_trusted)
+    await session.close()
 
 
 @pytest.mark.req("R-CONF-02", "R-LOOP-12", "T21")

@@ -4,7 +4,7 @@ import pytest
 
 from tests.agent.harness import ALLOW, DENY, User
 from tests.agent.turn.test_sandboxed_calls import run
-from tests.tools.sandbox.levels import find_reason
+from tests.tools.sandbox.levels import WITHOUT_ANY, find_reason
 from yourtool.config import Mode
 from yourtool.effects import Decision, Verdict
 from yourtool.permissions.rules import Rule, RuleSet
@@ -101,4 +101,5 @@ async def test_failure_outside_is_not_offered_again(bench):
 async def test_question_does_not_speak_of_a_sandbox_that_does_not_work(bench):
     user = User(DENY)
     await play(bench, SHOW, user, level=NONE)
-    assert user.asked[0].preview.surroundings.startswith("no sandbox (")
+    assert user.asked[0].preview.surroundings == ""
+    assert user.asked[0].consequences.cautions == (f"no sandbox: {WITHOUT_ANY}",)

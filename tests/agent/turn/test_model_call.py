@@ -43,6 +43,7 @@ def turn_of(session):
         reads=FileReads(),
         effort=None,
         find_trust_offer=session.trust.find_offer,
+        find_sandbox_offer=session.trust.find_sandbox_offer,
         find_instructions=lambda _paths: ([], []),
         root=last,
         parent=last,

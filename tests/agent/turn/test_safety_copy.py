@@ -13,7 +13,6 @@ from yourtool.events.tools import ToolConfirmationRequested
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.scripted import Scripted, calls, says
 
-COPIES = "refs/yourtool/copies/"
 EVERY_COMMAND = RuleSet(allow=(Rule("shell"),))
 
 
@@ -31,8 +30,13 @@ async def run(bench, *lines, answers=(ALLOW,), **options):
     return session, user, events
 
 
-def find_copies(work):
-    return git(work, "for-each-ref", "--format=%(refname)", COPIES).split()
+def find_copies(bench):
+    """Return the references of the copies in the repository of saved objects."""
+    return [
+        name
+        for store in (bench.root / "blobs/repositories").glob("*.git")
+        for name in git(store, "for-each-ref", "--format=%(refname)", "refs/copies").split()
+    ]
 
 
 def result(session):
@@ -62,7 +66,7 @@ async def test_loss_of_work_of_the_user_is_asked_about_in_every_mode(bench, work
     (requested,) = [e for e in events if isinstance(e, ToolConfirmationRequested)]
     assert requested.judgement.loses_work
     assert content(work) == before
-    assert find_copies(work) == [], "nothing is written before the approval"
+    assert find_copies(bench) == [], "nothing is written before the approval"
     await session.close()
 
 
@@ -72,7 +76,7 @@ async def test_copy_is_made_first_and_undo_and_git_bring_the_work_back(bench, wo
     before = content(work)
     line = command("git reset -q --hard && git clean -qfdx")
     session, _, events = await run(bench, line)
-    (ref,) = find_copies(work)
+    (ref,) = find_copies(bench)
     assert "new é.txt" not in content(work)
     notices = [e.text for e in events if isinstance(e, Notice)]
     assert any(ref in text and "git restore --source=" in text for text in notices)
@@ -101,7 +105,7 @@ async def test_loss_of_what_the_agent_wrote_is_not_asked_about_in_auto(bench, wo
     session, user, _ = await run(bench, edit, create, lose, mode=Mode.AUTO)
     assert user.asked == []
     assert "own.txt" not in content(work)
-    assert len(find_copies(work)) == 1
+    assert len(find_copies(bench)) == 1
     await session.close()
 
 
@@ -123,7 +127,7 @@ async def test_what_is_allowed_runs_where_nobody_can_answer_with_a_copy(bench, w
     session, user, _ = await run(bench, command("git reset -q --hard"), **options)
     assert user.asked == []
     assert (work / "a.txt").read_text() == "a.txt as committed\n"
-    assert find_copies(work)[0] in result(session)
+    assert find_copies(bench)[0] in result(session)
     await session.close()
 
 
@@ -154,5 +158,5 @@ async def test_copy_that_fails_is_asked_about_again(bench, work, answer):
 async def test_clean_tree_needs_no_question_of_its_own_and_no_copy(bench, work):
     session, user, _ = await run(bench, command("git reset --hard"), mode=Mode.AUTO)
     assert user.asked == []
-    assert find_copies(work) == []
+    assert find_copies(bench) == []
     await session.close()

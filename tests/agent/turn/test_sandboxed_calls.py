@@ -3,11 +3,12 @@
 import pytest
 
 from tests.agent.harness import ALLOW, DENY, Checked, User, names, play
-from tests.tools.sandbox.levels import build_sandbox, find_reason
+from tests.tools.sandbox.levels import WITHOUT_ANY, build_sandbox, find_reason
+from tests.trusted_folders import trust
 from yourtool.config import Mode
 from yourtool.effects import Decision, Verdict
 from yourtool.errors import ToolError
-from yourtool.events.tools import ToolCompleted
+from yourtool.events.tools import ToolCalled, ToolCompleted, ToolFailed
 from yourtool.messages.invariants import validate_session
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.providers.scripted import Scripted, calls, says
@@ -46,31 +47,25 @@ def protected(bench):
 
 
 @pytest.mark.parametrize("mode", [Mode.ASK, Mode.AUTO])
-async def test_blocked_command_runs_outside_only_after_a_new_question(bench, protected, mode):
+async def test_change_of_a_protected_place_is_made_only_after_a_question(bench, protected, mode):
     user = User(ALLOW)
     said, facts = await run(bench, FULL, BLOCKED, user, mode=mode)
-    retry = user.asked[-1]
     assert len(user.asked) == (2 if mode is Mode.ASK else 1)
-    assert retry.preview.surroundings == "outside the sandbox, with all your rights"
-    assert not retry.preview.protected
-    assert retry.preview.editable is None
-    assert retry.reason.startswith("it failed in the sandbox: the sandbox protects files")
-    assert retry.rules == ()
+    asked = user.asked[-1]
+    assert asked.preview.kind == "diff"
+    assert "-be kind" in asked.preview.body
+    assert asked.preview.paths == ("AGENTS.md",)
+    assert asked.reason.startswith("the command changed protected places: `AGENTS.md`")
+    assert asked.rules == ()
     assert not protected.exists()
-    assert "[The user allowed this second run outside the sandbox.]" in said
-    assert facts.count("tool.called") == 1
-    assert facts.count("tool.completed") == 1
+    assert "[exit code 0]" in said
+    assert "[The user allowed these changes, which were made: `AGENTS.md`" in said
+    assert facts.count("tool.called") == facts.count("tool.completed") == 1
 
 
-async def test_command_whose_sandbox_cannot_be_built_is_offered_outside(bench, tmp_path):
-    (bench.workspace / ".git").symlink_to(tmp_path)
-    user = User(ALLOW)
-    said, _ = await run(bench, FULL, "echo ran", user)
-    assert user.asked[1].reason.endswith("`.git` is a symbolic link, so it cannot be protected")
-    assert said.startswith("ran\n")
-    user = User(ALLOW, DENY)
-    said, _ = await run(bench, FULL, "touch ran", user)
-    assert not (bench.workspace / "ran").exists()
+async def test_change_that_the_user_allowed_can_be_undone(bench, protected):
+    _, facts = await run(bench, FULL, BLOCKED, User(ALLOW))
+    assert "files.changed" in facts
 
 
 @pytest.mark.parametrize("arguments", [{}, {"background": True}, {"terminal": True}])
@@ -81,41 +76,30 @@ async def test_no_way_to_run_a_command_leaves_the_sandbox(bench, protected, argu
     assert protected.exists()
 
 
-def test_arguments_of_a_command_are_known_and_none_is_about_the_sandbox():
-    known = {"command", "directory", "timeout_seconds", "background", "terminal"}
-    assert set(shell.definition.input_schema["properties"]) == known
+def test_only_argument_about_the_sandbox_is_a_reason():
+    known = {"command", "directory", "timeout_seconds", "background", "terminal", "outside"}
+    properties = shell.definition.input_schema["properties"]
+    assert set(properties) == known
+    assert properties["outside"]["type"] == "string"
     for name in ("sandbox", "dangerouslyDisableSandbox", "with_escalated_permissions"):
         with pytest.raises(ToolError, match="unknown field"):
             shell.parse({"command": "ls", name: False})
 
 
-async def test_changed_command_is_no_answer_to_the_question_about_leaving_the_sandbox(
-    bench, protected
-):
-    changed = Decision(verdict=Verdict.EDIT, edited_input={"command": "rm AGENTS.md"})
-    user = User(ALLOW, changed)
-    said, _ = await run(bench, FULL, BLOCKED, user)
-    assert user.asked[1].preview.editable is None
-    assert protected.exists()
-    assert "The user declined to run it outside the sandbox." in said
-
-
-async def test_declined_command_stays_in_the_sandbox_and_the_note_reaches_the_model(
-    bench, protected
-):
+async def test_declined_change_is_not_made_and_the_note_reaches_the_model(bench, protected):
     user = User(ALLOW, Decision(verdict=Verdict.DENY, note="keep it"))
     said, _ = await run(bench, FULL, BLOCKED, user)
-    assert protected.exists()
-    assert "The user declined to run it outside the sandbox. Their note: keep it" in said
-    assert "Probable cause: the sandbox protects files" in said
+    assert protected.read_text() == "be kind\n"
+    assert "[Taken back, because the user declined it: `AGENTS.md`" in said
+    assert "Their note: keep it" in said
 
 
-async def test_run_without_a_terminal_never_leaves_the_sandbox(bench, protected):
+async def test_run_without_a_terminal_takes_the_change_back_and_says_so(bench, protected):
     user = User(ALLOW)
     said, _ = await run(bench, FULL, BLOCKED, user, mode=Mode.AUTO, interactive=False)
     assert user.asked == []
-    assert protected.exists()
-    assert "Probable cause" in said
+    assert protected.read_text() == "be kind\n"
+    assert "[Taken back, because no user is present to allow it: `AGENTS.md`" in said
 
 
 async def test_command_that_fails_for_another_reason_asks_nothing(bench):
@@ -126,18 +110,97 @@ async def test_command_that_fails_for_another_reason_asks_nothing(bench):
 
 
 async def test_question_shows_the_measured_level(bench):
-    for level, text in ((FULL, "full sandbox; no network"), (NONE, "no sandbox (full: ")):
+    for level, text in (
+        (FULL, "full sandbox; no network"),
+        (SandboxLevel.LANDLOCK, "Landlock sandbox; no network"),
+        (NONE, ""),
+    ):
         user = User(DENY)
         await run(bench, level, "true", user)
-        assert user.asked[0].preview.surroundings.startswith(text)
+        assert user.asked[0].preview.surroundings == text
 
 
-async def test_missing_required_level_asks_despite_rules_and_modes(bench):
+async def test_weaker_level_than_required_asks_despite_rules_and_modes(bench):
     rules = RuleSet(allow=(Rule.parse("shell"),))
     for settings, asked in (({"require": "full"}, 1), ({"require": "none"}, 0)):
         user = User(ALLOW)
-        await run(bench, NONE, "true", user, settings=settings, mode=Mode.AUTO, rules=rules)
+        options = {"mode": Mode.AUTO, "rules": rules}
+        await run(bench, SandboxLevel.LANDLOCK, "true", user, settings=settings, **options)
         assert len(user.asked) == asked
+
+
+async def test_rule_or_setting_that_allows_does_not_skip_the_question_without_a_sandbox(bench):
+    rules = RuleSet(allow=(Rule.parse("shell"),))
+    for settings in ({}, {"auto_allow": True}, {"require": "full"}, {"outside": ("touch *",)}):
+        user = User(DENY)
+        await run(bench, NONE, "touch made", user, settings=settings, rules=rules)
+        [asked] = user.asked
+        assert asked.consequences.cautions == (f"no sandbox: {WITHOUT_ANY}",)
+        assert (asked.rules, asked.trust, asked.sandbox) == ((), None, None)
+    assert not (bench.workspace / "made").exists()
+
+
+async def test_command_that_only_reads_asks_without_a_sandbox(bench):
+    trust(bench.workspace)
+    user = User(ALLOW)
+    said, _ = await run(bench, NONE, "ls", user)
+    assert len(user.asked) == 1
+    assert said.endswith("[exit code 0]")
+
+
+async def test_allowed_command_runs_without_the_sandbox_that_is_missing(bench):
+    said, _ = await run(bench, NONE, "echo level:$YOURTOOL_SANDBOX", User(ALLOW))
+    assert said.startswith("level:\n")
+
+
+@pytest.mark.parametrize(
+    "options", [{"mode": Mode.AUTO}, {"interactive": False}, {"mode": Mode.PLAN}]
+)
+async def test_command_is_refused_without_a_sandbox_where_nobody_is_asked(bench, options):
+    rules, user = RuleSet(allow=(Rule.parse("shell"),)), User(ALLOW)
+    adapter = Checked(Scripted([calls("shell", command="touch made"), says("done")]))
+    session = await bench.session(adapter, confirm=user, rules=rules, **options)
+    session._env.sandbox = build_sandbox(bench.workspace, NONE)
+    events = await play(session.send("go"))
+    await session.close()
+    [failed] = [each for each in events if isinstance(each, ToolFailed)]
+    assert user.asked == []
+    assert not (bench.workspace / "made").exists()
+    if options.get("mode") is not Mode.PLAN:
+        assert f"switched on and cannot be used: {WITHOUT_ANY}" in failed.error_message
+        for way in ("`--no-sandbox`", "`[sandbox] enabled = false`"):
+            assert way in failed.error_message
+
+
+async def test_sandbox_that_is_switched_off_asks_nothing_more(bench):
+    rules, user = RuleSet(allow=(Rule.parse("shell"),)), User(DENY)
+    said, _ = await run(bench, NONE, "echo ran", user, settings={"enabled": False}, rules=rules)
+    assert user.asked == []
+    assert said.startswith("ran\n")
+
+
+async def test_start_of_a_call_has_the_level_in_which_it_runs(bench):
+    for level in (FULL, NONE):
+        adapter = Checked(Scripted([calls("shell", command="true"), says("done")]))
+        session = await bench.session(adapter, confirm=User(ALLOW))
+        session._env.sandbox = build_sandbox(bench.workspace, level)
+        events = await play(session.send("go"))
+        await session.close()
+        [called] = [each for each in events if isinstance(each, ToolCalled)]
+        [done] = [each for each in events if isinstance(each, ToolCompleted)]
+        assert called.sandbox is level
+        assert done.message.metadata.details["sandbox"] == level.value
+
+
+async def test_result_of_a_second_run_outside_has_its_level(bench):
+    line = "getent ahosts r.example.org"
+    adapter = Checked(Scripted([calls("shell", command=line), says("done")]))
+    session = await bench.session(adapter, confirm=User(ALLOW))
+    session._env.sandbox = build_sandbox(bench.workspace, FULL)
+    events = await play(session.send("go"))
+    await session.close()
+    [done] = [each for each in events if isinstance(each, ToolCompleted)]
+    assert done.message.metadata.details["sandbox"] == "none"
 
 
 async def test_commands_run_unasked_in_a_full_sandbox_if_the_setting_allows_it(bench):

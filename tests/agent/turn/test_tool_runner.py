@@ -258,10 +258,14 @@ async def test_session_grant_covers_exactly_what_was_shown(bench):
     """R-CONF-03, R-CONF-04."""
     user = User(Decision(verdict=Verdict.ALLOW, scope=Scope.SESSION))
     line = calls("shell", command="touch a")
-    script = [line, line, calls("shell", command="touch b"), says("done")]
+    script = [line, calls("shell", command="touch b"), calls("shell", command="tally c")]
+    script.append(says("done"))
     session = await bench.session(Checked(Scripted(script)), confirm=user)
     await play(session.send("go"))
-    assert [question.rules for question in user.asked] == [("shell(touch a)",), ("shell(touch b)",)]
+    assert [question.preview.body for question in user.asked] == ["touch a", "tally c"]
+    shown, rules = user.asked[0].rules, session.gate.policy.rules.allow
+    assert list(map(str, rules)) == [*shown, "shell(tally c)"]
+    assert shown[0] == "shell(touch *)" and user.asked[0].exact_rules == ("shell(touch a)",)
     await session.close()
 
 
@@ -306,6 +310,53 @@ async def test_protected_path_needs_approval_in_every_mode(bench, mode):
     assert len(user.asked) == 1
     assert user.asked[0].rules == ()
     assert not (bench.workspace / ".git").exists()
+
+
+@pytest.mark.parametrize("mode", [Mode.ACCEPT_EDITS, Mode.AUTO])
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        (calls("write_file", path="scripts/hooks/pre-push", content="x"), "`core.hookspath`"),
+        (
+            calls("edit_file", path="scripts/check.py", edits=[{"old": "a", "new": "b"}]),
+            "`.pre-commit-config.yaml`",
+        ),
+        (
+            calls("write_file", path="package.json", content='{"husky": {"pre-commit": "x"}}'),
+            "commands of a hook manager",
+        ),
+        (
+            calls(
+                "apply_patch",
+                patch="*** Begin Patch\n*** Add File: objects/a\n+x\n*** Add File: refs/a\n+x\n"
+                "*** Add File: HEAD\n+x\n*** End Patch\n",
+            ),
+            "bare repository",
+        ),
+    ],
+)
+@pytest.mark.req("R-TOOL-07")
+async def test_write_of_what_git_runs_asks_and_names_the_cause(bench, mode, line, cause):
+    (bench.workspace / ".git").mkdir()
+    (bench.workspace / ".git/config").write_text("[core]\n\thooksPath = scripts/hooks\n")
+    (bench.workspace / "scripts").mkdir()
+    (bench.workspace / "scripts/check.py").write_text("a\n")
+    manager = "repos:\n- repo: local\n  hooks:\n  - entry: python scripts/check.py\n"
+    (bench.workspace / ".pre-commit-config.yaml").write_text(manager)
+    user, rules = User(DENY), RuleSet(allow=(Rule.parse("write_file"), Rule.parse("edit_file")))
+    await outcome(bench, line, mode=mode, rules=rules, confirm=user)
+    [asked] = user.asked
+    assert asked.preview.protected
+    assert cause in asked.preview.protection
+
+
+async def test_ordinary_files_are_written_at_once_beside_directories_of_that_name(bench):
+    for path in ("config/routes.rb", "hooks/useThing", "refs/a.py", "package.json"):
+        user = User(DENY)
+        line = calls("write_file", path=path, content="{}")
+        await outcome(bench, line, mode=Mode.ACCEPT_EDITS, confirm=user)
+        assert not user.asked
+        assert (bench.workspace / path).exists()
 
 
 @pytest.mark.parametrize("command", ["program=touch; $program a", f"touch a {'b' * MAX_LENGTH}"])

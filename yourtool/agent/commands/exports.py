@@ -12,6 +12,7 @@ from yourtool.agent.commands.base import Choice, Choose, CommandResults, SlashCo
 from yourtool.agent.session.known_secrets import build_mask
 from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
+from yourtool.files import is_directory, is_link, path_exists
 from yourtool.messages.message import Role
 from yourtool.store import exports, scrubbing
 
@@ -87,12 +88,12 @@ def _find_file(where: Path, argument: str, title: str, suffix: str) -> tuple[Pat
     """Return the target file and whether it exists; blocks on the file system."""
     try:
         file = where / Path(argument).expanduser()
-        if not file.is_dir():
-            return file, file.exists() or file.is_symlink()
+        if not is_directory(file):
+            return file, path_exists(file) or is_link(file)
         words = re.findall("[a-z0-9]+", title.lower())[:_NAME_WORDS]
         stem = "-".join(words)[:60] or "session"
         names = (f"{stem}{suffix}" if n == 1 else f"{stem}-{n}{suffix}" for n in count(1))
-        return next(path for name in names if not (path := file / name).exists()), False
+        return next(path for name in names if not path_exists(path := file / name)), False
     except (OSError, RuntimeError, ValueError) as error:
         raise UsageError(f"Cannot write `{argument}`: {error}") from error
 

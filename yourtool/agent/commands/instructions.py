@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from yourtool.agent.commands.base import CommandResults, SendPrompt, SlashCommand
 from yourtool.errors import UsageError
+from yourtool.files import is_file
 from yourtool.permissions.trust import INSTRUCTIONS
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ async def write_instructions(
     """`/init`: ask the model for a first `AGENTS.md`, or for a better one."""
     if not session.trust.asks:
         raise UsageError("The demo works in a copy of the folder, which needs no instructions.")
-    present = (each for each in INSTRUCTIONS.names if (session.workspace / each).is_file())
+    present = (each for each in INSTRUCTIONS.names if is_file(session.workspace / each))
     name = next(present, None)
     verb = "Write" if name is None else "Improve the existing"
     task = _TASK.format(verb=verb, name=name or INSTRUCTIONS.names[0])

@@ -1,5 +1,7 @@
 """`/mcp`: the MCP servers of the workspace: their state, tools, price, and acceptance."""
 
+import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from yourtool.agent.commands.base import (
@@ -20,6 +22,10 @@ from yourtool.tools.servers.servers import ToolServers, estimate_tokens
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime
     from yourtool.agent.session.session import Session
+
+
+_SECONDS = 5.0
+"""How long an answer waits for the server, whose failure is part of the result."""
 
 
 async def run_mcp(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
@@ -75,6 +81,12 @@ async def _accept(server: ToolServer) -> Notice:
     if not server.is_shown:
         raise UsageError(f"Look at the server first: `/mcp {server.name}` shows all of it.")
     await server.accept()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_SECONDS):
+            await server.settle()
+    if server.state in (ServerState.FAILED, ServerState.NEEDS_LOGIN):
+        text = f"Accepted the MCP server {server.name}, but it {server.reason or 'needs a login'}."
+        return Notice(level="warning", text=text)
     text = f"Accepted the MCP server {server.name}; its tools join the next message."
     return Notice(level="info", text=text)
 
@@ -84,6 +96,19 @@ def _describe_state(server: ToolServer) -> str:
     return f"{server.state.value}: it {server.reason}" if is_failed else server.state.value
 
 
+def _describe_sandbox(server: ToolServer) -> str:
+    if server.settings.transport != "stdio" or server.state is ServerState.DISABLED:
+        return ""
+    if not server.is_enclosed:
+        return "none: it runs with all your rights"
+    hosts = ", ".join(server.settings.hosts)
+    return f"it runs in it; network: {hosts}" if hosts else "it runs in it; no further hosts"
+
+
+def _describe_rights(server: ToolServer) -> str:
+    return f"{'' if server.is_enclosed else ' with your rights'}, as it is shown here"
+
+
 def _describe_next(server: ToolServer, *, in_shell: bool) -> str:
     """Return what the user can do about a server that is not in use."""
     if server.state is ServerState.NEEDS_LOGIN:
@@ -91,7 +116,7 @@ def _describe_next(server: ToolServer, *, in_shell: bool) -> str:
     if in_shell:
         return _describe_next_in_shell(server)
     if server.state is ServerState.NOT_ACCEPTED:
-        return f"`/mcp accept {server.name}` starts it with your rights, as it is shown here"
+        return f"`/mcp accept {server.name}` starts it{_describe_rights(server)}"
     if server.difference:
         return f"`/mcp accept {server.name}` offers the changed tools to models"
     if server.state is ServerState.FAILED:
@@ -102,7 +127,7 @@ def _describe_next(server: ToolServer, *, in_shell: bool) -> str:
 def _describe_next_in_shell(server: ToolServer) -> str:
     accept = f"`yourtool mcp accept {server.name}`"
     if server.state is ServerState.NOT_ACCEPTED:
-        return f"{accept} starts it with your rights, as it is shown here"
+        return f"{accept} starts it{_describe_rights(server)}"
     return f"{accept} offers the changed tools to models" if server.difference else ""
 
 
@@ -117,7 +142,7 @@ def describe_server(server: ToolServer, *, in_shell: bool = False) -> tuple[Sect
         ("from", settings.place),
         ("starts" if settings.transport == "stdio" else "connects to", escape(settings.definition)),
         ("variables", ", ".join(settings.variables)),
-        ("sandbox", "" if settings.sandbox else "none, as you chose"),
+        ("sandbox", _describe_sandbox(server)),
         ("next", _describe_next(server, in_shell=in_shell)),
         ("tokens", f"{estimate_tokens(each.foreign for each in server.tools):,} in each request"),
         ("instructions", escape(server.instructions)),

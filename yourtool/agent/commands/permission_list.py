@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -12,6 +13,7 @@ from yourtool.messages.message import now
 from yourtool.permissions.examples import RuleExamples, build_examples
 from yourtool.permissions.rule_file import RuleEffect, RuleEntry, RuleFile
 from yourtool.permissions.rules import EVERY_TOOL, RULES_OF_SESSION, Rule, RuleSet, RuleSource
+from yourtool.permissions.trust import CONTAINED_COMMANDS, TrustStore
 
 
 class Permission(Struct, frozen=True, kw_only=True):
@@ -40,7 +42,7 @@ class Permission(Struct, frozen=True, kw_only=True):
             case RuleSource.SESSION:
                 return "this session"
             case RuleSource.USER | RuleSource.PROJECT:
-                return f"{self.file}:{self.line}"
+                return f"{self.file}:{self.line}" if self.line is not None else str(self.file)
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
@@ -108,6 +110,36 @@ class PermissionLister:
                         covers=examples.match,
                         does_not_cover=examples.not_match,
                     )
+
+    def of_folders(self, store: TrustStore) -> Iterator[Permission]:
+        """Yield the folders whose commands need no approval in the sandbox.
+
+        Raises:
+            ConfigError: the file is invalid.
+        """
+        for folder in store.load_contained():
+            yield Permission(
+                effect="allow",
+                rule=CONTAINED_COMMANDS,
+                workspace=folder.path,
+                source=RuleSource.USER,
+                file=str(store.file),
+                made_at=folder.allowed_at,
+                last_used=self._last_contained(Path(folder.path)),
+                covers=("every command that stays in the full sandbox, without a network",),
+                does_not_cover=(
+                    "protected places, credential files, uncommitted work,"
+                    " and what rules deny or ask about",
+                ),
+            )
+
+    def _last_contained(self, folder: Path) -> datetime | None:
+        used = (
+            at
+            for use, at in self._uses.items()
+            if use.rule == CONTAINED_COMMANDS and Path(use.workspace).is_relative_to(folder)
+        )
+        return max(used, default=None)
 
     def _examples(self, rule: Rule, effect: RuleEffect) -> RuleExamples:
         kind = self._kinds.get(rule.tool)

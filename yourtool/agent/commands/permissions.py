@@ -1,6 +1,7 @@
 """`/permissions`: the rules of the files and of the session, each taken back with one key."""
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from yourtool.agent.commands.base import (
@@ -13,6 +14,7 @@ from yourtool.agent.commands.base import (
     SlashCommand,
 )
 from yourtool.agent.commands.permission_list import Permission, PermissionLister
+from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.agent.stored_decisions import find_last_uses
 from yourtool.errors import ConfigError
 from yourtool.events.deltas import Notice
@@ -20,6 +22,7 @@ from yourtool.permissions.gate import Gate
 from yourtool.permissions.grants import Grants, Removal, remove_entry, undo_removal
 from yourtool.permissions.rule_file import RuleEntry
 from yourtool.permissions.rules import Rule, RuleSource
+from yourtool.permissions.trust import CONTAINED_COMMANDS
 from yourtool.store.base import SessionStore
 
 if TYPE_CHECKING:
@@ -30,10 +33,13 @@ if TYPE_CHECKING:
 class _PermissionList:
     """Shows the rules, and shows them again after a change."""
 
-    def __init__(self, gate: Gate, grants: Grants, store: SessionStore) -> None:
-        self._gate, self._grants, self._store = gate, grants, store
+    def __init__(
+        self, gate: Gate, grants: Grants, trust: ProjectTrust, store: SessionStore
+    ) -> None:
+        self._gate, self._grants, self._trust, self._store = gate, grants, trust, store
         self._rows: dict[str, tuple[Permission, RuleEntry | None]] = {}
-        self._removed: list[Removal | Rule] = []
+        self._removed: list[Removal | Rule | Path] = []
+        """A folder stands for the answer about its commands."""
 
     async def show(self, _value: str = "") -> CommandResults:
         """Let the user look at the rules, and take them back."""
@@ -69,8 +75,13 @@ class _PermissionList:
         ]
         rules = self._gate.policy.rules
         found += [(each, None) for each in lister.of_session(rules, grants.workspace)]
+        problems = [str(problem) for file in files for problem in file.problems]
+        try:
+            found += [(each, None) for each in lister.of_folders(self._trust.store)]
+        except ConfigError as error:
+            problems.append(str(error))
         self._rows = {str(at): row for at, row in enumerate(found)}
-        return [str(problem) for file in files for problem in file.problems]
+        return problems
 
     async def _preview(self, value: str) -> tuple[tuple[str, str], ...]:
         return self._rows[value][0].facts
@@ -103,11 +114,15 @@ class _PermissionList:
                 granted = Rule.parse(permission.rule, source=RuleSource.SESSION)
                 self._gate.forget(granted)
                 self._removed.append(granted)
-            case RuleSource.USER:
-                assert entry is not None, "the user's rules are in a file"
+            case RuleSource.USER if entry is not None:
                 grants = self._grants
                 self._removed.append(remove_entry(grants.file, entry, grants.kinds))
                 self._gate.reload()
+            case RuleSource.USER:
+                folder = Path(permission.workspace or "")
+                self._trust.store.forget_contained(folder)
+                self._removed.append(folder)
+                self._trust.examine().apply_to(self._gate)
         return Notice(level="info", text=f"Took back {rule}.")
 
     async def _restore(self, _value: str) -> CommandResults:
@@ -120,7 +135,11 @@ class _PermissionList:
         async for result in self.show():
             yield result
 
-    def _put_back(self, removed: Removal | Rule) -> Notice:
+    def _put_back(self, removed: Removal | Rule | Path) -> Notice:
+        if isinstance(removed, Path):
+            self._trust.store.allow_contained(removed)
+            self._trust.examine().apply_to(self._gate)
+            return Notice(level="info", text=f"Restored `allow {CONTAINED_COMMANDS}`.")
         if isinstance(removed, Rule):
             self._gate.grant([str(removed)], always=False)
             return Notice(level="info", text=f"Restored `allow {removed}`.")
@@ -137,7 +156,8 @@ async def show_permissions(
     if (grants := session.gate.grants) is None:
         yield Notice(level="info", text="This session stores no rules.")
         return
-    async for result in _PermissionList(session.gate, grants, runtime.store).show():
+    shown = _PermissionList(session.gate, grants, session.trust, runtime.store)
+    async for result in shown.show():
         yield result
 
 

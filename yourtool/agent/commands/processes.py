@@ -87,7 +87,8 @@ def _build_interrupted(ended: ProcessEnded) -> Choice:
 
 def _format_state(process: "RunningCommand") -> str:
     if process.is_running:
-        return "runs"
+        served = process.described_servers
+        return f"runs, {served}" if served else "runs"
     code = process.exit_code
     return "stopped" if code is None else format_exit_code(code)
 

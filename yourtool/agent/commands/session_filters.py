@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from yourtool.agent.cost_report import parse_since
 from yourtool.errors import UsageError
+from yourtool.files import expand_home
 from yourtool.store.base import EVERYTHING, SearchFilter
 from yourtool.suggestions import find_closest
 
@@ -53,7 +54,7 @@ def parse_search(text: str, workspace: Path, now: datetime) -> Search:
             case "--min-cost":
                 values["min_cost"] = _parse_amount(value)
             case "--dir":
-                workspaces = (str(workspace / Path(value).expanduser()),)
+                workspaces = (str(workspace / expand_home(Path(value))),)
             case _:
                 workspaces = (str(workspace),)
     return Search(words=" ".join(words), wanted=SearchFilter(**values), workspaces=workspaces)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from yourtool.agent.commands.base import Choice, Choose, CommandResults, SlashCommand
 from yourtool.agent.commands.sessions import prompt_choices
 from yourtool.agent.commands.tree import describe_plan, move_to
+from yourtool.agent.session.file_restoring import is_empty
 from yourtool.errors import UsageError
 from yourtool.messages.message import now
 
@@ -56,6 +57,10 @@ async def _choose_what(session: "Session", at: str) -> CommandResults:
             yield result
         return
     plan = await session.files.check(plan)
+    if is_empty(plan):  # there were commits alone, which stay
+        async for result in move(None, None):
+            yield result
+        return
     files = describe_plan(plan)
     branch = "continue on another branch; /tree shows both"
     choices = (

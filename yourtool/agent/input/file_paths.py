@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from msgspec import Struct
 
+from yourtool.files import is_file, path_exists
 from yourtool.providers.media_types import AUDIO_TYPES, IMAGE_TYPES, PDF, sniff
 
 _MAX_SEARCHED_CHARACTERS = 10_000
@@ -55,7 +56,7 @@ def unquote_path(text: str) -> str:
     if text.startswith("file:///"):
         return unquote(text.removeprefix("file://"))
     try:
-        words = [text] if Path(text).expanduser().exists() else shlex.split(text)
+        words = [text] if path_exists(Path(text).expanduser()) else shlex.split(text)
     except (OSError, ValueError, RuntimeError):
         return text
     return words[0] if len(words) == 1 else text
@@ -78,7 +79,7 @@ def _find_media(text: str, types: tuple[str, ...]) -> Path | None:
         return None
     try:
         path = Path(text).expanduser()
-        if not (path.is_absolute() and path.is_file()):
+        if not (path.is_absolute() and is_file(path)):
             return None
         with path.open("rb") as file:
             return path if sniff(file.read(32)) in types else None

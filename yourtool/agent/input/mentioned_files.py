@@ -20,6 +20,7 @@ from yourtool.agent.input.attachments import MAX_FILE_BYTES, attachment_from_byt
 from yourtool.amounts import format_size
 from yourtool.effects import Subject
 from yourtool.errors import ToolError, UsageError
+from yourtool.files import path_exists
 from yourtool.masking import Mask
 from yourtool.messages.blocks import (
     AudioBlock,
@@ -190,7 +191,7 @@ class MentionedFiles(Struct, frozen=True):
     def _find_closed_file(self, name: str) -> FileMention | None:
         """Return the mention of a file that the tools cannot read; None if it does not exist."""
         try:
-            if not (self.workspace.root / name).exists():
+            if not path_exists(self.workspace.root / name):
                 return None
         except (OSError, ValueError):
             return None

@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.errors import UnknownModelError, UsageError
+from yourtool.files import path_exists
 from yourtool.messages.blocks import ContentBlock, TextBlock
 from yourtool.models import Model
 from yourtool.providers.catalogue.models import Catalogue
@@ -65,7 +66,7 @@ def parse_address(
 
 def _is_existing_path(path: Path) -> bool:
     try:
-        return path.exists()
+        return path_exists(path)
     except (OSError, ValueError):
         return False  # an invalid file name
 

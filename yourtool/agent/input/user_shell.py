@@ -5,19 +5,22 @@ A command is one fact with a user message. If the program dies during a command,
 
 import asyncio
 import logging
+import os
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 
 from msgspec import Struct
 
 from yourtool.agent.history.recorder import Recorder
 from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.agent.turn.tool_runner import CANCEL_GRACE_SECONDS
+from yourtool.environment import is_secret
 from yourtool.errors import ToolError
 from yourtool.events.deltas import ShellStarted, ToolOutputDelta
 from yourtool.events.tools import ShellRan
 from yourtool.ids import new_id
 from yourtool.interrupt import Interrupt, Interrupted
+from yourtool.masking import Mask
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import PromptMessage, now
 from yourtool.messages.metadata import Audience, Origin, PromptMetadata
@@ -31,6 +34,9 @@ NOT_STARTED = 126
 
 https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html#tag_19_08_02
 """
+
+_MIN_NAMED_LENGTH = 4
+"""Minimum for a value that is masked with the name of its variable only, as `env` prints it."""
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +58,7 @@ class UserShell(Struct):
         command and its child processes and stores nothing.
         """
         command, message_id, started = storable(command), new_id(), time.monotonic()
-        mask = await asyncio.to_thread(self.env.mask)
+        mask = await asyncio.to_thread(lambda: add_assignments(self.env.mask(), os.environ))
         shown = await asyncio.to_thread(mask.text, command)
         printed: asyncio.Queue[str | None] = asyncio.Queue()
         output = CommandOutput(self.env.spill, LiveText(printed.put_nowait), mask)
@@ -96,6 +102,20 @@ class UserShell(Struct):
             ),
             created_at=now(),
         )
+
+
+def add_assignments(mask: Mask, environ: Mapping[str, str]) -> Mask:
+    """Return a mask that also replaces secrets with ordinary values, as `env` prints them.
+
+    Alone, such a value can be a word of the text. Only commands of the user have these variables.
+    """
+    found = [
+        f"{name}={quote}{value}{quote}"
+        for name, value in environ.items()
+        if is_secret(name, value) and len(value) >= _MIN_NAMED_LENGTH
+        for quote in ("", '"', "'")
+    ]
+    return mask.with_keys(found)
 
 
 def _end_with_newline(text: str) -> str:

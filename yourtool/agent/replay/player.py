@@ -218,6 +218,7 @@ class _Player:
             reads=FileReads(),
             effort=None,
             find_trust_offer=lambda: None,
+            find_sandbox_offer=lambda: None,
             find_instructions=lambda _paths: ([], []),
             root=root,
             parent=root,

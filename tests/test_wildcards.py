@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.doubling import LINEAR, growth
 from tests.regexes import overlaps, parse
-from yourtool.tools.wildcards import Wildcards, parse_ignore_file, parse_wildcard
+from yourtool.wildcards import Wildcards, parse_ignore_file, parse_wildcard
 
 LINES = st.one_of(
     st.text(st.sampled_from("ab/*?[]!^-\\ #.é"), min_size=1, max_size=9),
