@@ -3,10 +3,11 @@
 import textwrap
 from pathlib import Path
 
-from yourtool.agent.prompt import build_situation_text, build_stable_text
+from yourtool.agent.prompt import build_sandbox_text, build_situation_text, build_stable_text
 from yourtool.agent.session.system_prompt import system_messages
 from yourtool.config import Mode
 from yourtool.providers.estimate import estimate_tokens
+from yourtool.sandbox_config import SandboxLevel
 
 _SURROUNDINGS = """\
 Working directory: /home/me/project
@@ -18,7 +19,8 @@ _INSTRUCTIONS = [("the project, from AGENTS.md", "Run `make test` after a change
 
 def prompt_page() -> str:
     """Return the prompt, and its part about the moment in each mode."""
-    stable = build_stable_text(_SURROUNDINGS, _INSTRUCTIONS)
+    around = f"{_SURROUNDINGS}\n{build_sandbox_text(SandboxLevel.FULL)}"
+    stable = build_stable_text(around, _INSTRUCTIONS)
     tokens = estimate_tokens(system_messages(Path("/home/me/project"), ""), ())
     lines = [
         f"Without instructions, it has about {round(tokens, -1):,} tokens.",
