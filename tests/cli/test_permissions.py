@@ -179,6 +179,13 @@ def test_check_is_about_the_sandbox_of_this_machine_and_its_settings(sandboxed):
     assert found["where"] == "full sandbox; network: example.org"
 
 
+def test_check_of_a_download_names_the_missing_network(sandboxed):
+    configure("[sandbox]\nauto_allow = true\n")
+    out = sandboxed("permissions", "check", "npm install left-pad")[1]
+    assert out.startswith("ask\nreason: the sandbox has no network for `npm install`\n")
+    assert sandboxed("permissions", "check", "npm test")[1].startswith("allow\n")
+
+
 def test_check_is_about_the_stored_answer_of_the_folder(sandboxed):
     TrustStore(resolve_paths().home / "trust.toml").allow_contained(sandboxed.workspace.resolve())
     out = sandboxed("permissions", "check", "make")[1]

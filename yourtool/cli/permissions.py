@@ -33,6 +33,7 @@ from yourtool.run_result import ExitCode
 from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.environments import Environments
+from yourtool.tools.leaving_sandbox import find_leaving
 from yourtool.tools.lost_work import find_lost_work
 from yourtool.tools.sandbox.sandbox import Sandbox
 from yourtool.tools.sandbox.sandboxes import Sandboxes
@@ -168,7 +169,7 @@ def _decide_as_run(gate: Gate, command: str, workspace: Path, box: Sandbox | Non
 async def _preview(command: str, box: Sandbox | None) -> Preview:
     """Return where a command would run, and end the sandbox again."""
     try:
-        return await preview_line(command, box)
+        return await find_leaving(await preview_line(command, box), command, "", box)
     finally:
         if box is not None:
             await box.close()
@@ -176,6 +177,8 @@ async def _preview(command: str, box: Sandbox | None) -> Preview:
 
 def _find_reason(found: GateDecision, preview: Preview, policy: Policy) -> str:
     """Return which setting of the sandbox decided, if one did."""
+    if found.verdict == "ask" and preview.leaving:
+        return preview.leaving
     if found.verdict == "ask" and preview.protected:
         return "`[sandbox] require` is not met"
     if found.verdict != "allow" or found.rules or policy.mode is Mode.AUTO:

@@ -1,11 +1,16 @@
 """Commands that would leave the sandbox: the model asks for it, or they need a network."""
 
+import asyncio
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from yourtool.effects import OUTSIDE_SANDBOX, Preview
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.sandbox_config import SandboxLevel
-from yourtool.tools.base import ToolContext
+
+if TYPE_CHECKING:
+    from yourtool.tools.sandbox.sandbox import Sandbox
 
 _UNATTENDED = (
     "Not run: only the user lets a command leave the sandbox, and no user is present to answer."
@@ -16,20 +21,22 @@ _MAX_REASON = 300
 """Characters of the reason of the model that the question has."""
 
 
-async def find_leaving(found: Preview, line: str, reason: str, context: ToolContext) -> Preview:
+async def find_leaving(
+    found: Preview, line: str, reason: str, sandbox: "Sandbox | None", *, is_attended: bool = True
+) -> Preview:
     """Return the preview of a call that would leave the sandbox; unchanged if it stays.
 
-    `reason`: why the model asks to leave it; empty: it does not.
+    `reason`: why the model asks to leave it; empty: it does not. `is_attended`: whether a user can
+    be asked.
 
     Raises:
         ToolError: the model asks, and no user is present.
     """
-    sandbox = context.sandbox
     if sandbox is None or found.is_outside or not sandbox.is_active:
         return found
-    if reason and context.ask_input is None:
+    if reason and not is_attended:
         raise ToolError(_UNATTENDED, ToolFailure.USER_DENIED)
-    network = await context.run_in_thread(sandbox.find_need, line)
+    network = await asyncio.to_thread(sandbox.find_need, line)
     outside = replace(
         found,
         surroundings=OUTSIDE_SANDBOX,
@@ -39,9 +46,9 @@ async def find_leaving(found: Preview, line: str, reason: str, context: ToolCont
         sandbox=SandboxLevel.NONE,
     )
     if network is not None:
-        if await context.run_in_thread(sandbox.excepts, line, needs_network=True):
+        if await asyncio.to_thread(sandbox.excepts, line, needs_network=True):
             return replace(outside, protected=sandbox.is_required)
-        if context.ask_input is None:
+        if not is_attended:
             return found
         named = ", ".join(f"`{each}`" for each in network.programs)
         outside = replace(

@@ -86,7 +86,13 @@ async def _preview(args: Shell, context: ToolContext) -> Preview:
     ways = ("a terminal",) if args.terminal else ()
     ways += ("the background",) if args.background else ()
     found = await preview_line(args.line, context.sandbox)
-    found = await find_leaving(found, args.line, args.outside, context)
+    found = await find_leaving(
+        found,
+        args.line,
+        args.outside,
+        context.sandbox,
+        is_attended=context.ask_input is not None,
+    )
     places = "; ".join(filter(None, (found.surroundings, *ways)))
     return replace(found, surroundings=places, editable=editable)
 
