@@ -62,6 +62,8 @@ class GateDecision(Struct, frozen=True):
     """For `ask`, whether it would need no approval in a folder that the user trusts."""
     is_free_if_contained: bool = False
     """For `ask`, whether it would need no approval if `allows_contained` were set."""
+    protected_write: str = ""
+    """For `ask`, the protected place that the command visibly writes to, as it names it."""
 
 
 class CallSubjects(Struct, frozen=True):
@@ -189,7 +191,8 @@ def _judge_in_sandbox(policy: Policy, call: JudgedCall, findings: Findings) -> G
     if call.loses_work:
         return GateDecision("ask", "it discards uncommitted work: every mode needs an approval")
     if (place := find_protected_write(subjects.items, findings)) is not None:
-        return GateDecision("ask", f"it writes to `{place}`, a protected place")
+        reason = f"it writes to `{place}`, a protected place"
+        return GateDecision("ask", reason, protected_write=place)
     if RuleVerdict.UNCLEAR in verdicts:
         return GateDecision(
             "ask", f"part of it cannot be checked against the deny rules for `{call.tool}`"

@@ -63,6 +63,23 @@ async def test_change_of_a_protected_place_is_made_only_after_a_question(bench, 
     assert facts.count("tool.called") == facts.count("tool.completed") == 1
 
 
+async def test_change_that_the_command_shows_is_asked_about_once(bench, protected):
+    user = User(ALLOW)
+    said, facts = await run(bench, FULL, "echo more >> ./AGENTS.md", user)
+    assert len(user.asked) == 1
+    assert user.asked[0].reason == "it writes to `./AGENTS.md`, a protected place"
+    assert protected.read_text() == "be kind\nmore\n"
+    assert "[The user allowed these changes, which were made: `AGENTS.md`" in said
+    assert "files.changed" in facts
+
+
+async def test_change_of_another_place_than_the_command_shows_is_asked_about(bench, protected):
+    user = User(ALLOW)
+    (bench.workspace / ".vscode").mkdir()
+    await run(bench, FULL, "echo x >> AGENTS.md; sh -c 'echo > .vs''code/tasks.json'", user)
+    assert len(user.asked) == 2
+
+
 async def test_change_that_the_user_allowed_can_be_undone(bench, protected):
     _, facts = await run(bench, FULL, BLOCKED, User(ALLOW))
     assert "files.changed" in facts

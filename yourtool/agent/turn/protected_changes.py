@@ -1,6 +1,7 @@
 """Asks about what commands changed at protected places, which was taken back."""
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from yourtool.agent.turn.admission import request_change
 from yourtool.agent.turn.change_journal import CallJournal
 from yourtool.agent.turn.tool_call import ToolCall
 from yourtool.agent.turn.turn import Turn
-from yourtool.effects import Preview
+from yourtool.effects import Preview, Verdict
 from yourtool.errors import ToolError
 from yourtool.events.catalog import AnyFact, Event
 from yourtool.text import escape_line
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from yourtool.tools.protection.changes import Change
 
 _ALLOWED = "[The user allowed these changes, which were made: {}.]"
+_FAILED = "[Taken back, and not made although the user allowed it: {}: {}.]"
 _DECLINED = "[Taken back, because the user declined it: {}.]"
 _UNATTENDED = "[Taken back, because no user is present to allow it: {}.]"
 _NOTICE = "A command changed protected places; this was taken back: {}."
@@ -37,6 +39,11 @@ async def settle_changes(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, No
     if not changes:
         return
     named = _describe(changes)
+    if _was_allowed(call, changes):
+        async with aclosing(_make(changes, named, call, turn)) as events:
+            async for event in events:
+                yield event
+        return
     if not turn.env.interactive:
         call.notes += (_UNATTENDED.format(named),)
         for notice in turn.env.new_notices(_NOTICE.format(named)):
@@ -46,15 +53,37 @@ async def settle_changes(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, No
         async with aclosing(request_change(_preview(changes), named, call, turn)) as events:
             async for event in events:
                 yield event
-        made = list[AnyFact]()
-        async with CallJournal(turn, call.block.id, call.parent, made.append).watching():
-            await sandbox.places.apply(changes)
-        for fact in made:
-            yield fact
     except ToolError as error:
         call.notes += (_DECLINED.format(named), f"[{error}]")
+        return
+    async with aclosing(_make(changes, named, call, turn)) as events:
+        async for event in events:
+            yield event
+
+
+def _was_allowed(call: ToolCall, changes: "Sequence[Change]") -> bool:
+    """Return whether the user allowed the command, whose question named this one place."""
+    if call.answer is None or call.answer.verdict is not Verdict.ALLOW:
+        return False
+    place = os.path.normpath(call.decision.protected_write or "/")
+    return all(each.path == place for each in changes)
+
+
+async def _make(
+    changes: "Sequence[Change]", named: str, call: ToolCall, turn: Turn
+) -> AsyncGenerator[Event, None]:
+    """Make changes that the user allowed, and record them."""
+    assert turn.env.sandbox is not None, "it took them back"
+    made = list[AnyFact]()
+    try:
+        async with CallJournal(turn, call.block.id, call.parent, made.append).watching():
+            await turn.env.sandbox.places.apply(changes)
+    except ToolError as error:
+        call.notes += (_FAILED.format(named, error),)
     else:
         call.notes += (_ALLOWED.format(named),)
+    for fact in made:
+        yield fact
 
 
 def _preview(changes: "Sequence[Change]") -> Preview:
