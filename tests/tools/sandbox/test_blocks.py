@@ -14,7 +14,7 @@ from yourtool.tools.sandbox.sandbox import Sandbox
 SOCKETS = "the sandbox hides agents, daemons and other servers of this machine"
 KEYS = "the sandbox hides your keys and what signs with them"
 NETWORK = "the sandbox has no network"
-FILES = "the sandbox protects files outside the workspace and its repository"
+FILES = "the sandbox protects the hooks of git, and files outside the repository"
 
 
 class EnclosingSandbox(Sandbox):

@@ -38,7 +38,7 @@ _CAUSES = (
     (_SOCKETS, "the sandbox hides agents, daemons and other servers of this machine"),
     (_KEYS, "the sandbox hides your keys and what signs with them"),
     (_NETWORK, "the sandbox has no network"),
-    (_FILES, "the sandbox protects files outside the workspace and its repository"),
+    (_FILES, "the sandbox protects the hooks of git, and files outside the repository"),
 )
 """What programs print, and what it is probably about; the first one that fits counts."""
 _MISSING = re.compile(
