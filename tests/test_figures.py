@@ -58,6 +58,7 @@ def test_table_says_which_larger_sets_are_missing(tmp_path):
         f"tests/security/test_paths.py::{path_case}",
     )
     options = ["-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-m", "security"]
+    options += ["--basetemp", str(tmp_path / "base")]  # else it deletes those of earlier runs
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, *tests],
         cwd=Path(__file__).parents[1],
