@@ -180,7 +180,7 @@ class Sink:
     def close(self): pass
 async def main():
     box = Sandboxes(SandboxConfig(enabled=True)).build(Path({str(root)!r}))
-    line = "trap '' TERM; echo up; while :; do echo >> alive; sleep .01; done"
+    line = "trap '' TERM; echo > alive; echo up; while :; do echo >> alive; sleep .01; done"
     command = ShellCommand(("/bin/sh", "-c", line), Path({str(root)!r}), {{"PATH": os.defpath}})
     async with box.enclose(command) as enclosed:
         await run_process(enclosed.command, Sink(), seconds=None)
