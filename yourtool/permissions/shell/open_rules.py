@@ -36,7 +36,9 @@ _PROGRAM_VARIABLE = re.compile(
     r"(?:AR|AS|CC|CPP|CXX|LD|FC|RUSTC|\w*(?:COMMAND|COMPILER|LAUNCHER|LINKER|WRAPPER))"
 )
 _ASSIGNMENT = re.compile(r"-{0,2}D?([A-Z_][A-Z0-9_]*)(?::\w+)?=")
-_ADDRESS = re.compile(r"[a-z0-9+.-]+:(?:/|:)|git\+|[\w.-]+@[\w.-]+:", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"(?<![a-z0-9+.-])[a-z0-9+.-]+:(?:/|:)|git\+|(?<![\w.-])[\w.-]+@[\w.-]+:", re.IGNORECASE
+)
 _PACKAGE = re.compile(r"(?:@\w[\w.~-]*/)?\w[\w.-]*(?:\[[\w,.-]+\])?(?:[@<>=!~][\w.^~<>=*,! -]*)?")
 _VERB = re.compile(r"\w[\w:.@-]*(?:/[\w:.@-]+)*")
 _SCRIPT = re.compile(r"[./]")

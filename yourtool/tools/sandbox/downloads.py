@@ -48,7 +48,9 @@ _WRAPPED = re.compile(r"-.*|\w+=.*|\d+(?:\.\d+)?[smhd]?")
 """What is between a wrapper and its program."""
 _PYTHON = re.compile(r"python(?:\d+(?:\.\d+)?)?")
 _REMOTE = re.compile(r"@|://")
-_ADDRESS = re.compile(r"(?:https?://)?(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?(?:/.*)?", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"(?<![\w.-])(?:https?://)?(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?(?:/.*)?", re.IGNORECASE
+)
 _LOCAL_HOSTS = frozenset({"", "localhost", "127.0.0.1", "0.0.0.0", "::1"})  # noqa: S104 - compared
 _MAX_HOSTS, _MAX_WORDS = 8, 200
 
