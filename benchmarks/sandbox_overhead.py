@@ -1,4 +1,4 @@
-"""What the sandbox adds to the time of a command, without and with the bridge to the network.
+"""Overhead of the sandbox for a command, without and with the proxy.
 
 Each round runs `true` alone, then in a full sandbox, in a repository of git, and then in an empty
 sandbox of bubblewrap. The figure is the median of the differences between the first two, so that a

@@ -24,7 +24,7 @@ PUBLIC = frozenset(
         "CI", "NO_COLOR", "FORCE_COLOR", HOOK_DEPTH,
     }
 )  # fmt: skip
-"""Variables that contain no key; commands that run unasked because they only read inherit them."""
+"""Variables without keys; read-only commands without an approval get only these."""
 
 CALL = "YOURTOOL_CALL"
 """Set for all processes of a tool call, so that they can be found."""

@@ -32,7 +32,7 @@ class Cell(Struct, frozen=True):
     differences: Sequence[str] = ()
     questions: Sequence[str] = ()
     text: str = ""
-    """What the model read, if it is not equal."""
+    """The text for the model, if the results differ."""
 
 
 def run_in_shell(place: Place, line: str) -> int:

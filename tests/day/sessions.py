@@ -34,7 +34,7 @@ class Run(Struct, frozen=True):
     code: int | None
     """Its exit code; negative for a signal; None if it did not run or did not end."""
     text: str
-    """What the model reads about it."""
+    """The text for the model."""
     questions: tuple[str, ...]
     """Why the user was asked."""
 

@@ -1,4 +1,4 @@
-"""What is on a disk, for comparisons: files by name, kind, mode and content, git by meaning.
+"""Comparable trees: files by name, kind, mode and content, git by meaning.
 
 Two commits of the same files have different names if their times differ, so a repository is
 compared by the trees and subjects of its commits, not by the bytes of its objects and index.
@@ -87,7 +87,7 @@ def _describe(path: Path) -> str:
 
 
 def _is_compared(path: Path) -> bool:
-    """Whether the bytes of a file follow from what was done."""
+    """Whether the content of a file is reproducible."""
     if path.suffix == ".pyc":
         return False
     parts = [at for at, parent in enumerate(path.parents) if _is_repository(parent)]

@@ -1,4 +1,4 @@
-"""How many of the ordinary commands of a project are asked about.
+"""Number of questions about the ordinary commands of a project.
 
 Two hours of a model in one project. Each first offer of "always" is taken, in a folder that the
 user trusts and without a sandbox that would answer for the user.

@@ -1,4 +1,4 @@
-"""What decisions ask about the commands of a call; files are looked at once for each question."""
+"""Questions of decisions about the commands of a call; each looks at the files once."""
 
 import os
 from collections.abc import Sequence

@@ -61,7 +61,7 @@ class FilesBelow(Struct, frozen=True):
 
 
 def find_unreadable(files: FilesBelow, start: Path, root: Path) -> str | None:
-    """Return why a command must not read files below `start` unasked, a clause; None: it may.
+    """Return the reason why reading files below `start` needs an approval, or None.
 
     `start`, a real path in the workspace `root`, is that of `files`, of which `path` is not used.
     """

@@ -22,7 +22,7 @@ class Repository(Struct, frozen=True):
 
 
 def find_repository(directory: Path) -> Repository | None:
-    """Return the repository of a directory; None: there is none, or its `.git` is not readable."""
+    """Return the repository of a directory, or None without a readable `.git`."""
     for each in (directory, *directory.parents):
         if os.path.lexists(git := each / ".git"):
             return open_repository(git)

@@ -138,7 +138,7 @@ class ToolContext(Struct, frozen=True, kw_only=True):
     command: str | None = None
     """What a tool for commands runs in place of its argument: the same, as it was understood."""
     only_reads: bool = False
-    """Whether it runs unasked because it only reads, so that it gets few variables."""
+    """Whether it only reads and needed no approval, so that it gets few variables."""
     environments: Environments = Environments()
     """Builds the variables of commands."""
     sandbox: "Sandbox | None" = None

@@ -80,7 +80,7 @@ class Environments(Struct, frozen=True):
 
 
 def build_for_reading(outer: Mapping[str, str], workspace: Path) -> dict[str, str]:
-    """Return the environment of a command that runs unasked, because it only reads."""
+    """Return the environment of a read-only command without an approval."""
     passed = {
         name: value for name, value in outer.items() if name in PUBLIC or name.startswith("LC_")
     }

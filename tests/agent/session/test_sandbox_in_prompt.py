@@ -1,4 +1,4 @@
-"""What the prompt has about the sandbox."""
+"""Sentences of the prompt about the sandbox."""
 
 import pytest
 

@@ -21,7 +21,7 @@ SHOW = "echo level:$YOURTOOL_SANDBOX proxy:$https_proxy;"
 
 @pytest.fixture(autouse=True)
 def programs(bench):
-    """Stand-ins for programs that download, which show where they run."""
+    """Scripts in place of programs that download; they print where they run."""
     find_reason(FULL)  # before a test, whose event loop must not block
     (bench.workspace / ".npmrc").write_text(f"registry=https://{REGISTRY}/\n")
     (bench.workspace / "bin").mkdir()

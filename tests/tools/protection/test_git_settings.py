@@ -1,4 +1,4 @@
-"""Which changes of a git configuration are harmless."""
+"""Harmless changes of a git configuration."""
 
 import pytest
 from hypothesis import given, settings

@@ -1,4 +1,4 @@
-"""What this machine can enforce, for tests that need it."""
+"""Sandbox levels of this machine, for tests."""
 
 import asyncio
 from functools import cache

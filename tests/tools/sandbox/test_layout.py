@@ -1,4 +1,4 @@
-"""What commands see and can write, before any of them runs."""
+"""Visible and writable files of commands."""
 
 import os
 import socket

@@ -39,7 +39,7 @@ class _PermissionList:
         self._gate, self._grants, self._trust, self._store = gate, grants, trust, store
         self._rows: dict[str, tuple[Permission, RuleEntry | None]] = {}
         self._removed: list[Removal | Rule | Path] = []
-        """A folder stands for the answer about its commands."""
+        """An answer about commands is shown as its folder."""
 
     async def show(self, _value: str = "") -> CommandResults:
         """Let the user look at the rules, and take them back."""

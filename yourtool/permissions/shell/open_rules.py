@@ -84,7 +84,7 @@ def _load_rows() -> Mapping[str, OpenRow]:
 
 
 def find_risk(named: int, words: Sequence[str], is_inside: IsOwnPath) -> str:
-    """Return the first argument that no `*` covers; empty if there is none.
+    """Return the first argument that no `*` covers, or an empty text.
 
     `named`: how many of the words the rule names.
     """

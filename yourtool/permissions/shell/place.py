@@ -58,7 +58,7 @@ class Place(Struct, frozen=True):
         return self._find("own_file", lambda: _is_own_file(self.directory, path, self.root), path)
 
     def find_unreadable(self, files: FilesBelow) -> str | None:
-        """Return why a command must not read files unasked, a clause; None: it may."""
+        """Return the reason why reading files needs an approval, or None."""
         return self._find(
             "unreadable_below",
             lambda: _find_unreadable(self.directory, files, self.root),

@@ -1,4 +1,4 @@
-"""What programs accept: their options, and what their arguments are.
+"""Options and arguments of programs.
 
 `programs.toml` has the programs that only read, `writing_programs.toml` those that change files.
 """

@@ -84,7 +84,7 @@ class _Offer(Struct, frozen=True):
     spec: str = ""
     """The first one that is offered; empty if none is."""
     exact: str = ""
-    """The one for this command only; empty if there is none."""
+    """The rule for this command only, or an empty text."""
     note: str = ""
 
 

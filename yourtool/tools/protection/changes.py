@@ -1,4 +1,4 @@
-"""What commands changed at protected places, and what became of it."""
+"""Changes of commands at protected places."""
 
 from msgspec import Struct, field
 

@@ -1,4 +1,4 @@
-"""Which changes of a git configuration are harmless, and the file with only these changes.
+"""Harmless changes of a git configuration, and the file with only these.
 
 Only listed settings are harmless: a setting can run a program or redirect what is sent, and new
 versions of git add some. https://git-scm.com/docs/git-config

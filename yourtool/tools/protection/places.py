@@ -1,4 +1,4 @@
-"""Which entries of a directory are protected, and what git and hook managers run in a repository.
+"""Protected entries of directories and repositories.
 
 Of a directory of git only its configuration, its hooks and its attributes are compared; with the
 rest, git works.

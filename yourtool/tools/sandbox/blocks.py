@@ -1,4 +1,4 @@
-"""What the sandbox refused, as it saw it, else guessed from the output."""
+"""Causes of failures in the sandbox: observed, else guessed from the output."""
 
 import re
 from collections.abc import Sequence

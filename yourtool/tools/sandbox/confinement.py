@@ -1,4 +1,4 @@
-"""What this machine has for a sandbox, and the levels that confine each command separately.
+"""Sandbox features of this machine, and levels that confine single commands.
 
 These are Landlock and the profile of macOS; the full sandbox of Linux is an enclosure.
 """

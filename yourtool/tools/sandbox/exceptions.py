@@ -1,4 +1,4 @@
-"""What settings and rules of the user except from the sandbox: commands, and hosts to reach."""
+"""Exceptions from the sandbox by settings and rules: commands and hosts."""
 
 import os
 from collections.abc import Callable, Iterator

@@ -134,7 +134,7 @@ class Sandbox:
         return "; ".join(measured.reasons) or "it does not work here"
 
     async def measure(self) -> Measurement:
-        """Return the level that commands have now; makes the enclosure if there is none.
+        """Return the present level; makes the enclosure if it is missing.
 
         A failure is repeated at once, and again at the next command.
         """
