@@ -153,7 +153,7 @@ async def test_file_that_appears_during_a_session_runs_in_no_hook_of_the_user(be
     assert not (bench.workspace / "canary").exists()
 
 
-async def test_end_of_a_long_script_counts(project):
+def test_end_of_a_long_script_counts(project):
     script = project / ".yourtool/guard.py"
     script.write_text("#" * 100_000)
     trust(project)

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -14,9 +15,9 @@ STUB = r"""#!/bin/sh
     printf '%s' "${0##*/}"
     for word in "$@"; do printf '\037%s' "$word"; done
     printf '\036'
-} >> "$RAN"
+} >> "$RAN/$$"
 """
-"""Appends its name and arguments to a file."""
+"""Writes its name and arguments to a file of its own, as others run at the same time."""
 NAMES = ("show", "evil")
 _PIECES = (
     "show", "show", "evil", "evil", "'show'", '"evil"', "ev\\il", "e'vi'l", "$'evil'",
@@ -66,7 +67,8 @@ class Sandbox:
 
     def run(self, line: str) -> Sequence[Sequence[str]]:
         """Run a line with bash; return the words of each program that ran."""
-        self._ran.write_bytes(b"")
+        shutil.rmtree(self._ran, ignore_errors=True)
+        self._ran.mkdir()
         for path in set(self.workspace.iterdir()) - {self.workspace / "b.txt"}:
             path.unlink()
         environment = {"PATH": f"{self.programs}:/usr/bin:/bin", "RAN": str(self._ran)}
@@ -82,8 +84,8 @@ class Sandbox:
         process.wait()
         with suppress(ProcessLookupError):  # what it left running must not disturb the next line
             os.killpg(process.pid, signal.SIGKILL)
-        records = self._ran.read_bytes().decode("utf-8", "surrogateescape").split("\x1e")
-        return [record.split("\x1f") for record in records[:-1]]
+        texts = [each.read_text("utf-8", "surrogateescape") for each in self._ran.iterdir()]
+        return [words.split("\x1f") for text in texts for words in text.split("\x1e")[:-1]]
 
     @property
     def files(self) -> set[str]:

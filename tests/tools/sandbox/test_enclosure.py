@@ -186,8 +186,12 @@ async def main():
         await run_process(enclosed.command, Sink(), seconds=None)
 asyncio.run(main())
 """
-    before = set(Path("/tmp").glob("yourtool-*"))
-    program = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    temporary = root.parent / "temporary"
+    temporary.mkdir()
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    program = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, env=environment
+    )
     assert program.stdout is not None
     assert program.stdout.readline() == b"up\n"
     os.kill(program.pid, signal.SIGKILL)
@@ -200,7 +204,7 @@ asyncio.run(main())
             break
     else:
         pytest.fail("the command still runs")
-    assert set(Path("/tmp").glob("yourtool-*")) == before
+    assert list(temporary.iterdir()) == []
     assert [path.name for path in root.iterdir()] == ["alive"]
 
 
