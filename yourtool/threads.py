@@ -27,4 +27,4 @@ class BoundedThreads(ThreadPoolExecutor):
 
 def use_bounded_threads() -> None:
     """Let the running event loop make its blocking calls in `BoundedThreads`."""
-    asyncio.get_running_loop().set_default_executor(BoundedThreads())
+    asyncio.get_running_loop().set_default_executor(BoundedThreads(thread_name_prefix="calls"))

@@ -245,7 +245,7 @@ def held():
         with contextlib.suppress(FileNotFoundError):  # a thread has closed it
             names.append(str(each.readlink()))
     files = Counter(re.sub(r"(sess_|work-)[\w-]+", "", each) for each in names)
-    pool = sum(each.name.startswith("asyncio_") for each in threading.enumerate())
+    pool = sum(each.name.startswith("calls_") for each in threading.enumerate())
     return files, sum(1 for _ in process.joinpath("task").iterdir()) - pool
 
 
