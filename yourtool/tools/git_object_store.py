@@ -36,7 +36,9 @@ _OBJECT = re.compile(
     r"|pack-[0-9a-f]{40,64}\.(?:pack|idx|rev|bitmap|mtimes|keep|promisor)"
 )
 _FOLDER = re.compile(r"[0-9a-f]{2}|pack")
-_SHA256 = re.compile(rb"^\s*objectformat\s*=\s*sha256\s*$", re.IGNORECASE | re.MULTILINE)
+_SHA256 = re.compile(
+    rb"^[ \t]*objectformat[ \t]*=[ \t]*sha256[ \t\r]*$", re.IGNORECASE | re.MULTILINE
+)
 _CONFIG = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[gc]\n\tauto = 0\n"
 _CONFIG_SHA256 = "[extensions]\n\tobjectformat = sha256\n"
 _PRUNED = "pruned"
