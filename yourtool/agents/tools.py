@@ -19,7 +19,7 @@ from yourtool.agents.messages import RESOURCE_NOT_FOUND, Asked, FileRequest, fin
 from yourtool.effects import Preview, SideEffects, Subject, ToolDefinition, ToolHints
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.messages.blocks import TextBlock
-from yourtool.permissions import protection
+from yourtool.permissions import configured_places
 from yourtool.permissions.rules import AGENT_CALL
 from yourtool.tools.adjusted_arguments import AdjustedArguments
 from yourtool.tools.base import ToolContext, ToolOutput, storable_output
@@ -298,7 +298,7 @@ def _read_text(path: str, request: FileRequest, context: ToolContext) -> str:
 
 def _needs_question(paths: tuple[str, ...], context: ToolContext) -> bool:
     """Whether a path is outside the workspace, or git or a hook manager uses it."""
-    places = protection.Protection(context.workspace.root)
+    places = configured_places.Protection(context.workspace.root)
     for path in paths:
         try:
             located = context.workspace.locate(path)

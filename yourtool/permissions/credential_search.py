@@ -7,7 +7,6 @@ tests. Neither do files of certificates without a private key.
 import itertools
 import os
 import re
-import struct
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from operator import itemgetter
@@ -17,9 +16,10 @@ from typing import Literal
 from msgspec import Struct
 
 from yourtool.files import read_small_file
+from yourtool.git.index import MAX_INDEX_BYTES, parse_index
+from yourtool.git.repositories import find_repository
 from yourtool.ignore_rules import IGNORE_FILE, MAX_IGNORE_FILE_BYTES, IgnoreRules
 from yourtool.permissions.credential_files import credential_names
-from yourtool.permissions.git_directories import find_repository
 from yourtool.permissions.globs import matches_glob
 
 _DEPENDENCIES = frozenset({"node_modules", "site-packages", "dist-packages"})
@@ -40,9 +40,6 @@ _LABEL = re.compile(rb"-----BEGIN ([A-Z0-9 ]{1,40})-----")
 _PUBLIC = frozenset(
     {b"CERTIFICATE", b"TRUSTED CERTIFICATE", b"X509 CERTIFICATE", b"X509 CRL", b"PUBLIC KEY"}
 )
-_MAX_INDEX_BYTES = 2**26
-_INDEX_ENTRY = struct.Struct(">60xH")
-_EXTENDED, _NAME_LENGTH = 0x4000, 0x0FFF
 
 
 class FilesBelow(Struct, frozen=True):
@@ -234,38 +231,14 @@ def _read_tracked(start: Path) -> list[str] | None:
     if (repository := find_repository(start)) is None:
         return None
     try:
-        names = _parse_index(read_small_file(repository.directory / "index", _MAX_INDEX_BYTES))
-    except (OSError, ValueError, struct.error):
+        index = parse_index(read_small_file(repository.directory / "index", MAX_INDEX_BYTES))
+    except (OSError, ValueError):
         return None
+    if not index.is_whole:
+        return None
+    names = [each.name for each in index.entries]
     inside = os.fsencode(os.path.relpath(start, repository.top))
     if inside == b".":
         return list(map(os.fsdecode, names))
     below = inside + b"/"
     return [os.fsdecode(each[len(below) :]) for each in names if each.startswith(below)]
-
-
-def _parse_index(data: bytes) -> list[bytes]:
-    """Return the names in an index: https://git-scm.com/docs/index-format.
-
-    Raises:
-        ValueError: it has a form in which names are shortened or in another file.
-    """
-    signature, version, count = struct.unpack_from(">4sLL", data)
-    if signature != b"DIRC" or version not in (2, 3):
-        raise ValueError("another form of the index")
-    names, at = list[bytes](), 12
-    for _ in range(count):
-        (flags,) = _INDEX_ENTRY.unpack_from(data, at)
-        begin = at + _INDEX_ENTRY.size + (2 if flags & _EXTENDED else 0)
-        end = data.index(b"\0", begin)
-        length = flags & _NAME_LENGTH
-        if end - begin != length and not (length == _NAME_LENGTH < end - begin):
-            raise ValueError("not an entry")
-        names.append(data[begin:end])
-        at += (end - at + 8) & ~7
-    while at + 8 <= len(data) - 20:
-        kind, size = struct.unpack_from(">4sL", data, at)
-        if kind[:1].islower():  # required: a shared index, or directories instead of files
-            raise ValueError("another form of the index")
-        at += 8 + size
-    return names

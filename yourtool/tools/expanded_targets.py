@@ -15,11 +15,12 @@ from msgspec import Struct
 from yourtool.amounts import format_size
 from yourtool.effects import Consequences
 from yourtool.files import is_directory, is_file, is_link
+from yourtool.git.repositories import find_repository
 from yourtool.permissions.shell.destruction import Destruction, find_destructions
 from yourtool.permissions.shell.expanded_commands import Operand
 from yourtool.permissions.shell.expansion import unquote
 from yourtool.tools.git_changes import GitChange, read_changes
-from yourtool.tools.git_program import GitError, GitRunner, find_repository
+from yourtool.tools.git_program import GitError, GitRunner
 from yourtool.tools.named_files import (
     NamedFile,
     ScanLimit,
@@ -260,7 +261,7 @@ class TargetSurvey:
         if (repository := find_repository(self._root)) is None:
             yield "no git repository has a copy of them"
             return
-        root = str(repository.work_tree)
+        root = str(repository.top)
         inside = [each.path for each in targets if each.path != root and _contains(root, each.path)]
         is_whole = len(inside) > _MAX_PATHSPECS or any(each.path == root for each in targets)
         specs = [os.path.relpath(each, root) for each in inside] if not is_whole else []

@@ -18,7 +18,7 @@ from yourtool.effects import Editable, Preview
 from yourtool.errors import ToolError
 from yourtool.file_images import ABSENT_FILE, FileState, find_hunks
 from yourtool.line_diff import format_unified
-from yourtool.permissions import protection
+from yourtool.permissions import configured_places
 from yourtool.tools.base import ToolContext
 from yourtool.tools.encoding import Encoding, detect_encoding, to_lf
 from yourtool.tools.file_states import file_state
@@ -152,7 +152,7 @@ def build_preview(changes: Sequence[FileChange], root: Path) -> Preview:
 
 
 def _find_protection(changes: Sequence[FileChange], root: Path) -> str | None:
-    places = protection.Protection(root)
+    places = configured_places.Protection(root)
     paths = [path for change in changes for path in (change.real, change.path)]
     for path in paths:
         places.expect(path)
@@ -160,7 +160,7 @@ def _find_protection(changes: Sequence[FileChange], root: Path) -> str | None:
     hooks = (
         "protected place (it has commands of a hook manager)"
         for each in changes
-        if protection.changes_hooks(each.real, each.before, each.after)
+        if configured_places.changes_hooks(each.real, each.before, each.after)
     )
     return next(itertools.chain(found, hooks), None)
 

@@ -77,22 +77,6 @@ def read_git_files(directory: Path, known: Mapping[str, GitFile] = NO_FILES) -> 
     return GitFiles(reader.files, tuple(reader.places), reader.is_complete)
 
 
-def find_place(directory: Path) -> tuple[Path, str]:
-    """Return the git directory that has the references of a repository, as a real path.
-
-    A linked worktree names it in `commondir`, and has its files below it, in the second
-    path, which ends with a slash; otherwise that is empty.
-    """
-    own = Path(os.path.realpath(directory))
-    try:
-        with os.fdopen(os.open(own / "commondir", _READ), "rb") as file:
-            name = os.fsdecode(file.read(4_096)).rstrip("\n")
-        common = Path(os.path.realpath(own / name))
-        return common, f"{own.relative_to(common)}/"
-    except (OSError, ValueError):
-        return own, ""
-
-
 class _Reader:
     def __init__(self, known: Mapping[str, GitFile]) -> None:
         self._known = known

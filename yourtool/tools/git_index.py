@@ -1,26 +1,24 @@
 """The files that git tracks, and their committed or staged content.
 
-The index is parsed here, and content comes from `git cat-file`, which runs nothing that the
-configuration of a repository names. Format: https://git-scm.com/docs/index-format.
+The content comes from `git cat-file`, which runs nothing that the configuration of a repository
+names.
 """
 
 import os
 import stat
-import struct
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
 
 from yourtool.files import read_small_file
-from yourtool.tools.git_program import find_git, find_git_directory
+from yourtool.git.index import MAX_INDEX_BYTES, Entry, parse_index
+from yourtool.git.repositories import find_repository
+from yourtool.tools.git_program import find_git
 
-_MAX_INDEX_BYTES = 2**26
 _MAX_ATTRIBUTE_BYTES = 2**18
 _MAX_ATTRIBUTE_FILES = 200
-_ENTRY = struct.Struct(">10L20sH")
-_EXTENDED, _STAGE, _NAME_LENGTH = 0x4000, 0x3000, 0x0FFF
 _CONVERSIONS = (b"filter", b"ident", b"working-tree-encoding")
 """Attributes by which a file can differ from the object with the same size."""
 _TIMEOUT_SECONDS = 20
@@ -79,70 +77,36 @@ class GitIndex(Struct, frozen=True):
 
 def read_index(workspace: Path) -> GitIndex:
     """Read the index of the repository that contains a workspace."""
-    for root in (workspace, *workspace.parents):
-        if (directory := find_git_directory(root / ".git")) is not None:
-            break
-    else:
+    if (repository := find_repository(workspace)) is None:
         return GitIndex()
+    directory, root = repository.directory, repository.top
     try:
         index = directory / "index"
         written = index.stat()
-        if not stat.S_ISREG(written.st_mode) or written.st_size > _MAX_INDEX_BYTES:
-            return GitIndex()
         prefix = "" if root == workspace else f"{workspace.relative_to(root)}/"
-        entries = _parse_index(index.read_bytes(), prefix, written.st_mtime_ns)
-    except (OSError, ValueError, struct.error, IndexError):
+        read = parse_index(read_small_file(index, MAX_INDEX_BYTES)).entries
+    except (OSError, ValueError):
         return GitIndex()
+    entries = _choose_entries(read, prefix, written.st_mtime_ns)
     if _has_conversions(workspace, root, directory, entries):
         return GitIndex()
     return GitIndex(directory, entries)
 
 
-def _parse_index(data: bytes, prefix: str, written_ns: int) -> dict[str, IndexEntry]:
-    signature, version, count = struct.unpack_from(">4sLL", data)
-    if signature != b"DIRC" or version not in (2, 3, 4):
-        return {}
-    entries, at, name = dict[str, IndexEntry](), 12, b""
+def _choose_entries(read: Iterable[Entry], prefix: str, written_ns: int) -> dict[str, IndexEntry]:
     start = os.fsencode(prefix)
-    for _ in range(count):
-        fields = _ENTRY.unpack_from(data, at)
-        begin, flags = at, fields[11]
-        at += _ENTRY.size + (2 if flags & _EXTENDED else 0)
-        if version == 4:
-            removed, at = _parse_offset(data, at)
-            end = data.index(b"\0", at)
-            name = name[: len(name) - removed] + data[at:end]
-            at = end + 1
-        else:
-            length = flags & _NAME_LENGTH
-            end = at + length if length < _NAME_LENGTH else data.index(b"\0", at)
-            name = data[at:end]
-            at = begin + ((end - begin + 8) & ~7)
-        mtime_ns = fields[2] * 10**9 + fields[3]
-        # A file that changed as late as the index was written can differ without a trace:
-        # https://git-scm.com/docs/racy-git.
-        if (
-            stat.S_ISREG(fields[6])
-            and not flags & _STAGE
-            and name.startswith(start)
-            and mtime_ns < written_ns
-        ):
-            ctime_ns = fields[0] * 10**9 + fields[1]
-            entries[os.fsdecode(name[len(start) :])] = IndexEntry(
-                fields[10].hex(), mtime_ns, ctime_ns, fields[5], fields[9]
-            )
-    return entries
-
-
-def _parse_offset(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number of variable width and the position after it."""
-    byte = data[at]
-    value = byte & 0x7F
-    while byte & 0x80:
-        at += 1
-        byte = data[at]
-        value = ((value + 1) << 7) | (byte & 0x7F)
-    return value, at + 1
+    # A file that changed as late as the index was written can differ without a trace:
+    # https://git-scm.com/docs/racy-git.
+    return {
+        os.fsdecode(each.name[len(start) :]): IndexEntry(
+            each.object_id, each.mtime_ns, each.ctime_ns, each.inode, each.size
+        )
+        for each in read
+        if stat.S_ISREG(each.mode)
+        and not each.is_conflict
+        and each.name.startswith(start)
+        and each.mtime_ns < written_ns
+    }
 
 
 def _has_conversions(

@@ -13,10 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO, TypeAlias
 
-from msgspec import Struct
-
 from yourtool.errors import YourtoolError
-from yourtool.files import is_directory, is_file, path_exists
+from yourtool.git.repositories import Repository
 
 _SETTINGS = (
     ("core.fsmonitor", "false"),
@@ -36,7 +34,6 @@ _SETTINGS = (
 )
 _PASSED = ("HOME", "XDG_CONFIG_HOME", "TMPDIR")
 _NO_FILTER = (("required", "false"), ("clean", ""), ("smudge", ""), ("process", ""))
-_MAX_GIT_FILE_BYTES = 8_192
 MAX_OUTPUT_BYTES = 64 * 2**20
 """Maximum size of what one command prints."""
 
@@ -45,40 +42,6 @@ Settings: TypeAlias = Sequence[tuple[str, str]]
 
 class GitError(YourtoolError):
     """Git failed, is missing, or took too long."""
-
-
-class Repository(Struct, frozen=True):
-    """A git directory and its work tree."""
-
-    directory: Path
-    work_tree: Path
-
-
-def find_git_directory(path: Path) -> Path | None:
-    """Return the git directory; `.git` of another worktree or a submodule is a file with its name.
-
-    `path`: that of `.git`.
-    """
-    try:
-        if is_directory(path):
-            return path
-        if is_file(path) and path.stat().st_size < _MAX_GIT_FILE_BYTES:
-            name = path.read_text(errors="surrogateescape")
-            if name.startswith("gitdir: "):
-                found = path.parent / name.removeprefix("gitdir: ").rstrip("\n")
-                return found if is_directory(found) else None
-    except (OSError, ValueError):
-        pass
-    return None
-
-
-def find_repository(directory: Path) -> Repository | None:
-    """Return the repository to which a directory belongs."""
-    for root in (directory, *directory.parents):
-        found = find_git_directory(root / ".git")
-        if found is not None and path_exists(found / "HEAD"):
-            return Repository(found, root)
-    return None
 
 
 def find_git() -> str | None:
@@ -157,7 +120,7 @@ class GitRunner:
                     input=data,
                     stdout=output,
                     stderr=errors,
-                    cwd=directory or self.repository.work_tree,
+                    cwd=directory or self.repository.top,
                     env=self._build_environment(settings, index),
                     timeout=seconds,
                     check=False,
@@ -179,7 +142,7 @@ class GitRunner:
             "PATH": "/usr/local/bin:/usr/bin:/bin",
             "LC_ALL": "C",
             "GIT_DIR": str(self.repository.directory),
-            "GIT_WORK_TREE": str(self.repository.work_tree),
+            "GIT_WORK_TREE": str(self.repository.top),
             "GIT_OPTIONAL_LOCKS": "0",
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_NO_LAZY_FETCH": "1",

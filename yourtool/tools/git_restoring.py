@@ -15,12 +15,13 @@ from msgspec.structs import replace
 from yourtool.errors import ToolError
 from yourtool.events.files import RestoreKind
 from yourtool.file_images import FileImage, FileRestore, FileState, LeftFile
+from yourtool.git.repositories import Repository, find_repository
 from yourtool.tools.directory_opening import DIRECTORY
 from yourtool.tools.file_states import describe_difference, read_state, restore_file
-from yourtool.tools.git_files import find_place, read_git_files
+from yourtool.tools.git_files import read_git_files
 from yourtool.tools.git_index_entries import read_object_ids
 from yourtool.tools.git_object_store import GitObjectStore
-from yourtool.tools.git_program import GitError, GitRunner, Repository, find_repository
+from yourtool.tools.git_program import GitError, GitRunner
 from yourtool.tools.git_state import (
     REPOSITORY,
     STASH,
@@ -182,7 +183,7 @@ class _PresentState:
         self.private = ""
         self._files = None
         if self.repository is not None:
-            self._common, self.private = find_place(self.repository.directory)
+            self._common, self.private = self.repository.locate_files()
             self._files = read_git_files(self._common)
         self._references = read_references(self._files.files) if self._files else {}
 
@@ -254,7 +255,7 @@ class _Objects:
     def __init__(self, repository: Repository, stores: Path) -> None:
         self.repository = repository
         self.git = GitRunner(repository, _SECONDS)
-        self._store = GitObjectStore(stores, find_place(repository.directory)[0])
+        self._store = GitObjectStore(stores, repository.locate_files()[0])
 
     def require(self, commits: Iterable[str]) -> None:
         """Bring back what commits need and the repository does not have."""

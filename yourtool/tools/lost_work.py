@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.effects import Consequences
+from yourtool.git.repositories import Repository, find_repository
 from yourtool.permissions.shell.expanded_commands import (
     ExpandedCommand,
     get_name,
@@ -17,7 +18,7 @@ from yourtool.permissions.shell.expanded_commands import (
 )
 from yourtool.permissions.shell.git_losses import GitLoss, find_git_loss
 from yourtool.tools.git_changes import GitChange, read_changes
-from yourtool.tools.git_program import GitError, GitRunner, Repository, find_repository
+from yourtool.tools.git_program import GitError, GitRunner
 from yourtool.tools.named_files import join_names, list_names, quote_name
 
 _SECONDS = 6.0
@@ -126,7 +127,7 @@ def _read_git_words(command: ExpandedCommand) -> Sequence[str]:
 
 
 def _look_up(loss: GitLoss, directory: str | None, runner: GitRunner) -> LostFiles:
-    root = runner.repository.work_tree
+    root = runner.repository.top
     try:
         if loss.removed in ("stashes", "branches"):
             return LostFiles(loss, commits=tuple(_iter_commits(loss, runner)))
@@ -156,7 +157,7 @@ def _iter_cleaned(
 ) -> Iterator[GitChange]:
     """Yield what `git clean` would delete."""
     output = runner.run("clean", "--dry-run", *options, "--", *loss.pathspecs, directory=place)
-    prefix = os.path.relpath(place, runner.repository.work_tree)
+    prefix = os.path.relpath(place, runner.repository.top)
     for line in os.fsdecode(output).splitlines():
         if line.startswith(_WOULD_REMOVE):
             name = line.removeprefix(_WOULD_REMOVE)

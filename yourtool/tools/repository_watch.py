@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from yourtool.file_images import ABSENT_FILE, FileState
 from yourtool.files import is_directory
-from yourtool.tools.git_files import NO_FILES, GitFiles, find_place, read_git_files
+from yourtool.git.repositories import find_repository
+from yourtool.tools.git_files import NO_FILES, GitFiles, read_git_files
 from yourtool.tools.git_object_store import GitObjectStore
-from yourtool.tools.git_program import find_repository
 from yourtool.tools.git_state import REPOSITORY, find_changes, repository_state
 
 _log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class RepositoryWatch:
     def _take_notes(self) -> _Notes | None:
         if (repository := find_repository(self._root)) is None:
             return None
-        common, private = find_place(repository.directory)
+        common, private = repository.locate_files()
         known = self._last.files if self._last is not None else NO_FILES
         if (files := read_git_files(common, known)) is None:
             return None

@@ -17,11 +17,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from yourtool.git.repositories import Repository
 from yourtool.tools.git_changes import GitChange, read_changes
-from yourtool.tools.git_files import find_place
 from yourtool.tools.git_index import GitIndex, IndexEntry
 from yourtool.tools.git_object_store import COPIES, GitObjectStore
-from yourtool.tools.git_program import GitError, GitRunner, Repository
+from yourtool.tools.git_program import GitError, GitRunner
 from yourtool.tools.lost_work import LostWork
 
 SECONDS = 20.0
@@ -70,7 +70,7 @@ def copy_work(
         GitError: there is no copy.
     """
     try:
-        store = GitObjectStore(stores, find_place(lost.repository.directory)[0])
+        store = GitObjectStore(stores, lost.repository.locate_files()[0])
         store.open()
         return _Copying(lost, workspace, store.directory, is_secret, seconds).run()
     except OSError as error:
@@ -89,8 +89,8 @@ class _Copying:
         self._lost = lost
         self._store_directory = store
         self._git = GitRunner(lost.repository, seconds, store / "objects")
-        self._saved = GitRunner(Repository(store, store), seconds)
-        self._root = lost.repository.work_tree
+        self._saved = GitRunner(Repository.of_parts(store, store), seconds)
+        self._root = lost.repository.top
         self._workspace = workspace
         self._is_secret = is_secret
         self._omitted = list[str]()

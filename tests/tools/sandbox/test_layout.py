@@ -11,7 +11,7 @@ import pytest
 from yourtool.tools.sandbox import bubblewrap, landlock, layout, seatbelt
 from yourtool.tools.sandbox.home import find_visible, without_secrets
 from yourtool.tools.sandbox.layout import Surroundings, build_layout, find_hidden, find_sockets
-from yourtool.tools.sandbox.repositories import find_repository
+from yourtool.tools.sandbox.repositories import find_writable_repository
 
 
 def git(root, *arguments):
@@ -66,9 +66,9 @@ def test_submodule_can_write_its_git_directory(repository, home, tmp_path):
     git(tmp_path, "init", "-q", "lib")
     git(tmp_path / "lib", "commit", "-qm", "one", "--allow-empty")
     git(repository, "submodule", "add", "-q", str(tmp_path / "lib"), "sub")
-    found = find_repository(repository / "sub")
+    found = find_writable_repository(repository / "sub")
     assert found is not None
-    assert found.directories == (repository / ".git/modules/sub",)
+    assert found.directory == repository / ".git/modules/sub"
 
 
 @pytest.mark.parametrize("way", ["the other repository", "its worktree", "a link"])
@@ -83,7 +83,7 @@ def test_git_file_that_names_a_repository_of_somebody_else_opens_nothing(
         git(repository, "worktree", "add", "-q", str(tmp_path / "tree"), "-b", "other")
         inner = "" if way == "the other repository" else "/worktrees/tree"
         (forged / ".git").write_text(f"gitdir: {repository}/.git{inner}\n")
-    assert find_repository(forged) is None
+    assert find_writable_repository(forged) is None
     assert build_layout(forged, Surroundings()).writable == ()
 
 
@@ -95,7 +95,7 @@ def test_directory_around_the_workspace_in_a_private_place_cannot_be_written(roo
 
 def test_repository_around_a_home_directory_is_not_opened(repository, home, monkeypatch):
     inner = repository / "src"
-    assert find_repository(inner, (repository / "src/home",)) is None
+    assert find_writable_repository(inner, (repository / "src/home",)) is None
 
 
 def test_home_directory_is_private_except_for_toolchains_and_caches(root, home, monkeypatch):

@@ -5,8 +5,9 @@ import platform
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from yourtool.git.repositories import Repository, find_repository
 from yourtool.text import printable
-from yourtool.tools.git_program import GitError, GitRunner, Repository, find_repository
+from yourtool.tools.git_program import GitError, GitRunner
 
 _GIT_SECONDS = 1.0
 _MAX_CHANGES = 20

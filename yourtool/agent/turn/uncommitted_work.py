@@ -38,7 +38,7 @@ async def is_work_of_user(lost: LostWork | None, turn: Turn) -> bool:
 
 def _is_all_own(lost: LostWork, turn: Turn) -> bool:
     """Whether each file is as the agent left it, and started as git has it."""
-    root = lost.repository.work_tree
+    root = lost.repository.top
     workspace, blobs = turn.env.workspace, turn.env.blobs / "files"
     wanted = list[tuple[str, bytes]]()
     try:

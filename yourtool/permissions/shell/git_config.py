@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.files import may_exist, read_small_file
-from yourtool.permissions.git_directories import Repository, open_repository
+from yourtool.git.repositories import Repository, open_repository
 
 _MAX_SIZE = 2**18
 _MAX_MODULES = 100
@@ -81,20 +81,27 @@ def iter_named_files(files: Iterable[Path], top: Path) -> Iterator[Path]:
     `top`: the work tree, to which the directory of hooks is relative.
     """
     for file in files:
-        if (text := _read(file)) is None:
-            continue
-        for setting in filter(None, _iter_settings(_join_lines(text))):
+        for setting in read_settings(file):
             if setting.key in _SETTINGS_OF_FILES:
-                yield top / Path(setting.value).expanduser()
-            elif setting.section in ("include", "includeif") and setting.name == "path":
-                yield file.parent / Path(setting.value).expanduser()
+                yield top / expand_user(setting.value)
+            elif is_include(setting):
+                yield file.parent / expand_user(setting.value)
 
 
-def read_addresses(content: str, section: str) -> Iterator[str]:
-    """Yield the addresses of the `remote` or `submodule` sections of a file with settings."""
-    for setting in filter(None, _iter_settings(_join_lines(content))):
-        if setting.section == section and setting.name == "url":
-            yield setting.value
+def read_addresses(file: Path, section: str) -> Iterator[tuple[str, str]]:
+    """Yield the names and addresses of the `remote` or `submodule` sections of a file."""
+    yield from _iter_addresses(read_settings(file), section)
+
+
+def parse_addresses(content: str, section: str) -> Iterator[tuple[str, str]]:
+    """Yield the same, of the content of a file."""
+    yield from _iter_addresses(_parse_settings(content), section)
+
+
+def _iter_addresses(settings: Iterable[GitSetting], section: str) -> Iterator[tuple[str, str]]:
+    for each in settings:
+        if each.section == section and each.name in ("url", "pushurl"):
+            yield each.key[len(section) + 1 : -len(each.name) - 1], each.value
 
 
 def own_files() -> tuple[Path, ...]:
@@ -187,7 +194,7 @@ def iter_all_settings(repository: Repository) -> Iterator[tuple[Path, GitSetting
         if not waiting:
             return
         file = waiting.pop()
-        for setting in _read_settings(file):
+        for setting in read_settings(file):
             yield file, setting
             if is_include(setting):
                 waiting.append(file.parent / expand_user(setting.value))
@@ -203,18 +210,23 @@ def expand_user(path: str) -> Path:
     return Path(os.path.expanduser(path))  # noqa: PTH111 - `Path.expanduser` can raise
 
 
-def _read_settings(file: Path) -> Sequence[GitSetting]:
+def read_settings(file: Path) -> Sequence[GitSetting]:
     """Return the readable lines of a file, with their continuations."""
     try:
         status = file.stat()
     except (OSError, ValueError):
         return ()
-    return _read_settings_of(file, status.st_mtime_ns, status.st_size, status.st_ino)
+    version = status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+    return _read_settings_of(file, *version)
 
 
 @functools.lru_cache(maxsize=200)
 def _read_settings_of(file: Path, *_version: int) -> Sequence[GitSetting]:
-    return tuple(filter(None, _iter_settings(_join_lines(_read(file) or ""))))
+    return _parse_settings(_read(file) or "")
+
+
+def _parse_settings(text: str) -> Sequence[GitSetting]:
+    return tuple(filter(None, _iter_settings(_join_lines(text))))
 
 
 def _join_lines(text: str) -> str:

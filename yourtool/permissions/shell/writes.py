@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 
+from yourtool.permissions.configured_places import Protection
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.protected_places import is_protected
-from yourtool.permissions.protection import Protection
 from yourtool.permissions.shell.denials import SHELLS, WRAPPERS
 from yourtool.permissions.shell.programs import find_row, only_reads
 from yourtool.permissions.shell.syntax import Node, iter_nodes, parse, text_of, word_of

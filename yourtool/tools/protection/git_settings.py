@@ -12,7 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from yourtool.tools.git_program import GitError, GitRunner, Repository
+from yourtool.git.repositories import Repository
+from yourtool.tools.git_program import GitError, GitRunner
 
 SECONDS = 5.0
 _MAX_EDITS = 100
@@ -147,7 +148,7 @@ class _Editor:
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "config"
-        self._git = GitRunner(Repository(folder / "none", folder), SECONDS)
+        self._git = GitRunner(Repository.of_parts(folder / "none", folder), SECONDS)
 
     def read(self, content: bytes | None) -> Settings:
         self._file.write_bytes(content or b"")

@@ -7,10 +7,10 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.files import may_exist
+from yourtool.git.repositories import parse_git_file
 from yourtool.tools.protection.comparison import Difference
 from yourtool.tools.protection.entries import Entry, Tree
 from yourtool.tools.protection.git_settings import Merged, Origin, merge_settings
-from yourtool.tools.protection.places import parse_git_file
 
 _CONFIGURATIONS = ("config", "config.worktree")
 _WRITABLE_BY_OTHERS = 0o022
@@ -104,7 +104,7 @@ def judge_git_file(path: str, after: Tree, directories: Collection[str]) -> Judg
     """
     entry = after.get("")
     if entry is not None and entry.kind == "file" and entry.content is not None:
-        name = parse_git_file(entry.content.strip())
+        name = parse_git_file(entry.content)
         if name is not None:
             target = os.path.realpath(os.path.join(os.path.dirname(path), name))  # noqa: PTH118, PTH120
             inner = (f"{each}/{part}/" for each in directories for part in ("modules", "worktrees"))

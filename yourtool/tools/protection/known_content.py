@@ -4,9 +4,10 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from yourtool.git.repositories import Repository
 from yourtool.tools.protection.entries import Entry, Tree
 from yourtool.tools.protection.origins import Leaf, Origins
-from yourtool.tools.protection.places import Repository, find_local_remotes
+from yourtool.tools.protection.places import find_local_remotes
 from yourtool.tools.protection.refs import RefReader
 
 _MAX_VERSIONS = 50

@@ -10,10 +10,9 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from yourtool.git.repositories import Repository
 from yourtool.tools.git_program import GitError, GitRunner
-from yourtool.tools.git_program import Repository as GitRepository
 from yourtool.tools.protection.entries import Entry, is_executable
-from yourtool.tools.protection.places import Repository
 from yourtool.tools.protection.verified_objects import (
     NO_FORGERY,
     Blob,
@@ -51,9 +50,8 @@ class Origins:
         self, repository: Repository, known: Collection[str], head: str | None, now: Iterable[str]
     ) -> None:
         """`known`: the commits that count, `now`: those that refs name after the command."""
-        git = GitRepository(repository.directory, repository.top)
-        self._git = GitRunner(git, _SECONDS_OF_LOOKUPS)
-        self._history = GitRunner(git, SECONDS)
+        self._git = GitRunner(repository, _SECONDS_OF_LOOKUPS)
+        self._history = GitRunner(repository, SECONDS)
         self._objects = VerifiedObjects(self._git)
         self._bases: Sequence[str] | None = None
         self._known = sorted(known)[:_MAX_TIPS]

@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from msgspec import Struct
-
-from yourtool.files import is_directory, is_file
+from yourtool.git.repositories import Repository, is_bare, open_repository
 from yourtool.permissions.protected_places import (
     folded_name,
     has_protected_entries,
@@ -27,8 +25,6 @@ BARE_FILES = frozenset({"head", "config", "config.worktree", "packed-refs"})
 _MAX_DIRECTORIES = 300
 """Directories of a workspace that are searched for repositories, the nearest first."""
 _MAX_NAMES = 20_000
-_MAX_GIT_FILE_BYTES = 8_192
-_MAX_CONFIGURATION_BYTES = 2**18
 _MAX_REMOTES = 5
 
 
@@ -105,49 +101,6 @@ _VERSION_CONTROL: dict[str, Choice] = {
 # ── repositories ─────────────────────────────────────────────────────────────────────────────────
 
 
-class Repository(Struct, frozen=True):
-    """The repository of a workspace; all paths are real."""
-
-    top: Path
-    """The work tree."""
-    directory: Path
-    """The directory of git of this work tree."""
-    common: Path
-    """The directory of git that all work trees share."""
-
-
-def find_repository(workspace: Path) -> Repository | None:
-    """Return the repository to which a workspace belongs."""
-    for top in (workspace, *workspace.parents):
-        git = top / ".git"
-        if os.path.lexists(git) and (found := _resolve_git(git)) is not None:
-            return Repository(top, found, find_common(found))
-    if is_bare(workspace):
-        return Repository(workspace, workspace, workspace)
-    return None
-
-
-def find_common(directory: Path) -> Path:
-    """Return the directory of git that all work trees of a repository share."""
-    named = _read_line(directory / "commondir")
-    return directory if not named else Path(os.path.realpath(directory / named))
-
-
-def is_bare(directory: Path) -> bool:
-    """Whether git would use a directory itself as a repository."""
-    return (
-        os.path.lexists(directory / "HEAD")
-        and is_directory(directory / "objects")
-        and is_directory(directory / "refs")
-    )
-
-
-def parse_git_file(content: bytes) -> str | None:
-    """Return the directory that a file `.git` names."""
-    text = os.fsdecode(content)
-    return text.removeprefix("gitdir: ").strip() if text.startswith("gitdir: ") else None
-
-
 def find_run_files(repository: Repository, others: Iterable[Path]) -> Iterator[Path]:
     """Yield directories of hooks and files of settings that a configuration names.
 
@@ -167,35 +120,14 @@ def find_local_remotes(repository: Repository, writable: Iterable[Path]) -> Iter
     They are outside the work tree and the `writable` directories.
     """
     made = (repository.top, repository.common, *writable)
-    text = _read_line(repository.common / "config", _MAX_CONFIGURATION_BYTES) or ""
-    for address in itertools.islice(read_addresses(text, "remote"), _MAX_REMOTES):
+    addresses = read_addresses(repository.common / "config", "remote")
+    for _, address in itertools.islice(addresses, _MAX_REMOTES):
         path = Path(os.path.realpath(repository.top / address.removeprefix("file://")))
         outside = not any(each == path or each in path.parents for each in made)
-        if outside and is_directory(path):
-            directory = path if is_bare(path) else _resolve_git(path / ".git")
-            if directory is not None:
-                yield Repository(path, directory, find_common(directory))
-
-
-def _resolve_git(git: Path) -> Path | None:
-    """Return the directory of git that `.git` is or names."""
-    with suppress(OSError, ValueError):
-        if is_directory(git):
-            return Path(os.path.realpath(git))
-        name = parse_git_file(os.fsencode(_read_line(git) or ""))
-        if name is not None:
-            found = Path(os.path.realpath(git.parent / name))
-            return found if is_directory(found) else None
-    return None
-
-
-def _read_line(file: Path, limit: int = _MAX_GIT_FILE_BYTES) -> str | None:
-    try:
-        if not is_file(file) or file.stat().st_size > limit:
-            return None
-        return os.fsdecode(file.read_bytes()).strip()
-    except (OSError, ValueError):
-        return None
+        if outside and is_bare(path):
+            yield Repository.of_parts(path, path)
+        elif outside and (found := open_repository(path / ".git")) is not None:
+            yield found
 
 
 class InnerRepositories:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from yourtool.tools.protection.places import Repository
+from yourtool.git.repositories import Repository
 
 _ID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _HEADS = ("HEAD", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD", "FETCH_HEAD")

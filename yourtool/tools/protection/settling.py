@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from yourtool.permissions.own_directories import identity
 from yourtool.permissions.protected_places import folded_name
-from yourtool.permissions.shell.git_config import read_addresses
+from yourtool.permissions.shell.git_config import parse_addresses
 from yourtool.tools.protection.changes import Change, Outcome
 from yourtool.tools.protection.comparison import Difference, find_differences, split
 from yourtool.tools.protection.entries import Entry, Tree, is_known, with_places
@@ -225,7 +225,8 @@ class Settling:
         """Return the addresses of submodules before the command."""
         entry = self._before.tree.get(f"{top}/.gitmodules")
         content = b"" if entry is None else entry.content or b""
-        return list(read_addresses(content.decode("utf-8", "replace"), "submodule"))
+        found = parse_addresses(content.decode("utf-8", "replace"), "submodule")
+        return [address for _, address in found]
 
     # ── files ───────────────────────────────────────────────────────────────────────────────────
 

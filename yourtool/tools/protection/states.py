@@ -4,17 +4,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from yourtool.git.repositories import Repository, find_repository, is_bare
 from yourtool.permissions.protected_places import is_protected
 from yourtool.permissions.shell.git_config import own_files
 from yourtool.tools.protection.entries import Tree
 from yourtool.tools.protection.places import (
     InnerRepositories,
-    Repository,
     choose_in_git,
     choose_protected,
-    find_repository,
     find_run_files,
-    is_bare,
 )
 from yourtool.tools.protection.reading import Choice, TreeReader, everything
 
@@ -53,6 +51,8 @@ class StateReader:
     def read(self) -> State:
         """Return the state before a command."""
         repository = find_repository(self._workspace)
+        if repository is None and is_bare(self._workspace):
+            repository = Repository.of_parts(self._workspace, self._workspace)
         directories = self._find_git_directories(repository)
         roots = self._build_roots(repository, directories)
         if repository is not None:

@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 from yourtool.tools.process import ShellCommand, StandardStreams
 from yourtool.tools.sandbox import bubblewrap, seccomp
 from yourtool.tools.sandbox.layout import Layout, find_homes, find_sockets
-from yourtool.tools.sandbox.repositories import find_repository
+from yourtool.tools.sandbox.repositories import find_writable_repository
 
 _RUNNER = Path(__file__).with_name("runner")
 _READY_SECONDS = 15.0
@@ -172,7 +172,7 @@ class Enclosure:
 
     def has_all(self, workspace: Path) -> bool:
         """Whether the repository of the workspace is the one whose hooks are read-only here."""
-        repository = find_repository(workspace, tuple(find_homes()))
+        repository = find_writable_repository(workspace, tuple(find_homes()))
         hooks = repository.hooks if repository else ()
         return identify(hooks) == self._hooks
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from yourtool.effects import NetworkOffer
+from yourtool.git.repositories import find_repository
 from yourtool.permissions.hosts import host_subject
-from yourtool.tools.sandbox.repositories import find_repository
+from yourtool.permissions.shell.git_config import read_addresses
 
 _WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"})
 _OF_REMOTES = frozenset({"fetch", "pull", "push", "ls-remote"})
@@ -20,11 +21,8 @@ _VALUES = frozenset(
     {"-o", "--push-option", "--depth", "--upload-pack", "--receive-pack", "-b", "--branch", "-j",
      "--jobs", "--reference", "--origin", "--server-option", "--filter", "-c", "--config"}
 )  # fmt: skip
-_SECTION = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"([^"]*)")?\s*\]')
-_ADDRESS = re.compile(r"(?:push)?url\s*=(.*)", re.IGNORECASE)
 _SHORT_ADDRESS = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!/?/).*")
 """Such as `git@example.org:me/project`."""
-_MAX_BYTES = 1_000_000
 _DEFAULT = "origin"
 
 
@@ -68,7 +66,7 @@ def _find_addresses(command: str, words: Sequence[str], directory: Path) -> Iter
     elif command == "submodule" and plain[:1] == ["add"]:
         yield from plain[1:2]
     elif command == "submodule" and plain[:1] == ["update"]:
-        yield from (url for _, url in _read_urls(directory / ".gitmodules", "submodule"))
+        yield from (url for _, url in read_addresses(directory / ".gitmodules", "submodule"))
 
 
 def _without_options(words: Sequence[str]) -> list[str]:
@@ -85,24 +83,8 @@ def _without_options(words: Sequence[str]) -> list[str]:
 
 def _read_remotes(directory: Path) -> Iterator[tuple[str, str]]:
     """Yield the names and addresses of the remotes of a repository."""
-    repository = find_repository(Path(os.path.realpath(directory)))
-    for each in repository.directories if repository else ():
-        yield from _read_urls(each / "config", "remote")
-
-
-def _read_urls(file: Path, kind: str) -> Iterator[tuple[str, str]]:
-    try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as opened:
-            text = os.fsdecode(opened.read(_MAX_BYTES))
-    except OSError:
-        return
-    name = None
-    for line in text.splitlines():
-        if (section := _SECTION.match(line)) is not None:
-            name = section[2] if section[1].lower() == kind else None
-        elif name is not None and (found := _ADDRESS.match(line.lstrip())) is not None:
-            yield name, found[1].strip().strip('"')
+    if (repository := find_repository(Path(os.path.realpath(directory)))) is not None:
+        yield from read_addresses(repository.common / "config", "remote")
 
 
 def _is_remote(address: str) -> bool:

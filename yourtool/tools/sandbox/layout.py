@@ -19,7 +19,7 @@ from msgspec import Struct
 from yourtool.permissions.credential_files import DIRECTORIES, PAIRS, credential_names
 from yourtool.tools.sandbox import home as homes
 from yourtool.tools.sandbox import names
-from yourtool.tools.sandbox.repositories import Repository, find_repository, is_directory
+from yourtool.tools.sandbox.repositories import find_writable_repository, is_directory
 
 TEMPORARY = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - replaced, not used
 RUN = Path("/run")
@@ -87,9 +87,9 @@ class Surroundings(Struct, frozen=True, kw_only=True):
 def build_layout(workspace: Path, around: Surroundings) -> Layout:
     """Return the layout of a session; blocks."""
     found = tuple(sorted(find_homes()))
-    repository = find_repository(workspace, found)
+    repository = find_writable_repository(workspace, found)
     is_home_open = any(home.is_relative_to(workspace) for home in found)
-    directories = repository.directories if repository else ()
+    directories = (repository.directory,) if repository else ()
     roots = (repository.root, *directories) if repository else ()
     writable = tuple(dict.fromkeys(each for each in (*roots, *around.writable)))
     visible = [] if is_home_open else list(_find_visible(found, around))
@@ -227,4 +227,4 @@ def _is_socket(path: Path) -> bool:
         return False
 
 
-__all__ = ["Layout", "Repository", "Surroundings", "build_layout", "find_hidden", "find_sockets"]
+__all__ = ["Layout", "Surroundings", "build_layout", "find_hidden", "find_sockets"]

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from yourtool.tools.process import ShellCommand, run_process
 from yourtool.tools.sandbox.layout import RUN, TEMPORARY, Layout
-from yourtool.tools.sandbox.repositories import find_repository
+from yourtool.tools.sandbox.repositories import find_writable_repository
 
 NOT_CLAIMED: dict[str, frozenset[str]] = {
     "full": frozenset(
@@ -91,13 +91,13 @@ def build_fixture(
             (base / name).write_text(_CANARY)
         name = f"yourtool-{secrets.token_hex(8)}"
         listeners = _listen(base / "outside/socket", name, stack)
-        repository = find_repository(workspace)
+        repository = find_writable_repository(workspace)
         layout = Layout(
             workspace=workspace,
             private=tuple(each for each in (*TEMPORARY, RUN) if each.is_dir()),
             readable=(*readable, base / "outside"),
             hidden=(*hidden, base / "home/.ssh", base / "own"),
-            pinned=repository.directories if repository else (),
+            pinned=(repository.directory,) if repository else (),
             sealed=repository.hooks if repository else (),
         )
         ports = [each.getsockname()[1] for each in listeners[:2]]

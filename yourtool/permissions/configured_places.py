@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from yourtool.files import read_small_file
-from yourtool.permissions.git_directories import Repository, open_repository
+from yourtool.git.repositories import Repository, open_repository
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.protected_places import folded_name, is_protected
 from yourtool.permissions.shell.git_config import (
@@ -131,8 +131,7 @@ class Protection:
     def _get_places(self, directory: Path) -> Sequence[_Place]:
         """Return the places of the repository and the hook managers with this top."""
         if (known := self._places.get(directory)) is None:
-            git = directory / ".git"
-            repository = open_repository(git) if os.path.lexists(git) else None
+            repository = open_repository(directory / ".git")
             known = self._places[directory] = tuple(self._find_places(directory, repository))
         return known
 

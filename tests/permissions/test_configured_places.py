@@ -4,7 +4,7 @@ import os
 import pytest
 
 from tests.permissions.projects import commit_all, run_git, write
-from yourtool.permissions.protection import Protection, changes_hooks
+from yourtool.permissions.configured_places import Protection, changes_hooks
 from yourtool.permissions.shell.writes import find_protected_write
 
 

@@ -1,0 +1,86 @@
+"""The directories of real repositories, and of some that only look like one."""
+
+import os
+import subprocess
+
+import pytest
+
+from yourtool.git.repositories import find_repository, is_bare, open_repository, parse_git_file
+
+
+def git(directory, *arguments):
+    names = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    environment = {"PATH": os.defpath, "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
+    command = ("git", *names, *arguments)
+    subprocess.run(command, cwd=directory, env=environment, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path):
+    main = tmp_path / "main"
+    main.mkdir()
+    git(main, "init", "-q")
+    git(main, "commit", "-q", "--allow-empty", "-m", "a")
+    return main
+
+
+def test_directory_below_the_top_belongs_to_the_repository(repository):
+    below = repository / "a/b"
+    below.mkdir(parents=True)
+    found = find_repository(below)
+    assert found is not None
+    assert found.top == repository
+    assert found.directory == found.common == repository / ".git"
+    assert found.locate_files() == (repository / ".git", "")
+
+
+def test_linked_worktree_shares_the_directory_of_the_main_one(repository):
+    linked = repository.parent / "fix"
+    git(repository, "worktree", "add", "-q", str(linked))
+    found = find_repository(linked)
+    assert found is not None
+    assert found.top == linked
+    assert found.directory == repository / ".git/worktrees/fix"
+    assert found.common == repository / ".git"
+    assert found.locate_files() == (repository / ".git", "worktrees/fix/")
+
+
+@pytest.mark.parametrize("content", ["nothing", "gitdir: nowhere\n"])
+def test_directory_without_head_is_passed_over_as_git_does(content, repository):
+    below = repository / "below"
+    below.mkdir()
+    if content == "nothing":
+        (below / ".git").mkdir()
+    else:
+        (below / ".git").write_text(content)
+    found = find_repository(below)
+    assert found is not None
+    assert found.top == repository
+
+
+@pytest.mark.parametrize("name", [".git", ".git/commondir"])
+def test_pipe_at_the_place_of_a_file_of_git_does_not_block(name, tmp_path):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    os.mkfifo(tmp_path / name)
+    found = open_repository(tmp_path / ".git")
+    assert found is None or found.common == tmp_path / ".git"
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (b"gitdir: ../main/.git/worktrees/fix\n", "../main/.git/worktrees/fix"),
+        (b"gitdir:/a", "/a"),
+        (b"gitdir: \n", None),
+        (b"gitdir: a\0b\n", None),
+        (b"[core]\n", None),
+        (b"", None),
+    ],
+)
+def test_file_of_git_names_one_directory(content, named):
+    assert parse_git_file(content) == named
+
+
+def test_bare_repository_is_recognised_by_its_files(repository):
+    assert is_bare(repository / ".git")
+    assert not is_bare(repository)

@@ -1,0 +1,1 @@
+"""Files of git that are read without running git."""
