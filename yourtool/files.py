@@ -5,6 +5,7 @@ import fcntl
 import os
 import stat
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -44,6 +45,11 @@ def may_exist(path: Path) -> bool:
     except (OSError, ValueError):
         pass
     return True
+
+
+def is_in(path: Path, places: Iterable[Path]) -> bool:
+    """Whether a path is one of some places, or in one of them."""
+    return any(path.is_relative_to(each) for each in places)
 
 
 def real_path(path: Path) -> Path:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from yourtool.amounts import format_size
 from yourtool.effects import Consequences
-from yourtool.files import is_directory, is_file, is_link
+from yourtool.files import is_directory, is_file, is_in, is_link
 from yourtool.git.repositories import find_repository
 from yourtool.permissions.shell.destruction import Destruction, find_destructions
 from yourtool.permissions.shell.expanded_commands import Operand
@@ -279,7 +279,7 @@ class TargetSurvey:
             each
             for each in changes
             if (each.is_untracked or each.is_ignored or each.is_unstaged)
-            and (not is_whole or _is_within(Path(root, each.path), wanted))
+            and (not is_whole or is_in(Path(root, each.path), wanted))
         ]
         if command.search is not None:
             names = command.search.names
@@ -299,10 +299,6 @@ def _is_selected(change: GitChange, names: Sequence[str]) -> bool:
     if change.path.endswith("/"):
         return True
     return all(matches_name(each, change.path.rpartition("/")[2]) for each in names)
-
-
-def _is_within(path: Path, places: Sequence[Path]) -> bool:
-    return any(path.is_relative_to(each) for each in places)
 
 
 def _contains(directory: str, path: str) -> bool:

@@ -325,6 +325,16 @@ def describe_linked(root):
     }
 
 
+async def comes_back(bench, *lines):
+    """Undo each line, the last first, and compare the repository with that before them."""
+    before = describe(bench.workspace)
+    session = await run(bench, *lines)
+    for _ in lines:
+        await play(session.files.undo())
+    assert describe(bench.workspace) == before
+    await session.close()
+
+
 async def test_repository_with_sha_256_comes_back(bench):
     work = bench.workspace
     git(work, "init", "-q", "--object-format=sha256", "-b", "main")
@@ -334,13 +344,9 @@ async def test_repository_with_sha_256_comes_back(bench):
     stash(work, "stashed\n")
     (work / "a.txt").write_text("staged\n")
     git(work, "add", "a.txt")
-    before = describe(work)
-    lines = ("git stash drop; git reset -q --hard; git gc -q --prune=now", "rm -rf .git")
-    session = await run(bench, *lines)
-    for _ in lines:
-        await play(session.files.undo())
-    assert describe(work) == before
-    await session.close()
+    await comes_back(
+        bench, "git stash drop; git reset -q --hard; git gc -q --prune=now", "rm -rf .git"
+    )
 
 
 async def test_unborn_head_comes_back_with_what_was_staged(bench):
@@ -348,13 +354,9 @@ async def test_unborn_head_comes_back_with_what_was_staged(bench):
     git(work, "init", "-q", "-b", "main")
     (work / "a.txt").write_text("staged\n")
     git(work, "add", "a.txt")
-    before = describe(work)
-    lines = ("git rm -q --cached a.txt && git gc -q --prune=now && rm a.txt", "rm -rf .git")
-    session = await run(bench, *lines)
-    for _ in lines:
-        await play(session.files.undo())
-    assert describe(work) == before
-    await session.close()
+    await comes_back(
+        bench, "git rm -q --cached a.txt && git gc -q --prune=now && rm a.txt", "rm -rf .git"
+    )
 
 
 async def test_detached_head_comes_back(bench, work):

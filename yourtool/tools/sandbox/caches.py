@@ -10,6 +10,8 @@ import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from yourtool.files import is_in
+
 _CACHES: Mapping[str, str] = {
     "CCACHE_DIR": ".cache/ccache",
     "GOCACHE": ".cache/go-build",
@@ -40,7 +42,7 @@ def build_cache_variables(
         name = usual.removeprefix(".cache/")
         place = home / usual if name == usual else cache / name
         real = Path(os.path.realpath(place))
-        is_writable = any(real.is_relative_to(each) for each in writable)
+        is_writable = is_in(real, writable)
         if variable not in environment and not is_writable:
             found[variable] = f"{temporary}/caches/{name.lstrip('.')}"
     return found

@@ -21,6 +21,7 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from yourtool.files import is_in
 from yourtool.tools.process import ShellCommand, StandardStreams
 from yourtool.tools.sandbox import bubblewrap, seccomp
 from yourtool.tools.sandbox.layout import Layout, find_homes, find_sockets
@@ -304,7 +305,7 @@ def _build_setup(layout: Layout) -> dict[str, Any]:
     sockets = [
         str(path)
         for path in find_sockets(())
-        if not _is_in(path, (*layout.private, *layout.closed)) or _is_in(path, shown)
+        if not is_in(path, (*layout.private, *layout.closed)) or is_in(path, shown)
     ]
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     writable = (layout.workspace, *layout.writable, *layout.private, Path("/dev"), Path("/proc"))
@@ -317,10 +318,6 @@ def _build_setup(layout: Layout) -> dict[str, Any]:
         "written": [str(each) for each in writable],
         "closed": ["/", "/etc", "/usr"],
     }
-
-
-def _is_in(path: Path, places: tuple[Path, ...]) -> bool:
-    return any(path.is_relative_to(each) for each in places)
 
 
 def _describe(command: ShellCommand, grace: float) -> dict[str, Any]:

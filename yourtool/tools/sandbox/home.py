@@ -13,6 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from yourtool.files import is_in
 from yourtool.permissions.credential_files import credential_names
 
 _TOOLS = (
@@ -127,11 +128,6 @@ def find_visible(
 def is_below(path: Path, home: Path) -> bool:
     """Whether a path is in a directory, and not the directory itself."""
     return path != home and path.is_relative_to(home)
-
-
-def is_in(path: Path, places: Iterable[Path]) -> bool:
-    """Whether a path is one of some places, or in one of them."""
-    return any(path.is_relative_to(each) for each in places)
 
 
 def _copy_settings(home: Path, closed: tuple[Path, ...]) -> Iterable[tuple[Path, bytes]]:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from yourtool.files import is_in
 from yourtool.permissions.credential_files import DIRECTORIES, PAIRS, credential_names
 from yourtool.tools.sandbox import home as homes
 from yourtool.tools.sandbox import names
@@ -150,7 +151,7 @@ def _find_elsewhere(found: Iterable[Path]) -> Iterator[Path]:
     """Yield the directories of settings and data that are not in a home directory."""
     for name in _PRIVATE_VARIABLES:
         path = Path(os.path.realpath(os.environ.get(name) or "/"))
-        if path != Path("/") and not homes.is_in(path, found):
+        if path != Path("/") and not is_in(path, found):
             yield path
 
 
@@ -159,7 +160,7 @@ def _find_resolver(
 ) -> tuple[tuple[tuple[Path, bytes], ...], bool]:
     """Return the file that names the name server, and whether it is in a private directory."""
     path = Path(os.path.realpath(names.RESOLVER_FILE))
-    is_gone = homes.is_in(path, private) and not homes.is_in(path, shown)
+    is_gone = is_in(path, private) and not is_in(path, shown)
     return ((path, names.RESOLVER),) if is_gone or path.is_file() else (), is_gone
 
 
@@ -170,7 +171,7 @@ def _existing(
     # Most are missing, and following the links of a path takes many calls.
     real = {os.path.realpath(path) for path in places if os.path.lexists(path)}
     for path in map(Path, sorted(real - {"/"})):
-        if os.path.lexists(path) and (not homes.is_in(path, private) or homes.is_in(path, shown)):
+        if os.path.lexists(path) and (not is_in(path, private) or is_in(path, shown)):
             yield path
 
 

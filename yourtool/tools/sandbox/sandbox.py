@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from yourtool.effects import NetworkOffer
 from yourtool.errors import ToolError
-from yourtool.files import expand_home, is_directory, path_exists, real_path
+from yourtool.files import expand_home, is_directory, is_in, path_exists, real_path
 from yourtool.permissions.hosts import allows_host
 from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.process import ShellCommand
@@ -232,7 +232,7 @@ class Sandbox:
             return False
         shown = (built.workspace, *built.writable, *built.readable)
         replaced = (*built.private, *built.closed)
-        return _is_in(path, replaced) and not _is_in(path, shown)
+        return is_in(path, replaced) and not is_in(path, shown)
 
     @property
     def is_required(self) -> bool:
@@ -375,7 +375,3 @@ class Sandbox:
         async with self._measuring:
             self._measured = None
             await self._end()
-
-
-def _is_in(path: Path, places: Sequence[Path]) -> bool:
-    return any(path.is_relative_to(each) for each in places)
