@@ -1,6 +1,7 @@
 """Sandbox levels of this machine, for tests."""
 
 import asyncio
+import subprocess
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +16,31 @@ from yourtool.tools.sandbox.sandbox import Sandbox
 
 WITHOUT_ANY = "bubblewrap (`bwrap`) is not installed; landlock: the test does not use it"
 """Why a sandbox of the level `none` encloses nothing."""
+
+
+KEEPS_SIGNALS = 6
+"""The version of Landlock that keeps the signals of a command in its call."""
+
+
+def write_restricted(directory):
+    """Write a `bwrap` in which nothing has a right, as with newer Ubuntu's AppArmor.
+
+    Returns its path.
+    """
+    require(SandboxLevel.FULL)
+    found = find_means()
+    if found.landlock_abi < KEEPS_SIGNALS:
+        pytest.skip("the kernel is older than Linux 6.12")
+    program = directory / "bwrap"
+    program.write_text(f"""#!/bin/bash
+for each in "$@"; do
+    [ "$each" = -- ] && words+=(--cap-drop ALL)
+    words+=("$each")
+done
+exec {found.bubblewrap} "${{words[@]}}"
+""")
+    program.chmod(0o755)
+    return program
 
 
 @cache
@@ -69,3 +95,9 @@ def build_sandbox(root, level, *, own=(), readable=(), **settings):
 def close(sandbox):
     """End a sandbox in a test that has no event loop."""
     asyncio.run(sandbox.close())
+
+
+def count_processes(name):
+    """Return how many processes of the machine have command lines that start so."""
+    done = subprocess.run(["pgrep", "-fc", f"^{name}"], stdout=subprocess.PIPE, check=False)
+    return int(done.stdout)

@@ -12,7 +12,13 @@ from pathlib import Path
 import pytest
 
 from tests.tools.contexts import call
-from tests.tools.sandbox.levels import FixedMeter, build_sandbox, require
+from tests.tools.sandbox.levels import (
+    FixedMeter,
+    build_sandbox,
+    count_processes,
+    require,
+    write_restricted,
+)
 from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.sandbox import bubblewrap, sandboxes
 from yourtool.tools.sandbox.confinement import Means, find_means
@@ -167,11 +173,15 @@ async def test_one_runner_serves_all_commands(root, contexts):
     await made.close()
 
 
-def test_nothing_is_left_when_the_program_is_killed(root):
+@pytest.mark.parametrize("has_rights", [True, False])
+def test_nothing_is_left_when_the_program_is_killed(has_rights, root, tmp_path):
     require(FULL)
+    program = find_means().bubblewrap if has_rights else write_restricted(tmp_path)
     script = f"""
 import asyncio, os
 from pathlib import Path
+from yourtool.tools.sandbox import bubblewrap
+bubblewrap.find_bubblewrap = lambda: {str(program)!r}
 from yourtool.sandbox_config import SandboxConfig
 from yourtool.tools.process import ShellCommand, run_process
 from yourtool.tools.sandbox.sandboxes import Sandboxes
@@ -206,6 +216,22 @@ asyncio.run(main())
         pytest.fail("the command still runs")
     assert list(temporary.iterdir()) == []
     assert [path.name for path in root.iterdir()] == ["alive"]
+
+
+@pytest.mark.parametrize("has_rights", [True, False])
+async def test_end_of_the_sandbox_ends_what_runs_in_it(
+    has_rights, root, contexts, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("yourtool.tools.shell.FIRST_OUTPUT_SECONDS", 0.05)
+    program = find_means().bubblewrap if has_rights else write_restricted(tmp_path)
+    made = Sandbox(SandboxConfig(enabled=True), root, Machine(program))
+    context, name = contexts(sandbox=made), f"end-{os.getpid()}"
+    await call(shell, context, command=f"exec -a {name} sleep 100", background=True)
+    while count_processes(name) == 0:
+        await asyncio.sleep(0.01)
+    await made.close()
+    assert count_processes(name) == 0
+    await context.processes.close()
 
 
 async def test_sandboxes_of_a_process_share_one_enclosure_for_a_workspace(root):

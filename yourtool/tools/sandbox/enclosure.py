@@ -21,6 +21,8 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from msgspec.structs import replace
+
 from yourtool.files import is_in
 from yourtool.tools.process import ShellCommand, StandardStreams
 from yourtool.tools.sandbox import bubblewrap, seccomp
@@ -38,6 +40,10 @@ _SCRATCH_SHARE = 4
 
 class EnclosureError(Exception):
     """The sandbox could not be made, or is not as it was intended."""
+
+
+class _UncoveredError(EnclosureError):
+    """The runner cannot cover sockets; bubblewrap can."""
 
 
 class EnclosedProcess:
@@ -251,6 +257,14 @@ def open_enclosure(program: str, layout: Layout) -> Enclosure:
     Raises:
         EnclosureError: they could not be made, or are not as intended.
     """
+    try:
+        return _open(program, layout)
+    except _UncoveredError:
+        covered = (*layout.hidden, *_find_visible_sockets(layout))
+        return _open(program, replace(layout, hidden=covered))
+
+
+def _open(program: str, layout: Layout) -> Enclosure:
     mine, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ExitStack() as stack, tempfile.TemporaryFile() as errors:
         stack.enter_context(other)
@@ -265,6 +279,8 @@ def open_enclosure(program: str, layout: Layout) -> Enclosure:
         failing.callback(process.kill)
         ready, descriptors = _receive(mine, _READY_SECONDS)
         answer: dict[str, Any] = json.loads(ready) if ready else {}
+        if not answer.get("is_covered", True):
+            raise _UncoveredError
         if "failed_overlays" not in answer:
             raise EnclosureError(answer.get("problem") or _read_problem(process, errors))
         failing.pop_all()
@@ -299,21 +315,23 @@ def _start(
     )
 
 
-def _build_setup(layout: Layout) -> dict[str, Any]:
+def _find_visible_sockets(layout: Layout) -> list[Path]:
+    """Return the sockets of other programs that would be seen, except for those that are hidden."""
     # Everything in a private directory is gone, except for what is mounted there.
     shown = (layout.workspace, *layout.writable, *layout.readable)
-    sockets = [
-        str(path)
-        for path in find_sockets(())
-        if not is_in(path, (*layout.private, *layout.closed)) or is_in(path, shown)
-    ]
+    gone = (*layout.private, *layout.closed)
+    found = (each for each in find_sockets(()) if each not in layout.hidden)
+    return [each for each in found if not is_in(each, gone) or is_in(each, shown)]
+
+
+def _build_setup(layout: Layout) -> dict[str, Any]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     writable = (layout.workspace, *layout.writable, *layout.private, Path("/dev"), Path("/proc"))
     return {
         "mounts": bubblewrap.find_intended(layout),
         "overlays": [str(path) for path in layout.caches],
         "scratch_bytes": memory // _SCRATCH_SHARE,
-        "masks": sockets,
+        "masks": [str(path) for path in _find_visible_sockets(layout)],
         "filter": seccomp.build_filter(seccomp.LOCAL_FAMILIES).hex(),
         "written": [str(each) for each in writable],
         "closed": ["/", "/etc", "/usr"],

@@ -15,7 +15,7 @@ from typing import Any
 import kernel
 import network
 from calls import Limits, start_call
-from mounts import SetupError, set_up
+from mounts import MissingRightsError, SetupError, set_up
 
 _MAX_MESSAGE, _MAX_ANSWER = 256, 4096
 _DESCRIPTORS = 8
@@ -32,18 +32,39 @@ def main() -> None:
     channel.set_inheritable(False)
     setup = json.loads(_read_all(setup_fd))
     try:
-        failed, names = set_up(setup), network.set_up()
-        limits = Limits(bytes.fromhex(setup["filter"]), kernel.build_ruleset(setup["written"]))
-        kernel.keep_rights(_KEPT)
+        has_rights = _has_rights()
+        failed, names = set_up(setup, has_rights=has_rights), network.set_up()
+        # Otherwise what root can change in `/proc` is covered for each call.
+        written = [each for each in setup["written"] if has_rights or each != "/proc"]
+        ruleset = kernel.build_ruleset(written, keeps_signals=not has_rights)
+        limits = Limits(bytes.fromhex(setup["filter"]), ruleset, has_namespaces=has_rights)
+        kernel.keep_rights(_KEPT if has_rights else ())
         _inspect(setup["closed"], limits)
     except (SetupError, OSError) as error:
-        channel.send(json.dumps({"problem": str(error)}).encode())
+        is_covered = not isinstance(error, MissingRightsError)
+        channel.send(json.dumps({"problem": str(error), "is_covered": is_covered}).encode())
         return
     given = [] if names is None else [names.fileno()]
     socket.send_fds(channel, [json.dumps({"failed_overlays": failed}).encode()], given)
     if names is not None:
         names.close()
     _serve(channel, limits)
+    try:
+        os.kill(-1, signal.SIGKILL)  # all calls; bubblewrap ends when nothing is left
+    except ProcessLookupError:
+        pass
+
+
+def _has_rights() -> bool:
+    """Whether the runner may use what bubblewrap gave it; AppArmor can take it away again.
+
+    https://gitlab.com/apparmor/apparmor/-/blob/master/profiles/apparmor/profiles/extras/bwrap-userns-restrict
+    """
+    try:
+        kernel.unshare(kernel.NEW_MOUNTS)
+    except PermissionError:
+        return False
+    return True
 
 
 def _read_all(descriptor: int) -> bytes:

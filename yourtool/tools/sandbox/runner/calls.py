@@ -1,7 +1,9 @@
 """The process tree of a call: a first process, at whose end all others end, and the command.
 
 The first process has a separate number space (`pid_namespaces(7)`), so the kernel ends the whole
-tree with it. The command has none of the rights that the runner keeps.
+tree with it. The command has none of the rights that the runner keeps. Where the runner has no
+rights either, the first process adopts what the tree leaves behind, and ends it itself; Landlock
+keeps the command from sending signals to it.
 
 https://man7.org/linux/man-pages/man7/pid_namespaces.7.html
 """
@@ -18,6 +20,7 @@ from typing import Any, NoReturn
 import inspection
 import kernel
 from listening import find_ports
+from processes import list_descendants, list_others
 
 _KERNEL_SETTINGS = ("acpi", "bus", "fs", "irq", "mtrr", "scsi", "sys", "sysrq-trigger")
 """What root can change in the kernel without a capability: the files belong to it."""
@@ -33,16 +36,25 @@ _FAILING, _RULESET = 3, 4
 class Limits:
     """What every command is confined by."""
 
-    def __init__(self, calls: bytes, ruleset: int) -> None:
-        """`calls`: the filter of system calls; `ruleset`: of Landlock, -1 without one."""
+    def __init__(self, calls: bytes, ruleset: int, *, has_namespaces: bool) -> None:
+        """`calls`: the filter of system calls; `ruleset`: of Landlock, -1 without one.
+
+        `has_namespaces`: each call gets its own.
+        """
         self.calls = calls
         self.ruleset = ruleset
+        self.has_namespaces = has_namespaces
+
+    def list_others(self) -> list[int]:
+        """Return the processes of a call, seen from its first."""
+        return list_others() if self.has_namespaces else list_descendants(os.getpid())
 
 
 def start_call(call: dict[str, Any], streams: list[int], reply: socket.socket, to: Limits) -> None:
     """Start the process tree of a call; its end, or why it did not start, is sent to `reply`."""
     try:
-        kernel.unshare(kernel.NEW_MOUNTS | kernel.NEW_PIDS)
+        if to.has_namespaces:
+            kernel.unshare(kernel.NEW_MOUNTS | kernel.NEW_PIDS)
         child = os.fork()
     except OSError as error:
         reply.send(json.dumps({"problem": error.strerror}).encode())
@@ -59,9 +71,12 @@ def _lead(call: dict[str, Any], streams: list[int], reply: socket.socket, to: Li
     wake = _watch_children()
     failed, failing = os.pipe()
     try:
-        flags = kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_PROGRAMS
-        kernel.mount("proc", "/proc", "proc", flags)
-        _close_kernel_settings(flags)
+        if to.has_namespaces:
+            flags = kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_PROGRAMS
+            kernel.mount("proc", "/proc", "proc", flags)
+            _close_kernel_settings(flags)
+        else:
+            kernel.adopt_orphans()
         command = os.fork()
     except OSError as error:
         reply.send(json.dumps({"problem": error.strerror}).encode())
@@ -73,7 +88,8 @@ def _lead(call: dict[str, Any], streams: list[int], reply: socket.socket, to: Li
     if problem := os.read(failed, 4096):  # its end is the start of the command
         reply.send(problem)
         os._exit(1)
-    status, is_left = _wait_for_end(command, reply, wake, call["grace"])
+    status, is_left = _wait_for_end(command, reply, wake, call["grace"], to)
+    _kill_others(to)
     reply.send(json.dumps({"status": status, "left": is_left}).encode())
     os._exit(0)
 
@@ -98,7 +114,7 @@ def _close_kernel_settings(flags: int) -> None:
 
 
 def _wait_for_end(
-    command: int, reply: socket.socket, wake: int, grace: float
+    command: int, reply: socket.socket, wake: int, grace: float, to: Limits
 ) -> tuple[int | None, bool]:
     """Wait for the command; return its status, and if it left anything running, which is ended.
 
@@ -116,19 +132,19 @@ def _wait_for_end(
             pass
         ended, status = _reap(command)
         if ended:
-            is_left = not _wait_for_others(_SETTLE_SECONDS)
+            is_left = not _wait_for_others(_SETTLE_SECONDS, to)
             if is_left:
-                _end_others(grace)
+                _end_others(grace, to)
             return status, is_left
-        message = _read_message(reply)
+        message = _read_message(reply, to)
         if message == b"ports":
-            reply.send(json.dumps({"ports": find_ports()}).encode())
+            reply.send(json.dumps({"ports": find_ports(to.list_others())}).encode())
         elif message:
-            _end_others(grace)
+            _end_others(grace, to)
             return None, False
 
 
-def _read_message(reply: socket.socket) -> bytes:
+def _read_message(reply: socket.socket, to: Limits) -> bytes:
     """Return what the program asked for, if anything; exits if the program has ended itself."""
     try:
         data = reply.recv(_MAX_MESSAGE, socket.MSG_DONTWAIT)
@@ -137,6 +153,7 @@ def _read_message(reply: socket.socket) -> bytes:
     except OSError:
         data = b""
     if not data:
+        _kill_others(to)
         os._exit(0)
     return data
 
@@ -154,25 +171,38 @@ def _reap(command: int) -> tuple[bool, int | None]:
             return False, None
 
 
-def _wait_for_others(seconds: float) -> bool:
+def _wait_for_others(seconds: float, to: Limits) -> bool:
     """Wait until no process but this one is left; return whether that is so."""
     deadline = time.monotonic() + seconds
     while True:
         _reap(0)
-        if not any(each.isdigit() and each != "1" for each in os.listdir("/proc")):
+        if not to.list_others():
             return True
         if time.monotonic() > deadline:
             return False
         time.sleep(_POLL_SECONDS)
 
 
-def _end_others(grace: float) -> None:
-    try:
-        os.kill(-1, signal.SIGTERM)
-        os.kill(-1, signal.SIGCONT)
-    except ProcessLookupError:
-        return
-    _wait_for_others(grace)
+def _end_others(grace: float, to: Limits) -> None:
+    for number in (signal.SIGTERM, signal.SIGCONT):
+        _send(number, to)
+    _wait_for_others(grace, to)
+
+
+def _kill_others(to: Limits) -> None:
+    """Kill what is left; in a number space of its own, the kernel does that."""
+    while not to.has_namespaces and to.list_others():
+        _send(signal.SIGSTOP, to)  # what is stopped starts no others
+        _send(signal.SIGKILL, to)
+        _wait_for_others(_POLL_SECONDS, to)
+
+
+def _send(number: signal.Signals, to: Limits) -> None:
+    for each in to.list_others():
+        try:
+            os.kill(each, number)
+        except ProcessLookupError:
+            pass
 
 
 def _become_command(call: dict[str, Any], given: tuple[int, ...], to: Limits) -> NoReturn:
@@ -189,7 +219,7 @@ def _become_command(call: dict[str, Any], given: tuple[int, ...], to: Limits) ->
             kernel.restrict_files(_RULESET)
         kernel.restrict_calls(to.calls)
         if not call["arguments"]:
-            inspection.inspect(call["closed"])
+            inspection.inspect(call["closed"], has_namespaces=to.has_namespaces)
             os._exit(0)
         os.execvpe(call["arguments"][0], call["arguments"], call["environment"])
     except OSError as error:

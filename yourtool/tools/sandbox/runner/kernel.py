@@ -17,6 +17,8 @@ _CAPABILITY_VERSION, _LAST_CAPABILITY = 0x20080522, 63
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION, _PATH_BENEATH, _OLDEST_USED = 1, 1, 2
 _WRITE_FILE, _REFER = 1 << 1, 1 << 13
+_SIGNALS, _OLDEST_WITH_SIGNALS = 1 << 1, 6
+_SET_DUMPABLE, _SET_SUBREAPER = 4, 36
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -74,10 +76,21 @@ def keep_rights(kept: tuple[int, ...]) -> None:
     _check("capset", _libc.capset(header, sets))
 
 
-def build_ruleset(paths: list[str]) -> int:
+def adopt_orphans() -> None:
+    """Become the parent of the descendants whose own parent ends, and hide the own memory.
+
+    Raises:
+        OSError: the kernel refused it.
+    """
+    _check("prctl", _libc.prctl(_SET_SUBREAPER, 1, 0, 0, 0))
+    _check("prctl", _libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0))
+
+
+def build_ruleset(paths: list[str], *, keeps_signals: bool = False) -> int:
     """Return a Landlock ruleset that allows writing below some paths; -1: the kernel has none.
 
     The mounts are read-only elsewhere, but that does not keep pipes with a name from being written.
+    `keeps_signals`: signals reach only processes with the same restriction.
     https://docs.kernel.org/userspace-api/landlock.html
 
     Raises:
@@ -87,6 +100,10 @@ def build_ruleset(paths: list[str]) -> int:
     if abi < _OLDEST_USED:
         return -1
     attributes = struct.pack("=Q", _WRITE_FILE | _REFER)
+    if keeps_signals:
+        if abi < _OLDEST_WITH_SIGNALS:
+            return -1
+        attributes += struct.pack("=QQ", 0, _SIGNALS)
     size = ctypes.c_size_t(len(attributes))
     ruleset = _libc.syscall(_CREATE_RULESET, attributes, size, ctypes.c_uint32(0))
     _check("landlock_create_ruleset", ruleset)

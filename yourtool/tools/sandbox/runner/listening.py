@@ -15,12 +15,12 @@ _LISTENING = "0A"
 _ADDRESS, _STATE, _INODE = 1, 3, 9
 
 
-def find_ports() -> list[int]:
-    """Return the ports of the sockets that the processes which are seen here have open."""
+def find_ports(processes: list[int]) -> list[int]:
+    """Return the ports of the sockets that processes have open."""
     ports = _read_tables()
     if not ports:
         return []
-    found = {ports[each] for each in _list_sockets() if each in ports}
+    found = {ports[each] for each in _list_sockets(processes) if each in ports}
     return sorted(found)[:_MAX_PORTS]
 
 
@@ -40,10 +40,10 @@ def _read_tables() -> dict[str, int]:
     return ports
 
 
-def _list_sockets() -> set[str]:
+def _list_sockets(processes: list[int]) -> set[str]:
     found: set[str] = set()
     left = _MAX_FILES
-    for process in filter(str.isdigit, os.listdir("/proc")):
+    for process in processes:
         try:
             with os.scandir(f"/proc/{process}/fd") as entries:
                 for entry in entries:

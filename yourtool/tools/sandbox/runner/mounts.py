@@ -14,14 +14,24 @@ class SetupError(Exception):
     """The enclosure is not as it was intended."""
 
 
-def set_up(setup: dict[str, Any]) -> list[str]:
+class MissingRightsError(SetupError):
+    """Another profile of the system keeps the runner from changing its mounts."""
+
+
+def set_up(setup: dict[str, Any], *, has_rights: bool) -> list[str]:
     """Verify and finish the mounts; return the caches that could not be made writable.
+
+    `has_rights`: the mounts are those of this process alone, and it may change them.
 
     Raises:
         SetupError: a mount is not the intended one.
         OSError: the kernel refused something.
     """
-    kernel.unshare(kernel.NEW_MOUNTS)
+    if not has_rights:
+        if setup["masks"]:
+            raise MissingRightsError("sockets of other programs cannot be covered")
+        verify(setup["mounts"])
+        return setup["overlays"]
     # What is mounted on the machine later does not appear here.
     kernel.mount("none", "/", None, kernel.RECURSIVE | kernel.PRIVATE)
     verify(setup["mounts"])
