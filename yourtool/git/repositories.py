@@ -13,8 +13,8 @@ _MAX_PATH_BYTES = 4_096
 class Repository(Struct, frozen=True):
     """The directories of a repository.
 
-    Example: in a linked worktree `/work/fix` of `/work/main`, `directory` is
-    `/work/main/.git/worktrees/fix` and `common` is `/work/main/.git`.
+    Example: in a linked worktree `~/fix` of `~/main`, `directory` is
+    `~/main/.git/worktrees/fix` and `common` is `~/main/.git`.
     """
 
     top: Path

@@ -352,10 +352,9 @@ class Settling:
         return put(difference.path, target, self._before.tree, holds=holds), ""
 
     def _report_incomplete(self, after: State) -> None:
-        for path, entry in after.tree.items():
-            if not entry.is_complete:
-                text = f"`{self._name(path)}` has too many entries to be compared, or is unreadable"
-                self._facts[text] = None
+        for path in (path for path, entry in after.tree.items() if not entry.is_complete):
+            text = f"`{self._name(path)}` has too many entries to be compared, or is unreadable"
+            self._facts[text] = None
 
     def _add(self, change: Change) -> None:
         known = self._changes.get(change.place)

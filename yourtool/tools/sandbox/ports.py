@@ -12,7 +12,8 @@ from functools import partial
 from itertools import chain, repeat
 
 from yourtool.tools.process import ShellCommand, StandardStreams
-from yourtool.tools.sandbox.enclosure import EnclosedProcess, Enclosure
+from yourtool.tools.sandbox.enclosed_process import EnclosedProcess
+from yourtool.tools.sandbox.enclosure import Enclosure
 from yourtool.tools.sandbox.proxy import copy_stream
 
 _HOST = "127.0.0.1"

@@ -19,8 +19,7 @@ from typing import Any, NoReturn
 
 import inspection
 import kernel
-from listening import find_ports
-from processes import list_descendants, list_others
+from processes import find_ports, list_descendants, list_others
 
 _KERNEL_SETTINGS = ("acpi", "bus", "fs", "irq", "mtrr", "scsi", "sys", "sysrq-trigger")
 """What root can change in the kernel without a capability: the files belong to it."""
@@ -190,7 +189,7 @@ def _end_others(grace: float, to: Limits) -> None:
 
 
 def _kill_others(to: Limits) -> None:
-    """Kill what is left; in a number space of its own, the kernel does that."""
+    """Kill what is left; in a separate number space, the kernel does that."""
     while not to.has_namespaces and to.list_others():
         _send(signal.SIGSTOP, to)  # what is stopped starts no others
         _send(signal.SIGKILL, to)
