@@ -19,6 +19,7 @@ from hypothesis import settings
 from tests.figures import TABLES, count_case, format_figures, record_figure
 from tests.loop_watchdog import WatchedPolicy, fail_if_blocked, watchdog
 from tests.removable import REMOVABLE, is_removed
+from tests.sandbox_here import NO_SANDBOX, get_variables
 
 settings.register_profile("usual", deadline=None, max_examples=50)  # no assertion on time
 settings.register_profile("soak", deadline=None, max_examples=1_000)
@@ -164,7 +165,9 @@ _DESKTOP = (
 
 
 @pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch, directories: Iterator[Path]) -> Path:
+def home(
+    monkeypatch: pytest.MonkeyPatch, directories: Iterator[Path], request: pytest.FixtureRequest
+) -> Path:
     """The directories of this test's settings, sessions and logs."""
     for name in os.environ:
         if name.startswith(_FOREIGN) and name not in _KEPT:
@@ -172,7 +175,9 @@ def home(monkeypatch: pytest.MonkeyPatch, directories: Iterator[Path]) -> Path:
     for name in ("NO_COLOR", "FORCE_COLOR", *_DESKTOP):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("YOURTOOL_SANDBOX_ENABLED", "false")  # it takes time to measure
+    is_marked = request.node.get_closest_marker("no_sandbox") is not None
+    for name, value in (NO_SANDBOX if is_marked else get_variables()).items():
+        monkeypatch.setenv(name, value)
     path = next(directories)
     monkeypatch.setenv("YOURTOOL_HOME", str(path))
     return path

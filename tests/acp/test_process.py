@@ -11,7 +11,7 @@ import pytest
 from acp import spawn_agent_process, text_block
 
 from tests.acp.editor import Editor
-from tests.e2e.terminal import NO_SANDBOX
+from tests.sandbox_here import get_variables
 
 pytestmark = pytest.mark.remaining
 COMMAND = (sys.executable, "-m", "yourtool", "acp")
@@ -22,7 +22,7 @@ def environment(tmp_path):
     return {
         "YOURTOOL_HOME": str(tmp_path / "home"),
         "YOURTOOL_DEMO_PACE": "0",
-        **NO_SANDBOX,
+        **get_variables(),
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
     }

@@ -43,7 +43,7 @@ def test_option_runs_commands_without_the_sandbox_in_this_run(line):
 
 def test_setting_that_switches_it_off_is_no_missing_sandbox(line, monkeypatch):
     line.script(TOUCH, END)
-    monkeypatch.delenv("YOURTOOL_SANDBOX_ENABLED")
+    monkeypatch.delenv("YOURTOOL_SANDBOX_ENABLED", raising=False)
     with config_file(resolve_paths()).open("a") as file:
         file.write("[sandbox]\nenabled = false\n")
     assert line("-p", "go", "--allow", "shell") == (0, "done\n", "")

@@ -129,10 +129,11 @@ def test_decision_is_that_of_the_gate_with_its_rule_and_reason(line, options, co
     code, out, _ = line("permissions", "check", "--json", *options, command)
     assert code == 0
     found = json.loads(out)
-    assert tuple(found.values()) == (*expected, "none", "")
+    assert tuple(found.values())[:-2] == expected
     assert list(found)[-2:] == ["sandbox", "where"]
 
 
+@pytest.mark.no_sandbox(reason="the next tests are about the sandbox of this machine")
 def test_stored_rules_of_the_workspace_count_and_the_decision_is_readable(line):
     (resolve_paths().home / "permissions.toml").write_text(
         'deny = ["shell(rm*)", "edit_file(src/**)"]\n'
@@ -195,6 +196,7 @@ def test_check_is_about_the_stored_answer_of_the_folder(sandboxed):
     assert sandboxed("permissions", "check", "--deny", "shell", "make")[1].startswith("deny\n")
 
 
+@pytest.mark.no_sandbox(reason="the next tests are about the sandbox of this machine")
 def test_check_is_about_the_mode_of_the_settings_and_uncommitted_work(line):
     configure("mode = 'plan'\n")
     assert line("permissions", "check", "make")[1].startswith("deny\nreason: Plan mode is on")

@@ -19,8 +19,9 @@ from tests.e2e.task_projects import (
     build_repository,
     python_path,
 )
-from tests.e2e.terminal import NO_SANDBOX, ROOT
+from tests.e2e.terminal import ROOT
 from tests.provider_server import ProviderServer
+from tests.sandbox_here import get_variables
 
 MOST_REQUESTS = 60
 MOST_PROMPTS = 8
@@ -55,7 +56,7 @@ def run_task(kind: str, project: Project, folder: Path, tree: Path = ROOT) -> Ou
     prompt = get_prompt(row, project)
     with ProviderServer(answer=model.answer) as server:
         places = {"YOURTOOL_HOME": str(home), "HOME": str(home)}
-        environment = {**server.environment, **places, **NO_SANDBOX}  # it looks at its processes
+        environment = {**server.environment, **places, **get_variables()}
         arguments = ["-p", prompt, "-m", row.model_name]
         for prompts in range(1, MOST_PROMPTS + 1):  # noqa: B007 - counted
             run_program(arguments, workspace, environment, tree)
@@ -120,19 +121,18 @@ def _read_words(path: Path) -> list[str]:
 
 def _find_running_servers(workspace: Path) -> list[str]:
     """Return the servers that run although the program has ended, after some time to end."""
-    left = _read_words(workspace / "started.log")
+    left = list[str]()
     for _ in range(100):
-        left = list(filter(_is_running, left))
+        left = [each.name for each in Path("/proc").iterdir() if _is_in(each, workspace)]
         if not left:
             break
         time.sleep(0.02)
     return left
 
 
-def _is_running(pid: str) -> bool:
+def _is_in(process: Path, workspace: Path) -> bool:
+    """Whether a process works in a directory; in the sandbox it has another number."""
     try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
+        return (process / "cwd").readlink().is_relative_to(workspace)
+    except OSError:
         return False
-    status = Path("/proc", pid, "stat")
-    return not (status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z")

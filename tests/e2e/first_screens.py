@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from tests.e2e.terminal import NO_SANDBOX, YOURTOOL, Terminal
+from tests.e2e.terminal import YOURTOOL, Terminal
+from tests.sandbox_here import get_variables
 
 _FILE = "from yourtool.early_prompt.first_screen import *; print(first_screen_file({}, {}))"
 
@@ -43,7 +44,7 @@ def _file(env: Mapping[str, str], columns: int, rows: int) -> Path:
     kept = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "LC_ALL")}
     done = subprocess.run(
         [*YOURTOOL[:2], "-c", _FILE.format(columns, rows)],
-        env={**kept, "TERM": "xterm-256color", **NO_SANDBOX, **env},
+        env={**kept, "TERM": "xterm-256color", **get_variables(), **env},
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,

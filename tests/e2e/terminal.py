@@ -12,11 +12,10 @@ import pexpect
 import pyte
 
 from tests.loop_watchdog import LoopBlockedError
+from tests.sandbox_here import get_variables
 
 ROOT = Path(__file__).parents[2]
 YOURTOOL = (sys.executable, "-P", "-m", "yourtool")
-NO_SANDBOX = {"YOURTOOL_SANDBOX_ENABLED": "false"}
-"""For programs in tests that are not about the sandbox, which takes time to measure."""
 _WATCHED = (*YOURTOOL[:3], "tests.e2e.watched")
 
 
@@ -58,7 +57,7 @@ class Terminal:
                 "TERM": "xterm-256color",
                 "PYTHONPATH": str(ROOT),
                 "BLOCKED_LOOPS": file.name,
-                **NO_SANDBOX,
+                **get_variables(),
                 **env,
             },
             dimensions=(rows, columns),

@@ -7,7 +7,8 @@ import sys
 
 import pytest
 
-from tests.e2e.terminal import NO_SANDBOX, ROOT, YOURTOOL, Terminal
+from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
+from tests.sandbox_here import NO_SANDBOX, get_variables
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks in /proc")
 NAMES = ("ANTHROPIC_API_KEY", "GITHUB_TOKEN", "MY_OWN_CREDENTIAL")
@@ -48,19 +49,21 @@ def stored(home):
     return b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
 
 
-def test_command_of_the_model_finds_no_key_in_any_parent_process(place):
+@pytest.mark.parametrize("sandbox", [NO_SANDBOX, get_variables()], ids=["without", "here"])
+def test_command_of_the_model_finds_no_key_in_any_parent_process(place, sandbox):
     work, home = place
     done = subprocess.run(
         [*YOURTOOL, "--mode", "auto", "-p", "go", "--output-format", "stream-json"],
         cwd=work,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **NO_SANDBOX, **environ(home)},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **sandbox, **environ(home)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    assert "python" in done.stdout and "PATH=" in done.stdout
+    assert "PATH=" in done.stdout
+    assert ("python" in done.stdout) is (sandbox is NO_SANDBOX), "no parent is seen in the sandbox"
     assert "canary" not in done.stdout
     assert b"canary" not in stored(home)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.terminal import NO_SANDBOX, ROOT, YOURTOOL, Terminal
+from tests.e2e.terminal import ROOT, YOURTOOL, Terminal
 from tests.provider_server import ProviderServer, Reply
+from tests.sandbox_here import get_variables
 
 PLAIN_USER = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 """Permission bits count for root, too: https://man7.org/linux/man-pages/man7/capabilities.7.html"""
@@ -47,7 +48,7 @@ class Program:
             "HOME": str(home),
             "PYTHONPATH": str(ROOT),
             "LANG": "C.UTF-8",
-            **NO_SANDBOX,
+            **get_variables(),
         }
 
     def __call__(self, *arguments: str, before: str = "") -> tuple[int, str]:

@@ -12,8 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.terminal import NO_SANDBOX
 from tests.pictures.scene_clock import SceneClock
+from tests.sandbox_here import NO_SANDBOX
 
 CONFIG = """\
 theme = "dark"
