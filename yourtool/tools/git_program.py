@@ -1,7 +1,7 @@
 """Run git on a workspace without running what its repository names: hooks, filters, monitors.
 
-The repository is found here and passed explicitly. The user's own configuration applies, because it
-has the list of ignored files.
+The repository is passed explicitly, with a copy of its harmless settings. The user's own
+configuration applies, because it has the list of ignored files.
 """
 
 import os
@@ -15,6 +15,7 @@ from typing import BinaryIO, TypeAlias
 
 from yourtool.errors import YourtoolError
 from yourtool.git.repositories import Repository
+from yourtool.tools.harmless_git_directory import open_harmless
 
 _SETTINGS = (
     ("core.fsmonitor", "false"),
@@ -87,7 +88,7 @@ class GitRunner:
         return True
 
     def _disable_filters(self) -> Settings:
-        """Return settings that replace the commands of all filters by nothing."""
+        """Return settings that replace the commands of the user's filters by nothing."""
         try:
             names = self._run(
                 _SETTINGS, ("config", "--null", "--name-only", "--get-regexp", r"^filter\."), b""
@@ -114,14 +115,18 @@ class GitRunner:
         if (seconds := self._deadline - time.monotonic()) <= 0:
             raise GitError("it took too long")
         try:
-            with TemporaryFile() as output, TemporaryFile() as errors:
+            with (
+                TemporaryFile() as output,
+                TemporaryFile() as errors,
+                open_harmless(self.repository) as common,
+            ):
                 done = subprocess.run(
                     (program, *arguments),
                     input=data,
                     stdout=output,
                     stderr=errors,
                     cwd=directory or self.repository.top,
-                    env=self._build_environment(settings, index),
+                    env=self._build_environment(settings, index, common),
                     timeout=seconds,
                     check=False,
                 )
@@ -137,11 +142,14 @@ class GitRunner:
             raise GitError(f"git printed more than {MAX_OUTPUT_BYTES:,} bytes")
         return printed
 
-    def _build_environment(self, settings: Settings, index: Path | None) -> dict[str, str]:
+    def _build_environment(
+        self, settings: Settings, index: Path | None, common: Path
+    ) -> dict[str, str]:
         environment = {
             "PATH": "/usr/local/bin:/usr/bin:/bin",
             "LC_ALL": "C",
             "GIT_DIR": str(self.repository.directory),
+            "GIT_COMMON_DIR": str(common),
             "GIT_WORK_TREE": str(self.repository.top),
             "GIT_OPTIONAL_LOCKS": "0",
             "GIT_TERMINAL_PROMPT": "0",
