@@ -346,3 +346,27 @@ def test_failed_copy_says_why(repository):
     objects.rename(repository / ".git/moved/objects")
     with pytest.raises(GitError):
         copy_work(lost, repository, STORES[-1], lambda _: False, 60)
+
+
+@pytest.mark.parametrize("place", ["a.txt", "src"])
+def test_link_that_another_process_puts_in_place_is_not_followed(
+    place, repository, tmp_path_factory, monkeypatch
+):
+    outside = tmp_path_factory.mktemp("outside")
+    for name in ("a.txt", "c.txt"):
+        (outside / name).write_text("private\n")
+    for name in ("a.txt", "src/c.txt"):
+        (repository / name).write_text("changed\n")
+    choose = safety_copies._Copying._choose_files
+
+    def choose_then_swap(self, changes):
+        yield from list(choose(self, changes))
+        (repository / place).rename(repository / "kept")
+        (repository / place).symlink_to(outside / "a.txt" if place == "a.txt" else outside)
+
+    monkeypatch.setattr(safety_copies._Copying, "_choose_files", choose_then_swap)
+    copy = keep("git checkout .", repository)
+    kept = "src/c.txt" if place == "a.txt" else "a.txt"
+    assert (copy.paths, len(copy.omitted)) == ((kept,), 1)
+    shown = git(copy.directory, "grep", "-h", "-e", "private", "-e", "changed", copy.ref)
+    assert shown == "changed\n"

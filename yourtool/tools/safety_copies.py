@@ -12,6 +12,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,11 +24,13 @@ from yourtool.tools.git_index import GitIndex, IndexEntry
 from yourtool.tools.git_object_store import COPIES, GitObjectStore
 from yourtool.tools.git_program import GitError, GitRunner
 from yourtool.tools.lost_work import LostWork
+from yourtool.tools.protection.reading import open_parent
 
 SECONDS = 20.0
 MAX_FILES = 5_000
 MAX_FILE_BYTES = 64 * 2**20
 MAX_BYTES = 256 * 2**20
+_CHUNK_BYTES = 2**20
 _IDENTITY = "yourtool <yourtool@localhost>"
 
 
@@ -189,16 +192,39 @@ class _Copying:
     def _store(self, files: Sequence[_File]) -> Iterator[tuple[str, str]]:
         """Store the content of files; yield each path with the id of its object."""
         regular = [each.path for each in files if stat.S_ISREG(each.status.st_mode)]
-        if regular:
-            names = os.fsencode("".join(f"./{path}\n" for path in regular))
-            options = ("-w", "--no-filters", "--stdin-paths")
-            ids = self._git.run("hash-object", *options, data=names).decode().split()
-            yield from zip(regular, ids, strict=True)
+        with tempfile.TemporaryDirectory(prefix="yourtool-copy-") as folder:
+            copies = {path: Path(folder, str(at)) for at, path in enumerate(regular)}
+            copied = [path for path, copy in copies.items() if self._copy_file(path, copy)]
+            names = os.fsencode("".join(f"{copies[path]}\n" for path in copied))
+            if copied:
+                options = ("-w", "--no-filters", "--stdin-paths")
+                ids = self._git.run("hash-object", *options, data=names).decode().split()
+                yield from zip(copied, ids, strict=True)
         for each in files:
-            if stat.S_ISLNK(each.status.st_mode):
-                target = os.fsencode((self._root / each.path).readlink())
+            if stat.S_ISLNK(each.status.st_mode) and (target := self._read_link(each.path)):
                 made = self._git.run("hash-object", "-w", "--stdin", data=target)
                 yield each.path, made.decode().strip()
+
+    def _copy_file(self, path: str, copy: Path) -> bool:
+        """Copy a file for git, which would follow a link that another process puts there."""
+        with suppress(OSError), open_parent(str(self._root / path)) as (parent, name):
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+            with os.fdopen(os.open(name, flags, dir_fd=parent), "rb") as source:
+                if stat.S_ISREG(os.fstat(source.fileno()).st_mode):
+                    with copy.open("wb") as file:
+                        left = MAX_FILE_BYTES
+                        while left > 0 and (data := source.read(min(left, _CHUNK_BYTES))):
+                            file.write(data)
+                            left -= len(data)
+                    return True
+        self._omitted.append(path)
+        return False
+
+    def _read_link(self, path: str) -> bytes:
+        with suppress(OSError), open_parent(str(self._root / path)) as (parent, name):
+            return os.fsencode(os.readlink(name, dir_fd=parent))
+        self._omitted.append(path)
+        return b""
 
     def _copy_index(self, index: Path) -> None:
         try:
@@ -223,6 +249,7 @@ class _Copying:
         lines += [
             f"{_get_git_mode(each.status.st_mode)} {ids[each.path]}\t{each.path}\0"
             for each in files
+            if each.path in ids
         ]
         if lines:
             data = os.fsencode("".join(lines))
@@ -249,7 +276,7 @@ class _Copying:
         entries = dict[str, IndexEntry]()
         for each in files:
             path, status = self._relative(each.path), each.status
-            if stat.S_ISREG(status.st_mode) and not path.startswith(".."):
+            if each.path in ids and stat.S_ISREG(status.st_mode) and not path.startswith(".."):
                 entries[path] = IndexEntry(
                     ids[each.path],
                     status.st_mtime_ns,
