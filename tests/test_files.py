@@ -1,5 +1,6 @@
 """Kinds of files, atomic replacement of files, and locks of their directories."""
 
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -88,3 +89,16 @@ def test_locked_directory_is_created_and_excludes_others_until_it_is_closed(tmp_
     os.close(lock)
     fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.close(other)
+
+
+def test_path_through_a_link_that_may_not_be_read_is_below_it(tmp_path, monkeypatch):
+    (tmp_path / "link").symlink_to("/elsewhere")
+    readlink = os.readlink
+
+    def refuse(path, **options):
+        if os.fspath(path) == str(tmp_path / "link"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return readlink(path, **options)
+
+    monkeypatch.setattr(os, "readlink", refuse)
+    assert real_path(tmp_path / "link/etc/x") == tmp_path / "link/x"

@@ -53,13 +53,19 @@ def is_in(path: Path, places: Iterable[Path]) -> bool:
 
 
 def real_path(path: Path) -> Path:
-    """Return a path without links, as far as it can be followed; links in a circle stay.
+    """Return a path without links, as far as it can be followed.
+
+    Links in a circle stay. A path through a link that may not be read, such as `/proc/1/root`, is
+    returned as one below that link.
 
     Raises:
-        OSError: a relative path, and the working directory was deleted.
+        FileNotFoundError: a relative path, and the working directory was deleted.
         ValueError: the path contains a NUL.
     """
-    return Path(os.path.realpath(path))
+    try:
+        return Path(os.path.realpath(path))
+    except PermissionError as error:  # no command of the user can follow it either
+        return Path(error.filename, path.name)
 
 
 def expand_home(path: Path) -> Path:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from yourtool.files import is_directory, read_small_file
+from yourtool.files import is_directory, read_small_file, real_path
 
 _MAX_PATH_BYTES = 4_096
 
@@ -49,7 +49,7 @@ def find_repository(start: Path) -> Repository | None:
     for top in (start, *start.parents):
         found = open_repository(top / ".git")
         if found is not None and os.path.lexists(found.directory / "HEAD"):
-            real = (Path(os.path.realpath(each)) for each in (found.directory, found.common))
+            real = (real_path(each) for each in (found.directory, found.common))
             return Repository(top, *real)
     return None
 

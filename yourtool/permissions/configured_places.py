@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from yourtool.files import read_small_file
+from yourtool.files import read_small_file, real_path
 from yourtool.git.repositories import Repository, open_repository
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.protected_places import folded_name, is_protected
@@ -151,7 +151,7 @@ class Protection:
     def _build(self, path: Path, top: Path, cause: str) -> Iterator[_Place]:
         """Yield the place of a path, and of what it leads to."""
         normal = Path(os.path.normpath(path))
-        for each in dict.fromkeys((normal, Path(os.path.realpath(normal)))):
+        for each in dict.fromkeys((normal, real_path(normal))):
             if (names := self._fold(each)) is not None:
                 yield _Place(
                     names,

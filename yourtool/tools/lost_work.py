@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.effects import Consequences
+from yourtool.files import real_path
 from yourtool.git.repositories import Repository, find_repository
 from yourtool.permissions.shell.expanded_commands import (
     ExpandedCommand,
@@ -135,7 +136,7 @@ def _look_up(loss: GitLoss, directory: str | None, runner: GitRunner) -> LostFil
             return LostFiles(loss)
         if directory is None:
             raise GitError("its directory is not known before it runs")
-        place = Path(os.path.realpath(root / directory))
+        place = real_path(root / directory)
         if find_repository(place) != runner.repository:
             raise GitError("it is about another repository")
         if loss.cleaned is not None:

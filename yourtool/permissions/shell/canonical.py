@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.environment import find_absolute_path, find_virtual_environment, is_inside
-from yourtool.files import is_file
+from yourtool.files import is_file, real_path
 from yourtool.permissions.shell.plain import PlainCommand, quote_plain
 from yourtool.permissions.shell.programs import WRITING, find_row
 from yourtool.permissions.shell.syntax import Word
@@ -75,7 +75,7 @@ class SearchPath(Struct, frozen=True):
         return name
 
     def _check(self, words: Sequence[str], path: Path) -> None:
-        real = Path(os.path.realpath(path))
+        real = real_path(Path(path))
         checked = (path, real)
         if directory_is(path, self.virtual_environment):
             if not _is_of_system(words):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from yourtool.files import may_exist, read_small_file
+from yourtool.files import may_exist, read_small_file, real_path
 from yourtool.git.repositories import Repository, open_repository
 
 _MAX_SIZE = 2**18
@@ -247,7 +247,7 @@ def _find_in_own_files(root: Path) -> GitHelper | None:
         for setting in filter(None, _iter_settings(_join_lines(text))):
             if is_include(setting):
                 included = file.parent / expand_user(setting.value)
-                if Path(os.path.realpath(included)).is_relative_to(root):
+                if real_path(included).is_relative_to(root):
                     return GitHelper(setting.key, str(file))
                 waiting.append(included)
             elif setting.name in _FILTERS and _is_of_workspace(setting.value, root):
@@ -268,7 +268,7 @@ def _is_of_workspace(command: str, root: Path) -> bool:
     return any(
         word.startswith(("./", "../"))
         or (at == 0 and "/" in word and not word.startswith(("/", "~/")))
-        or (word.startswith("/") and Path(os.path.realpath(word)).is_relative_to(root))
+        or (word.startswith("/") and real_path(Path(word)).is_relative_to(root))
         for at, word in enumerate(words)
     )
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.effects import FindingAnswer, Question
-from yourtool.files import is_directory, is_file, is_link, may_exist
+from yourtool.files import is_directory, is_file, is_link, may_exist, real_path
 from yourtool.permissions.credential_files import is_credential_file
 from yourtool.permissions.credential_search import (
     FilesBelow,
@@ -134,7 +134,7 @@ def _find_unreadable(directory: Path, files: FilesBelow, root: Path) -> str | No
         return f"`{files.path}` cannot be searched for credential files"
     starts = paths[:-1] if _GLOB.search(files.path) else paths
     for each in starts:
-        start = Path(os.path.realpath(each))
+        start = real_path(Path(each))
         if not start.is_relative_to(root):
             return f"`{files.path}` leads out of the workspace"
         if (found := find_unreadable(files, start, root)) is not None:
@@ -144,14 +144,14 @@ def _find_unreadable(directory: Path, files: FilesBelow, root: Path) -> str | No
 
 def _leads_inside(path: Path, root: Path) -> bool:
     """Whether a path leads into the workspace, and not to a credential file."""
-    real = Path(os.path.realpath(path))
+    real = real_path(Path(path))
     if not real.is_relative_to(root):
         return False
     return not is_credential_file(str(real.relative_to(root))) or has_only_certificates(real)
 
 
 def _is_own_file(directory: Path, path: str, root: Path) -> bool:
-    real = Path(os.path.realpath(directory / path))
+    real = real_path(directory / path)
     is_direct = os.path.normpath(directory / path) == str(real)
     return is_direct and (is_file(real) or not may_exist(real)) and _leads_inside(real, root)
 
@@ -170,7 +170,7 @@ def _has_link_out(directory: Path, root: Path) -> bool:
 
 
 def _enter(directory: Path, name: str, root: Path) -> str | None:
-    real = Path(os.path.realpath(directory / name))
+    real = real_path(directory / name)
     if name.startswith("-") or not (real.is_relative_to(root) and is_directory(real)):
         return None
     is_direct = os.path.normpath(directory / name) == str(real)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 
+from yourtool.files import real_path
 from yourtool.permissions.configured_places import Protection
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.protected_places import is_protected
@@ -269,7 +270,7 @@ def _is_protected(target: str, directory: Path, protection: Protection) -> bool:
 
 
 def _is_protected_path(path: Path, protection: Protection) -> bool:
-    paths = dict.fromkeys((_relative(str(path), protection.root), os.path.realpath(path)))
+    paths = dict.fromkeys((_relative(str(path), protection.root), str(real_path(path))))
     return any(protection.find(_relative(each, protection.root)) is not None for each in paths)
 
 

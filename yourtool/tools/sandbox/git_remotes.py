@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from yourtool.effects import NetworkOffer
+from yourtool.files import real_path
 from yourtool.git.repositories import find_repository
 from yourtool.permissions.hosts import host_subject
 from yourtool.permissions.shell.git_config import read_addresses
@@ -83,7 +84,7 @@ def _without_options(words: Sequence[str]) -> list[str]:
 
 def _read_remotes(directory: Path) -> Iterator[tuple[str, str]]:
     """Yield the names and addresses of the remotes of a repository."""
-    if (repository := find_repository(Path(os.path.realpath(directory)))) is not None:
+    if (repository := find_repository(real_path(Path(directory)))) is not None:
         yield from read_addresses(repository.common / "config", "remote")
 
 
