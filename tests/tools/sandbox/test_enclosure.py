@@ -20,7 +20,7 @@ from tests.tools.sandbox.levels import (
     write_restricted,
 )
 from yourtool.sandbox_config import SandboxConfig, SandboxLevel
-from yourtool.tools.sandbox import bubblewrap, sandboxes
+from yourtool.tools.sandbox import bubblewrap, enclosure, sandboxes
 from yourtool.tools.sandbox.confinement import Means, find_means
 from yourtool.tools.sandbox.enclosure import EnclosureError, open_enclosure
 from yourtool.tools.sandbox.layout import RUN, TEMPORARY, Layout
@@ -238,3 +238,58 @@ async def test_sandboxes_of_a_process_share_one_enclosure_for_a_workspace(root):
     boxes = sandboxes.Sandboxes(SandboxConfig(enabled=True))
     assert boxes.build(root) is boxes.build(root)
     await boxes.close()
+
+
+async def test_program_that_never_answers_is_tried_once(root, tmp_path, monkeypatch):
+    require(FULL)
+    monkeypatch.setattr(enclosure, "_READY_SECONDS", 0.3)
+    count = tmp_path / "count"
+    program = write_program(tmp_path / "b", f"echo x >> {count}; exec sleep 100")
+    made = Sandbox(SandboxConfig(enabled=True), root, Machine(program))
+    assert (await made.measure()).reasons[0] == "the sandbox could not start: it did not answer"
+    assert count.read_text() == "x\n"
+    await made.close()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="mounts")
+def test_workspace_on_a_read_only_mount_can_be_read(root):
+    require(FULL)
+    (root / "a.txt").write_text("read\n")
+    script = f"""
+import asyncio, os, sys
+from pathlib import Path
+from yourtool.sandbox_config import SandboxConfig
+from yourtool.tools.process import ShellCommand, run_process
+from yourtool.tools.sandbox.sandboxes import Sandboxes
+class Sink:
+    def feed(self, data): os.write(1, data)
+    def close(self): pass
+async def main():
+    root = Path({str(root)!r})
+    box = Sandboxes(SandboxConfig(enabled=True)).build(root)
+    line = "cat a.txt; touch b.txt"
+    command = ShellCommand(("/bin/sh", "-c", line), root, {{"PATH": os.defpath}})
+    async with box.enclose(command) as enclosed:
+        await run_process(enclosed.command, Sink(), seconds=None)
+    await box.close()
+asyncio.run(main())
+"""
+    mount = f"mount --bind {root} {root} && mount -o remount,bind,ro {root}"
+    line = ["unshare", "-m", "sh", "-c", f'{mount} && exec "$0" -c "$1"', sys.executable, script]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip(f"no mount namespace: {done.stderr}")
+    assert done.stdout.startswith("read\n"), done.stderr
+    assert "Read-only file system" in done.stdout
+
+
+@pytest.mark.remaining
+def test_python_with_a_roundabout_path_starts_the_sandbox(root):
+    require(FULL)
+    place = Path(sys.executable).parent
+    script = "from yourtool.tools.sandbox.enclosure import open_enclosure\n"
+    script += "from yourtool.tools.sandbox.layout import Layout\nfrom pathlib import Path\n"
+    script += f"open_enclosure({find_means().bubblewrap!r}, Layout(workspace=Path({str(root)!r}), "
+    script += "private=(Path('/tmp'), Path('/run')))).close()"
+    roundabout = f"{place}/../bin/{Path(sys.executable).name}"
+    subprocess.run([roundabout, "-c", script], check=True, cwd=root)

@@ -402,3 +402,10 @@ async def test_landlock_makes_git_read_only(repository, contexts):
     for line in ("git add -A", "echo x > new", "echo x >> AGENTS.md"):
         assert not (await call(shell, context, command=line)).success
     assert sorted(path.name for path in repository.iterdir()) == [".git", "AGENTS.md", "src"]
+
+
+async def test_git_without_a_repository_says_the_same_as_in_a_shell(root, contexts):
+    context = contexts(sandbox=build_sandbox(root, FULL))
+    done = await call(shell, context, command="git status")
+    assert "not a git repository (or any of the parent directories): .git" in done.content[0].text
+    await context.sandbox.close()

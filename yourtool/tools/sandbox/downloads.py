@@ -21,8 +21,11 @@ from yourtool.tools.sandbox import git_remotes
 from yourtool.tools.sandbox.known_hosts import MAX_HOSTS, find_hosts
 
 NO_RETRIES: Mapping[str, str] = {
-    # The setting `fetch-retries` of npm, also read by pnpm.
+    # The settings `fetch-retries` and `update-notifier` of npm, also read by pnpm.
     "npm_config_fetch_retries": "0",
+    "npm_config_update_notifier": "false",
+    # https://github.com/sindresorhus/update-notifier#user-settings
+    "NO_UPDATE_NOTIFIER": "1",
     # https://pip.pypa.io/en/stable/cli/pip/#cmdoption-retries
     "PIP_RETRIES": "0",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
@@ -37,7 +40,7 @@ NO_RETRIES: Mapping[str, str] = {
     # https://rust-lang.github.io/rustup/environment-variables.html
     "RUSTUP_MAX_RETRIES": "0",
 }
-"""Variables with which programs fail at once without a network."""
+"""Variables with which programs fail at once without a network, or do not look for updates."""
 
 _ANY = "*"
 _ADDRESSES = ("curl", "wget")

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import weakref
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import ExitStack, asynccontextmanager, suppress
@@ -22,7 +23,7 @@ from typing import Any, BinaryIO
 
 from msgspec.structs import replace
 
-from yourtool.files import is_in
+from yourtool.files import is_in, real_path
 from yourtool.tools.process import ShellCommand, StandardStreams
 from yourtool.tools.sandbox import bubblewrap, seccomp
 from yourtool.tools.sandbox.enclosed_process import EnclosedProcess
@@ -40,6 +41,10 @@ _SCRATCH_SHARE = 4
 
 class EnclosureError(Exception):
     """The sandbox could not be made, or is not as it was intended."""
+
+
+class SlowEnclosureError(EnclosureError):
+    """The sandbox was not made in time; trying again would take as long."""
 
 
 class _UncoveredError(EnclosureError):
@@ -187,7 +192,10 @@ def _open(program: str, layout: Layout) -> Enclosure:
         other.close()
         failing.callback(process.wait)
         failing.callback(process.kill)
+        start = time.monotonic()
         ready, descriptors = _receive(mine, _READY_SECONDS)
+        if time.monotonic() - start >= _READY_SECONDS:
+            raise SlowEnclosureError("it did not answer")
         answer: dict[str, Any] = json.loads(ready) if ready else {}
         if not answer.get("is_covered", True):
             raise _UncoveredError
@@ -212,7 +220,8 @@ def _start(
 
     setup = give(json.dumps(_build_setup(layout)).encode())
     start = bubblewrap.build_arguments(program, layout, give)
-    runner = (sys.executable, "-I", "-S", "-X", "utf8", str(_RUNNER), str(setup), str(channel))
+    interpreter = real_path(Path(sys.executable).parent) / Path(sys.executable).name
+    runner = (str(interpreter), "-I", "-S", "-X", "utf8", str(_RUNNER), str(setup), str(channel))
     return subprocess.Popen(
         (*start, *runner),
         stdin=subprocess.DEVNULL,

@@ -184,6 +184,8 @@ class Sandbox:
                 self._enclosure = await asyncio.to_thread(enclosure.open_enclosure, program, built)
                 self._layout = built
                 await self._serve()
+            except enclosure.SlowEnclosureError as error:
+                return str(error)
             except (enclosure.EnclosureError, OSError) as error:
                 problem = str(error)
                 continue
@@ -348,6 +350,8 @@ class Sandbox:
         environment = dict(command.environment)
         environment |= caches.build_variables(enclosed.read_only_caches, str(layout.TEMPORARY[0]))
         environment |= proxy.build_variables(_PROXY_PORT) if self.hosts else downloads.NO_RETRIES
+        # Each bind mount is another file system to git, which says so where it finds no repository.
+        environment["GIT_DISCOVERY_ACROSS_FILESYSTEM"] = "1"
         environment["TMPDIR"] = str(layout.TEMPORARY[0])
         environment["YOURTOOL_SANDBOX"] = self.shown_level
         return replace(command, environment=environment)

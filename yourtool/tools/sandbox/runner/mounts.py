@@ -59,7 +59,7 @@ def verify(mounts: list[dict[str, Any]]) -> None:
                 raise SetupError(f"`{path}` is not private")
         elif [status.st_dev, status.st_ino] != [each["device"], each["inode"]]:
             raise SetupError(f"another file is at `{path}`")
-        elif ("rw" in options) is not each["is_writable"]:
+        elif "rw" in options and not each["is_writable"]:
             raise SetupError(f"`{path}` is mounted with other rights")
     for path, (options, _) in found.items():
         is_known = path in intended or path in ("/dev", "/proc") or path.startswith("/dev/")
