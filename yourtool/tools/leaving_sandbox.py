@@ -1,4 +1,4 @@
-"""Commands that would leave the sandbox: the model asks for it, or they need a network."""
+"""Commands that would leave the sandbox: the model asks for it, or they do not work in it."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -54,6 +54,8 @@ async def find_leaving(
         outside = replace(
             outside, leaving=f"the sandbox has no network for {named}", network=network
         )
+    elif is_attended and (need := await asyncio.to_thread(sandbox.find_host_need, line)):
+        outside = replace(outside, leaving=need)
     if reason:
         given = f"the model gives the reason: {reason[:_MAX_REASON]}"
         outside = replace(outside, leaving=given)

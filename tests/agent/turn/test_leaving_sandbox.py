@@ -1,5 +1,8 @@
 """Calls that ask to leave the sandbox: the argument alone never does."""
 
+import asyncio
+import subprocess
+
 import pytest
 
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
@@ -96,3 +99,52 @@ async def test_argument_means_nothing_without_a_sandbox(bench):
     user = User(DENY)
     await run(bench, user, level=NONE, mode=Mode.AUTO)
     assert user.asked == []
+
+
+def git(directory, *arguments):
+    names = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    subprocess.run(("git", *names, *arguments), cwd=directory, check=True, capture_output=True)
+
+
+async def run_line(bench, user, line):
+    session = await bench.session(
+        Checked(Scripted([calls("shell", command=line), says("done")])), confirm=user
+    )
+    session._env.sandbox = build_sandbox(bench.workspace, FULL)
+    await play(session.send("go"))
+    await session.close()
+    await session._env.sandbox.close()
+
+
+@pytest.mark.parametrize("line", ["rm -rf .git && git init -q", "echo true > .git/hooks/pre-push"])
+async def test_allowed_change_of_hooks_is_made_outside_and_whole(bench, line):
+    await asyncio.to_thread(git, bench.workspace, "init", "-q")
+    user = User(ALLOW)
+    await run_line(bench, user, line)
+    [asked] = user.asked
+    assert asked.preview.surroundings == OUTSIDE
+    assert asked.preview.leaving.endswith("has hooks of git, which are read-only in the sandbox")
+    assert (bench.workspace / ".git/hooks/pre-push").exists() is ("pre-push" in line)
+    assert (bench.workspace / ".git/HEAD").exists()
+
+
+@pytest.mark.parametrize(
+    ("setting", "line", "verb"),
+    [
+        ("commit.gpgSign", "git add . && git commit -qm a", "commit"),
+        ("", "git commit -q -S -m a", "commit"),
+        ("tag.gpgSign", "git tag -m a v1", "tag"),
+        ("commit.gpgSign", "git commit -q --no-gpg-sign -m a", ""),
+        ("commit.gpgSign", "git status && git tag v1", ""),
+        ("", "git commit -qm a", ""),
+    ],
+)
+async def test_command_that_signs_asks_to_leave_before_it_fails(bench, setting, line, verb):
+    await asyncio.to_thread(git, bench.workspace, "init", "-q")
+    if setting:
+        await asyncio.to_thread(git, bench.workspace, "config", setting, "true")
+    user = User(DENY)
+    await run_line(bench, user, line)
+    [asked] = user.asked
+    reason = f"`git {verb}` signs with a key of yours, which the sandbox hides" if verb else ""
+    assert asked.preview.leaving == reason

@@ -9,6 +9,7 @@ __getattr__ = late_modules(  # a session can do without commands
     "confinement",
     "downloads",
     "enclosure",
+    "host_needs",
     "layout",
     "names",
     "ports",

@@ -24,6 +24,7 @@ from yourtool.tools.sandbox import (
     confinement,
     downloads,
     enclosure,
+    host_needs,
     layout,
     names,
     ports,
@@ -260,6 +261,11 @@ class Sandbox:
             return None
         network = downloads.Network(self.hosts, self._refusals.get_hosts)
         return downloads.find_need(line, self._workspace, network)
+
+    def find_host_need(self, line: str) -> str:
+        """Return why a line cannot work in the sandbox; empty if nothing is known. Blocks."""
+        sealed = () if self._layout is None else self._layout.sealed
+        return host_needs.find_host_need(line, self._workspace, sealed)
 
     @property
     def has_own_network(self) -> bool:
