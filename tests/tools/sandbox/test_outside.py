@@ -87,3 +87,15 @@ async def test_text_for_a_process_outside_is_asked_about_if_a_level_is_required(
         found[required] = (await process_input.preview(typed, context)).protected
         await context.processes.close()
     assert found == {"none": False, "full": True}
+
+
+async def test_git_stays_inside_while_a_command_could_change_what_it_runs(root, contexts):
+    made = build_sandbox(root, FULL, outside=("git push *", "docker *"))
+    context = contexts(sandbox=made)
+    await call(shell, context, command="true")
+    assert made.excepts("git push")
+    await call(shell, context, command="sleep 100", background=True)
+    assert not made.excepts("git push") and made.excepts("docker ps")
+    await context.processes.close()
+    assert made.excepts("git push")
+    await made.close()

@@ -251,8 +251,12 @@ class Sandbox:
     def excepts(self, line: str, *, needs_network: bool = False) -> bool:
         """Whether the user excepts each command of a line from the sandbox; blocks.
 
-        `needs_network`: parts of it that only read are excepted with the others.
+        `needs_network`: parts of it that only read are excepted with the others. Git is not excepted
+        while other commands run, which can change what it runs after this has looked.
         """
+        is_alone = self._enclosure is None or not self._enclosure.running
+        if not is_alone and "git" in line:
+            return False
         return self.is_active and self.exceptions.covers(line, with_filters=needs_network)
 
     def find_need(self, line: str) -> NetworkOffer | None:
@@ -356,7 +360,7 @@ class Sandbox:
         environment = dict(command.environment)
         environment |= caches.build_variables(enclosed.read_only_caches, str(layout.TEMPORARY[0]))
         environment |= proxy.build_variables(_PROXY_PORT) if self.hosts else downloads.NO_RETRIES
-        # Each bind mount is another file system to git, which says so where it finds no repository.
+        # Each bind mount is another file system to git, which would search no repository above it.
         environment["GIT_DISCOVERY_ACROSS_FILESYSTEM"] = "1"
         environment["TMPDIR"] = str(layout.TEMPORARY[0])
         environment["YOURTOOL_SANDBOX"] = self.shown_level
