@@ -66,6 +66,11 @@ class LostWork(Struct, frozen=True):
         return tuple(dict.fromkeys(each for command in self.commands for each in command.commits))
 
     @property
+    def removes_stashes(self) -> bool:
+        """Whether stashes would be removed that the line does not make itself."""
+        return any(each.commits and each.loss.removed == "stashes" for each in self.commands)
+
+    @property
     def includes_ignored(self) -> bool:
         """Whether files that git ignores would be lost."""
         return any({"-x", "-X"} & set(each.loss.cleaned or ()) for each in self.commands)

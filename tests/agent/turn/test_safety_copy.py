@@ -98,6 +98,28 @@ async def test_undo_restores_files_beyond_the_limits_of_the_journal(bench, work)
 
 
 @pytest.mark.req("T29")
+@pytest.mark.parametrize("line", ["git stash drop", "git stash clear", "true; git stash drop -q"])
+@pytest.mark.parametrize("options", [{"mode": Mode.AUTO}, {"rules": EVERY_COMMAND}])
+async def test_removal_of_a_stash_is_asked_about_in_every_mode(bench, work, line, options):
+    (work / "a.txt").write_text("mine\n")
+    git(work, "stash")
+    session, user, _ = await run(bench, command(line), answers=(DENY,), **options)
+    (question,) = user.asked
+    assert "`git stash` removes 1 stash" in question.consequences.cautions[0]
+    assert git(work, "stash", "list").count("stash@") == 1
+    await session.close()
+
+
+@pytest.mark.req("T29")
+async def test_stash_that_the_line_makes_and_uses_is_not_asked_about(bench, work):
+    (work / "a.txt").write_text("mine\n")
+    line = command("git stash -q && git stash pop -q")
+    session, user, _ = await run(bench, line, mode=Mode.AUTO)
+    assert user.asked == []
+    await session.close()
+
+
+@pytest.mark.req("T29")
 async def test_loss_of_what_the_agent_wrote_is_not_asked_about_in_auto(bench, work):
     edit = calls("write_file", path="a.txt", content="by the agent\n")
     create = calls("write_file", path="own.txt", content="by the agent\n")
