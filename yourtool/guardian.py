@@ -2,12 +2,13 @@
 
 It is forked before anything large is imported and has its own process group, so that it survives a
 signal to the group of the program. On Linux it adopts orphans, also those with their own session or
-environment. It exits with the status of the program. Import only small modules of the standard
-library here.
+environment, and it removes the temporary directories of a killed program. It exits with the status
+of the program. Import only small modules of the standard library here.
 """
 
 import os
 import select
+import stat
 import sys
 import time
 from _thread import start_new_thread
@@ -116,6 +117,8 @@ def _guard(
 
     code = wait(program, signals, stopped=stop_with_program, kill_after_timeout=True)
     end_descendants()
+    if code < 0:
+        remove_temporary(program)
     if restore is not None and (os.getppid() != parent or _is_closed(parent_alive)):
         os.dup2(terminal, 0)
         os.dup2(terminal, 1)
@@ -192,6 +195,30 @@ def end_descendants() -> None:
             send(process, number)
         terminated |= found
         time.sleep(_POLL_SECONDS)
+
+
+def build_prefix(process: int) -> str:
+    """Return the start of the names of the temporary directories of a process."""
+    return f"yourtool-{process}-"
+
+
+def remove_temporary(process: int) -> None:
+    """Remove the temporary directories of a process that was killed."""
+    prefix = build_prefix(process)
+    for place in {os.environ.get("TMPDIR") or "/tmp", "/var/tmp"}:  # noqa: S108 - looked for there
+        for name in _names_in(place):
+            if name.startswith(prefix):
+                _remove(f"{place}/{name}")
+
+
+def _remove(path: str) -> None:
+    with suppress(OSError):
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            os.unlink(path)  # noqa: PTH108 - `pathlib` is not small
+            return
+        for name in _names_in(path):
+            _remove(f"{path}/{name}")
+        os.rmdir(path)  # noqa: PTH106 - see above
 
 
 def end_as(code: int) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from yourtool.git.repositories import Repository
+from yourtool.guardian import build_prefix
 from yourtool.permissions.shell.git_config import read_settings
 
 _HARMLESS = re.compile(
@@ -34,7 +35,7 @@ def open_harmless(repository: Repository) -> Generator[Path, None, None]:
     Raises:
         OSError: it cannot be written.
     """
-    with TemporaryDirectory(prefix="yourtool-git-") as name:
+    with TemporaryDirectory(prefix=build_prefix(os.getpid())) as name:
         directory = Path(name)
         for each in _LINKED:
             (directory / each).symlink_to(repository.common / each)

@@ -19,6 +19,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.git.repositories import Repository
+from yourtool.guardian import build_prefix
 from yourtool.tools.git_changes import GitChange, read_changes
 from yourtool.tools.git_index import GitIndex, IndexEntry
 from yourtool.tools.git_object_store import COPIES, GitObjectStore
@@ -106,7 +107,7 @@ class _Copying:
         ids = dict(self._store(files))
         removed = [each.path for each in changes if not os.path.lexists(self._root / each.path)]
         head = self._resolve("HEAD^{commit}")
-        folder = Path(tempfile.mkdtemp(prefix="yourtool-copy-"))
+        folder = Path(tempfile.mkdtemp(prefix=build_prefix(os.getpid())))
         try:
             index = folder / "index"
             self._copy_index(index)
@@ -192,7 +193,7 @@ class _Copying:
     def _store(self, files: Sequence[_File]) -> Iterator[tuple[str, str]]:
         """Store the content of files; yield each path with the id of its object."""
         regular = [each.path for each in files if stat.S_ISREG(each.status.st_mode)]
-        with tempfile.TemporaryDirectory(prefix="yourtool-copy-") as folder:
+        with tempfile.TemporaryDirectory(prefix=build_prefix(os.getpid())) as folder:
             copies = {path: Path(folder, str(at)) for at, path in enumerate(regular)}
             copied = [path for path, copy in copies.items() if self._copy_file(path, copy)]
             names = os.fsencode("".join(f"{copies[path]}\n" for path in copied))

@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.git.repositories import Repository
+from yourtool.guardian import build_prefix
 from yourtool.tools.git_program import GitError, GitRunner
 
 SECONDS = 5.0
@@ -99,7 +100,7 @@ class Merged(Struct, frozen=True):
 
 def merge_settings(old: bytes | None, new: bytes | None, origin: Origin) -> Merged:
     """Return a configuration with the harmless changes from `old` to `new`."""
-    with tempfile.TemporaryDirectory(prefix="yourtool-settings-") as folder:
+    with tempfile.TemporaryDirectory(prefix=build_prefix(os.getpid())) as folder:
         editor = _Editor(Path(folder))
         try:
             before, after = editor.read(old), editor.read(new)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from yourtool.guardian import build_prefix
 from yourtool.tools.process import ShellCommand, run_process
 from yourtool.tools.sandbox.layout import RUN, TEMPORARY, Layout
 from yourtool.tools.sandbox.repositories import find_writable_repository
@@ -76,7 +77,7 @@ def build_fixture(
     """Create a workspace with everything around it; `hidden` is added to what cannot be read."""
     with ExitStack() as stack:
         place = _OUTSIDE if os.access(_OUTSIDE, os.W_OK) else None
-        base = Path(os.path.realpath(tempfile.mkdtemp(prefix="yourtool-probe-", dir=place)))
+        base = Path(os.path.realpath(tempfile.mkdtemp(prefix=build_prefix(os.getpid()), dir=place)))
         stack.callback(shutil.rmtree, base, ignore_errors=True)
         workspace = base / "workspace"
         for name in (".git/hooks", ".git/objects", ".git/refs", ".github/workflows", "sub"):

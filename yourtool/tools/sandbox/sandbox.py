@@ -251,8 +251,8 @@ class Sandbox:
     def excepts(self, line: str, *, needs_network: bool = False) -> bool:
         """Whether the user excepts each command of a line from the sandbox; blocks.
 
-        `needs_network`: parts of it that only read are excepted with the others. Git is not excepted
-        while other commands run, which can change what it runs after this has looked.
+        `needs_network`: parts of it that only read are excepted with the others. Git is not while
+        other commands run, which can change what it runs after this has looked.
         """
         is_alone = self._enclosure is None or not self._enclosure.running
         if not is_alone and "git" in line:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from yourtool.guardian import build_prefix
 from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.process import ShellCommand
 from yourtool.tools.sandbox import confinement, layout
@@ -59,7 +60,9 @@ class SingleCommands:
     def _make_temporary(self) -> Path:
         with self._lock:
             if self._temporary is None or not self._temporary.is_dir():
-                self._temporary = Path(os.path.realpath(tempfile.mkdtemp(prefix="yourtool-")))
+                self._temporary = Path(
+                    os.path.realpath(tempfile.mkdtemp(prefix=build_prefix(os.getpid())))
+                )
                 weakref.finalize(self, shutil.rmtree, self._temporary, True)
             return self._temporary
 
