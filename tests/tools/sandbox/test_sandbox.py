@@ -14,6 +14,7 @@ from tests.tools.contexts import answer, call
 from tests.tools.sandbox.levels import build_sandbox
 from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.process import ShellCommand
+from yourtool.tools.sandbox import bubblewrap
 from yourtool.tools.shell import shell
 
 FULL, LANDLOCK, NONE = SandboxLevel.FULL, SandboxLevel.LANDLOCK, SandboxLevel.NONE
@@ -408,4 +409,16 @@ async def test_git_without_a_repository_says_the_same_as_in_a_shell(root, contex
     context = contexts(sandbox=build_sandbox(root, FULL))
     done = await call(shell, context, command="git status")
     assert "not a git repository (or any of the parent directories): .git" in done.content[0].text
+    await context.sandbox.close()
+
+
+async def test_full_temporary_directory_is_an_error_of_the_command_only(
+    root, contexts, monkeypatch
+):
+    monkeypatch.setattr(bubblewrap, "MEMORY_BYTES", 2**26)
+    context = contexts(sandbox=build_sandbox(root, FULL))
+    done = await call(shell, context, command="head -c 20000000 /dev/zero > /tmp/x; ls -s /tmp")
+    assert "No space left on device" in done.content[0].text
+    assert "16384 x" in done.content[0].text
+    assert (await call(shell, context, command="rm /tmp/x; echo x > /tmp/y")).success
     await context.sandbox.close()

@@ -25,6 +25,9 @@ _NAMESPACES = (
     "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
     "--unshare-cgroup-try", "--new-session",
 )  # fmt: skip
+MEMORY_BYTES = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+_TEMPORARY_SHARE, _SHARE = 4, 16
+"""What is written to a private directory is in memory: at most this part of it."""
 _RIGHTS = (
     "CAP_SYS_ADMIN", "CAP_DAC_OVERRIDE", "CAP_SETPCAP", "CAP_NET_ADMIN", "CAP_NET_BIND_SERVICE",
 )  # fmt: skip
@@ -117,7 +120,8 @@ def _mounts(layout: Layout) -> Iterator[Mount]:
         yield Mount(path, 0, ("--perms", "0700", "--tmpfs", str(path)))
     for path in layout.private:
         mode = "1777" if path in TEMPORARY else "0755" if path == RUN else "0700"
-        arguments = ("--perms", mode, "--tmpfs", str(path))
+        size = MEMORY_BYTES // (_TEMPORARY_SHARE if path in TEMPORARY else _SHARE)
+        arguments = ("--size", str(size), "--perms", mode, "--tmpfs", str(path))
         yield Mount(path, 0, arguments, is_writable=True)
     for path in (_NIX, *layout.readable):
         if path.exists():

@@ -244,12 +244,11 @@ def _find_visible_sockets(layout: Layout) -> list[Path]:
 
 
 def _build_setup(layout: Layout) -> dict[str, Any]:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     writable = (layout.workspace, *layout.writable, *layout.private, Path("/dev"), Path("/proc"))
     return {
         "mounts": bubblewrap.find_intended(layout),
         "overlays": [str(path) for path in layout.caches],
-        "scratch_bytes": memory // _SCRATCH_SHARE,
+        "scratch_bytes": bubblewrap.MEMORY_BYTES // _SCRATCH_SHARE,
         "masks": [str(path) for path in _find_visible_sockets(layout)],
         "filter": seccomp.build_filter(seccomp.LOCAL_FAMILIES).hex(),
         "written": [str(each) for each in writable],
