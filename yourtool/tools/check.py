@@ -70,7 +70,10 @@ async def run_check(
             async with sandbox.enclose(command) as enclosed:
                 exited = await run_process(enclosed.command, output, seconds=check.seconds)
     except (OSError, ValueError, ToolError) as error:
-        return CheckResult(name, f"could not be started: {error}", "")
+        place = "" if context.sandbox is None else " in the sandbox"
+        reason = (isinstance(error, OSError) and error.strerror) or str(error)
+        status = f"`{arguments[0]}` could not be started{place}: {reason}"
+        return CheckResult(name, status, "")
     if exited.code is None:
         status = f"stopped after {check.seconds:g} s"
     else:

@@ -102,7 +102,8 @@ async def test_failing_check_does_not_make_the_edit_fail(bench):
 async def test_check_that_cannot_run_is_named_in_the_result(bench, check):
     _, events = await run(bench, write("a.py"), checks={"broken": check})
     [result] = results(events)
-    assert "could not be started" in result or "did not run" in result
+    missing = "check `broken`: `no-such-program` could not be started: No such file"
+    assert missing in result or "did not run" in result
     assert (bench.workspace / "a.py").exists()
 
 
