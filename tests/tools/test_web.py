@@ -233,6 +233,13 @@ async def test_private_addresses_are_rejected(context, url):
     await get_refusal(build_fetch_url(), context, "private address", url=url, failure=DENIED)
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1/", "http://localhost/", "http://10.0.0.1/"])
+async def test_private_address_is_refused_before_the_user_is_asked(context, url):
+    fetch = build_fetch_url()
+    with pytest.raises(ToolError, match="private address"):
+        await fetch.preview(fetch.parse({"url": url}), context)
+
+
 @pytest.mark.parametrize(
     "address",
     [

@@ -3,6 +3,7 @@
 On every hop the host name is resolved once, and the connection uses the address that was checked.
 """
 
+import ipaddress
 import os
 import secrets
 from collections.abc import AsyncGenerator, Callable
@@ -26,6 +27,7 @@ MAX_TEXT_LENGTH = 5 * 2**20
 MAX_RESULT_LENGTH = 50_000
 """Maximum characters of a page in one tool result."""
 
+_THIS_MACHINE = ("localhost", "localhost.localdomain")
 FETCH_ERRORS = (httpx.HTTPError, CompressionError)
 _MAX_REDIRECTS = 5
 _HEADERS = {
@@ -122,12 +124,31 @@ async def _resolve(url: httpx.URL, is_allowed: Callable[[Address], bool]) -> str
         ) from error
     for address in addresses:
         if not is_allowed(address):
-            raise ToolError(
-                f"`{url.host}` resolves to the private address `{address}`, which cannot be"
-                " fetched; use a `shell` command such as `curl` instead, which the user can allow",
-                ToolFailure.PERMISSION_DENIED,
-            )
+            raise _refuse(url, address)
     return str(addresses[0])
+
+
+def check_literal(url: httpx.URL, is_allowed: Callable[[Address], bool]) -> None:
+    """Check a host that is an address or this machine, before the user is asked about it.
+
+    Raises:
+        ToolError: it is private.
+    """
+    host = "127.0.0.1" if url.host in _THIS_MACHINE else url.host
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return  # a name, which is resolved after the approval
+    if not is_allowed(address):
+        raise _refuse(url, address)
+
+
+def _refuse(url: httpx.URL, address: Address) -> ToolError:
+    return ToolError(
+        f"`{url.host}` resolves to the private address `{address}`, which cannot be"
+        " fetched; use a `shell` command such as `curl` instead, which the user can allow",
+        ToolFailure.PERMISSION_DENIED,
+    )
 
 
 @asynccontextmanager

@@ -43,6 +43,7 @@ def build_fetch_url(
 
     async def preview(args: FetchUrl, context: ToolContext) -> Preview:
         url = page_fetching.parse_url(args.url)
+        page_fetching.check_literal(url, is_allowed)
         risk = _exfiltration_risk(args.url, url, context.mask)
         body = f"GET {url}" + (f"\n\nNeeds an approval because {risk}." if risk else "")
         return Preview(kind="text", body=body, protected=risk is not None)
