@@ -99,7 +99,6 @@ _TABLE: tuple[tuple[str, str, list[str], list[str], tuple[str, ...]], ...] = (
         [],
         (
             "env make test",
-            "time make test",
             "nice -n 5 make test",
             "sudo make test",
             "xargs make test",
@@ -151,7 +150,8 @@ _TABLE: tuple[tuple[str, str, list[str], list[str], tuple[str, ...]], ...] = (
             "ls\x1b[2K",
         ),
     ),
-    ("ask", "hiding", ["ls*"], [], ("ls # touch sunk", "ls \\\ntouch sunk", "ls\r\ntouch sunk")),
+    ("ask", "hiding", ["ls*"], [], ("ls\r\ntouch sunk", "ls\ntouch sunk", "ls # a \\\ntouch sunk")),
+    ("allow", "lines", ["ls*"], [], ("ls # touch sunk", "ls \\\ntouch sunk", "# a\nls\n\nls")),
     ("ask", "malformed", ["ls*"], [], ("", " ", "ls 'tide", 'ls "tide', "ls \\", "ls (", "ls )")),
     ("ask", "expansion", ["ls*"], [], ("ls *", "ls ?ide", "ls [a-z]", "ls {a,b}", "ls ~sailor")),
     (

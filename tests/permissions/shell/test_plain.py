@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from yourtool.permissions.shell.joined_lines import join_lines
 from yourtool.permissions.shell.plain import parse_plain, quote_plain
 from yourtool.permissions.shell.specs import parse_spec
 from yourtool.permissions.shell.syntax import MAX_LENGTH, parse
@@ -62,6 +63,8 @@ def test_redirection_to_what_the_line_does_not_name_is_not_plain(line):
 @pytest.mark.req("R-CONF-04")
 def test_words_of_a_simple_plain_command_equal_those_of_a_shell(line):
     commands = parse_plain(line)
+    if join_lines(line) != line:
+        return  # a shell removes more than quotes
     if len(commands) == 1 and not (commands[0].redirections or commands[0].variables):
         assert list(commands[0].texts) == shlex.split(without_end(line), comments=False)
 
@@ -116,6 +119,10 @@ def test_line_that_is_too_long_is_not_parsed():
         "ls *.py",
         "ls a[b]",
         "ls 2>&1",
+        "a # b*",
+        "a \\\nb",
+        "# a\nb",
+        "time a",
         "a*b*",
         "[a]",
     ],

@@ -143,7 +143,6 @@ def test_rules_for_only_this_line_are_the_second_offer(place, line, exact):
         ("export A=1", "it is a program of the shell: `export A=1`"),
         ("[ -e a ]", "it is a program of the shell: `[ -e a ]`"),
         ("! make", "it is a program of the shell: `! make`"),
-        ("make # all", "it contains a comment"),
         ("cat <<< a", "it contains a document: `<<< a`"),
         ("cat <<a\nb\na", "it contains a document: `<<a`"),
         ("ls $(make)", "part of it is only known when it runs: `$(make)`"),

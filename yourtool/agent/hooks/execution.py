@@ -170,7 +170,7 @@ def _build_command(hook: Hook, around: HookSurroundings, *, is_own: bool) -> She
 def _find_words(line: str) -> tuple[str, ...]:
     """Return the words of a line that needs no shell; none if it needs one."""
     match plain.parse_plain(line):
-        case (command,) if not command.variables and not command.redirections:
+        case (command,) if not (command.variables or command.redirections or command.timing):
             if any(word.is_glob or word.text.startswith("~") for word in command.words):
                 return ()
             return command.texts

@@ -119,7 +119,7 @@ def build_canonical_line(commands: Sequence[PlainCommand], search_path: SearchPa
     for command in commands:
         variables = (f"{name}={quote_plain([Word(value)])}" for name, value in command.variables)
         words = _resolve_words(command.words, search_path)
-        parts += [*variables, quote_plain(words), *map(str, command.redirections)]
+        parts += [*command.timing, *variables, quote_plain(words), *map(str, command.redirections)]
         if command.operator:
             parts.append(command.operator)
     return " ".join(parts)

@@ -47,12 +47,13 @@ def split_documents(line: str) -> Split | None:
     documents: dict[str, str] = {}
     if (found := _DOCUMENT.search(line)) is not None:
         mark = f"{_MARK}of-standard-input"
-        end = line.find("\n")  # an earlier one means that the document starts elsewhere
-        read = _read_document(line, end + 1, found[1]) if end >= found.end() else None
-        if read is None or not read[0] or line[end - 1] == "\\" or line[read[1] :].strip(" \n"):
+        end = line.find("\n", found.end())
+        read = _read_document(line, end + 1, found[1]) if end >= 0 else None
+        if read is None or not read[0] or line[end - 1] == "\\":
             return None
-        documents[mark] = read[0]
-        line = f"{line[: found.start()]}< {mark}{line[found.end() : end]}"
+        text, rest = read
+        documents[mark] = text
+        line = f"{line[: found.start()]}< {mark}{line[found.end() : end]}{line[rest:]}"
     return None if "<<" in line else (line, documents, texts)
 
 

@@ -3,6 +3,7 @@
 They are simple commands of literal words, joined by `&&`, `||`, `;` and `|`, with redirections to
 and from files that the line names. Each byte of the line belongs to a known part of the syntax
 tree. A document with a quoted delimiter, as after `<<'EOF'`, is text and not part of that tree.
+Neither are comments, and line ends are what they mean: `;`, or nothing.
 """
 
 import re
@@ -14,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.permissions.shell.documents import split_documents
+from yourtool.permissions.shell.joined_lines import join_lines
 from yourtool.permissions.shell.syntax import (
     RESERVED,
     Node,
@@ -74,6 +76,8 @@ class PlainCommand(Struct, frozen=True):
     redirections: tuple[Redirection, ...] = ()
     operator: str = ""
     """What joins it with the next command; empty for the last one."""
+    timing: tuple[str, ...] = ()
+    """`time`, or `time -p`, if the shell measures the pipeline that it starts."""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -91,12 +95,14 @@ class PlainCommand(Struct, frozen=True):
         return any(each.text is not None for each in self.redirections)
 
 
-def parse_plain(line: str) -> tuple[PlainCommand, ...]:
+def parse_plain(source: str) -> tuple[PlainCommand, ...]:
     """Return the commands of a line; empty if it is not completely understood."""
-    if (split := split_documents(line.strip(" \n"))) is None:
+    if (split := split_documents(source.strip(" \n"))) is None:
         return ()
-    line, documents, texts = split
-    if not line.replace("\n", "").isprintable() or confuses_grammar(line):
+    marked, documents, texts = split
+    if not marked.replace("\n", "").isprintable() or (line := join_lines(marked)) is None:
+        return ()
+    if confuses_grammar(line):
         return ()
     root = parse(line)
     if root is None or root.has_error or not all(_is_plain(node) for node in iter_nodes(root)):
@@ -166,7 +172,11 @@ def _iter_commands(node: Node, operator: str = "") -> Iterator[PlainCommand]:
                 if child.type in ("&&", "||", "|", ";"):
                     continue
                 is_last = at + 2 >= len(children)  # a `;` may follow
-                yield from _iter_commands(child, operator if is_last else children[at + 1].type)
+                after = operator if is_last else children[at + 1].type
+                for command in _iter_commands(child, after):
+                    if command.timing and at and node.type == "pipeline":
+                        raise _NotPlainError  # there, it is a program
+                    yield command
         case "redirected_statement":
             body, *children = node.children
             redirections = tuple(map(_build_redirection, children))
@@ -196,7 +206,8 @@ def _build_command(node: Node, operator: str) -> PlainCommand:
     variables: list[tuple[str, str]] = []
     if any(first.end_byte == second.start_byte for first, second in pairwise(node.children)):
         raise _NotPlainError  # the grammar splits `]\:`, which is one word of the shell
-    for child in node.children:
+    timing = _find_timing(node)
+    for child in node.children[len(timing) :]:
         if child.type == "variable_assignment":
             name, _, *value = child.children
             word = word_of(value[0]) if len(value) == 1 else Word("") if not value else None
@@ -211,7 +222,17 @@ def _build_command(node: Node, operator: str) -> PlainCommand:
             raise _NotPlainError
     if not words or words[0].is_glob or not _is_program_name(words[0].text):
         raise _NotPlainError
-    return PlainCommand(tuple(words), tuple(variables), (), operator)
+    if timing and words[0].text.startswith("-"):
+        raise _NotPlainError  # `time --` has another form
+    return PlainCommand(tuple(words), tuple(variables), (), operator, timing)
+
+
+def _find_timing(node: Node) -> tuple[str, ...]:
+    """Return the reserved word `time` at the start of a command, with its option."""
+    first, second, *_ = (*map(text_of, node.children[:2]), "", "")
+    if first != "time":
+        return ()
+    return (first, second) if second == "-p" else (first,)
 
 
 def _is_program_name(name: str) -> bool:

@@ -48,7 +48,6 @@ _PROBLEMS = {
     "test_command": _PROGRAM,
     "negated_command": _PROGRAM,
     "&": "it runs something in the background",
-    "comment": "it contains a comment",
 }
 """Why a line is not plain, by the type of a node of its tree."""
 _FAMILIES = (

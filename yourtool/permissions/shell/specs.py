@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from yourtool.permissions.shell.joined_lines import join_lines
 from yourtool.permissions.shell.plain import PlainCommand, Redirection, parse_plain
 
 _RUNS_OTHERS = frozenset(
@@ -96,8 +97,11 @@ def loads_programs(variable: str) -> bool:
 @functools.lru_cache(maxsize=1_000)
 def parse_spec(spec: str) -> CommandSpec | None:
     """Parse a spec; None if it is not a single command of literal words."""
-    commands = parse_plain(spec.removesuffix("*"))
-    if len(commands) != 1 or commands[0].redirections != commands[0].files:
+    line = spec.removesuffix("*")
+    commands = parse_plain(line)
+    if len(commands) != 1 or commands[0].timing or join_lines(line) != line:
+        return None
+    if commands[0].redirections != commands[0].files:
         return None
     command, is_open = commands[0], spec.endswith("*")
     if any(word.is_glob for word in command.words) or (command.files and is_open):

@@ -1,0 +1,45 @@
+"""Several lines as the one line that bash makes of them, without comments.
+
+https://www.gnu.org/software/bash/manual/html_node/Shell-Syntax.html
+"""
+
+import re
+
+_TOKEN = re.compile(
+    r"""(?P<joint>\\\n)|(?P<end>\n)|(?P<blank>[ ])|(?P<operator>[;&|])|(?P<hash>\#)
+    |(?P<other>[()<>])|(?P<text>'[^']*'|"(?:[^"\\$`]|\\.)*"|\\.|[^ '"\\$`\n;&|()<>#]+)""",
+    re.DOTALL | re.VERBOSE,
+)
+"""Without `$` and backquotes, after which bash reads quotes in another way."""
+
+
+def join_lines(line: str) -> str | None:
+    """Return a line whose line ends are all quoted; None if one of its parts is not certain.
+
+    `;` is in place of a line end after a command.
+    """
+    parts: list[str] = []
+    at, is_after_command, begins_word = 0, False, True
+    while at < len(line):
+        if (token := _TOKEN.match(line, at)) is None:
+            return None
+        text, at = token[0], token.end()
+        match token.lastgroup:
+            case "joint":
+                continue
+            case "hash" if begins_word:
+                end = line.find("\n", at)  # a backslash does not continue a comment
+                at = len(line) if end < 0 else end
+                continue
+            case "end":
+                text = "; " if is_after_command else " "
+                is_after_command = False
+            case "operator":
+                is_after_command = False
+            case "blank":
+                pass
+            case _:
+                is_after_command = True
+        begins_word = token.lastgroup in ("end", "operator", "blank")
+        parts.append(text)
+    return "".join(parts)
