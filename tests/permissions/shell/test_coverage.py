@@ -138,6 +138,7 @@ def test_list_is_covered_if_rules_cover_each_command(place, specs, line):
         ("jq*", "jq -n '$ENV.HOME'"), ("git -c*", "git -c a.b=c push"),
         ("jq*", "jq -n 'import \"a\" as a; 1'"), ("jq*", "jq -f README.md"),
         ("jq*", "jq . ../outside/secret.txt"), ("git reflog*", "git reflog expire --all"),
+        ("git worktree*", "git worktree remove --force a"),
         ("rg --files*", "rg --files ../outside"), ("git --no-pager*", "git --no-pager push"),
         ("file*", "file -C -m x"), ("date*", "date src*"), ("strings*", "strings @*"),
         ("sed*", "sed -n *p"), ("tar*", "cd s* && tar"), ("grep*", "grep x* src"),

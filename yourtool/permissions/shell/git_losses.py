@@ -213,7 +213,8 @@ def _find_checkout_index(words: Sequence[str]) -> GitLoss | None:
 
 
 def _find_worktree(words: Sequence[str]) -> GitLoss | None:
-    force = _Arguments(words).find("-f", "--force") if words[:1] == ["remove"] else ""
+    is_removing = bool(words) and words[0] == "remove"
+    force = _Arguments(words).find("-f", "--force") if is_removing else ""
     return GitLoss(mark=force, removed="worktree") if force else None
 
 
