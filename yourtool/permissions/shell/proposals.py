@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.permissions.shell.coverage import cover_line, covers_command
+from yourtool.permissions.shell.git_notes import describe_unoffered
 from yourtool.permissions.shell.open_rules import iter_prefixes
 from yourtool.permissions.shell.place import Place
 from yourtool.permissions.shell.plain import PlainCommand, quote_plain
@@ -172,6 +173,8 @@ def _propose_exact(command: PlainCommand, place: Place, *, is_known: bool) -> tu
     """
     name = command.texts[0]
     if runs_others(name) and not is_known and find_obstacle(command, place) is not None:
+        if name == "git":
+            return "", describe_unoffered(command.texts)
         return "", f"`{name}` runs other programs or code, so no rule covers it"
     if name == "cd":
         return "", "`cd` leads out of the workspace, or nowhere"

@@ -1,0 +1,39 @@
+"""Why no rule is offered for a command of git."""
+
+from collections.abc import Mapping, Sequence
+
+from yourtool.permissions.shell.git_losses import Removed, find_git_loss
+from yourtool.permissions.shell.programs import WRITING, find_row, read_arguments
+
+_REMOVED: Mapping[Removed, str] = {
+    "branches": "deletes branches whose commits may be nowhere else",
+    "history": "deletes what git could bring back",
+    "remote": "replaces or deletes what others may have fetched",
+    "stashes": "deletes stashed work",
+    "worktree": "deletes a work tree with its changes",
+}
+_ADDRESSES = ("add", "set-url")
+_OPTION_OF_PROGRAM = "may run other programs with these options"
+
+
+def describe_unoffered(words: Sequence[str]) -> str:
+    """Return why no rule is offered for a command of git; a clause."""
+    return f"{_describe(words)}, so no rule is offered"
+
+
+def _describe(words: Sequence[str]) -> str:
+    loss = find_git_loss(words)
+    if loss is not None and loss.removed:
+        named = words[: words.index(loss.mark) + 1] if loss.mark in words else words[:2]
+        return f"`{' '.join(named)}` {_REMOVED[loss.removed]}"
+    named = " ".join(words[:2])
+    if named == "git config":
+        return f"`{named}` changes settings, which can name programs"
+    if named == "git remote" and words[2:3] and words[2] in _ADDRESSES:
+        return f"`{named} {words[2]}` changes an address from which git fetches"
+    row, rest = find_row(words, WRITING)
+    if row is not None and row.arguments == "remote" and read_arguments(row, rest) is not None:
+        return f"`{named}` has an address or a path in place of a remote"
+    if row is not None and row.arguments == "paths" and read_arguments(row, rest) is not None:
+        return f"`{named}` names a path out of the workspace"
+    return f"`{named}` {_OPTION_OF_PROGRAM}"
