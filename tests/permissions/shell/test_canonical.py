@@ -168,6 +168,11 @@ def test_directory_of_the_workspace_in_path_is_only_for_commands_that_a_rule_cov
             build_canonical_line(parse_plain(line), found)
 
 
+def test_git_shows_its_settings_without_those_of_the_canonical_form(root):
+    line = build_canonical_line(parse_plain("git config --list"), SearchPath((), root / "work"))
+    assert line == "git --no-pager config --list"
+
+
 @pytest.mark.req("T3", "R-CONF-04")
 @pytest.mark.parametrize("line", ["git status", "git diff", "git log -p", "git show"])
 def test_git_runs_no_program_that_a_repository_names(tmp_path, line):

@@ -162,6 +162,9 @@ def test_command_that_may_do_more_than_its_rule_says_is_not_covered(place, spec,
         "python3 --version", "python -V", "node -v", "gcc --version", "go version", "cat -",
         "pytest --collect-only -q src", "basename a/b", "sort -k2 README.md", "git diff -U5 src",
         "cat src/*.py", "grep x src/*.py", "timeout 5 ls", "CI=1 ls",
+        "git config --get user.email", "git config get core.editor", "git config --list",
+        "git config list --show-origin", "git config user.name", "git config -l --local",
+        "git config --global --get branch.main.remote", "git config --type=bool core.bare",
     ],
 )  # fmt: skip
 @pytest.mark.req("R-CONF-04")
@@ -181,13 +184,39 @@ def test_reading_command_needs_no_rule_in_a_trusted_workspace(place, line):
         "python3", "python -c 1", "python -V x", "node a.js", "go build", "pytest", "pytest src",
         "whoami a", "uniq a", "grep", "grep x*", "sort -o a", "sort -k", "cat s*/*", "FOO=1 ls",
         "timeout 5 make", "npm test", "unknown", "grep --context README.md x", "date s*",
-        "strings @a", "sed -n '1,5p' s*",
+        "strings @a", "sed -n '1,5p' s*", "git config user.email a.b", "git config --unset a.b",
+        "git config --add a.b c", "git config -f .env -l", "git config -e",
+        "git config set a.b c.d", "git config --get http.https://x.example.extraheader",
+        "git config --get github.token", "git config get credential.helper a.b",
     ],
 )  # fmt: skip
 @pytest.mark.req("R-CONF-04")
 def test_other_command_needs_a_rule_in_a_trusted_workspace(place, line):
     (place.root / ".env").unlink()
     assert not cover_line((), line, place, is_trusted=True).is_complete
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "[http]\n\textraheader = a\n", "[github]\ntoken = a\n",
+        '[remote "o"]\n\turl = https://me:a@x.example/y\n',
+    ],
+)  # fmt: skip
+@pytest.mark.req("R-CONF-04")
+def test_list_of_settings_needs_a_rule_where_one_may_be_a_secret(place, setting):
+    (place.root / ".git").mkdir()
+    for name, text in (("HEAD", "ref: refs/heads/main\n"), ("config", "[core]\n\tbare = false\n")):
+        (place.root / ".git" / name).write_text(text)
+    for line in ("git config --list", "git config list"):
+        assert cover_line((), line, place, is_trusted=True).is_complete
+    (place.root / ".git/config").write_text(setting)
+    for line in ("git config --list", "git config list --local", "cd src && git config -l"):
+        found = cover_line((), line, place, is_trusted=True)
+        assert found.obstacle.reason == (
+            "it changes a setting of git, or shows one that may be a secret"
+        )
+    assert cover_line((), "git config --get user.name", place, is_trusted=True).is_complete
 
 
 @pytest.mark.parametrize("line", ["diff src docs", "diff -r src docs", "diff -rq docs src"])

@@ -136,6 +136,8 @@ def _resolve_words(
         return words
     program = Word(search_path.find(texts))
     row, _ = find_row(texts)
+    if row is not None and row.arguments == "settings":
+        return [program, Word("--no-pager"), *words[1:]]  # it would show the other options
     if name == "git" and row is not None:  # a rule for another command means its hooks too
         return [program, *map(Word, _GIT_OPTIONS), *_without_helpers(words[1:])]
     start = find_inner_start(texts)

@@ -13,7 +13,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.files import may_exist, read_small_file, real_path
-from yourtool.git.repositories import Repository, open_repository
+from yourtool.git.repositories import Repository, find_repository, open_repository
+from yourtool.permissions.shell.programs import may_be_secret
 
 _MAX_SIZE = 2**18
 _MAX_MODULES = 100
@@ -41,6 +42,8 @@ _UNUSED_BY_READING = re.compile(
 _BOOLEANS = ("", "true", "false", "yes", "no", "on", "off", "1", "0")
 _FILTERS = ("clean", "smudge", "process", "textconv")
 """Settings that name programs, which no option switches off in every command that reads."""
+_LOGIN = re.compile(r"://[^/\s@]*@")
+"""In an address."""
 _UNREADABLE = "a line that cannot be read"
 
 
@@ -198,6 +201,17 @@ def iter_all_settings(repository: Repository) -> Iterator[tuple[Path, GitSetting
             yield file, setting
             if is_include(setting):
                 waiting.append(file.parent / expand_user(setting.value))
+
+
+def has_secret(directory: Path) -> bool:
+    """Whether a setting in effect in a directory may be a secret, or an address with a password."""
+    real = Path(os.path.realpath(directory))
+    repository = find_repository(real) or Repository.of_parts(real / ".git", real)
+    return any(
+        may_be_secret(text) or _LOGIN.search(text)
+        for _, setting in iter_all_settings(repository)
+        for text in (setting.key, setting.value)
+    )
 
 
 def is_include(setting: GitSetting) -> bool:

@@ -20,7 +20,7 @@ from yourtool.permissions.credential_search import (
 )
 from yourtool.permissions.findings import Findings
 from yourtool.permissions.globs import matches_glob
-from yourtool.permissions.shell.git_config import find_git_helper
+from yourtool.permissions.shell.git_config import find_git_helper, has_secret
 
 _GLOB = re.compile(r"[*?\[]")
 _MAX_FILES = 20_000
@@ -98,6 +98,10 @@ class Place(Struct, frozen=True):
             lambda: _describe_git_helper(self.directory, self.root, only_reads=only_reads),
             "reading" if only_reads else "",
         )
+
+    def has_secret_setting(self) -> bool:
+        """Whether a setting of git that is in effect here may be a secret."""
+        return self._find("secret_setting", lambda: has_secret(self.directory))
 
     def _find(self, question: Question, look: Callable[[], _T], about: str = "") -> _T:
         if self.findings is None:

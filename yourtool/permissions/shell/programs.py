@@ -15,7 +15,7 @@ from msgspec import Struct
 
 Arguments: TypeAlias = Literal[
     "awk", "date", "find", "jq", "none", "npm", "packages", "paths", "pattern", "printf", "remote",
-    "revisions", "sed", "targets", "test", "text",
+    "revisions", "sed", "settings", "targets", "test", "text",
 ]  # fmt: skip
 IsReadable: TypeAlias = Callable[[str], bool]
 """Whether a path may be read without an approval."""
@@ -53,6 +53,12 @@ _TEST_OPERATORS = frozenset({"-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge
 """Those that evaluate their arguments, as bash does."""
 
 
+_SETTING = re.compile(r"[A-Za-z][A-Za-z0-9-]*\.(?:[^\n]*\.)?[A-Za-z][A-Za-z0-9-]*")
+"""The name of a setting of git."""
+_SECRET = re.compile(
+    r"token|passw|pass$|secret|authorization|_auth|extraheader|api_?key|private|cookie|proxy",
+    re.IGNORECASE,
+)
 _PATTERN_OPTIONS = ("e", "regexp", "expression")
 
 
@@ -234,6 +240,8 @@ def _are_harmless(kind: Arguments, given: GivenArguments, is_readable: IsReadabl
         case "remote":
             # git prefers a directory of this name to an unknown remote
             return not every or (_REMOTE.fullmatch(every[0]) is not None and is_readable(every[0]))
+        case "settings":
+            return len(every) <= 1 and all(map(_is_open_setting, every))
         case "date":
             return all(word.startswith("+") for word in every)
         case "revisions":
@@ -246,6 +254,17 @@ def _are_harmless(kind: Arguments, given: GivenArguments, is_readable: IsReadabl
             return bool(scripts) and all(map(is_harmless, scripts)) and all(map(is_readable, paths))
         case _:
             return all(is_readable(word) and "\n" not in word for word in every)
+
+
+def may_be_secret(text: str) -> bool:
+    """Whether the name of a setting, or its value, may be about a secret."""
+    return _SECRET.search(text) is not None
+
+
+def _is_open_setting(key: str) -> bool:
+    """Whether the value of a setting of git is no secret."""
+    is_helper = key.lower().startswith("credential.")  # perhaps a script with a password
+    return _SETTING.fullmatch(key) is not None and not (is_helper or may_be_secret(key))
 
 
 def _is_reading_sed(script: str) -> bool:

@@ -38,6 +38,8 @@ def find_obstacle(command: PlainCommand, place: Place) -> Obstacle | None:
             return Obstacle(problem)
     if only_reads_inside(row, rest, command, place):
         return None
+    if row.arguments == "settings":
+        return Obstacle("it changes a setting of git, or shows one that may be a secret")
     given = (word for word in rest if not word.startswith("-"))
     path = next((word for word in given if not place.is_readable(word)), None)
     if path is not None:
@@ -52,7 +54,10 @@ def only_reads_inside(
     globs = frozenset(word.text for word in command.words if word.is_glob)
     if command.texts[0] in _FOLLOW_LINKS and (globs or any(map(place.has_link_out, arguments))):
         return False
-    return only_reads(row, arguments, globs, place.is_readable)
+    if not only_reads(row, arguments, globs, place.is_readable):
+        return False
+    is_list = row.arguments == "settings" and all(each.startswith("-") for each in arguments)
+    return not (is_list and place.has_secret_setting())
 
 
 def _refuse_path(path: str) -> Obstacle:
