@@ -200,12 +200,44 @@ def test_file_after_an_option_for_output_is_written(root, option):
 
 @pytest.mark.parametrize("place", ["", "--global", "--local", "--system", "--worktree"])
 def test_git_config_with_a_value_writes_and_without_one_reads(root, place):
-    assert find_protected_write(f"git config {place} a.b c", root) == ".git/config"
+    file = "~/.gitconfig" if place == "--global" else ".git/config"
+    assert find_protected_write(f"git config {place} a.b c", root) == file
     assert find_protected_write(f"git config {place} a.b", root) is None
     for option in ("-l", "--list", "list", "get", "get-all", "--get", "--get-all", "--get-regexp"):
         assert find_protected_write(f"git config {place} {option} a.b c", root) is None
     for option in ("-e", "--edit", "edit"):
-        assert find_protected_write(f"git config {place} {option}", root) == ".git/config"
+        assert find_protected_write(f"git config {place} {option}", root) == file
+
+
+@pytest.mark.parametrize(
+    ("line", "file"),
+    [
+        ("git init sub && cd sub && git config a.b c", "sub/.git/config"),
+        ("mkdir sub; cd sub; git init -q; git config a.b c", "sub/.git/config"),
+        ("git clone https://x.example/sub.git && git -C sub config a.b c", "sub/.git/config"),
+        ("git clone -q ../a sub && cd sub && git config a.b c", "sub/.git/config"),
+        ("cd src && git config a.b c", ".git/config"),
+        ("git init sub; git config a.b c", ".git/config"),
+        ("git -C src config a.b c", ".git/config"),
+        ("cd src && echo x > ../.git/config", ".git/config"),
+        ("cd src && touch .envrc", "src/.envrc"),
+        ("cd src && touch ~/.bashrc", "~/.bashrc"),
+        ("touch ./src/.envrc", "./src/.envrc"),
+        ("cd .git && echo x > config", ".git/config"),
+    ],
+)
+def test_place_is_named_from_the_workspace(root, line, file):
+    assert find_protected_write(line, root) == file
+
+
+@pytest.mark.parametrize("line", ["git config a.b c", "cd src && git config a.b c"])
+def test_settings_of_a_linked_worktree_are_those_of_its_repository(tmp_path, line):
+    main, linked = tmp_path.resolve() / "main", tmp_path.resolve() / "linked"
+    (main / ".git/worktrees/linked").mkdir(parents=True)
+    (main / ".git/worktrees/linked/commondir").write_text("../..\n")
+    (linked / "src").mkdir(parents=True)
+    (linked / ".git").write_text(f"gitdir: {main}/.git/worktrees/linked\n")
+    assert find_protected_write(line, linked) == f"{main}/.git/config"
 
 
 @pytest.mark.parametrize("option", ["-C", "-c", "--git-dir", "--work-tree", "--namespace"])

@@ -5,11 +5,15 @@ What a script or an interpreter writes is not visible in the line.
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
+from typing import TypeAlias
+
+from msgspec import Struct
 
 from yourtool.files import real_path
+from yourtool.git.repositories import open_repository
 from yourtool.permissions.configured_places import Protection
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.protected_places import is_protected
@@ -81,20 +85,61 @@ def find_protected_write(line: str, root: Path) -> str | None:
 
     `root`: the workspace, where the line runs.
     """
-    directories = [root]
+    directories, entered = [root], [root]
+    made = set[Path]()
     protection = Protection(root)
-    for number, target in enumerate(_iter_targets(line, directories, depth=0)):
-        if number >= _MAX_RESOLVED:
-            directories = []  # too many to look up; their names are still compared
+    for number, target in enumerate(_iter_targets(line, entered, depth=0)):
+        directories = [] if number >= _MAX_RESOLVED else entered
+        here = entered[-1]
+        if isinstance(target, _MadeRepository):
+            made.add(Path(os.path.normpath(here / target.path)))
+            continue
+        if isinstance(target, _Settings):
+            return target.file or _relative(_find_settings(here / target.path, made, root), root)
         if is_protected(target):
-            return target
-        for each in directories:
+            return target if here == root else _name_target(target, here, root)
+        for each in directories:  # none if there are too many to look up
             if _is_protected(target, each, protection):
-                return _relative(str(each), root) if target == _HERE else target
+                is_named_from_root = each == root and target != _HERE
+                return target if is_named_from_root else _name_target(target, each, root)
     return None
 
 
-def _iter_targets(line: str, directories: list[Path], depth: int) -> Iterator[str]:
+class _MadeRepository(Struct, frozen=True):
+    """A directory that git makes a repository."""
+
+    path: str
+
+
+class _Settings(Struct, frozen=True):
+    """The settings of git that a command changes."""
+
+    path: str
+    """Where git runs."""
+    file: str = ""
+    """The file, unless it is that of the repository."""
+
+
+_Target: TypeAlias = str | _MadeRepository | _Settings
+
+
+def _find_settings(directory: Path, made: Collection[Path], root: Path) -> str:
+    """Return the settings of the repository of a directory, which the line itself may make."""
+    start = Path(os.path.normpath(directory))
+    for top in (start, *start.parents):
+        if top in made:
+            return str(top / ".git/config")
+        if (repository := open_repository(top / ".git")) is not None:
+            return os.path.realpath(repository.common / "config")
+    return str(root / ".git/config")
+
+
+def _name_target(target: str, directory: Path, root: Path) -> str:
+    """Return a target relative to the workspace; one that the shell expands as it is written."""
+    return target if target[:1] in ("~", "$") else _relative(str(directory / target), root)
+
+
+def _iter_targets(line: str, directories: list[Path], depth: int) -> Iterator[_Target]:
     """Yield words that name written files; adds the directories that a line enters."""
     if depth > _MAX_DEPTH or (tree := parse(line)) is None or tree.has_error:
         yield from dict.fromkeys(_PATH.findall(line))  # not understood: each may be written to
@@ -126,7 +171,7 @@ def _iter_redirected(node: Node) -> Iterator[str]:
     yield from (_read(each) for each in node.children if each.type not in no_files)
 
 
-def _iter_written(words: Sequence[str], directories: list[Path]) -> Iterator[str]:
+def _iter_written(words: Sequence[str], directories: list[Path]) -> Iterator[_Target]:
     if not words:
         return
     name = _name(words[0])
@@ -145,7 +190,7 @@ def _iter_written(words: Sequence[str], directories: list[Path]) -> Iterator[str
         yield from _iter_written_by(_name(words[at]), words[at + 1 :])
 
 
-def _iter_written_by(name: str, arguments: Sequence[str]) -> Iterator[str]:
+def _iter_written_by(name: str, arguments: Sequence[str]) -> Iterator[_Target]:
     if name == "git":
         yield from _iter_written_by_git(arguments)
     elif name in _WRITERS or (name in _EDITORS_IN_PLACE and any(map(_edits, arguments))):
@@ -186,7 +231,7 @@ def _iter_outputs(
             yield value if equals else following
 
 
-def _iter_written_by_git(arguments: Sequence[str]) -> Iterator[str]:
+def _iter_written_by_git(arguments: Sequence[str]) -> Iterator[_Target]:
     folder, rest = _read_git_options(arguments)
     if not rest:
         return
@@ -195,9 +240,12 @@ def _iter_written_by_git(arguments: Sequence[str]) -> Iterator[str]:
     if rest[0] == "config" and _READING_GIT_CONFIG.isdisjoint(rest):
         places = ("--global", "--local", "--system", "--worktree")
         if len([word for word in rest[1:] if word not in places]) != 1 or rest[-1] in _EDIT:
-            yield ".git/config"
+            is_global = "--global" in rest
+            yield _Settings(folder, file="~/.gitconfig" if is_global else "")
     elif rest[0] in _GIT_WRITERS:
         yield from (os.path.join(folder, word) for word in rest[1:] if word != "HEAD")  # noqa: PTH118
+        if rest[0] in ("init", "clone"):
+            yield from _iter_made(folder, rest)
         if rest[0] == "submodule" and not {"add", "set-branch", "set-url"}.isdisjoint(rest):
             yield ".gitmodules"
     else:  # other letters can have a value in the same word, such as the text of `-S`
@@ -208,6 +256,15 @@ def _iter_written_by_git(arguments: Sequence[str]) -> Iterator[str]:
         words = [word for word in rest if not re.match("-[^-oO]", word)]
         for each in _iter_outputs(words, options):
             yield os.path.join(folder, each)  # noqa: PTH118
+
+
+def _iter_made(folder: str, words: Sequence[str]) -> Iterator[_MadeRepository]:
+    """Yield the directory that `git init` or `git clone` may make a repository."""
+    last = words[-1] if len(words) > 1 and not words[-1].startswith("-") else "."
+    yield _MadeRepository(os.path.join(folder, last))  # noqa: PTH118
+    if words[0] == "clone":
+        name = last.rstrip("/").rpartition("/")[2].removesuffix(".git")
+        yield _MadeRepository(os.path.join(folder, name))  # noqa: PTH118
 
 
 def _read_git_options(arguments: Sequence[str]) -> tuple[str, Sequence[str]]:
