@@ -229,10 +229,10 @@ def _build_command(node: Node, operator: str) -> PlainCommand:
 
 def _find_timing(node: Node) -> tuple[str, ...]:
     """Return the reserved word `time` at the start of a command, with its option."""
-    first, second, *_ = (*map(text_of, node.children[:2]), "", "")
-    if first != "time":
+    words = tuple(map(text_of, node.children[:2]))
+    if words[:1] != ("time",):
         return ()
-    return (first, second) if second == "-p" else (first,)
+    return words if words[1:] == ("-p",) else words[:1]
 
 
 def _is_program_name(name: str) -> bool:
