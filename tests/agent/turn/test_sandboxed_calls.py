@@ -1,5 +1,8 @@
 """Calls that a sandbox encloses: when they ask, and how they leave it."""
 
+import asyncio
+import subprocess
+
 import pytest
 
 from tests.agent.harness import ALLOW, DENY, Checked, User, names, play
@@ -78,6 +81,36 @@ async def test_change_of_another_place_than_the_command_shows_is_asked_about(ben
     (bench.workspace / ".vscode").mkdir()
     await run(bench, FULL, "echo x >> AGENTS.md; sh -c 'echo > .vs''code/tasks.json'", user)
     assert len(user.asked) == 2
+
+
+async def test_second_question_shows_only_what_the_first_did_not_name(bench, protected):
+    user = User(ALLOW, DENY)
+    line = "mkdir -p .vscode; echo {} > .vscode/settings.json; sh tidy.sh"
+    said, _ = await run(bench, FULL, line, user)
+    assert user.asked[0].reason == "it writes to `.vscode`, a protected place"
+    assert user.asked[1].preview.paths == ("AGENTS.md",)
+    assert "`.vscode`" not in user.asked[1].reason
+    assert (bench.workspace / ".vscode/settings.json").read_text() == "{}\n"
+    assert protected.exists()
+    assert "[Taken back, because the user declined it: `AGENTS.md`" in said
+
+
+async def test_answer_covers_the_settings_that_git_changes_in_a_linked_worktree(bench):
+    main = bench.root / "main"
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    await asyncio.to_thread(subprocess.run, [*git, "init", "-q", str(main)], check=True)
+    for words in (
+        ["commit", "-q", "--allow-empty", "-m", "a"],
+        ["worktree", "add", "-q", "linked"],
+    ):
+        await asyncio.to_thread(subprocess.run, [*git, *words], cwd=main, check=True)
+    bench.workspace = main / "linked"
+    user = User(ALLOW)
+    await run(bench, FULL, "git config alias.co checkout", user)
+    assert [each.reason for each in user.asked] == [
+        f"it writes to `{main}/.git/config`, a protected place"
+    ]
+    assert "co = checkout" in (main / ".git/config").read_text()
 
 
 async def test_change_that_the_user_allowed_can_be_undone(bench, protected):

@@ -36,14 +36,15 @@ async def settle_changes(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, No
         return
     changes, facts = sandbox.places.take()
     call.notes += tuple(f"[{each}]" for each in facts)
+    allowed = [each for each in changes if _was_allowed(call, each)]
+    if allowed:
+        async with aclosing(_make(allowed, _describe(allowed), call, turn)) as events:
+            async for event in events:
+                yield event
+    changes = [each for each in changes if each not in allowed]
     if not changes:
         return
     named = _describe(changes)
-    if _was_allowed(call, changes):
-        async with aclosing(_make(changes, named, call, turn)) as events:
-            async for event in events:
-                yield event
-        return
     if not turn.env.interactive:
         call.notes += (_UNATTENDED.format(named),)
         for notice in turn.env.new_notices(_NOTICE.format(named)):
@@ -61,12 +62,11 @@ async def settle_changes(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, No
             yield event
 
 
-def _was_allowed(call: ToolCall, changes: "Sequence[Change]") -> bool:
-    """Return whether the user allowed the command, whose question named this one place."""
+def _was_allowed(call: ToolCall, change: "Change") -> bool:
+    """Return whether the user allowed the command, whose question named this place."""
     if call.answer is None or call.answer.verdict is not Verdict.ALLOW:
         return False
-    place = os.path.normpath(call.decision.protected_write or "/")
-    return all(each.path == place for each in changes)
+    return change.path == os.path.normpath(call.decision.protected_write or "/")
 
 
 async def _make(
