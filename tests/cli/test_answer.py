@@ -108,6 +108,21 @@ def test_call_that_needs_approval_is_denied_listed_and_exits_3(line):
     assert not list(line.workspace.iterdir())
 
 
+def test_model_reads_that_no_user_is_present_and_what_would_allow_its_call(line):
+    line.script([TOUCH], [{"say": "I could not."}])
+    [denial] = line.result("-p", "touch")["permission_denials"]
+    assert denial["reason"] == (
+        "`shell` was not run: it needs an approval in the mode `ask` (`touch` can do more than read"
+        " files), and no user is present to give one. Do without it, or say in your answer what you"
+        " could not do. The user can allow it next time with `--allow 'shell(touch *)'` or another"
+        " `--mode`."
+    )
+    line.script([{"call": "shell", "input": {"command": "touch .envrc"}}], [{"say": "No."}])
+    [denial] = line.result("-p", "touch", "--mode", "auto")["permission_denials"]
+    assert "(it writes to `.envrc`, a protected place), and no user is present" in denial["reason"]
+    assert "--allow" not in denial["reason"]
+
+
 def test_denial_is_reported_on_standard_error(line):
     line.script([TOUCH], [{"say": "I could not."}])
     code, out, err = line("-p", "touch")

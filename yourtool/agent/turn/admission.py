@@ -12,7 +12,11 @@ from pathlib import Path
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from yourtool.agent.turn.approval_facts import build_requested_fact, build_resolved_fact
+from yourtool.agent.turn.approval_facts import (
+    build_requested_fact,
+    build_resolved_fact,
+    describe_unattended,
+)
 from yourtool.agent.turn.call_judging import judge_call, parse_call
 from yourtool.agent.turn.hook_events import take_warnings
 from yourtool.agent.turn.network_answers import build_offer, take_answer
@@ -304,7 +308,9 @@ async def _request_approval(
         build_resolved_fact(confirmation, tool_use_id, decision), parent=requested.id
     )
     call.answer, turn.denies_rest = decision, turn.denies_rest or decision.denies_rest
-    _raise_if_denied(decision, confirmation.title, declined)
+    if not turn.env.interactive:
+        declined = describe_unattended(confirmation, call.decision.reason, turn.env.gate.mode)
+    _raise_if_denied(decision, confirmation.title, declined, has_user=turn.env.interactive)
     if confirmation.rules and decision.scope is not Scope.ONCE:
         try:
             always = decision.scope is Scope.ALWAYS
@@ -353,7 +359,7 @@ async def _wait_for_decision(confirmation: Confirmation, turn: Turn) -> Decision
         return Decision(verdict=Verdict.TIMEOUT)
 
 
-def _raise_if_denied(decision: Decision, name: str, declined: str) -> None:
+def _raise_if_denied(decision: Decision, name: str, declined: str, *, has_user: bool) -> None:
     if decision.verdict is Verdict.TIMEOUT:
         raise ToolError(
             f"The approval request for `{name}` timed out, so it did not run.",
@@ -365,7 +371,7 @@ def _raise_if_denied(decision: Decision, name: str, declined: str) -> None:
             ToolFailure.CANCELLED,
         )
     if decision.verdict is Verdict.DENY:
-        note = f" Their note: {decision.note}" if decision.note else ""
+        note = f" Their note: {decision.note}" if decision.note and has_user else ""
         raise ToolError(
             f"{declined or f'The user declined this call of `{name}`; nothing was changed.'}{note}",
             ToolFailure.USER_DENIED,

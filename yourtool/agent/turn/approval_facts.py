@@ -1,7 +1,8 @@
-"""The facts of an approval: what was asked, and the answer."""
+"""The facts of an approval: what was asked, and the answer or why there is none."""
 
 from msgspec import UNSET
 
+from yourtool.config import Mode
 from yourtool.effects import Confirmation, Decision, Verdict
 from yourtool.events.tools import ToolConfirmationRequested, ToolConfirmationResolved
 from yourtool.masking import Mask
@@ -43,4 +44,20 @@ def build_resolved_fact(
         decision="cancelled" if decision is None else decision.verdict.value,
         scope=decision.scope.value if decision is not None and allowed else None,
         plan=decision.plan or UNSET if decision is not None and allowed else UNSET,
+    )
+
+
+def describe_unattended(confirmation: Confirmation, reason: str, mode: Mode) -> str:
+    """Return the message for a model whose call nobody can approve.
+
+    `reason`: why the call needs an approval, a clause.
+    """
+    ways = [f"`--allow '{rule}'`" for rule in confirmation.rules[:1]]
+    if ways and mode is not Mode.AUTO:
+        ways.append("another `--mode`")
+    allowing = f" The user can allow it next time with {' or '.join(ways)}." if ways else ""
+    return (
+        f"`{confirmation.title}` was not run: it needs an approval in the mode `{mode.value}`"
+        f" ({confirmation.reason or reason}), and no user is present to give one. Do without it,"
+        f" or say in your answer what you could not do.{allowing}"
     )
