@@ -15,7 +15,7 @@ class Refusal(Struct, frozen=True):
 REFUSALS = (
     Refusal("pull", "the sandbox hides `"),
     Refusal("push", "the sandbox hides `"),
-    Refusal("beside", "Perhaps the sandbox protects the hooks of git, and files outside"),
+    Refusal("beside", "Perhaps in the sandbox, files outside the workspace and its repository"),
 )
 """The remote is in a hidden directory, and a work tree next to the repository is outside of it."""
 

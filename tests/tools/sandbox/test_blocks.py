@@ -14,7 +14,9 @@ from yourtool.tools.sandbox.sandbox import Sandbox
 SOCKETS = "the sandbox hides agents, daemons and other servers of this machine"
 KEYS = "the sandbox hides your keys and what signs with them"
 NETWORK = "the sandbox has no network"
-FILES = "the sandbox protects the hooks of git, and files outside the repository"
+HOOKS = "the sandbox protects the hooks of git"
+FILES = "in the sandbox, files outside the workspace cannot be written"
+RIGHTS = "the sandbox gives no program more rights"
 
 
 class EnclosingSandbox(Sandbox):
@@ -54,6 +56,12 @@ def find(text, refused=(), *, level=SandboxLevel.FULL, has_failed=True, **settin
         ("Error: connect ECONNREFUSED 127.0.0.1:3000", None),
         ("mkdir: cannot create directory '/home/me/.cache/x': Read-only file system", FILES),
         ("error: EROFS: read-only file system, open '/home/me/.npmrc'", FILES),
+        ("sh: 1: cannot create /home/me/notes.txt: Read-only file system", FILES),
+        ("bash: ../beside.txt: Read-only file system", FILES),
+        ("rm: cannot remove '/home/me/hooks/a': Read-only file system", FILES),
+        ("bash: .git/hooks/pre-commit: Read-only file system", HOOKS),
+        ("rm: cannot remove '/main/.git/modules/a/hooks/b': Read-only file system", HOOKS),
+        ('sudo: The "no new privileges" flag is set', RIGHTS),
         ("AssertionError: assert 1 == 2", None),
         ("web socket closed; unix time 12; display: none; docker file found", None),
     ],
@@ -68,6 +76,16 @@ def test_cause_in_the_output_is_a_guess_that_shows_its_line(printed, cause):
     assert not found.is_certain
     note = describe_block(found, has_user=True)
     assert note == f"[Perhaps {cause}; guessed from the line `{found.line}`.]"
+
+
+def test_repository_of_the_workspace_is_named_among_what_can_be_written(tmp_path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    sandbox = EnclosingSandbox(SandboxConfig(), tmp_path, None)
+    found = find_block(sandbox, [TextBlock("bash: ../a: Read-only file system")], ())
+    assert found.cause == (
+        "in the sandbox, files outside the workspace and its repository cannot be written"
+    )
 
 
 @pytest.mark.parametrize(

@@ -31,14 +31,16 @@ _NETWORK = re.compile(
 )
 _FILES = re.compile(
     r"read-only file system|\bEROFS\b|device or resource busy|\bEBUSY\b|operation not permitted"
-    r"|\bEPERM\b|no new privileges|\bbwrap: ",
+    r"|\bEPERM\b",
     re.IGNORECASE,
 )
+_RIGHTS = re.compile(r"no new privileges|\bbwrap: ", re.IGNORECASE)
+_HOOKS = re.compile(r"\.git/(?:[^\s'\"]*/)?hooks\b", re.IGNORECASE)
 _CAUSES = (
     (_SOCKETS, "the sandbox hides agents, daemons and other servers of this machine"),
     (_KEYS, "the sandbox hides your keys and what signs with them"),
     (_NETWORK, "the sandbox has no network"),
-    (_FILES, "the sandbox protects the hooks of git, and files outside the repository"),
+    (_RIGHTS, "the sandbox gives no program more rights"),
 )
 """What programs print, and what it is probably about; the first one that fits counts."""
 _MISSING = re.compile(
@@ -93,10 +95,21 @@ def find_block(
     for pattern, cause in _CAUSES:
         if (found := pattern.search(printed)) is not None:
             return Block(cause, line=_get_line(printed, found), is_certain=False)
+    if (found := _FILES.search(printed)) is not None:
+        line = _get_line(printed, found)
+        return Block(_describe_file(line, sandbox), line=line, is_certain=False)
     if sandbox.level is SandboxLevel.LANDLOCK and (found := _ACCESS.search(printed)):
         cause = "the sandbox protects files outside the workspace, and the workspace itself"
         return Block(cause, line=_get_line(printed, found), is_certain=False)
     return None
+
+
+def _describe_file(line: str, sandbox: Sandbox) -> str:
+    """Return why a file that a line names cannot be written."""
+    if _HOOKS.search(line) is not None:
+        return "the sandbox protects the hooks of git"
+    places = "the workspace and its repository" if sandbox.has_repository else "the workspace"
+    return f"in the sandbox, files outside {places} cannot be written"
 
 
 def _describe_refused(hosts: tuple[str, ...], *, has_hosts: bool) -> str:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from yourtool.effects import NetworkOffer
 from yourtool.errors import ToolError
 from yourtool.files import expand_home, is_directory, is_in, path_exists, real_path
+from yourtool.git.repositories import find_repository
 from yourtool.permissions.hosts import allows_host
 from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.process import ShellCommand
@@ -228,6 +229,11 @@ class Sandbox:
     def allows_host(self, name: str) -> bool:
         """Whether commands can reach a host through the proxy."""
         return any(allows_host(spec, name) for spec in self.hosts)
+
+    @property
+    def has_repository(self) -> bool:
+        """Whether the workspace is in a git repository; blocks."""
+        return find_repository(self._workspace) is not None
 
     def hides(self, path: Path) -> bool:
         """Whether a path exists that commands do not see, because its directory is replaced."""
