@@ -37,6 +37,7 @@ from yourtool.effects import (
 )
 from yourtool.events.tools import ToolConfirmationResolved
 from yourtool.tui.app import YourtoolApp
+from yourtool.tui.approval_text import describe_rules
 from yourtool.tui.drafts import Draft
 from yourtool.tui.message_queue import QueuedMessage
 from yourtool.tui.screens.chat import ChatScreen
@@ -1101,6 +1102,25 @@ async def test_rule_is_changed_with_examples_before_it_is_stored(home, clock):
         await press(pilot, "backspace", "backspace", "*", ")", "enter")
         await until(pilot, lambda: asked.decision is not None)
         assert (asked.decision.scope, asked.decision.rules) == (Scope.ALWAYS, ("shell(git push*)",))
+
+
+async def test_problem_of_the_last_of_several_rules_is_visible(home, clock):
+    rules = tuple(f"shell({name} *)" for name in ("cp", "mkdir", "mv", "sed -i", "touch"))
+    asked = Ask(changeable(rules=rules))
+    app = asking(home, clock, asked)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await ask(pilot, clock)
+        await press(pilot, "w", "enter", "backspace", "enter")
+        await settle(pilot)
+        assert asked.decision is None
+        assert "`shell(touch *`: no rule" in screen_text(app)
+
+
+def test_too_many_rules_at_once_have_a_message():
+    rules = "\n".join(f"shell(a{number})" for number in range(21))
+    lines, are_valid = describe_rules(changeable(), rules)
+    assert lines[0] == "more than 20 rules at once cannot be stored"
+    assert not are_valid
 
 
 @pytest.mark.parametrize(

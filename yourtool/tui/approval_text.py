@@ -178,17 +178,21 @@ def build_rules_text(question: Confirmation) -> str:
 
 
 def describe_rules(question: Confirmation, text: str) -> tuple[list[str], bool]:
-    """Return lines with examples for the rules in a text, and whether all rules are valid."""
-    lines, is_valid = list[str](), True
+    """Return lines about the rules in a text, and whether all rules are valid.
+
+    What is wrong comes first, because few lines are visible; examples follow.
+    """
+    lines, problems = list[str](), list[str]()
     rules = _split_rules(text)
     if (describe := question.describe_rule) is None:
-        return lines, is_valid
+        return lines, True
+    if len(rules) > _MAX_DESCRIBED:
+        problems.append(f"more than {_MAX_DESCRIBED} rules at once cannot be stored")
     for rule in rules[:_MAX_DESCRIBED]:
         described = describe(rule)
-        is_valid = is_valid and not described.problem
         name = f"{escape_line(rule)} " if len(rules) > 1 else ""
         if described.problem:
-            lines.append(escape_line(described.problem))
+            problems.append(escape_line(described.problem))
         if described.covered:
             lines.append(f"{name}allows {_join(described.covered)}")
         if described.others:
@@ -197,7 +201,7 @@ def describe_rules(question: Confirmation, text: str) -> tuple[list[str], bool]:
         if f"{_NOT_STORED} {rule}" in text.splitlines():
             covered = _join(describe(rule).covered)
             lines.append(f"without {_NOT_STORED}, {escape_line(rule)} allows {covered}")
-    return lines, is_valid and len(rules) <= _MAX_DESCRIBED
+    return [*problems, *lines], not problems
 
 
 def _split_rules(text: str) -> tuple[str, ...]:
