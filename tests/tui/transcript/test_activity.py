@@ -262,6 +262,29 @@ async def test_reduced_motion_shows_no_spinner_and_still_counts_the_seconds():
         assert "4 s" in stage.shown()
 
 
+async def test_screen_counts_the_seconds_of_a_command_that_runs(monkeypatch):
+    stage = TimedStage()
+    async with stage.run_test(size=(100, 20)) as pilot:
+        stage.begin()
+        await play(stage, pilot, *ANSWERED)
+        screen, whole = dict(enumerate(stage.rows())), Region(0, 0, 100, 20)
+
+        def paint_rows(*regions):
+            rows = stage.rows()
+            for region in regions or [whole]:
+                if region.width > 1:  # otherwise only the spinner
+                    screen.update((y, rows[y]) for y in range(region.y, region.bottom))
+
+        monkeypatch.setattr(stage.transcript, "refresh", paint_rows)
+        await play(stage, pilot, session.tool_start(SHELL))
+        for second in range(1, 5):
+            await stage.tick(pilot, 1)
+            line = screen[stage.transcript._activity_row]
+            assert "Running `make test …`" in line
+            assert f"· {second} s ·" in line
+            assert "Ctrl+B to the background" in line
+
+
 async def test_spinner_repaints_one_cell(monkeypatch):
     stage = TimedStage()
     async with stage.run_test(size=(60, 20)) as pilot:

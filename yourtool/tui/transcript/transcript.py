@@ -353,12 +353,14 @@ class Transcript(ScrollView, can_focus=True):
 
     def _paint_changes(self) -> None:
         first, last = self._layout.take_changed_rows()
-        self.activity.update(self._timeline, self._text_width)
+        has_other_line = self.activity.update(self._timeline, self._text_width)
         self._lay_out_visible()
         if self._content_height != self._painted_height:
             last = max(self._content_height, self._painted_height)
         self._painted_height = self._content_height
         self._repaint(first, last)
+        if has_other_line:
+            self._repaint(self._activity_row, self._activity_row + 1)
         self._update_ticker()
 
     def _update_ticker(self) -> None:
