@@ -132,6 +132,42 @@ async def test_new_file_is_asked_about_and_marked(opened, tmp_path):
         assert "AGENTS.md unchanged: 12 bytes" in screen_text(app)
 
 
+def write_commands(work):
+    """Write so many commands that a low screen cannot name them all; return their names."""
+    commands = work / ".claude" / "commands"
+    commands.mkdir(parents=True)
+    for number in range(1, 9):
+        (commands / f"c{number}.md").write_text("Go.")
+    return ["AGENTS.md", *(f".claude/commands/c{number}.md" for number in range(1, 9))]
+
+
+async def test_question_names_all_files_that_the_screen_has_room_for(opened, tmp_path):
+    names = write_commands(tmp_path / "work")
+    app, _, clock = opened()
+    async with app.run_test(size=(110, 45)) as pilot:
+        await until_asked(pilot, clock)
+        assert [each for each in names if each not in screen_text(app)] == []
+
+
+@pytest.mark.parametrize("size", [(40, 12), (80, 24)])
+async def test_files_without_room_are_a_page_further_before_the_answer(opened, tmp_path, size):
+    names = write_commands(tmp_path / "work")
+    app, session, clock = opened()
+    async with app.run_test(size=size) as pilot:
+        await until_asked(pilot, clock)
+        assert "more · Page Down shows them" in screen_text(app)
+        seen = screen_text(app)
+        for _ in range(2):
+            await press(pilot, "pagedown")
+            seen += screen_text(app)
+        assert [each for each in names if each not in seen] == []
+        assert "before · Page Up goes back" in screen_text(app)
+        clock.now += 1
+        await answer(pilot, clock, "t")
+        await until(pilot, lambda: app.chat.session is session)
+        assert is_trusted(session.workspace)
+
+
 @pytest.mark.req("T20")
 async def test_text_that_is_being_typed_is_no_answer_and_none_is_lost(opened):
     app, session, clock = opened()

@@ -12,6 +12,7 @@ from textual import events
 from textual.content import Content
 
 from yourtool.text import printable
+from yourtool.tui.active_keys import build_hint, get_keys, join_hints
 from yourtool.tui.keystroke_guard import KeystrokeGuard
 from yourtool.tui.slow_terminal_app import get_shown_since
 from yourtool.tui.widgets.prompt import Prompt
@@ -26,9 +27,11 @@ _ANSWERS: dict[str, tuple[TrustChoice, str]] = {
 }
 _HINT = "press a letter and Enter"
 _LETTER_FIRST = "first press t, c or q"
-_MAX_FILES = 4
-"""Files that are named."""
+_OTHER_ROWS = 18
+"""Rows of the screen that are not for names of files."""
+_MIN_FILES = 4
 _MAX_FILES_SHORT = 3
+"""Files that are named at once."""
 _SHORT = 16
 """Rows of the screen below which the question is as short as possible."""
 
@@ -55,6 +58,8 @@ class TrustQuestion(WrappedWidget):
         self._answer: asyncio.Future[TrustChoice] | None = None
         self._folder = ""
         self._files: Sequence[tuple[str, str]] = ()
+        self._first = 0
+        """The index of the first file that is shown."""
 
     async def ask(
         self, folder: str, files: Sequence[tuple[str, str]], *, is_changed: bool
@@ -63,7 +68,7 @@ class TrustQuestion(WrappedWidget):
 
         `is_changed`: the user has answered for other contents of the files.
         """
-        self._folder, self._files = folder, files
+        self._folder, self._files, self._first = folder, files, 0
         self.border_title = "Files changed: trust them?" if is_changed else "Trust this folder?"
         self.border_subtitle = _HINT
         self._answer = asyncio.get_running_loop().create_future()
@@ -99,7 +104,11 @@ class TrustQuestion(WrappedWidget):
             if not self.guard.is_new:
                 self._choose("decline")
             return not self.guard.is_new
-        if self._release_letter() or self._prompt.text or not isinstance(event, events.Key):
+        if self._release_letter() or not isinstance(event, events.Key):
+            return False
+        if self._turn_page(event.key):
+            return True
+        if self._prompt.text:
             return False
         if event.key == "enter":
             self.border_subtitle = _LETTER_FIRST
@@ -113,16 +122,15 @@ class TrustQuestion(WrappedWidget):
 
     def rows(self, width: int) -> list[Content]:
         """Draw the folder, its files and the answers."""
-        is_short = self.app.size.height < _SHORT
         name, about = (self.get_visual_style(f"trust--{each}") for each in ("name", "about"))
-        shown = self._files[: _MAX_FILES_SHORT if is_short else _MAX_FILES]
+        first = min(self._first, self._last_page)
         rows = [
             Content.assemble((printable(file), name), (f" {description}", about))
-            for file, description in shown
+            for file, description in self._files[first : first + self._room]
         ]
-        if more := len(self._files) - len(shown):
-            rows.append(Content.styled(f"and {more:,} more", about))
-        if not is_short:
+        if self._last_page:
+            rows.append(Content.styled(self._describe_page(first), about))
+        if not self._is_short:
             rows.insert(0, Content(printable(self._folder)))
             rows.append(Content.styled("They are ignored unless you trust the folder.", about))
         answers = (Content(f"[{key}] {label}  ") for key, (_, label) in _ANSWERS.items())
@@ -133,6 +141,40 @@ class TrustQuestion(WrappedWidget):
             else:
                 answer_rows.append(each)
         return [row.truncate(width, ellipsis=True) for row in (*rows, *answer_rows)]
+
+    @property
+    def _is_short(self) -> bool:
+        return self.app.size.height < _SHORT
+
+    @property
+    def _room(self) -> int:
+        """The number of files that are named at once."""
+        room = max(_MIN_FILES, self.app.size.height - _OTHER_ROWS)
+        return _MAX_FILES_SHORT if self._is_short else room
+
+    @property
+    def _last_page(self) -> int:
+        """The first file of the last page; 0 if all files fit."""
+        return max(0, len(self._files) - self._room)
+
+    def _describe_page(self, first: int) -> str:
+        before, more = first, self._last_page - first
+        return join_hints(
+            f"{before:,} before" if before else "",
+            f"{more:,} more" if more else "",
+            build_hint("chat.page_down", "shows them") if more else "",
+            build_hint("chat.page_up", "goes back") if before else "",
+        )
+
+    def _turn_page(self, key: str) -> bool:
+        """Show the files before or after, if the key does that; return whether it does."""
+        pages = {"chat.page_up": -self._room, "chat.page_down": self._room}
+        step = next((step for name, step in pages.items() if key in get_keys(name)), 0)
+        if not (step and self._last_page):
+            return False
+        self._first = max(0, min(self._first + step, self._last_page))
+        self.refresh_rows()
+        return True
 
     def _release_letter(self) -> bool:
         """Pass a letter without its Enter to the prompt; return whether there was one."""
