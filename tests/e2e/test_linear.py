@@ -96,7 +96,7 @@ def test_files_of_a_folder_that_is_not_trusted_are_named_with_the_remedy(linear,
     with ProviderServer([Reply("Hello.")]) as server, linear(server) as terminal:
         terminal.wait("Not used before you trust this folder with /trust: AGENTS.md")
         terminal.send("/trust\r")
-        terminal.wait("1. Trust the folder", "Type a number from 0 to 2")
+        terminal.wait("1. Trust the folder", "3. AGENTS.md, 18 bytes", "Type a number from 0 to 3")
         terminal.send("1\r")
         terminal.wait(lambda _: b"Notice: Trusted " in terminal.output, r"You:\s*$")
         terminal.send("\x04")

@@ -305,18 +305,34 @@ async def test_key_is_saved_and_its_provider_used(talk):
 async def test_trust_is_stored_for_the_files_that_were_shown(talk):
     (talk.work / "AGENTS.md").write_text("Be brief.")
     [choose] = await talk.run("/trust")
-    assert names(choose) == ["trust", "decline"] and choose.current == "decline"
-    assert "AGENTS.md: 9 bytes, instructions" in choose.choices[0].detail
+    trust, decline, _ = names(choose)
+    assert choose.current == decline
     (talk.work / "AGENTS.md").write_text("Changed while the list was open.")
-    notice, changed = await collect(choose.then("trust"))
+    notice, changed = await collect(choose.then(trust))
     assert "`AGENTS.md`: used from the next message on" in notice.text
     assert changed == SettingChanged("trust")
     assert talk.session.trust.examine().status is Trust.CHANGED
 
 
+async def test_trust_lists_each_file_on_a_line_and_shows_its_text(talk):
+    (talk.work / "AGENTS.md").write_text("Be\u200b brief.")
+    commands = talk.work / ".claude" / "commands"
+    commands.mkdir(parents=True)
+    for number in range(8):
+        (commands / f"c{number}.md").write_text("Go.")
+    [choose] = await talk.run("/trust")
+    listed = {each.title: each.cells for each in choose.choices[2:]}
+    assert len(listed) == 9
+    assert listed["AGENTS.md"] == ("12 bytes, 1 hidden character, instructions",)
+    assert listed[".claude/commands/c7.md"] == ("3 bytes, a command",)
+    [report] = await collect(choose.then("AGENTS.md"))
+    assert report.sections[0].rows == (("", "Be\\u{200b} brief."),)
+    assert talk.session.trust.examine().status is Trust.UNKNOWN
+
+
 async def test_trust_applies_to_approvals_from_the_next_turn_on(talk):
     [choose] = await talk.run("/trust")
-    await collect(choose.then("trust"))
+    await collect(choose.then(names(choose)[0]))
     assert not talk.session._env.gate.is_trusted
     await play(talk.session.send("go on"))
     assert talk.session._env.gate.is_trusted

@@ -8,18 +8,23 @@ from yourtool.agent.commands.base import (
     Choice,
     Choose,
     CommandResults,
+    Report,
+    Section,
     SettingChanged,
     SlashCommand,
 )
 from yourtool.agent.session.project_trust import FolderTrust
 from yourtool.events.deltas import Notice
 from yourtool.permissions.trust import Trust
+from yourtool.text import escape
 
 if TYPE_CHECKING:
     from yourtool.agent.runtime import Runtime
     from yourtool.agent.session.session import Session
 
-_TRUST, _DECLINE = "trust", "decline"
+_TRUST, _DECLINE = "/trust", "/decline"
+"""Values that are no name of a file in the folder."""
+_NO_FILES = "No file in it configures yourtool now."
 
 
 async def choose_trust(session: "Session", _runtime: "Runtime", _argument: str) -> CommandResults:
@@ -29,16 +34,34 @@ async def choose_trust(session: "Session", _runtime: "Runtime", _argument: str) 
         yield Notice(level="info", text=text)
         return
     found = await asyncio.to_thread(session.trust.examine_all)
-    files = "; ".join(f"{each.name}: {found.describe(each)}" for each in found.all_files)
+    count = len(found.all_files)
+    effect = f"{count} {'file' if count == 1 else 'files'} of it would configure yourtool."
     yield Choose(
         f"Trust {found.folder}?",
         (
-            Choice(_TRUST, "Trust the folder", files or "No file in it configures yourtool now."),
+            Choice(_TRUST, "Trust the folder", effect if count else _NO_FILES),
             Choice(_DECLINE, "Do not trust it", "Its files are ignored."),
+            *(_list_file(each.name, found.describe(each)) for each in found.files_by_importance),
         ),
-        then=partial(_store_answer, session, found),
+        then=partial(_continue, session, found),
         current=_TRUST if found.status is Trust.TRUSTED else _DECLINE,
+        columns=("size and use",),
     )
+
+
+def _list_file(name: str, about: str) -> Choice:
+    return Choice(name, name, f"{about}. Enter shows its text.", (about,), group="Its files")
+
+
+async def _continue(session: "Session", shown: FolderTrust, choice: str) -> CommandResults:
+    """Store an answer, or show a file."""
+    if choice in (_TRUST, _DECLINE):
+        async for result in _store_answer(session, shown, choice):
+            yield result
+    for each in shown.all_files:
+        if each.name == choice:
+            rows = (("", escape(each.text)),)
+            yield Report(each.name, (Section(shown.describe(each), rows),))
 
 
 async def _store_answer(session: "Session", shown: FolderTrust, choice: str) -> CommandResults:
