@@ -127,6 +127,38 @@ async def test_servers_of_a_project_need_trust_in_the_folder_and_an_answer(work)
         await session.close()
 
 
+async def test_answer_about_the_folder_starts_and_ends_its_servers_at_once(work):
+    (work / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": good()}}))
+    async with opened(work) as runtime:
+        session = await runtime.new_session(User())
+        [choose] = await run("/trust", session, runtime)
+        trusts, declines = (each.value for each in choose.choices[:2])
+        *_, notice = await collect(choose.then(trusts))
+        assert "`/mcp accept theirs` starts it" in notice.text
+        [listed] = await run("/mcp", session, runtime)
+        assert [(each.title, each.cells[0]) for each in listed.choices] == [
+            ("theirs", "not accepted")
+        ]
+        await run("/mcp theirs", session, runtime)
+        await run("/mcp accept theirs", session, runtime)
+        server = runtime.tool_servers.find(work).find("theirs")
+        await server.settle()
+        assert await runtime.tool_servers.renew(work) == ()
+        assert runtime.tool_servers.find(work).find("theirs") is server, "it was not restarted"
+        names = [each.name for each in session._env.tools.renew().definitions]
+        assert "mcp__theirs__echo" in names
+        await collect(choose.then(declines))
+        assert runtime.tool_servers.find(work).servers == ()
+        [notice] = await run("/mcp", session, runtime)
+        assert "no MCP servers" in notice.text
+        await session.close()
+
+
+async def collect(results):
+    """Return the results of an answer."""
+    return [each async for each in results]
+
+
 @pytest.mark.remaining
 async def test_run_without_a_user_waits_for_its_servers(work, tmp_path):
     file = tmp_path / "servers.json"

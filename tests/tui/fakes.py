@@ -483,10 +483,13 @@ class FakeRuntime:
         self.registry = FakeRegistry(self.credentials)
         self.availability = SimpleNamespace(reset=lambda provider: None)
         self.store, self.space = FakeStore(sessions), SpaceWait()
-        self.tool_servers = SimpleNamespace(find=lambda workspace: None)
+        self.tool_servers = SimpleNamespace(find=lambda workspace: None, renew=self._renew_servers)
         self.closed = False
         self.resumed: list[str] = []
         self._prepared = list(sessions)
+
+    async def _renew_servers(self, workspace: Path) -> tuple[()]:
+        return ()
 
     def default_models(self, workspace: Path) -> SimpleNamespace:
         return SimpleNamespace(preferred=SONNET.id)

@@ -1,5 +1,7 @@
 """The question whether to trust the folder."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from tests.clocks import SetClock
@@ -166,6 +168,22 @@ async def test_files_without_room_are_a_page_further_before_the_answer(opened, t
         await answer(pilot, clock, "t")
         await until(pilot, lambda: app.chat.session is session)
         assert is_trusted(session.workspace)
+
+
+async def test_servers_that_wait_after_the_answer_are_named_with_their_commands(opened):
+    app, session, clock = opened()
+
+    async def trust_a_server(workspace):
+        return (SimpleNamespace(name="theirs"),) if is_trusted(workspace) else ()
+
+    async with app.run_test(size=(110, 30)) as pilot:
+        await until_asked(pilot, clock)
+        app.runtime.tool_servers.renew = trust_a_server
+        await answer(pilot, clock, "t")
+        await until(pilot, lambda: app.chat.session is session)
+        await settle(pilot)
+        assert "`/mcp theirs` shows it" in screen_text(app)
+        assert "`/mcp accept theirs` starts it" in screen_text(app)
 
 
 @pytest.mark.req("T20")

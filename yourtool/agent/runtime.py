@@ -363,7 +363,7 @@ class Runtime:
             self._warnings += [MISSING_SANDBOX.format(missing)] if missing else []
         env = SessionEnvironment(
             workspace=workspace,
-            servers=self.tool_servers.find(workspace.root),
+            find_servers=self.tool_servers.build_finder(workspace.root),
             project=options.workspace if is_copy else workspace.root,
             registry=self.registry,
             routes=await self.build_routes(workspace.root, estimates),

@@ -98,8 +98,8 @@ class SessionEnvironment(Struct, kw_only=True, eq=False):
     """
 
     workspace: Workspace
-    servers: "ToolServers | None" = None
-    """The MCP servers of the workspace, whose resources prompts can mention."""
+    find_servers: "Callable[[], ToolServers | None]" = lambda: None
+    """Returns the MCP servers of the workspace, whose resources prompts can mention."""
     project: Path
     """The workspace directory; if it is a scratch copy, the directory that was copied."""
     registry: Registry
@@ -188,7 +188,8 @@ class SessionEnvironment(Struct, kw_only=True, eq=False):
 
     def has_resource(self, name: str) -> bool:
         """Whether `name` is a resource of a server, as it is mentioned."""
-        return self.servers is not None and self.servers.find_resource(name) is not None
+        servers = self.find_servers()
+        return servers is not None and servers.find_resource(name) is not None
 
     def begin_turn(self) -> None:
         """Reset what counts for one turn; the turn of a worker is part of another one."""

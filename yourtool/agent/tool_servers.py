@@ -1,6 +1,8 @@
 """The MCP servers of each workspace of a process, which its sessions share."""
 
 import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,12 +20,27 @@ from yourtool.tools.toolset import JoinedToolset, Toolbox, Toolset
 
 if TYPE_CHECKING:
     from yourtool.tools.sandbox.sandbox import Sandbox
-    from yourtool.tools.servers.server import Surroundings
+    from yourtool.tools.servers.server import Surroundings, ToolServer
     from yourtool.tools.servers.servers import ToolServers
     from yourtool.tools.servers.settings import LoadedSettings, SettingsFile
 
 _HEADLESS_SECONDS = 10.0
 """How long a run without a user waits for servers: its one turn would miss their tools."""
+_ANSWER_SECONDS = 2.0
+"""How long it can take until a server that needs an answer knows it: the time to read a file."""
+
+
+class WorkspaceTools:
+    """The built-in tools, and those of the servers that a workspace has now."""
+
+    def __init__(self, own: Toolbox, find: "Callable[[], ToolServers | None]") -> None:
+        self._own = own
+        self._find = find
+
+    def current(self) -> Toolbox:
+        """Return the present tools."""
+        found = self._find()
+        return self._own if found is None else JoinedToolset(self._own, found).current()
 
 
 class ServerPool:
@@ -36,6 +53,7 @@ class ServerPool:
         """Builds the variables of all programs of the process."""
         self._given = dict[Path, "SettingsFile"]()
         self._started = dict[tuple[Path, "SettingsFile | None"], "ToolServers"]()
+        self._sandboxes = dict[Path, "Sandbox | None"]()
 
     def give(self, workspace: Path, servers: "SettingsFile | None") -> None:
         """Set further servers for the sessions of a workspace that open from now on."""
@@ -45,39 +63,85 @@ class ServerPool:
             self._given[workspace] = servers
 
     async def join(self, own: Toolbox, workspace: Path, sandbox: "Sandbox | None") -> Toolset:
-        """Return the built-in tools and those of the servers, if there are any."""
-        found = await self._start(workspace, sandbox)
-        return own if found is None else JoinedToolset(own, found)
-
-    async def _start(self, workspace: Path, sandbox: "Sandbox | None") -> "ToolServers | None":
-        """Return the servers of a workspace, started; None without any file of servers.
+        """Return the built-in tools and those of the servers, which are started.
 
         The interface does not wait for them: their tools join a later turn.
 
         Raises:
             McpSettingsError: a file of the user cannot be read.
         """
-        if (found := self.find(workspace)) is None:
-            given = self._given.get(workspace)
-            place = (workspace, self._paths, self._options.mcp_config, given)
-            if (loaded := await asyncio.to_thread(find_servers, *place)) is None:
-                return None
-            around = build_surroundings(workspace, self._paths, sandbox, self.environments)
-            opened = servers.ToolServers(loaded, around)
-            found = self._started.setdefault((workspace, given), opened)
-            found.start()
-        if not self._options.interactive:
+        self._sandboxes.setdefault(workspace, sandbox)
+        if self.find(workspace) is None:
+            await self._load(workspace)
+        if (found := self.find(workspace)) is not None and not self._options.interactive:
             await found.settle(_HEADLESS_SECONDS)
-        return found
+        return WorkspaceTools(own, self.build_finder(workspace))
+
+    async def renew(self, workspace: Path) -> "tuple[ToolServer, ...]":
+        """Start what is configured by now, end what no longer is; return those that need an answer.
+
+        Raises:
+            McpSettingsError: a file of the user cannot be read.
+            ConfigError: the file of the answers is invalid.
+        """
+        added = await self._load(workspace) if workspace in self._sandboxes else ()
+        may_start = acceptance.Acceptance(self._paths.home / acceptance.FILE_NAME).may_start
+        waiting = [each for each in added if not await asyncio.to_thread(may_start, each.settings)]
+        if waiting and (found := self.find(workspace)) is not None:
+            await found.settle(_ANSWER_SECONDS, [each.name for each in waiting])
+        return tuple(each for each in waiting if each.state is server.ServerState.NOT_ACCEPTED)
+
+    async def _load(self, workspace: Path) -> "Sequence[ToolServer]":
+        """Read the files of servers and start what is new; return it."""
+        key = workspace, self._given.get(workspace)
+        place = (workspace, self._paths, self._options.mcp_config, key[1])
+        loaded = await asyncio.to_thread(find_servers, *place)
+        found, sandbox = self._started.get(key), self._sandboxes.get(workspace)
+        if loaded is None and found is None:
+            return ()
+        around = build_surroundings(workspace, self._paths, sandbox, self.environments)
+        opened = servers.ToolServers(loaded or settings.load_settings([]), around)
+        if found is None:
+            self._started[key] = opened
+            opened.start()
+            return opened.servers
+        ended, added = _replace_servers(found, opened)
+        if added:
+            found.start(each.name for each in added)
+        await asyncio.gather(*(each.close() for each in ended))
+        return added
+
+    def build_finder(self, workspace: Path) -> "Callable[[], ToolServers | None]":
+        """Return what finds the servers of a workspace as they are given to it now."""
+        return partial(self._started.get, (workspace, self._given.get(workspace)))
 
     def find(self, workspace: Path) -> "ToolServers | None":
         """Return the servers of a workspace, if a session has started them."""
-        return self._started.get((workspace, self._given.get(workspace)))
+        return self.build_finder(workspace)()
 
     async def close(self) -> None:
         """End all servers; idempotent."""
-        started, self._started = tuple(self._started.values()), {}
+        started = tuple(self._started.values())
+        self._started.clear()
         await asyncio.gather(*(each.close() for each in started))
+
+
+def _replace_servers(
+    found: "ToolServers", opened: "ToolServers"
+) -> "tuple[Sequence[ToolServer], Sequence[ToolServer]]":
+    """Give `found` the servers of `opened`; return those that it lost and those that are new.
+
+    A server that is configured as before stays as it is.
+    """
+    before = {(each.name, each.part): each for each in found.servers}
+    now = list["ToolServer"]()
+    for each in opened.servers:
+        old = before.get((each.name, each.part))
+        now.append(old if old is not None and old.settings == each.settings else each)
+    ended = [each for each in found.servers if each not in now]
+    added = [each for each in now if each not in found.servers]
+    found.servers, found.problems = tuple(now), opened.problems
+    return ended, added
 
 
 def build_environments(config: Config) -> Environments:

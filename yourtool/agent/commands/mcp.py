@@ -1,6 +1,7 @@
 """`/mcp`: the MCP servers of the workspace: their state, tools, price, and acceptance."""
 
 import asyncio
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ _SECONDS = 5.0
 
 async def run_mcp(session: "Session", runtime: "Runtime", argument: str) -> CommandResults:
     """`/mcp`: list the servers, show one of them, accept it, or try it again."""
+    await runtime.tool_servers.renew(session.workspace)
     servers = runtime.tool_servers.find(session.workspace)
     if servers is None or not (servers.servers or servers.problems):
         text = "There are no MCP servers. `yourtool mcp add NAME -- COMMAND` adds one."
@@ -48,6 +50,18 @@ async def run_mcp(session: "Session", runtime: "Runtime", argument: str) -> Comm
             for problem in servers.problems:
                 yield Notice(level="warning", text=problem)
             yield _list(servers)
+
+
+def describe_waiting(servers: Iterable[ToolServer]) -> list[Notice]:
+    """Return which servers of a project wait for an answer, and the commands that give it."""
+    return [
+        Notice(
+            level="warning",
+            text=f"The MCP server `{each.name}` of this project is not started before you accept"
+            f" it: `/mcp {each.name}` shows it, and then `/mcp accept {each.name}` starts it.",
+        )
+        for each in servers
+    ]
 
 
 def _list(servers: ToolServers) -> Choose:

@@ -4,6 +4,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
+from yourtool.agent.commands import mcp, server_prompts
 from yourtool.agent.commands.base import (
     Choice,
     Choose,
@@ -27,7 +28,7 @@ _TRUST, _DECLINE = "/trust", "/decline"
 _NO_FILES = "No file in it configures yourtool now."
 
 
-async def choose_trust(session: "Session", _runtime: "Runtime", _argument: str) -> CommandResults:
+async def choose_trust(session: "Session", runtime: "Runtime", _argument: str) -> CommandResults:
     """`/trust`: show the files that would configure, and change the answer about them."""
     if not session.trust.asks:
         text = "The demo works in a copy of the folder, and uses none of its files."
@@ -43,7 +44,7 @@ async def choose_trust(session: "Session", _runtime: "Runtime", _argument: str) 
             Choice(_DECLINE, "Do not trust it", "Its files are ignored."),
             *(_list_file(each.name, found.describe(each)) for each in found.files_by_importance),
         ),
-        then=partial(_continue, session, found),
+        then=partial(_continue, session, runtime, found),
         current=_TRUST if found.status is Trust.TRUSTED else _DECLINE,
         columns=("size and use",),
     )
@@ -53,11 +54,17 @@ def _list_file(name: str, about: str) -> Choice:
     return Choice(name, name, f"{about}. Enter shows its text.", (about,), group="Its files")
 
 
-async def _continue(session: "Session", shown: FolderTrust, choice: str) -> CommandResults:
+async def _continue(
+    session: "Session", runtime: "Runtime", shown: FolderTrust, choice: str
+) -> CommandResults:
     """Store an answer, or show a file."""
     if choice in (_TRUST, _DECLINE):
         async for result in _store_answer(session, shown, choice):
             yield result
+        waiting = await runtime.tool_servers.renew(session.workspace)
+        server_prompts.use_servers(runtime.tool_servers.find(session.workspace))
+        for notice in mcp.describe_waiting(waiting):
+            yield notice
     for each in shown.all_files:
         if each.name == choice:
             rows = (("", escape(each.text)),)

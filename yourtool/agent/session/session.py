@@ -136,7 +136,7 @@ class Session:
 
     def list_files(self, limit: int) -> list[str]:
         """Return resources and at most `limit` files that git does not ignore; blocks on files."""
-        resources = self._env.servers.list_resources() if self._env.servers else []
+        resources = servers.list_resources() if (servers := self._env.find_servers()) else []
         return [*resources, *mentioned_files.list_mentionable_files(self._env.workspace, limit)]
 
     @property
@@ -144,7 +144,8 @@ class Session:
         """The files that prompts mention."""
         env, attaches = self._env, self._env.attaches_mentions
         around = (env.workspace, env.gate, self._reads, env.mask)
-        return mentioned_files.MentionedFiles(*around, self.find_rejection, attaches, env.servers)
+        servers = env.find_servers()
+        return mentioned_files.MentionedFiles(*around, self.find_rejection, attaches, servers)
 
     async def load_model_description(self) -> None:
         """Load the description of the next turn's model from its server if it is unknown."""

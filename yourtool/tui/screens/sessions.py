@@ -92,7 +92,7 @@ async def show_session(
         if pages is None or pages.session_id != session.id:
             pages = StoredPages(chat, runtime, session.id)
         timeline = await pages.complete()
-        await settle_trust(chat, session.trust)
+        await settle_trust(chat, runtime, session)
         server_prompts.use_servers(runtime.tool_servers.find(session.workspace))
         failed: tuple[str, ...] = ()
         if chat.session is not None:

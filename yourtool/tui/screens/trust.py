@@ -5,20 +5,35 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from yourtool.agent.commands import custom
-from yourtool.errors import ConfigError
+from yourtool.agent.commands import custom, mcp
+from yourtool.errors import ConfigError, YourtoolError
 from yourtool.tui.screens.chat import ChatScreen
 
 if TYPE_CHECKING:  # the core opens after the first paint
+    from yourtool.agent.runtime import Runtime
     from yourtool.agent.session.project_trust import FolderTrust, ProjectTrust
+    from yourtool.agent.session.session import Session
 
 
-async def settle_trust(chat: ChatScreen, trust: "ProjectTrust") -> None:
+async def settle_trust(chat: ChatScreen, runtime: "Runtime", session: "Session") -> None:
     """Ask about files that are new or changed, and show which files are used."""
+    trust = session.trust
     found = await asyncio.to_thread(trust.examine)
     if trust.asks and found.needs_answer:
         await _ask(chat, trust, await asyncio.to_thread(trust.examine_all))
+        await _start_servers(chat, runtime, session)
     await show_used_files(chat, trust)
+
+
+async def _start_servers(chat: ChatScreen, runtime: "Runtime", session: "Session") -> None:
+    """Start the MCP servers that the folder may have now, and name those that need an answer."""
+    try:
+        waiting = await runtime.tool_servers.renew(session.workspace)
+    except YourtoolError as error:
+        chat.note("error", str(error))
+        return
+    for notice in mcp.describe_waiting(waiting):
+        chat.note(notice.level, notice.text)
 
 
 async def show_used_files(chat: ChatScreen, trust: "ProjectTrust") -> None:
