@@ -66,6 +66,9 @@ def test_script_of_each_shell_has_all_commands(line, shell):
     code, script, err = line.bare("completion", shell)
     assert (code, err) == (0, "")
     assert [each for each in COMMANDS if each not in script] == []
+    comments = [each for each in script.splitlines() if each.startswith("# ")]
+    assert comments[0] == f"# The words of yourtool, as `yourtool completion {shell}` prints them."
+    assert "shtab " not in script and "Copy this" not in script
     if program := shutil.which(shell):
         run = subprocess.run([program, "-n"], input=script, text=True, capture_output=True)
         assert (run.returncode, run.stderr) == (0, "")

@@ -17,6 +17,8 @@ from yourtool.tables import is_table
 
 _COMPLETED_PATHS = {"FILE": shtab.FILE, "DIR": shtab.DIRECTORY}
 """Placeholders in the help whose values are paths."""
+_HEADER = "# AUTOMATICALLY GENERATED"
+"""The start of the first of the comment lines of shtab."""
 
 
 def run(paths: Paths, arguments: Arguments) -> int:
@@ -31,12 +33,21 @@ def run(paths: Paths, arguments: Arguments) -> int:
         if isinstance(action.metavar, str) and action.metavar in _COMPLETED_PATHS:
             # shtab reads an attribute that argparse does not declare
             vars(action)["complete"] = _COMPLETED_PATHS[action.metavar]
-    script = shtab.complete(parser, shell)
+    script = _replace_header(shtab.complete(parser, shell), shell)
     if arguments.json:
         print_json({"shell": shell, "script": script})
     else:
         print_lines(*script.splitlines())
     return ExitCode.ANSWERED
+
+
+def _replace_header(script: str, shell: str) -> str:
+    """Return the script with a line of ours in place of the advice of shtab."""
+    lines = script.splitlines()
+    begin = next(at for at, line in enumerate(lines) if line.startswith(_HEADER))
+    end = next(at for at in range(begin, len(lines)) if not lines[at].startswith("#"))
+    lines[begin:end] = [f"# The words of yourtool, as `yourtool completion {shell}` prints them."]
+    return "\n".join(lines)
 
 
 def _get_login_shell() -> str:
