@@ -70,7 +70,7 @@ def play(terminal):
     say(terminal, "one more", "Continue\\? The next request would exceed `budget.session`")
     terminal.answer("d")
     terminal.wait("The turn stopped before a request")
-    say(terminal, "/model show", "2 chosen with /model +used +anthropic:claude-opus-5-5")
+    say(terminal, "/model show", "2 chosen for the session +used +anthropic:claude-opus-5-5")
     say(terminal, "/cost", "anthropic:claude-haiku-5-5")
     shown = terminal.text
     say(terminal, "/quit")

@@ -306,7 +306,7 @@ def test_explanation_has_a_line_per_slot_and_at_most_twelve():
     )
     chosen = format_chain(decide(Preferences(sticky="a:mine"), Needs(), anything_goes).chain)
     assert chosen[1] == (
-        "2 chosen with /model        used      a:mine: chosen by the user for the session"
+        "2 chosen for the session    used      a:mine: chosen by the user for the session"
     )
     assert chosen[6] == "7 global default            not reached"
 

@@ -134,7 +134,7 @@ _CHOICE_REASONS = {
 }
 _SLOT_NAMES = {
     Slot.PER_MESSAGE_OVERRIDE: "`@model` in this message",
-    Slot.MANUAL_STICKY: "chosen with /model",
+    Slot.MANUAL_STICKY: "chosen for the session",
     Slot.RULE: "rule",
     Slot.PATTERN: "learned routing",
     Slot.DELEGATE_REQUEST: "delegated task",

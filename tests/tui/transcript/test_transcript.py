@@ -510,7 +510,10 @@ def test_turn_without_an_available_model_fails_with_reasons(session):
 
 @pytest.mark.parametrize(
     ("policy", "said"),
-    [("per_message_override", "`@model` in this message"), ("manual_sticky", "chosen with /model")],
+    [
+        ("per_message_override", "`@model` in this message"),
+        ("manual_sticky", "chosen for the session"),
+    ],
 )
 def test_footer_explains_an_explicit_model_selection(session, policy, said):
     rows = build_rows(

@@ -18,7 +18,7 @@ _SUCCESS = 200
 """The HTTP status that is not shown."""
 _EXPLICIT_REASONS = {
     "per_message_override": "`@model` in this message",
-    "manual_sticky": "chosen with /model",
+    "manual_sticky": "chosen for the session",
 }
 
 _HEADS: dict[str, str] = {
