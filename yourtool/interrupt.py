@@ -21,16 +21,18 @@ class Interrupt:
 
     def __init__(self) -> None:
         self.requested = False
+        self.is_leaving = False
+        """Whether the turn stops because the program ends, and not because the user stopped it."""
         self.insisted = asyncio.Event()
         """Set by the second request."""
         self._waiting: asyncio.Task[object] | None = None
 
-    def request(self) -> bool:
+    def request(self, *, is_leaving: bool = False) -> bool:
         """Stop the turn; return False if it was requested already, which stops its workers too."""
         if self.requested:
             self.insisted.set()
             return False
-        self.requested = True
+        self.requested, self.is_leaving = True, is_leaving
         if self._waiting is not None:
             self._waiting.cancel()
         return True

@@ -346,8 +346,8 @@ class FakeSession:
             raise UsageError("The running turn stays with its model.")
         return blocks
 
-    def cancel(self) -> bool:
-        return self._interrupt is not None and self._interrupt.request()
+    def cancel(self, *, is_leaving: bool = False) -> bool:
+        return self._interrupt is not None and self._interrupt.request(is_leaving=is_leaving)
 
     async def close(self) -> None:
         self.closed = True
@@ -375,8 +375,9 @@ class FakeSession:
                         interrupt.check()
                         yield self._applied(step)
         except Interrupted:
+            reason = "client_disconnect" if interrupt.is_leaving else "user_cancel"
             yield self._applied(
-                TurnCancelled(reason="user_cancel", partial_llm_calls=0, partial_tool_calls=0)
+                TurnCancelled(reason=reason, partial_llm_calls=0, partial_tool_calls=0)
             )
         finally:
             self._interrupt = None

@@ -582,6 +582,7 @@ async def test_quitting_during_a_turn_stops_it_and_closes_the_session(home, tmp_
     assert session.closed
     assert not session.busy
     assert type(session.state.facts[-1]).__name__ == "TurnCancelled"
+    assert session.state.facts[-1].reason == "client_disconnect", "the user did not stop it"
 
 
 # Modes

@@ -257,7 +257,9 @@ class TurnRunner:
 
     def stop(self) -> None:
         """Stop the running turn."""
-        if self.is_running and self.session is not None and self.session.cancel():
+        if self.session is None or not self.is_running:
+            return
+        if self.session.cancel(is_leaving=self._closes):
             self.is_stopping = True
             self._display.refresh_status()
 

@@ -236,6 +236,19 @@ async def test_stop_at_the_approval_of_a_limit_gives_open_calls_a_result(bench):
     await session.close()
 
 
+@pytest.mark.parametrize("is_leaving", [True, False])
+async def test_turn_is_stopped_by_the_user_unless_the_program_ends(bench, is_leaving):
+    async def stop(_confirmation):
+        session.cancel(is_leaving=is_leaving)
+        await asyncio.sleep(3600)
+
+    script = Scripted([calls("shell", command="make"), says("never")])
+    session = await bench.session(script, confirm=stop)
+    *_, stopped = await play(session.send("go"))
+    assert stopped.reason == ("client_disconnect" if is_leaving else "user_cancel")
+    await session.close()
+
+
 async def test_list_of_invalid_arguments_is_truncated(bench):
     line = calls("update_plan", steps=[{"what": "a"}] * 5_000)
     _, [failed] = await outcome(bench, line)

@@ -277,10 +277,10 @@ class Session:
         """Select the reasoning effort of the session, from the next turn on."""
         return self.models.select_effort(level)
 
-    def cancel(self) -> bool:
+    def cancel(self, *, is_leaving: bool = False) -> bool:
         """Stop the turn; return False if none runs, or if it is stopping: then stop its workers."""
         self._record.stop_waiting()
-        return self._interrupt is not None and self._interrupt.request()
+        return self._interrupt is not None and self._interrupt.request(is_leaving=is_leaving)
 
     async def close(self) -> None:
         """Record the end of the session and release its lease; idempotent."""

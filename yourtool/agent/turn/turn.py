@@ -95,9 +95,9 @@ class Turn(Struct, kw_only=True):
         return self.toolbox.offered_to(self.model, found, search_at)
 
     def build_cancelled(self) -> TurnCancelled:
-        """Return the fact for a turn that the user stopped."""
+        """Return the fact for a turn that was stopped."""
         return TurnCancelled(
-            reason="user_cancel",
+            reason="client_disconnect" if self.interrupt.is_leaving else "user_cancel",
             partial_llm_calls=self.requests,
             partial_tool_calls=self.tool_calls,
             total_input_tokens=self.input_tokens,
