@@ -69,6 +69,7 @@ def test_hooks_of_the_page_guard_and_record_a_turn(own_home):
     done = own_home.run("yourtool -p --mode auto --output-format stream-json go")
     assert done.returncode == 3, done.stderr  # a call was denied
     assert "Delete only what you made." in done.stdout
+    assert "Delete only what you made.." not in done.stdout
     assert (own_home.project / "build").is_dir()
     [edit] = (own_home.path / "edits.jsonl").read_text().splitlines()
     assert json.loads(edit)["tool_input"]["file_path"].endswith("/a.txt")

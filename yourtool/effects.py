@@ -316,7 +316,7 @@ class HookAdvice(Struct, frozen=True, kw_only=True):
     reason: str = ""
 
     def __str__(self) -> str:
-        reason = f": {self.reason}" if self.reason else ""
+        reason = f": {self.reason.removesuffix('.')}" if self.reason else ""
         return f"the hook `{self.hook}` {_ADVICE[self.verdict]}{reason}"
 
 
