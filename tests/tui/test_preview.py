@@ -161,6 +161,13 @@ def test_paragraph_in_chunks_is_truncated_like_the_complete_paragraph(pieces, wi
     assert list(wrap_pieces(pieces * 20, width)) == whole
 
 
+def test_question_about_a_command_has_the_same_lines_with_and_without_a_rule():
+    preview = Preview(kind="command", body="make")
+    asked = Confirmation(id="c", kind="tool", title="shell", preview=preview)
+    assert approval_details(asked) == []
+    assert approval_details(replace(asked, rules=("shell(make)",))) == ["s, w allow: shell(make)"]
+
+
 def test_every_offered_rule_and_the_reason_for_none_have_a_line():
     asked = Confirmation(id="c", kind="tool", title="t", rules=("shell(a)", "shell(b)"))
     assert approval_details(asked) == ["s, w allow: shell(a)", "s, w allow: shell(b)"]

@@ -91,7 +91,7 @@ _FALLBACK_OPTIONS = (
     Option("a", "use the other model", "use it", ALLOW),
     Option("d", "try the same model", "try the same", DENY),
 )
-_TYPING_TOOL = "process_input"
+_TYPING_TOOL, _SHELL_TOOL = "process_input", "shell"
 _TRUST = Option("f", "trust folder", "trust", replace(ALLOW, trusts_folder=True))
 _CONTAIN = Option("i", "all in the sandbox", "sandbox", replace(ALLOW, allows_contained=True))
 
@@ -274,13 +274,14 @@ def is_sentence(detail: str) -> bool:
 def approval_details(confirmation: Confirmation, *, by_key: bool = True) -> list[str]:
     """Return unescaped lines with the tool, the paths, their protection, the reason and the rules.
 
-    The tool has a separate line if neither the question nor the rule names it. The path of a change
-    to one file is above the change. `by_key`: whether keys answer.
+    The tool has a separate line if neither the question nor the rule names it; the shell has none.
+    The path of a change to one file is above the change. `by_key`: whether keys answer.
     """
     lines: list[str] = []
     if confirmation.kind == "plan" and confirmation.is_edited:
         return ["changed by you; this is the plan that counts"]
-    if not confirmation.rules and _specific_question(confirmation):
+    is_named = confirmation.rules or confirmation.title == _SHELL_TOOL
+    if not is_named and _specific_question(confirmation):
         lines.append(f"tool: {confirmation.title} ({confirmation.side_effects.value})")
     if confirmation.is_edited:
         lines.append("changed by you; this is what runs")
