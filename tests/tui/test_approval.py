@@ -1164,6 +1164,35 @@ async def test_only_this_line_is_allowed_always_with_one_answer(home, clock):
         assert (asked.decision.scope, asked.decision.rules) == (Scope.ALWAYS, exact)
 
 
+@pytest.mark.parametrize("size", [(80, 24), (110, 45)])
+async def test_answers_about_a_list_of_commands_are_explained_before_its_rules(home, clock, size):
+    words = [
+        "add",
+        "commit",
+        "tag",
+        "branch",
+        "switch",
+        "merge",
+        "push",
+        "stash",
+        "rebase",
+        "cherry-pick",
+    ]
+    asked = changeable(
+        command=" && ".join(f"git {each} one" for each in words),
+        rules=tuple(f"shell(git {each} *)" for each in words),
+        exact_rules=tuple(f"shell(git {each} one)" for each in words),
+    )
+    app = asking(home, clock, Ask(replace(asked, sandbox=SANDBOX_OFFER)))
+    async with app.run_test(size=size) as pilot:
+        await ask(pilot, clock)
+        shown = screen_text(app)
+        assert "i allows everything that stays in the sandbox" in shown
+        assert "l allows only these 10 commands" in shown
+        assert "s, w allow: every `git add`" in shown
+        assert "not shown" not in shown
+
+
 @pytest.mark.req("R-LOOP-12")
 async def test_call_is_allowed_with_a_note(home, clock):
     asked = Ask(approval_request())

@@ -301,10 +301,6 @@ def approval_details(confirmation: Confirmation, *, by_key: bool = True) -> list
         lines.append(preview.leaving)
     if confirmation.reason:
         lines.append(confirmation.reason)
-    lines += [f"{_ALLOWS}{each}" for each in explain_rules(confirmation.rules)]
-    if by_key:
-        lines += [f"{_ALLOWS_LINE}{rule}" for rule in confirmation.exact_rules]
-        lines += [f"{_OFFERS}{rule}" for rule in confirmation.wider_rules]
     if (offer := confirmation.trust) is not None:
         use = f" and uses {', '.join(offer.files)}" if offer.files else ""
         way = f"{get_answer_label('f')} trusts" if by_key else f'"{_TRUST.label}" trusts'
@@ -319,7 +315,20 @@ def approval_details(confirmation: Confirmation, *, by_key: bool = True) -> list
         lines.append(_describe_network(option, confirmation.network, by_key=by_key))
     if confirmation.no_rule_reason:
         lines.append(f"no rule for it: {confirmation.no_rule_reason}")
-    return lines
+    return [*lines, *_rule_lines(confirmation, by_key=by_key)]
+
+
+def _rule_lines(confirmation: Confirmation, *, by_key: bool) -> Iterator[str]:
+    """Yield the lines about rules, which are last: a list of commands has many of them.
+
+    The exact rules for several commands are in a line, because the commands are on the screen.
+    """
+    exact = confirmation.exact_rules if by_key else ()
+    if len(exact) > 1:
+        yield f"{get_answer_label('l')} allows only these {len(exact)} commands, as they are here"
+    yield from (f"{_ALLOWS_LINE}{rule}" for rule in exact if len(exact) == 1)
+    yield from (f"{_ALLOWS}{each}" for each in explain_rules(confirmation.rules))
+    yield from (f"{_OFFERS}{rule}" for rule in confirmation.wider_rules if by_key)
 
 
 def _describe_network(option: Option, offer: NetworkOffer | None, *, by_key: bool) -> str:
