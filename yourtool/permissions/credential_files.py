@@ -53,6 +53,8 @@ _PATTERN = "|".join(fnmatch.translate(pattern) for pattern in PATTERNS)
 EXAMPLES = frozenset({"example", "sample", "template", "tmpl", "dist", "pub"})
 _OUTER_DIRECTORIES = frozenset(outer for outer, _ in PAIRS)
 _WORD = re.compile(r"[^\s'\"`;&|<>(){}=:,$]+")
+_BUNDLED_DOT = re.compile(r"-[A-Za-z0-9]+(?=\.)")
+"""Letters of options before a name such as `.env`."""
 _MAX_FILES = 20_000
 """Maximum number of credential files that are searched for hard links."""
 
@@ -72,7 +74,15 @@ def find_named_credential(line: str) -> str | None:
     as `credentials`, is more often a word than a file.
     """
     words = (word for word in dict.fromkeys(_WORD.findall(line)) if "." in word or "/" in word)
-    return next(filter(is_credential_file, words), None)
+    return next((word for word in words if any(map(is_credential_file, _iter_paths(word)))), None)
+
+
+def _iter_paths(word: str) -> Iterator[str]:
+    """Yield a word, and the path in it that a program reads behind letters or an at sign."""
+    yield word
+    yield word.rpartition("@")[2]
+    if (found := _BUNDLED_DOT.match(word)) is not None:
+        yield word[found.end() :]
 
 
 def credential_names(folder: str, names: Iterable[str]) -> set[str]:
