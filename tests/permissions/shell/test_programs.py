@@ -15,6 +15,8 @@ GIVEN = {
     "files": ("c",),
     "numbers": True,
     "response_files": True,
+    "forms": {"c": "x"},
+    "bundle": True,
     "loads_code": True,
     "runs_code": True,
     "needs": ("--only",),

@@ -9,13 +9,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
+from urllib.parse import unquote
 
 import msgspec
 from msgspec import Struct
 
+from yourtool.permissions.protected_places import is_protected
+
 Arguments: TypeAlias = Literal[
-    "awk", "date", "find", "jq", "none", "npm", "packages", "paths", "pattern", "printf", "remote",
-    "revisions", "sed", "settings", "targets", "test", "text",
+    "addresses", "awk", "date", "downloads", "find", "jq", "none", "npm", "packages", "paths",
+    "pattern", "printf", "remote", "revisions", "sed", "settings", "targets", "test", "text",
 ]  # fmt: skip
 IsReadable: TypeAlias = Callable[[str], bool]
 """Whether a path may be read without an approval."""
@@ -48,6 +51,11 @@ _PACKAGE = re.compile(r"(?:@\w[\w.~-]*/)?\w[\w.-]*(?:@[\w.^~<>=*-]+)?")
 """A package of a registry; the documentation of `npm install` has the other forms."""
 PACKAGE_ARCHIVE = re.compile(r".*\.(?:tgz|tar|gz|bz2|xz|whl|zip)", re.IGNORECASE)
 """A package that is a file."""
+_WEB_ADDRESS = re.compile(
+    r"https?://\S+|(?!ftp\.|file\.|dict\.|ldap\.|imap\.|smtp\.|pop3\.)[\w.-]+(?::\d+)?(?:/\S*)?",
+    re.IGNORECASE,
+)
+"""An address whose protocol is HTTP also where curl replaces braces, as in `{file}:///`."""
 _TEST_WORD = re.compile(r"[\w./=!<>-]*|\(|\)")
 _TEST_OPERATORS = frozenset({"-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 """Those that evaluate their arguments, as bash does."""
@@ -80,7 +88,11 @@ class ProgramRow(Struct, forbid_unknown_fields=True):
     """Options, long ones or letters, whose values are paths."""
     numbers: bool = False
     response_files: bool = False
-    """Whether the program replaces an argument `@FILE` by the words in the file."""
+    """Whether the program replaces an argument or a value `@FILE` by what is in the file."""
+    forms: Mapping[str, str] = {}
+    """Regular expressions for the values of options, which match as a whole."""
+    bundle: bool = False
+    """Whether the first argument has letters of options also without a hyphen, as in `xzf`."""
     loads_code: bool = False
     """Whether it runs code of the workspace even with the options of this row."""
     runs_code: bool = False
@@ -158,7 +170,13 @@ def only_reads(
         return False
     if not all(is_readable(value) for name, value in given.options if name in row.files):
         return False
-    if row.response_files and any(word.startswith("@") for word in words):
+    if row.response_files and any(
+        text.startswith("@") for text in (*words, *(value for _, value in given.options))
+    ):
+        return False
+    if not all(
+        re.fullmatch(row.forms.get(name, ".*"), value, re.DOTALL) for name, value in given.options
+    ):
         return False
     if not globs <= set(given.every if row.arguments == "paths" else given.paths):
         return False  # names of files would be something else than paths
@@ -167,6 +185,7 @@ def only_reads(
 
 def read_arguments(row: ProgramRow, words: Sequence[str]) -> "GivenArguments | None":
     """Return the options and arguments of a program; None if an option is not in the row."""
+    words = _spread_bundle(row, words) if row.bundle else words
     passed = list(takewhile(lambda word: word != "--", words))
     rest = () if row.arguments == "npm" else tuple(words[len(passed) + 1 :])  # for the script
     operands: list[str] = []
@@ -180,6 +199,22 @@ def read_arguments(row: ProgramRow, words: Sequence[str]) -> "GivenArguments | N
         else:
             found += read
     return GivenArguments(tuple(found), (*operands, *rest))
+
+
+def _spread_bundle(row: ProgramRow, words: Sequence[str]) -> Sequence[str]:
+    """Return words in which each letter of the first one is an option, followed by its value.
+
+    The values are the next words: https://www.gnu.org/software/tar/manual/html_node/Old-Options.html
+    """
+    if not words or words[0].startswith("-"):
+        return words
+    values = iter(words[1:])
+    spread: list[str] = []
+    for letter in words[0]:
+        spread.append(f"-{letter}")
+        if letter in row.values:
+            spread += [value for value in (next(values, None),) if value is not None]
+    return [*spread, *values]
 
 
 def _read_options(
@@ -218,6 +253,17 @@ def without_spelled(row: ProgramRow, words: Sequence[str], count: int) -> Sequen
     return [*named, *words[count:]]
 
 
+def takes_value(row: ProgramRow, option: str) -> bool:
+    """Whether the row has an option, and its value is the next word."""
+    following = iter(("",))
+    return _read_options(row, option, following) is not None and next(following, None) is None
+
+
+def has_form(row: ProgramRow, option: str) -> bool:
+    """Whether the row restricts the value of an option, a long one or the last of some letters."""
+    return (option[2:] if option.startswith("--") else option[-1]) in row.forms
+
+
 def _is_refused(row: ProgramRow, word: str) -> bool:
     if word.startswith("-") and word not in ("-", "--"):
         return _read_options(row, word, iter(("",))) is None
@@ -237,6 +283,9 @@ def _are_harmless(kind: Arguments, given: GivenArguments, is_readable: IsReadabl
             return all(
                 _PACKAGE.fullmatch(word) and not PACKAGE_ARCHIVE.fullmatch(word) for word in every
             )
+        case "addresses" | "downloads":
+            addresses = all(map(_WEB_ADDRESS.fullmatch, every))
+            return addresses and not (kind == "downloads" and any(map(_saves_protected, every)))
         case "remote":
             # git prefers a directory of this name to an unknown remote
             return not every or (_REMOTE.fullmatch(every[0]) is not None and is_readable(every[0]))
@@ -265,6 +314,11 @@ def _is_open_setting(key: str) -> bool:
     """Whether the value of a setting of git is no secret."""
     is_helper = key.lower().startswith("credential.")  # perhaps a script with a password
     return _SETTING.fullmatch(key) is not None and not (is_helper or may_be_secret(key))
+
+
+def _saves_protected(address: str) -> bool:
+    """Whether the name of a downloaded file, which is that in its address, is protected."""
+    return is_protected(unquote(address.partition("#")[0]))
 
 
 def _is_reading_sed(script: str) -> bool:
@@ -326,7 +380,7 @@ _INHERITED = frozenset(ProgramRow.__struct_fields__) - {"arguments", "same_as", 
 
 
 def _merge(inherited: Any, own: Any) -> Any:
-    return inherited or own if isinstance(own, bool) else inherited + own
+    return inherited | own if isinstance(own, (bool, dict)) else inherited + own
 
 
 def _without_refused(row: ProgramRow) -> ProgramRow:
