@@ -12,6 +12,7 @@ import pytest
 
 from tests.regexes import attacks, overlaps, parse
 from yourtool.masking import Mask
+from yourtool.permissions.shell.open_rules import _load_rows
 from yourtool.tui.completer import subsequence_pattern
 from yourtool.wildcards import parse_wildcard
 
@@ -40,6 +41,12 @@ BUILT = {
         r"a[*_`]*b[*_`]*\s+[*_`]*b[*_`]*a"
     ],
     "yourtool/tui/choice_filter.py: subsequence_pattern(letters)": [subsequence_pattern("aab")],
+    "yourtool/permissions/shell/open_rules.py: each": [
+        pattern for row in _load_rows().values() for pattern in row.matches
+    ],
+    "yourtool/permissions/shell/programs.py: row.forms.get(name, '.*')": [
+        form for row in _load_rows().values() if row.only for form in row.only.forms.values()
+    ],
     "yourtool/tui/completer.py: subsequence_pattern(folded_query)": [subsequence_pattern("aab")],
 }
 """Patterns that are built at run time, by location, with examples."""

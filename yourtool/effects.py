@@ -46,7 +46,8 @@ class Subject(Struct, frozen=True):
 FindingAnswer: TypeAlias = bool | str | None
 Question: TypeAlias = Literal[
     "entered", "free_of_credentials", "git_helper", "link_out", "own_file", "present",
-    "protected_write", "readable", "replaces_module", "runs", "secret_setting", "unreadable_below",
+    "protected", "protected_write", "readable", "replaces_module", "runs", "secret_setting",
+    "unreadable_below",
     "unsafe_program",
 ]  # fmt: skip
 """What a decision about a command depends on besides its text and the rules.

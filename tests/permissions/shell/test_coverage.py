@@ -82,7 +82,7 @@ def test_redirection_of_cd_needs_an_approval(place):
         (["awk*"], "awk -F: '{print $1}' README.md"),
         (["find*"], "find src docs -name '*.py' -not -path '*/x/*'"),
         (["cat*"], "cat .env.example"),
-        (["mytool*"], "mytool --anything ../x"),
+        (["mytool*"], "mytool --anything src"),
     ],
 )
 @pytest.mark.req("R-CONF-04")

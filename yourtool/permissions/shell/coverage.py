@@ -10,7 +10,7 @@ from msgspec import Struct
 from yourtool.permissions.findings import Obstacle
 from yourtool.permissions.shell.git_losses import find_git_loss
 from yourtool.permissions.shell.open_rules import find_risk
-from yourtool.permissions.shell.place import Place
+from yourtool.permissions.shell.place import GLOB_CHARACTERS, Place
 from yourtool.permissions.shell.plain import PlainCommand, parse_plain
 from yourtool.permissions.shell.programs import WRITING, find_row, only_reads, without_spelled
 from yourtool.permissions.shell.reading import find_obstacle, only_reads_inside
@@ -133,10 +133,18 @@ def _names_command(spec: CommandSpec) -> bool:
 
 def _is_without_risk(spec: CommandSpec, command: PlainCommand, place: Place) -> bool:
     named = len(spec.words)
-    globs = (word.text for word in command.words[named:] if word.is_glob)
+    globs = [word.text for word in command.words[named:] if word.is_glob]
     if not all("/" in each or "." in each for each in globs):
         return False  # a file can have the name of a command, such as `exec`
-    return not find_risk(named, command.texts, place.is_readable)
+    if any(_may_expand(each, place) and not place.is_readable(each) for each in globs):
+        return False
+    return not find_risk(named, command.texts, place)
+
+
+def _may_expand(glob: str, place: Place) -> bool:
+    """Whether the shell may replace a word by names of files; not the address `http://x/?a=b`."""
+    folder = glob.rpartition("/")[0]
+    return not folder or bool(GLOB_CHARACTERS.search(folder)) or place.is_present(folder)
 
 
 def _covers_writing(spec: CommandSpec, command: PlainCommand, place: Place) -> bool | None:

@@ -8,15 +8,27 @@ import functools
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from yourtool.permissions.shell.programs import PACKAGE_ARCHIVE, READING, WRITING, find_row
-from yourtool.permissions.shell.specs import loads_programs
+from yourtool.permissions.shell.argument_paths import find_strange_path
+from yourtool.permissions.shell.place import Place
+from yourtool.permissions.shell.programs import (
+    PACKAGE_ARCHIVE,
+    READING,
+    WRITING,
+    ProgramRow,
+    find_row,
+    has_form,
+    only_reads,
+    takes_value,
+)
+from yourtool.permissions.shell.specs import PROGRAMS_THAT_RUN_OTHERS, loads_programs
 
 _EVERY = "*"
 _MAX_OPERANDS = 8
@@ -35,10 +47,10 @@ _NEGATIONS = ("no-", "disable-", "skip-", "without-", "list-", "show-", "print-"
 _PROGRAM_VARIABLE = re.compile(
     r"(?:AR|AS|CC|CPP|CXX|LD|FC|RUSTC|\w*(?:COMMAND|COMPILER|LAUNCHER|LINKER|WRAPPER))"
 )
-_ASSIGNMENT = re.compile(r"-{0,2}D?([A-Z_][A-Z0-9_]*)(?::\w+)?=")
-_ADDRESS = re.compile(
-    r"(?<![a-z0-9+.-])[a-z0-9+.-]+:(?:/|:)|git\+|(?<![\w.-])[\w.-]+@[\w.-]+:", re.IGNORECASE
-)
+_ASSIGNMENT = re.compile(r"-{0,2}D?\.?([A-Z_][A-Z0-9_]*)(?::\w+)?=")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[._]")
+_PLAIN_NAME = re.compile(r"[A-Za-z][\w@-]*(?:\.\d+)*|[\d.]+")
+"""A name or a version, and no path or module."""
 _PACKAGE = re.compile(r"(?:@\w[\w.~-]*/)?\w[\w.-]*(?:\[[\w,.-]+\])?(?:[@<>=!~][\w.^~<>=*,! -]*)?")
 _VERB = re.compile(r"\w[\w:.@-]*(?:/[\w:.@-]+)*")
 _SCRIPT = re.compile(r"[./]")
@@ -57,6 +69,14 @@ class OpenRow(Struct, forbid_unknown_fields=True):
     harmless: frozenset[str] = frozenset()
     words: frozenset[str] = frozenset()
     contains: tuple[str, ...] = ()
+    matches: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
+    only: ProgramRow | None = None
+    covers: frozenset[str] = frozenset()
+    before: frozenset[str] = frozenset()
+    at_signs: bool = False
+    elsewhere: bool = False
+    bins: bool = False
     long_only: bool = False
     addresses: bool = False
     packages: bool = False
@@ -73,38 +93,115 @@ class OpenRow(Struct, forbid_unknown_fields=True):
 
 
 IsOwnPath: TypeAlias = Callable[[str], bool]
-"""Whether a path leads into the workspace."""
+"""Whether a path is a file of the workspace."""
 
 
 @functools.cache
 def _load_rows() -> Mapping[str, OpenRow]:
     text = Path(__file__).with_name("open_rules.toml").read_bytes()
     rows = msgspec.toml.decode(text, type=dict[str, OpenRow])
-    return {name: rows[row.same_as] if row.same_as else row for name, row in rows.items()}
+    rows = {name: rows[row.same_as] if row.same_as else row for name, row in rows.items()}
+    return {**dict.fromkeys(PROGRAMS_THAT_RUN_OTHERS, OpenRow(launches=True)), **rows}
 
 
-def find_risk(named: int, words: Sequence[str], is_inside: IsOwnPath) -> str:
+def find_risk(named: int, words: Sequence[str], place: Place) -> str:
     """Return the first argument that no `*` covers, or an empty text.
 
     `named`: how many of the words the rule names.
     """
     rows = [_load_rows()[_EVERY], *_iter_rows(words)]
-    for start in range(1, named) if any(row.launches or row.code for row in rows) else ():
-        rows += _iter_rows(words[start:])
+    starts = [0]
+    if any(row.launches or row.code for row in rows):
+        starts += range(1, named)
+        for start in starts[1:]:
+            rows += _iter_rows(words[start:])
     if not all(_names_program(row, words[1:named]) for row in rows):
         return words[named] if named < len(words) else words[0]
+    for start in starts:
+        if (strange := _find_strange_command(words, start, named)) is not None:
+            return strange
+    listed = [start for start in starts if _get_list(words[start]) is not None]
+    if listed:
+        is_listed = all(_is_listed(words[start:], named - start, place) for start in listed)
+        return "" if is_listed else words[-1]
+    return _find_risky_argument(rows, words, named, place)
+
+
+def _find_risky_argument(
+    rows: Sequence[OpenRow], words: Sequence[str], named: int, place: Place
+) -> str:
+    is_elsewhere = any(row.elsewhere for row in rows)
     rows = [row for row in rows if not (row.launches or row.code)]
     harmless = frozenset[str]().union(*(row.harmless for row in rows))
-    checks_paths = any(row.addresses or row.is_offered for row in rows)
     are_packages = any(row.packages for row in rows)
-    for word in words[named:]:
+    for at, word in enumerate(words[named:], named + 1):
         if any(_is_named_by(row, word, harmless) for row in rows) or _sets_program(word):
             return word
-        if checks_paths and _leads_elsewhere(word, is_inside):
+        following = words[at] if at < len(words) else ""
+        if any(_names_code(row, word, following) for row in rows):
             return word
         if are_packages and not word.startswith("-") and not _is_package(word):
             return word
-    return ""
+    if is_elsewhere:
+        return ""
+    strange = find_strange_path(
+        words[named:],
+        place,
+        takes_addresses=any(row.addresses or row.is_offered for row in rows),
+        has_at_signs=len(rows) > 1 and all(row.at_signs for row in rows[1:]),
+    )
+    return strange or ""
+
+
+def _get_list(program: str) -> ProgramRow | None:
+    """Return the options and arguments that `*` covers of a program; None: all but some."""
+    row = _load_rows().get(_name(program))
+    return None if row is None else row.only
+
+
+def _is_listed(words: Sequence[str], named: int, place: Place) -> bool:
+    """Whether the row of a program lists all arguments that the rule does not name."""
+    row = _get_list(words[0])
+    if row is None:
+        return True
+    # What follows an option that the rule names is its value, which the row may restrict further.
+    last = words[named - 1] if named > 1 else ""
+    given = words[named:]
+    if last.startswith("-") and takes_value(row, last):
+        given = words[named + 1 :] if has_form(row, last) else words[named - 1 :]
+    paths: list[str] = []
+
+    def is_readable(path: str) -> bool:
+        paths.append(path)
+        return place.is_readable(path)
+
+    is_known = only_reads(
+        replace(row, bundle=row.bundle and named == 1),
+        given,
+        frozenset(),
+        is_readable,
+    )
+    return is_known and place.find_protected(paths) is None
+
+
+def _find_strange_command(words: Sequence[str], start: int, named: int) -> str | None:
+    """Return the command, or what precedes it, if a row with `covers` does not have it."""
+    rows, name = _load_rows(), _name(words[start])
+    while (row := rows.get(name)) is not None and row.covers:
+        start += 1
+        if all(word.startswith("-") for word in words[start:]):
+            return None
+        while start < len(words) and words[start].startswith("-"):
+            if start >= named and words[start] not in row.before and "=" not in words[start]:
+                return words[start]  # its value may be the next word, or not
+            has_value = start + 1 < named and "=" not in words[start]
+            start += 1 + (has_value or words[start] in row.before)
+        if start >= len(words):
+            return None
+        if start >= named and words[start] not in row.covers:
+            return words[start]
+        name = f"{name} {words[start]}"
+    return None
 
 
 def iter_prefixes(words: Sequence[str], is_own_file: IsOwnPath) -> Iterator[Sequence[str]]:
@@ -180,11 +277,15 @@ def _find_longest(words: Sequence[str]) -> tuple[int, OpenRow | None]:
 def _iter_rows(words: Sequence[str]) -> Iterator[OpenRow]:
     """Yield the rows of a program and of each of its arguments that can be a command of it."""
     rows, name = _load_rows(), _name(words[0])
-    if name in rows and name != _EVERY:
-        yield rows[name]
+    own = rows.get(name)
+    if own is not None and name != _EVERY:
+        yield own
     operands = (word for word in words[1:] if not word.startswith("-"))
-    first = islice(operands, _MAX_OPERANDS)
+    first = tuple(islice(operands, _MAX_OPERANDS))
     yield from (rows[full] for each in first if (full := f"{name} {each}") in rows)
+    if own is not None and own.bins:
+        inner = (rows[each] for each in first[:1] if each in rows)
+        yield from (row for row in inner if not row.launches)
     yield from (
         rows[full]
         for each in words[1:_MAX_OPERANDS]
@@ -210,25 +311,46 @@ def _is_named_by(row: OpenRow, word: str, harmless: frozenset[str] = frozenset()
     """Whether a row names an argument as dangerous."""
     if word in row.words or any(part in word for part in row.contains):
         return True
+    if any(re.fullmatch(each, word, re.DOTALL) for each in row.matches):
+        return True
     if not word.startswith("-") or word in ("-", "--"):
         return False
     name = word.lstrip("-").partition("=")[0]
-    if row.long_only and name in row.options:
+    if row.long_only and (name in row.options or not _DANGEROUS_PARTS.isdisjoint(name.split("-"))):
         return True
     if word.startswith("--"):
-        return _is_dangerous_name(row, name.lower().replace("_", "-"), harmless)
+        return _is_dangerous_name(row, name, harmless)
     return not row.long_only and _has_dangerous_letter(row, word[1:])
 
 
-def _is_dangerous_name(row: OpenRow, name: str, harmless: frozenset[str]) -> bool:
-    if name in row.options:
+def _names_code(row: OpenRow, word: str, following: str) -> bool:
+    """Whether an option that takes a name, such as that of a reporter, has a path of code."""
+    if not word.startswith("-") or not row.names:
+        return False
+    name, equals, value = word.lstrip("-").partition("=")
+    if not word.startswith("--") and word[1:2] in row.names:
+        return _PLAIN_NAME.fullmatch(word[2:].removeprefix("=") or following) is None
+    is_known = any(_is_same(name, each) for each in row.names)
+    return is_known and _PLAIN_NAME.fullmatch(value if equals else following) is None
+
+
+def _is_same(name: str, option: str) -> bool:
+    """Whether two options differ only in their style, as `setup-files` and `setupFiles`."""
+    return name.replace("-", "").lower() == option.replace("-", "").lower()
+
+
+def _is_dangerous_name(row: OpenRow, written: str, harmless: frozenset[str]) -> bool:
+    name = written.lower().replace("_", "-")
+    outer = accumulate(name.split("."), "{}.{}".format)
+    if any(_is_same(part, each) for part in outer for each in row.options):
         return True
     if name in harmless:
         return False
     can_be_short = row is not _load_rows()[_EVERY] and len(name) >= _MIN_ABBREVIATION
-    if can_be_short and any(each.startswith(name) for each in row.options):
+    if can_be_short and any(each.startswith(name) and "." not in each for each in row.options):
         return True
-    return not name.startswith(_NEGATIONS) and not _DANGEROUS_PARTS.isdisjoint(name.split("-"))
+    parts = _HUMP.sub("-", written).lower().split("-")
+    return not name.startswith(_NEGATIONS) and not _DANGEROUS_PARTS.isdisjoint(parts)
 
 
 def _has_dangerous_letter(row: OpenRow, letters: str) -> bool:
@@ -245,17 +367,6 @@ def _sets_program(word: str) -> bool:
     found = _ASSIGNMENT.match(word)
     return found is not None and (
         loads_programs(found[1]) or _PROGRAM_VARIABLE.fullmatch(found[1]) is not None
-    )
-
-
-def _leads_elsewhere(word: str, is_inside: IsOwnPath) -> bool:
-    """Whether an argument is an address, or a path that leads out of the workspace."""
-    value = word.partition("=")[2]
-    parts = {word, value, word[2:]} if word.startswith("-") else {word, value}
-    return any(
-        _ADDRESS.match(part) is not None
-        or (("/" in part or part.startswith(("~", ".."))) and not is_inside(part))
-        for part in filter(None, parts)
     )
 
 

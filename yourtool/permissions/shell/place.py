@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from yourtool.effects import FindingAnswer, Question
 from yourtool.files import is_directory, is_file, is_link, may_exist, real_path
+from yourtool.permissions.configured_places import Protection
 from yourtool.permissions.credential_files import is_credential_file
 from yourtool.permissions.credential_search import (
     FilesBelow,
@@ -20,9 +21,10 @@ from yourtool.permissions.credential_search import (
 )
 from yourtool.permissions.findings import Findings
 from yourtool.permissions.globs import matches_glob
+from yourtool.permissions.protected_places import is_protected
 from yourtool.permissions.shell.git_config import find_git_helper, has_secret
 
-_GLOB = re.compile(r"[*?\[]")
+GLOB_CHARACTERS = re.compile(r"[*?\[]")
 _MAX_FILES = 20_000
 """Files of a directory that are searched for links."""
 _MODULE_FILE = re.compile(r"(\w+)(?:\.[\w-]+)?\.(?:pyc?|so)")
@@ -45,6 +47,14 @@ class Place(Struct, frozen=True):
         if path in ("-", "/dev/null"):
             return True
         return self._find("readable", lambda: _is_readable(self.directory, path, self.root), path)
+
+    def find_protected(self, paths: Sequence[str]) -> str | None:
+        """Return the first protected place among paths, by its name, a link or a setting."""
+        if (named := next(filter(is_protected, paths), None)) is not None:
+            return named
+        return self._find(
+            "protected", lambda: _find_protected(self.directory, paths, self.root), "\n".join(paths)
+        )
 
     def is_present(self, path: str) -> bool:
         """Whether a path exists; False for patterns."""
@@ -115,12 +125,23 @@ def _is_readable(directory: Path, path: str, root: Path) -> bool:
     return paths is not None and all(_leads_inside(each, root) for each in paths)
 
 
+def _find_protected(directory: Path, paths: Sequence[str], root: Path) -> str | None:
+    protection = Protection(root)
+    for path in paths:
+        if path in ("", "-", "/dev/null") or "\0" in path:
+            continue
+        named, real = os.path.normpath(directory / path), os.path.realpath(directory / path)
+        if any(protection.find(os.path.relpath(each, root)) for each in {named, real}):
+            return path
+    return None
+
+
 def _expand(directory: Path, path: str) -> list[Path] | None:
     """Return the paths that the shell makes of a word, and their directory; None: unknown."""
     folder, _, pattern = path.rpartition("/")
-    if not _GLOB.search(path):
+    if not GLOB_CHARACTERS.search(path):
         return [directory / path]
-    if _GLOB.search(folder):
+    if GLOB_CHARACTERS.search(folder):
         return None
     try:
         names = os.listdir(directory / folder)  # noqa: PTH208 - only the names are needed
@@ -136,7 +157,7 @@ def _find_unreadable(directory: Path, files: FilesBelow, root: Path) -> str | No
     paths = _expand(directory, files.path)
     if paths is None:
         return f"`{files.path}` cannot be searched for credential files"
-    starts = paths[:-1] if _GLOB.search(files.path) else paths
+    starts = paths[:-1] if GLOB_CHARACTERS.search(files.path) else paths
     for each in starts:
         start = real_path(Path(each))
         if not start.is_relative_to(root):

@@ -13,7 +13,7 @@ from msgspec import Struct
 from yourtool.permissions.shell.joined_lines import join_lines
 from yourtool.permissions.shell.plain import PlainCommand, Redirection, parse_plain
 
-_RUNS_OTHERS = frozenset(
+PROGRAMS_THAT_RUN_OTHERS = frozenset(
     {
         "Rscript", "ash", "awk", "bash", "builtin", "bun", "bunx", "busybox", "choom", "chroot",
         "chrt", "command", "coproc", "dash", "deno", "doas", "ed", "emacs", "env", "eval", "ex",
@@ -118,4 +118,6 @@ def build_spec(command: PlainCommand) -> CommandSpec:
 def runs_others(program: str) -> bool:
     """Whether a program runs others or code that its arguments name, so that no rule is offered."""
     name = program.rpartition("/")[2]
-    return name in _RUNS_OTHERS or name.rstrip("0123456789.-") in _RUNS_OTHERS
+    return (
+        name in PROGRAMS_THAT_RUN_OTHERS or name.rstrip("0123456789.-") in PROGRAMS_THAT_RUN_OTHERS
+    )
