@@ -47,8 +47,7 @@ FindingAnswer: TypeAlias = bool | str | None
 Question: TypeAlias = Literal[
     "entered", "free_of_credentials", "git_helper", "link_out", "own_file", "present",
     "protected", "protected_write", "readable", "replaces_module", "runs", "secret_setting",
-    "unreadable_below",
-    "unsafe_program",
+    "unreadable_below", "unsafe_program",
 ]  # fmt: skip
 """What a decision about a command depends on besides its text and the rules.
 
