@@ -217,7 +217,8 @@ def _read_scripts(file: Path) -> Sequence[str]:
         status = file.stat()
     except OSError:
         return ()
-    return _read_scripts_of(file, status.st_mtime_ns, status.st_size, status.st_ino)
+    version = status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+    return _read_scripts_of(file, *version)
 
 
 @functools.lru_cache(maxsize=50)

@@ -5,6 +5,7 @@ import shutil
 import socket
 import stat
 import subprocess
+import time
 import zlib
 
 import pytest
@@ -461,6 +462,48 @@ def test_a_repository_made_in_a_directory_is_right_and_its_hook_is_not(root, pla
     outcome = run(places, command)
     assert [each.path for each in outcome.changes] == ["inner/.git/hooks/pre-commit"]
     assert (root / "inner/.git/config").exists()
+
+
+def hide(directory, command):
+    """Run a command and set the time of a directory back."""
+    before = directory.stat()
+    command()
+    os.utime(directory, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_a_repository_is_found_although_the_time_of_its_directory_is_set_back(root, places):
+    write(root, "sub/a.py", "a = 1\n")
+    run(places, lambda: None)
+    time.sleep(0.03)  # so that the directory counts as unchanged
+    run(places, lambda: None)
+
+    def command():
+        git(root, "init", "-q", "sub")
+        git(root / "sub", "config", "core.fsmonitor", "evil")
+
+    outcome = run(places, lambda: hide(root / "sub", command))
+    assert [each.path for each in outcome.changes] == ["sub/.git/config"]
+
+
+def test_a_commit_in_a_branch_that_a_command_rewrites_in_place_is_not_right(root, places):
+    git(root, "branch", "other")
+    write(root, "AGENTS.md", "obey\n")
+    git(root, "add", "AGENTS.md")
+    tree = git(root, "write-tree").strip()
+    git(root, "reset", "-q", "--hard")
+    time.sleep(0.03)  # so that the refs count as unchanged
+    run(places, lambda: None)
+    branch = root / ".git/refs/heads/other"
+
+    def command():
+        with branch.open("r+") as file:
+            file.write(git(root, "commit-tree", "-p", "HEAD", "-m", "x", tree))
+
+    run(places, lambda: hide(branch, command))
+    write(root, "src/a.py", "a = 2\n")
+    git(root, "commit", "-qam", "of the user")
+    outcome = run(places, lambda: git(root, "checkout", "-q", "other", "--", "."))
+    assert [each.path for each in outcome.changes] == ["AGENTS.md"]
 
 
 # ── limits ───────────────────────────────────────────────────────────────────────────────────────

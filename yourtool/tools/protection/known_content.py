@@ -28,7 +28,6 @@ class KnownContent:
         self._commits: set[str] = set()
         self._own: set[str] = set()
         """Commits that refs named for the first time after a command."""
-        self._log_stamp: object = None
 
     def note_before(self, tree: Tree, repository: Repository | None) -> None:
         """Note what exists before a command, while no other runs."""
@@ -36,24 +35,17 @@ class KnownContent:
         if repository != self._repository:
             self._repository = repository
             self._refs = None if repository is None else RefReader(repository)
-            self._log_stamp = None
         if repository is not None and self._refs is not None:
             self._remotes = {
                 each: self._remotes.get(each) or RefReader(each)
                 for each in find_local_remotes(repository, self._writable)
             }
-            self._commits |= self._read_refs() - self._own
-            if (stamp := self._refs.get_log_stamp()) != self._log_stamp:
-                self._commits |= self._refs.read_logs() - self._own
-                self._log_stamp = stamp
+            self._commits |= (self._read_refs() | self._refs.read_new_logs()) - self._own
 
     def note_after(self) -> None:
         """Note the commits that a command made."""
         if self._refs is not None:
-            self._own |= self._read_refs() - self._commits
-            if (stamp := self._refs.get_log_stamp()) != self._log_stamp:
-                self._own |= self._refs.read_logs() - self._commits
-                self._log_stamp = stamp
+            self._own |= (self._read_refs() | self._refs.read_new_logs()) - self._commits
 
     def _read_refs(self) -> frozenset[str]:
         readers = (self._refs, *self._remotes.values())

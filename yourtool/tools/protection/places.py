@@ -18,7 +18,7 @@ from yourtool.permissions.protected_places import (
     is_protected,
 )
 from yourtool.permissions.shell.git_config import iter_named_files, read_addresses
-from yourtool.tools.protection.reading import Choice, everything
+from yourtool.tools.protection.reading import Choice, Stamp, everything, get_stamp, is_settled
 
 BARE_FILES = frozenset({"head", "config", "config.worktree", "packed-refs"})
 """Files that make a directory a repository of git, together with `objects` and `refs`."""
@@ -135,22 +135,22 @@ class InnerRepositories:
 
     def __init__(self, workspace: Path) -> None:
         self._workspace = str(workspace)
-        self._known: dict[str, tuple[tuple[int, int], tuple[str, ...], bool]] = {}
+        self._known: dict[str, tuple[Stamp | None, tuple[str, ...], bool]] = {}
 
     def find(self) -> Iterator[str]:
         """Yield the paths, the nearest first, without that of the workspace itself."""
-        known = dict[str, tuple[tuple[int, int], tuple[str, ...], bool]]()
+        known = dict[str, tuple[Stamp | None, tuple[str, ...], bool]]()
         waiting = deque([self._workspace])
         for _ in range(_MAX_DIRECTORIES):
             if not waiting:
                 break
             directory = waiting.popleft()
             with suppress(OSError):
-                status = os.lstat(directory)
-                stamp = status.st_ino, status.st_mtime_ns
+                stamp = get_stamp(os.lstat(directory))
                 found = self._known.get(directory)
                 if found is None or found[0] != stamp:
-                    found = stamp, *_list_directory(directory)
+                    listed = _list_directory(directory)
+                    found = stamp if is_settled(stamp) else None, *listed
                 known[directory] = found
                 waiting.extend(f"{directory}/{name}" for name in found[1])
                 if found[2] and directory != self._workspace:

@@ -9,7 +9,7 @@ import stat
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from yourtool.permissions.own_directories import identity
 from yourtool.tools.directory_opening import DIRECTORY, system_opener
@@ -33,6 +33,9 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+Stamp: TypeAlias = tuple[int, ...]
+
+
 class Choice(Protocol):
     """Which entries of a directory are compared."""
 
@@ -44,6 +47,20 @@ class Choice(Protocol):
 def everything(name: str, is_directory: bool) -> Choice | None:
     """Choose all entries, except for incomplete files of this program."""
     return None if is_temporary_name(name) else everything
+
+
+def get_stamp(status: os.stat_result) -> Stamp:
+    """Return what each change of a file, or of the names in a directory, changes.
+
+    The time of the last change of attributes is a part of it, because a program can set the other
+    one.
+    """
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def is_settled(stamp: Stamp) -> bool:
+    """Whether the last change is so long ago that the next one will have another stamp."""
+    return stamp[-1] < time.time_ns() - _CLOCK_TICK_NS
 
 
 @contextmanager

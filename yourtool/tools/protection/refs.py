@@ -1,16 +1,18 @@
 """The commits that the refs of a repository name, read without git.
 
-https://git-scm.com/docs/gitrepository-layout. A directory is read again only if it changed.
+https://git-scm.com/docs/gitrepository-layout. A file is read again only if it changed.
 """
 
+import itertools
 import os
 import re
-import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from yourtool.git.repositories import Repository
+from yourtool.tools.protection.reading import Stamp, get_stamp, is_settled
 
 _ID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _HEADS = ("HEAD", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD", "FETCH_HEAD")
@@ -18,7 +20,6 @@ _LOGS = ("logs/HEAD", "logs/refs/stash")
 _MAX_REFS = 20_000
 _MAX_PACKED_BYTES = 16 * 2**20
 _MAX_LOG_BYTES = 256 * 1024
-_CLOCK_TICK_NS = 20_000_000
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -27,9 +28,10 @@ class RefReader:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self._directories: dict[str, tuple[int, dict[str, str], tuple[str, ...]]] = {}
-        """For each directory its time of change, the ids of its refs, and its directories."""
-        self._packed: tuple[tuple[int, int, int], frozenset[str]] = (0, 0, 0), frozenset()
+        self._loose: dict[str, tuple[Stamp | None, str | None]] = {}
+        """The stamp and the id of each file below `refs`."""
+        self._packed: tuple[Stamp | None, frozenset[str]] = None, frozenset()
+        self._logs: dict[Path, Stamp | None] = {}
 
     def read(self) -> frozenset[str]:
         """Return the ids that all refs and heads have now."""
@@ -51,50 +53,53 @@ class RefReader:
             return loose or self._find_packed(name)
         return next(_find_ids(content), None)
 
-    def read_logs(self) -> frozenset[str]:
-        """Return the ids in the reflogs of the head and the stash, the latest up to a limit."""
+    def read_new_logs(self) -> frozenset[str]:
+        """Return the ids in the reflogs of the head and the stash, the latest up to a limit.
+
+        Those of a reflog that did not change since the last call are not repeated.
+        """
         ids = set[str]()
         for name in _LOGS:
-            for directory in {self._repository.common, self._repository.directory}:
-                for line in _read_file(directory / name, _MAX_LOG_BYTES).split(b"\n"):
-                    ids.update(found.decode() for found in _ID.findall(line[:140]))
+            for path in {self._repository.common / name, self._repository.directory / name}:
+                with suppress(OSError):
+                    stamp = get_stamp(path.lstat())
+                    if self._logs.get(path) != stamp:
+                        self._logs[path] = stamp if is_settled(stamp) else None
+                        for line in _read_file(path, _MAX_LOG_BYTES).split(b"\n"):
+                            ids.update(found.decode() for found in _ID.findall(line[:140]))
         return frozenset(each for each in ids if each.strip("0"))
 
-    def get_log_stamp(self) -> tuple[tuple[int, int], ...]:
-        """Return what changes when a reflog changes."""
-        stamps = list[tuple[int, int]]()
-        for name in _LOGS:
-            for directory in (self._repository.common, self._repository.directory):
-                with suppress(OSError):
-                    status = (directory / name).lstat()
-                    stamps.append((status.st_size, status.st_mtime_ns))
-        return tuple(stamps)
-
     def _read_loose(self, top: str) -> Iterator[str]:
-        known, count = self._directories, 0
-        self._directories = {}
-        waiting = [top]
-        while waiting and count < _MAX_REFS:
-            path = waiting.pop()
-            with suppress(OSError):
-                changed = os.lstat(path).st_mtime_ns
-                found = known.get(path)
-                if found is None or found[0] != changed:
-                    is_settled = changed < time.time_ns() - _CLOCK_TICK_NS
-                    found = changed if is_settled else 0, *_list_refs(path)
-                self._directories[path] = found
-                count += len(found[1]) + 1
-                yield from found[1].values()
-                waiting += (f"{path}/{name}" for name in found[2])
+        known, self._loose = self._loose, {}
+        waiting = deque([top])
+        for _ in range(_MAX_REFS):
+            if not waiting or len(self._loose) >= _MAX_REFS:
+                break
+            with suppress(OSError), os.scandir(waiting.popleft()) as entries:
+                for entry in itertools.islice(entries, _MAX_REFS):
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    elif (found := self._read_ref(entry, known.get(entry.path))) is not None:
+                        yield found
+
+    def _read_ref(
+        self, entry: os.DirEntry[str], known: tuple[Stamp | None, str | None] | None
+    ) -> str | None:
+        stamp = get_stamp(entry.stat(follow_symlinks=False))
+        if known is None or known[0] != stamp:
+            stamp = stamp if is_settled(stamp) else None
+            known = stamp, next(_find_ids(_read_file(Path(entry.path))), None)
+        self._loose[entry.path] = known
+        return known[1]
 
     def _read_packed(self) -> frozenset[str]:
         path = self._repository.common / "packed-refs"
         try:
-            status = path.lstat()
+            stamp = get_stamp(path.lstat())
         except OSError:
             return frozenset()
-        stamp = status.st_ino, status.st_size, status.st_mtime_ns
         if self._packed[0] != stamp:
+            stamp = stamp if is_settled(stamp) else None
             content = _read_file(path, _MAX_PACKED_BYTES)
             lines = (line for line in content.split(b"\n") if not line.startswith(b"#"))
             ids = frozenset(found[0].decode() for line in lines if (found := _ID.search(line)))
@@ -109,20 +114,6 @@ class RefReader:
             if found == os.fsencode(name):
                 return commit.decode()
         return None
-
-
-def _list_refs(directory: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the ids of the refs directly in a directory, and the names of its directories."""
-    ids, names = dict[str, str](), list[str]()
-    with os.scandir(directory) as entries:
-        for count, entry in enumerate(entries):
-            if count >= _MAX_REFS:
-                break
-            if entry.is_dir(follow_symlinks=False):
-                names.append(entry.name)
-            elif (found := next(_find_ids(_read_file(Path(entry.path))), None)) is not None:
-                ids[entry.name] = found
-    return ids, tuple(names)
 
 
 def _find_ids(content: bytes) -> Iterator[str]:
