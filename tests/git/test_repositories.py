@@ -84,3 +84,16 @@ def test_file_of_git_names_one_directory(content, named):
 def test_bare_repository_is_recognised_by_its_files(repository):
     assert is_bare(repository / ".git")
     assert not is_bare(repository)
+
+
+@pytest.mark.parametrize("names", [("objects", "refs"), ("commondir",)])
+def test_directory_that_git_accepts_without_the_usual_directories_is_bare(names, repository):
+    fake = repository / "fake"
+    fake.mkdir()
+    for name in names:
+        (fake / name).write_text("../.git\n")
+        (fake / name).chmod(0o755)
+    assert not is_bare(fake)
+    (fake / "HEAD").write_text("ref: refs/heads/main\n")
+    git(fake, "--git-dir=.", "symbolic-ref", "HEAD")
+    assert is_bare(fake)

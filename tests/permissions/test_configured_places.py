@@ -169,6 +169,19 @@ def test_file_that_completes_a_bare_repository_is_protected(root, last):
     assert find(root, "src/config") is None
 
 
+@pytest.mark.parametrize(
+    "parts", [("sub/HEAD", "sub/objects/x", "sub/refs/x"), ("sub/HEAD", "sub/commondir")]
+)
+@pytest.mark.req("R-TOOL-07")
+def test_files_of_a_directory_that_git_uses_as_a_repository_are_protected(root, parts):
+    write(root, *parts[1:])
+    assert find(root, "sub/config") is None
+    assert "bare repository" in find(root, "sub/HEAD")
+    write(root, parts[0])
+    assert "bare repository" in find(root, "sub/config")
+    assert find(root, "other/config") is None
+
+
 def test_line_that_makes_a_bare_repository_writes_to_a_protected_place(root):
     assert find_protected_write("mkdir objects refs && echo x > HEAD", root) == "HEAD"
     assert find_protected_write("mkdir objects refs && echo x > a", root) is None

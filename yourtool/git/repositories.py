@@ -77,11 +77,14 @@ def parse_git_file(content: bytes) -> str | None:
 
 
 def is_bare(directory: Path) -> bool:
-    """Whether git uses a directory itself as a repository."""
-    return (
-        os.path.lexists(directory / "HEAD")
-        and is_directory(directory / "objects")
-        and is_directory(directory / "refs")
+    """Whether git uses a directory itself as a repository.
+
+    The entries need not be directories: git only asks whether they are executable. With
+    `commondir`, it looks for them elsewhere.
+    """
+    return os.path.lexists(directory / "HEAD") and (
+        os.path.lexists(directory / "commondir")
+        or all(os.path.lexists(directory / name) for name in ("objects", "refs"))
     )
 
 

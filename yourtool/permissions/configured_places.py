@@ -27,8 +27,8 @@ from yourtool.permissions.shell.git_config import (
 )
 from yourtool.tables import is_table
 
-_BARE = ("HEAD", "objects", "refs")
-"""With these, git treats a directory as a repository without a work tree."""
+_BARE = (("HEAD", "objects", "refs"), ("HEAD", "commondir"))
+"""With either of these, git uses a directory itself as a repository."""
 _FILES_OF_BARE = frozenset(
     {
         "head", "objects", "refs", "config", "config.worktree", "commondir", "hooks", "info",
@@ -82,13 +82,12 @@ class Protection:
     def __init__(self, root: Path) -> None:
         """`root`: the workspace, without links."""
         self.root = root
-        self._written = set[str]()
+        self._written = set[tuple[str, ...]]()
         self._places = dict[Path, Sequence[_Place]]()
 
     def expect(self, path: str) -> None:
         """Take into account that a path is written as well."""
-        if names := self._fold(self._resolve(path)):
-            self._written.add(names[0])
+        self._written.update(_iter_beginnings(self._fold(self._resolve(path)) or ()))
 
     def find(self, path: str) -> str | None:
         """Return what protects a path from writes in every mode, a noun phrase; None: nothing.
@@ -100,7 +99,7 @@ class Protection:
         absolute = self._resolve(path)
         if (names := self._fold(absolute)) is None or not names:
             return None
-        if names[0] in _FILES_OF_BARE and self._is_bare(names[0]):
+        if self._is_in_bare(absolute, names):
             return "protected place (git finds a bare repository here)"
         for top in absolute.parents:
             for place in self._get_places(top):
@@ -123,10 +122,19 @@ class Protection:
             return None
         return tuple(map(folded_name, path.relative_to(self.root).parts))
 
-    def _is_bare(self, written: str) -> bool:
-        present = {written, *self._written}
-        missing = (name for name in _BARE if folded_name(name) not in present)
-        return all(os.path.lexists(self.root / name) for name in missing)
+    def _is_in_bare(self, path: Path, names: tuple[str, ...]) -> bool:
+        """Whether a path is of a directory that git then uses itself as a repository."""
+        written = {*self._written, *_iter_beginnings(names)}
+
+        def exists(at: int, name: str) -> bool:
+            directory = path.parents[len(names) - 1 - at]
+            return (*names[:at], folded_name(name)) in written or os.path.lexists(directory / name)
+
+        return any(
+            each in _FILES_OF_BARE
+            and any(all(exists(at, name) for name in needed) for needed in _BARE)
+            for at, each in enumerate(names)
+        )
 
     def _get_places(self, directory: Path) -> Sequence[_Place]:
         """Return the places of the repository and the hook managers with this top."""
@@ -209,6 +217,11 @@ def _iter_scripts(command: str) -> Iterator[str]:
         if "/" in path or (before in _INTERPRETERS and not path.startswith("-")):
             yield path
         before = path
+
+
+def _iter_beginnings(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield a path and the directories above it."""
+    return (names[:end] for end in range(1, len(names) + 1))
 
 
 def _read_scripts(file: Path) -> Sequence[str]:

@@ -485,6 +485,45 @@ def test_a_repository_is_found_although_the_time_of_its_directory_is_set_back(ro
     assert [each.path for each in outcome.changes] == ["sub/.git/config"]
 
 
+FAKES = {
+    "directories": "mkdir objects refs",
+    "files": "touch objects refs && chmod +x objects refs",
+    "another directory": "mkdir -p e/objects e/refs && echo e > commondir && touch e/config",
+}
+
+
+@pytest.mark.parametrize("kind", FAKES)
+@pytest.mark.parametrize("place", ["sub", "."])
+def test_a_directory_that_a_command_makes_a_repository_runs_nothing(tmp_path, kind, place):
+    root = tmp_path / "work"
+    sub = root / place
+    sub.mkdir(parents=True)
+    write(sub, "a.py", "a = 1\n")
+    places = ProtectedPlaces(root)
+
+    def command():
+        shell(sub, f"{FAKES[kind]}; echo 'ref: refs/heads/main' > HEAD")
+        settings = "[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = touch made; false\n"
+        write(sub, "e/config" if kind == "another directory" else "config", settings)
+
+    assert run(places, command).changes
+    subprocess.run(("git", "status"), cwd=sub, capture_output=True)
+    assert not (sub / "made").exists()
+
+
+def test_a_repository_above_the_workspace_is_compared(root):
+    workspace = root / "packages/inner"
+    write(workspace, "a.py", "a = 1\n")
+    places = ProtectedPlaces(workspace)
+
+    def command():
+        git(root, "init", "-q", "packages")
+        git(workspace, "config", "core.fsmonitor", "evil")
+
+    outcome = run(places, command)
+    assert [each.path for each in outcome.changes] == [str(root / "packages/.git/config")]
+
+
 def test_a_commit_in_a_branch_that_a_command_rewrites_in_place_is_not_right(root, places):
     git(root, "branch", "other")
     write(root, "AGENTS.md", "obey\n")

@@ -20,8 +20,8 @@ from yourtool.permissions.protected_places import (
 from yourtool.permissions.shell.git_config import iter_named_files, read_addresses
 from yourtool.tools.protection.reading import Choice, Stamp, everything, get_stamp, is_settled
 
-BARE_FILES = frozenset({"head", "config", "config.worktree", "packed-refs"})
-"""Files that make a directory a repository of git, together with `objects` and `refs`."""
+BARE_FILES = frozenset({"head", "config", "config.worktree", "commondir", "packed-refs"})
+"""Files that make a directory a repository of git, together with others; see `is_bare`."""
 _MAX_DIRECTORIES = 300
 """Directories of a workspace that are searched for repositories, the nearest first."""
 _MAX_NAMES = 20_000
@@ -131,15 +131,19 @@ def find_local_remotes(repository: Repository, writable: Iterable[Path]) -> Iter
 
 
 class InnerRepositories:
-    """Finds the `.git` of the directories below a workspace; reads only changed directories."""
+    """Finds the repositories below a workspace; reads only changed directories."""
 
     def __init__(self, workspace: Path) -> None:
         self._workspace = str(workspace)
-        self._known: dict[str, tuple[Stamp | None, tuple[str, ...], bool]] = {}
+        self._known: dict[str, tuple[Stamp | None, tuple[str, ...], tuple[str, ...]]] = {}
+        """For each directory its stamp, the names of its directories, and what is found in it."""
 
     def find(self) -> Iterator[str]:
-        """Yield the paths, the nearest first, without that of the workspace itself."""
-        known = dict[str, tuple[Stamp | None, tuple[str, ...], bool]]()
+        """Yield the paths of directories of git, and of files `.git`, the nearest first.
+
+        Those of the workspace itself are not among them.
+        """
+        known = dict[str, tuple[Stamp | None, tuple[str, ...], tuple[str, ...]]]()
         waiting = deque([self._workspace])
         for _ in range(_MAX_DIRECTORIES):
             if not waiting:
@@ -149,22 +153,26 @@ class InnerRepositories:
                 stamp = get_stamp(os.lstat(directory))
                 found = self._known.get(directory)
                 if found is None or found[0] != stamp:
-                    listed = _list_directory(directory)
-                    found = stamp if is_settled(stamp) else None, *listed
+                    names = tuple(_iter_directories(directory))
+                    places = tuple(find_git_places(directory))
+                    found = stamp if is_settled(stamp) else None, names, places
                 known[directory] = found
                 waiting.extend(f"{directory}/{name}" for name in found[1])
-                if found[2] and directory != self._workspace:
-                    yield f"{directory}/.git"
+                if directory != self._workspace:
+                    yield from found[2]
         self._known = known
 
 
-def _list_directory(directory: str) -> tuple[tuple[str, ...], bool]:
-    """Return the names of the directories in a directory, and whether it has a `.git`."""
-    names, has_git = list[str](), False
+def find_git_places(directory: str) -> Iterator[str]:
+    """Yield where git can find a repository in a directory: its `.git`, and the directory."""
+    if os.path.lexists(path := f"{directory}/.git"):
+        yield path
+    if is_bare(Path(directory)):
+        yield directory
+
+
+def _iter_directories(directory: str) -> Iterator[str]:
     with os.scandir(directory) as entries:
-        for count, entry in enumerate(entries):
-            if entry.name == ".git":
-                has_git = True
-            elif count < _MAX_NAMES and entry.is_dir(follow_symlinks=False):
-                names.append(entry.name)
-    return tuple(names), has_git
+        for entry in itertools.islice(entries, _MAX_NAMES):
+            if entry.name != ".git" and entry.is_dir(follow_symlinks=False):
+                yield entry.name

@@ -1,5 +1,6 @@
 """The protected places of a workspace at one moment."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -12,6 +13,7 @@ from yourtool.tools.protection.places import (
     InnerRepositories,
     choose_in_git,
     choose_protected,
+    find_git_places,
     find_run_files,
 )
 from yourtool.tools.protection.reading import Choice, TreeReader, everything
@@ -86,12 +88,15 @@ class StateReader:
                 str(repository.directory),
                 str(repository.common),
             }
+            for above in iter_between(repository.top, self._workspace):
+                found.update(find_git_places(str(above)))
         return frozenset(found)
 
     def _build_roots(
         self, repository: Repository | None, directories: frozenset[str]
     ) -> dict[str, Choice]:
         tops = {str(self._workspace)}
+        roots = dict[str, Choice]()
         if repository is not None:
             tops.add(str(repository.top))
         roots: dict[str, Choice] = dict.fromkeys(sorted(tops), choose_protected)
@@ -99,6 +104,11 @@ class StateReader:
             if path not in {f"{top}/.git" for top in tops}:
                 roots[path] = choose_in_git
         return roots
+
+
+def iter_between(top: Path, workspace: Path) -> Iterator[Path]:
+    """Yield the directories between the top of a repository and a workspace, outermost first."""
+    return (each for each in reversed(workspace.parents) if top in each.parents)
 
 
 def _common_base(path: Path, repository: Repository) -> Path:
