@@ -524,6 +524,39 @@ def test_a_repository_above_the_workspace_is_compared(root):
     assert [each.path for each in outcome.changes] == [str(root / "packages/.git/config")]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("rebase-merge/git-rebase-todo", "exec evil\n"),
+        ("rebase-merge/strategy", "x/../evil\n"),
+        ("sequencer/opts", "[options]\n\tstrategy = x/../evil\n"),
+        ("config", "[core]\n\tfsmonitor = evil\n"),
+    ],
+)
+def test_what_git_runs_in_another_worktree_is_compared(root, places, tmp_path, name, text):
+    git(root, "worktree", "add", "-q", str(tmp_path / "linked"), "-b", "linked")
+    file = root / ".git/worktrees/linked" / name
+    outcome = run(places, lambda: write(file.parent, file.name, text))
+    assert [each.path for each in outcome.changes] == [f".git/worktrees/linked/{name}"]
+    assert not file.exists() or file.read_text() == ""
+
+
+@pytest.mark.parametrize("kind", ["link", "large"])
+def test_steps_of_a_rebase_that_cannot_be_read_are_taken_back(root, places, kind):
+    steps = root / ".git/rebase-merge/git-rebase-todo"
+
+    def command():
+        write(root, "steps", "exec evil\n" + "# \n" * MAX_FILE_BYTES)
+        steps.parent.mkdir()
+        if kind == "link":
+            steps.symlink_to(root / "steps")
+        else:
+            (root / "steps").rename(steps)
+
+    assert len(run(places, command).changes) == 1
+    assert not os.path.lexists(steps)
+
+
 def test_a_commit_in_a_branch_that_a_command_rewrites_in_place_is_not_right(root, places):
     git(root, "branch", "other")
     write(root, "AGENTS.md", "obey\n")

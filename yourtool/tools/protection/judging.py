@@ -13,6 +13,8 @@ from yourtool.tools.protection.entries import Entry, Tree
 from yourtool.tools.protection.git_settings import Merged, Origin, merge_settings
 
 _CONFIGURATIONS = ("config", "config.worktree")
+_STRATEGIES = ("strategy", "opts")
+"""Files of a rebase or cherry-pick: git runs `git-merge-` with the name in them."""
 _WRITABLE_BY_OTHERS = 0o022
 _COMMON = b"../.."
 """The `commondir` of a linked work tree."""
@@ -56,8 +58,11 @@ class GitPlace(Struct, frozen=True):
         name = self.inner.rpartition("/")[2]
         if name in _CONFIGURATIONS and _is_file(before) and _is_file(after):
             return self._judge_settings(difference, addresses, modules)
-        if self.inner == "rebase-merge/git-rebase-todo":
-            return _judge_steps(_get_content(before) or b"", _get_content(after) or b"")
+        text = _get_text(after)
+        if name == "git-rebase-todo" and text is not None:
+            return _judge_steps(_get_text(before) or b"", text)
+        if name in _STRATEGIES and text is not None and b"/" not in text:
+            return None
         is_worktree = name == "commondir" and self.inner.startswith("worktrees/")
         if is_worktree and (after is None or (after.content or b"").strip() == _COMMON):
             return None
@@ -130,6 +135,11 @@ def _judge_steps(before: bytes, after: bytes) -> Judgement | None:
 
 def _is_file(entry: Entry | None) -> bool:
     return entry is None or entry.kind == "file"
+
+
+def _get_text(entry: Entry | None) -> bytes | None:
+    """Return the content of a file, empty if it is missing; None: it is not known."""
+    return b"" if entry is None else entry.content if entry.kind == "file" else None
 
 
 def _get_content(entry: Entry | None) -> bytes | None:

@@ -66,7 +66,8 @@ _GIT_PLACES: dict[str, Choice] = {
     "commondir": everything,
     "hooks": _choose_hook,
     "info": _choose({"attributes": everything, "grafts": everything}),
-    "rebase-merge": _choose({"git-rebase-todo": everything}),
+    "rebase-merge": _choose({"git-rebase-todo": everything, "strategy": everything}),
+    "sequencer": _choose({"opts": everything}),
     "remotes": everything,
     "branches": everything,
 }
@@ -84,7 +85,7 @@ def _choose_module(name: str, is_directory: bool) -> Choice | None:
 
 
 def _choose_worktree(name: str, is_directory: bool) -> Choice | None:
-    return _choose({"config.worktree": everything, "commondir": everything})
+    return _choose(_GIT_PLACES)  # without `commondir`, git finds everything here
 
 
 choose_in_git = _choose({**_GIT_PLACES, "modules": _choose_module, "worktrees": _choose_worktree})
