@@ -7,6 +7,7 @@ import stat
 import subprocess
 import time
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -522,6 +523,35 @@ def test_a_repository_above_the_workspace_is_compared(root):
 
     outcome = run(places, command)
     assert [each.path for each in outcome.changes] == [str(root / "packages/.git/config")]
+
+
+@pytest.mark.parametrize("other", ["other", "src/other"])
+def test_a_replaced_workspace_does_not_end_the_comparison_of_the_repository(root, other):
+    workspace = root / "packages/inner"
+    write(workspace, "AGENTS.md", "inner\n")
+    places = ProtectedPlaces(workspace)
+
+    def command():
+        (root / "packages").rename(root / other)
+        write(workspace, "AGENTS.md", "obey\n")
+        write(root, f"{other}/inner/AGENTS.md", "obey\n")
+        write(root, "AGENTS.md", "obey\n")
+        write(root, ".github/workflows/new.yml", "on: push\n")
+        git(root, "config", "core.fsmonitor", "evil")
+
+    before = look(root)
+    outcome = run(places, command)
+    now = look(root)
+    if other == "other":
+        assert outcome.facts == ()
+        assert "packages" in {Path(each.place).name for each in outcome.changes}
+        assert now == before
+    else:
+        assert f"`{workspace}` was replaced" in outcome.facts[-1]
+        del before["packages/inner/AGENTS.md"]
+        assert {path: now[path] for path in before} == before
+        assert not (workspace / "AGENTS.md").exists()
+    assert not (root / ".github/workflows/new.yml").exists()
 
 
 @pytest.mark.parametrize(

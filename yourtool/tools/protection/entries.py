@@ -110,6 +110,15 @@ def _update_names(tree: dict[str, Entry], source: Tree, path: str) -> None:
         _update_names(tree, source, above)
 
 
+def find_above(path: str, tree: Tree, other: Tree) -> Tree:
+    """Return the directories above a place that only the first tree has."""
+    found = dict[str, Entry]()
+    while path := path.rpartition("/")[0]:
+        if path in tree and path not in other:
+            found[path] = tree[path]
+    return found
+
+
 def is_known(tree: Tree) -> bool:
     """Whether a tree can be made again."""
     return all(_is_known(entry) for entry in tree.values())

@@ -47,6 +47,11 @@ def choose_protected(name: str, is_directory: bool) -> Choice | None:
     return choose_pair if has_protected_entries(name) else None
 
 
+def choose_nothing(name: str, is_directory: bool) -> Choice | None:
+    """Choose only the directory itself."""
+    return None
+
+
 def _choose(chosen: Mapping[str, Choice]) -> Choice:
     """Return the choice of these names."""
 

@@ -7,21 +7,21 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from yourtool.permissions.own_directories import identity
 from yourtool.permissions.protected_places import folded_name
 from yourtool.permissions.shell.git_config import parse_addresses
 from yourtool.tools.protection.changes import Change, Outcome
 from yourtool.tools.protection.comparison import Difference, find_differences, split
-from yourtool.tools.protection.entries import Entry, Tree, is_known, with_places
+from yourtool.tools.protection.entries import Entry, Tree, find_above, is_known, with_places
 from yourtool.tools.protection.judging import GitPlace, Judgement, judge_git_file
 from yourtool.tools.protection.known_content import KnownContent
 from yourtool.tools.protection.origins import Leaf
 from yourtool.tools.protection.places import BARE_FILES
 from yourtool.tools.protection.reading import open_parent
-from yourtool.tools.protection.states import State, StateReader
+from yourtool.tools.protection.states import State, StateReader, iter_between
 from yourtool.tools.protection.writing import (
     Taken,
     UnknownContentError,
+    find_sibling,
     put,
     remove_empty,
     set_mode,
@@ -54,6 +54,7 @@ class Settling:
         self._addresses = addresses
         repository = before.repository
         self._tops = {workspace, workspace if repository is None else repository.top}
+        self._of_tops = {f"{top}/.git" for top in self._tops}
         self._is_running = is_running
         self._after: State | None = None
         self._right = dict[str, None]()
@@ -63,14 +64,11 @@ class Settling:
         self._changes = dict[str, Change]()
         self._facts = dict[str, None]()
         self._remade = set[str]()
-        """Directories of git that were deleted and made again, so they count as new."""
+        """Directories that were deleted and made again, so that they count as new."""
 
     def settle(self) -> Outcome:
         """Take back what is wrong, first in directories of git, because git is then started."""
-        if not self._is_in_place():
-            name = f"`{self._workspace}`"
-            self._facts[f"{name} was deleted or replaced, so nothing in it is compared"] = None
-            return self.build_outcome()
+        self._restore_workspace()
         self._restore_rights()
         self.settle_git()
         for _ in range(_ATTEMPTS):
@@ -109,11 +107,22 @@ class Settling:
 
     # ── directories ─────────────────────────────────────────────────────────────────────────────
 
-    def _is_in_place(self) -> bool:
-        """Whether the workspace is the same directory as before."""
+    def _restore_workspace(self) -> None:
+        """Put directories above the workspace back that were renamed and replaced."""
+        if (repository := self._before.repository) is not None:
+            for each in iter_between(repository.top, self._workspace):
+                old, new = self._get_replaced(str(each))
+                if old is not None and new is not None:
+                    self._restore_directory(str(each), old, new)
         path = str(self._workspace)
+        if all(self._get_replaced(path)):
+            self._facts[f"`{path}` was replaced, and what was in it is not compared"] = None
+
+    def _get_replaced(self, path: str) -> tuple[Entry | None, Entry | None]:
+        """Return what was at the place of another entry, and this; None: nothing was replaced."""
         old, new = self._before.tree.get(path), self._read().tree.get(path)
-        return old is None or (new is not None and old.identity == new.identity)
+        is_same = old is None or new is None or old.identity == new.identity
+        return (None, None) if is_same else (old, new)
 
     def _restore_rights(self) -> None:
         """Restore the rights of directories, without which their entries cannot be read."""
@@ -137,20 +146,20 @@ class Settling:
             if old is None or path in self._remade:
                 continue
             if new is None:
-                if Path(path).parent in self._tops:
+                if path in self._of_tops:
                     self._facts[f"`{self._name(path)}` was deleted or renamed"] = None
             elif old.is_directory and new.identity != old.identity:
                 is_restored |= self._restore_directory(path, old, new)
         return is_restored
 
     def _restore_directory(self, path: str, old: Entry, new: Entry) -> bool:
-        original = _find_sibling(path, old)
+        original = find_sibling(path, old)
         if original is None and new.is_directory:
             self._remade.add(path)
             self._facts[f"`{self._name(path)}` was deleted and made again"] = None
             return False
         self._after = None
-        reason = "something else was put in the place of this directory of git"
+        reason = "something else was put in the place of this directory"
         try:
             with open_parent(path) as (parent, name):
                 taken = take(parent, name)
@@ -286,11 +295,8 @@ class Settling:
     # ── both ────────────────────────────────────────────────────────────────────────────────────
 
     def _find(self, after: State) -> Iterator[Difference]:
-        gone = {
-            path
-            for path in self._before.git_directories
-            if path in self._before.tree and path not in after.tree
-        }
+        whole = self._before.git_directories | (after.roots.keys() & {*map(str, self._tops)})
+        gone = {path for path in whole if path in self._before.tree and path not in after.tree}
         before = self._before.tree
         if self._remade:
             before = {
@@ -301,7 +307,9 @@ class Settling:
         for difference in find_differences(after.roots, before, after.tree):
             if Path(difference.path) in self._tops:
                 name = self._name(difference.path)
-                self._facts[f"`{name}` was replaced, so nothing in it is compared"] = None
+                self._facts[f"`{name}` was deleted or replaced, so nothing in it is compared"] = (
+                    None
+                )
             elif not _is_in(f"{difference.path}/", gone) and not self._is_refused(difference):
                 yield difference
 
@@ -323,8 +331,8 @@ class Settling:
             place=path,
             before=target,
             after=difference.after,
-            created=_find_above(path, after.tree, self._before.tree),
-            deleted=_find_above(path, self._before.tree, after.tree),
+            created=find_above(path, after.tree, self._before.tree),
+            deleted=find_above(path, self._before.tree, after.tree),
         )
         self._after = None
         try:
@@ -343,7 +351,7 @@ class Settling:
     def _put(self, difference: Difference, target: Tree) -> tuple[Taken, str]:
         """Put the earlier state back; return also the name of a directory that was renamed."""
         old = target.get("")
-        if old is not None and old.is_filtered and (name := _find_sibling(difference.path, old)):
+        if old is not None and old.is_filtered and (name := find_sibling(difference.path, old)):
             with open_parent(difference.path) as (parent, last):
                 taken = take(parent, last)
                 os.rename(name, last, src_dir_fd=parent, dst_dir_fd=parent)
@@ -368,31 +376,6 @@ class Settling:
 def _build_configuration(difference: Difference, content: bytes | None) -> Tree:
     entry = difference.before.get("") or difference.after.get("")
     return {} if content is None or entry is None else {"": replace(entry, content=content)}
-
-
-def _find_above(path: str, tree: Tree, other: Tree) -> Tree:
-    """Return the directories above a place that only the first tree has."""
-    found = dict[str, Entry]()
-    while path := path.rpartition("/")[0]:
-        if path in tree and path not in other:
-            found[path] = tree[path]
-    return found
-
-
-def _find_sibling(path: str, original: Entry) -> str | None:
-    """Return the name to which a directory was renamed, in the same directory."""
-    with suppress(OSError), open_parent(path) as (parent, last):
-        directory = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=parent)
-        try:
-            with os.scandir(directory) as entries:
-                for entry in entries:
-                    if entry.inode() == original.identity[1] and entry.name != last:
-                        status = entry.stat(follow_symlinks=False)
-                        if identity(status) == original.identity:
-                            return entry.name
-        finally:
-            os.close(directory)
-    return None
 
 
 def _is_in(path: str, directories: Collection[str]) -> bool:

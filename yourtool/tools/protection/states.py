@@ -12,6 +12,7 @@ from yourtool.tools.protection.entries import Tree
 from yourtool.tools.protection.places import (
     InnerRepositories,
     choose_in_git,
+    choose_nothing,
     choose_protected,
     find_git_places,
     find_run_files,
@@ -99,7 +100,9 @@ class StateReader:
         roots = dict[str, Choice]()
         if repository is not None:
             tops.add(str(repository.top))
-        roots: dict[str, Choice] = dict.fromkeys(sorted(tops), choose_protected)
+            between = map(str, iter_between(repository.top, self._workspace))
+            roots |= dict.fromkeys(between, choose_nothing)
+        roots |= dict.fromkeys(sorted(tops), choose_protected)
         for path in sorted(directories):
             if path not in {f"{top}/.git" for top in tops}:
                 roots[path] = choose_in_git

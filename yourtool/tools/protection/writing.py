@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from msgspec import Struct
 
+from yourtool.permissions.own_directories import identity
 from yourtool.tools.directory_opening import DIRECTORY
 from yourtool.tools.protection.entries import Entry, Tree, is_known, join
 from yourtool.tools.protection.reading import TreeReader, open_parent
@@ -79,6 +80,22 @@ def take(parent: int, name: str) -> Taken:
     if is_known(tree) and _delete(parent, held, tree, ""):
         return Taken(tree)
     return Taken(tree, held)
+
+
+def find_sibling(path: str, original: Entry) -> str | None:
+    """Return the name to which a directory was renamed, in the same directory."""
+    with suppress(OSError), open_parent(path) as (parent, last):
+        directory = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=parent)
+        try:
+            with os.scandir(directory) as entries:
+                for entry in entries:
+                    if entry.inode() == original.identity[1] and entry.name != last:
+                        status = entry.stat(follow_symlinks=False)
+                        if identity(status) == original.identity:
+                            return entry.name
+        finally:
+            os.close(directory)
+    return None
 
 
 def move(path: str, name: str) -> None:
