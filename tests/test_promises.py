@@ -26,7 +26,7 @@ from yourtool.tools import (
     web,
     workspace_watch,
 )
-from yourtool.tools.protection import places
+from yourtool.tools.protection import places, reading
 from yourtool.tools.sandbox import ports
 
 ROOT = Path(__file__).parents[1]
@@ -54,6 +54,11 @@ NUMBERS = {
     "up to 16 MiB a file": file_states.MAX_STORED_BYTES == 16 * MIB,
     "files over 16 MiB": file_states.MAX_STORED_BYTES == 16 * MIB,
     "in the nearest 300 directories below": places._MAX_DIRECTORIES == 300,
+    "of more than 1 MiB is noticed": reading.MAX_FILE_BYTES == MIB,
+    "exceeds 2,000 files or 16 MiB in one": (reading.MAX_FILES, reading.MAX_BYTES)
+    == (2_000, 16 * MIB),
+    "or 20,000 files or 64 MiB in all of them": (reading.MAX_ALL_FILES, reading.MAX_ALL_BYTES)
+    == (20_000, 64 * MIB),
     "up to 16 for a process": ports._MAX_OFFERS == 16,
     "Counting ends at 20,000 files": expanded_targets.MAX_COUNTED_FILES == 20_000,
     "more than 512 bytes after the host": web.MAX_TARGET_BYTES == 512,

@@ -23,7 +23,7 @@ from tests.tools.protection.repositories import (
 )
 from yourtool.errors import ToolError
 from yourtool.tools.protection.protected import ProtectedPlaces
-from yourtool.tools.protection.reading import MAX_ENTRIES, MAX_FILE_BYTES
+from yourtool.tools.protection.reading import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FILES
 
 
 @pytest.fixture
@@ -640,6 +640,26 @@ def test_a_flood_of_files_does_not_hide_a_change(root, places):
     assert [each.path for each in outcome.changes] == [".vscode"]
     assert (root / ".vscode/tasks.json").read_text() == PLACES[".vscode/tasks.json"]
     assert [each.name for each in (root / ".vscode").iterdir()] == ["tasks.json"]
+
+
+def test_large_directories_leave_the_other_places_their_room(root):
+    large = (".agents", ".claude", ".cursor")
+    for name in large:
+        for number in range(MAX_FILES * 2 // 3):
+            write(root, f"{name}/{number}", "x")
+    places = ProtectedPlaces(root)
+
+    def command():
+        for name in large:
+            shutil.rmtree(root / name)
+        write(root, "AGENTS.md", "obey\n")
+        git(root, "config", "core.fsmonitor", "evil")
+
+    before = look(root)
+    outcome = run(places, command)
+    assert {each.path for each in outcome.changes} == {*large, "AGENTS.md", ".git/config"}
+    assert all(each.is_taken_back for each in outcome.changes)
+    assert look(root) == before
 
 
 def test_fifos_and_sockets_are_taken_away(root, places):

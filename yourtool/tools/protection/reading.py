@@ -19,9 +19,12 @@ from yourtool.tools.replacing import is_temporary_name
 
 MAX_FILE_BYTES = 2**20
 """The content of a larger file is not remembered."""
-MAX_BYTES = 16 * 2**20
 MAX_FILES = 2_000
-"""Files whose content is remembered."""
+"""Files of one protected directory whose content is remembered, and of all single files."""
+MAX_BYTES = 16 * 2**20
+"""Size of these files."""
+MAX_ALL_FILES = 20_000
+MAX_ALL_BYTES = 64 * 2**20
 MAX_ENTRIES = 5_000
 """Entries of one protected directory with all that is below it."""
 MAX_NAMES = 1_000_000
@@ -108,7 +111,31 @@ class TreeReader:
         return reading.tree
 
 
+class _Room:
+    """How much content is still remembered."""
+
+    def __init__(self, files: int, size: int, outer: "_Room | None" = None) -> None:
+        """`outer`: a larger one, of which it is a part."""
+        self._files = files
+        self._size = size
+        self._outer = outer
+
+    def has(self, size: int) -> bool:
+        """Whether a file of this size is remembered."""
+        is_free = self._files > 0 and size <= self._size
+        return is_free and (self._outer is None or self._outer.has(size))
+
+    def take(self, size: int) -> None:
+        """Count a file."""
+        self._files -= 1
+        self._size -= size
+        if self._outer is not None:
+            self._outer.take(size)
+
+
 class _Reading:
+    """One reading: protected directories, however large, leave the single files their room."""
+
     def __init__(
         self,
         known: dict[str, tuple[Entry, int]],
@@ -119,13 +146,13 @@ class _Reading:
         self.known = known
         self._earlier = earlier
         self._counts_known = counts_known
-        self._files = MAX_FILES
-        self._bytes = MAX_BYTES
-        self._entries = MAX_ENTRIES
+        self._of_files = _Room(MAX_FILES, MAX_BYTES)
+        self._of_directories = _Room(MAX_ALL_FILES, MAX_ALL_BYTES)
+        self._start_place(everything)
 
     def start(self, parent: int, name: str, path: str, choice: Choice) -> None:
         """Add a place with all that is below it."""
-        self._entries = MAX_ENTRIES
+        self._start_place(choice)
         self.add(parent, name, path, choice)
 
     def add(self, parent: int, name: str, path: str, choice: Choice, depth: int = 0) -> bool:
@@ -145,6 +172,12 @@ class _Reading:
                     target = os.fsencode(os.readlink(name, dir_fd=parent))
             self.tree[path] = _to_entry(status, content=target)
         return True
+
+    def _start_place(self, choice: Choice, *, is_directory: bool = True) -> None:
+        self._entries = MAX_ENTRIES
+        self._room = self._of_files
+        if is_directory and choice is everything:
+            self._room = _Room(MAX_FILES, MAX_BYTES, self._of_directories)
 
     def _read_directory(
         self,
@@ -167,11 +200,12 @@ class _Reading:
                     if count >= MAX_NAMES or not is_complete:
                         is_complete = False
                         break
-                    inner = choice(entry.name, entry.is_dir(follow_symlinks=False))
+                    is_inner = entry.is_dir(follow_symlinks=False)
+                    inner = choice(entry.name, is_inner)
                     if inner is None:
                         continue
                     if is_filtered:
-                        self._entries = MAX_ENTRIES
+                        self._start_place(inner, is_directory=is_inner)
                     self._entries -= 1
                     if self._entries < 0:
                         is_complete = False
@@ -204,7 +238,7 @@ class _Reading:
 
     def _read_content(self, parent: int, name: str, entry: Entry) -> Entry:
         size = entry.stamp[0]
-        if size > MAX_FILE_BYTES or size > self._bytes or self._files <= 0:
+        if size > MAX_FILE_BYTES or not self._room.has(size):
             return entry
         try:
             descriptor = os.open(name, _READ, dir_fd=parent)
@@ -220,8 +254,7 @@ class _Reading:
 
     def _count(self, entry: Entry) -> None:
         if entry.content is not None:
-            self._files -= 1
-            self._bytes -= len(entry.content)
+            self._room.take(len(entry.content))
 
 
 def _is_unchanged(known: Entry, read_ns: int, now: Entry) -> bool:
