@@ -11,6 +11,7 @@ from tests.trusted_folders import trust
 from yourtool.config import Mode
 from yourtool.effects import Decision, Verdict
 from yourtool.errors import ToolError
+from yourtool.events.deltas import Notice
 from yourtool.events.tools import ToolCalled, ToolCompleted, ToolFailed
 from yourtool.messages.invariants import validate_session
 from yourtool.permissions.rules import Rule, RuleSet
@@ -150,6 +151,28 @@ async def test_run_without_a_terminal_takes_the_change_back_and_says_so(bench, p
     assert user.asked == []
     assert protected.read_text() == "be kind\n"
     assert "[Taken back, because no user is present to allow it: `AGENTS.md`" in said
+
+
+@pytest.mark.parametrize("interactive", [True, False])
+async def test_user_is_told_what_was_not_taken_back(bench, protected, interactive):
+    protected.write_text("x" * 2**21)
+    (bench.workspace / ".vscode").mkdir()
+    script = "rm AGENTS.md\nchmod 0 .vscode\necho obey > CLAUDE.md\n"
+    (bench.workspace / "tidy.sh").write_text(script)
+    adapter = Checked(Scripted([calls("shell", command=BLOCKED), says("done")]))
+    user = User(DENY)
+    session = await bench.session(adapter, confirm=user, mode=Mode.AUTO, interactive=interactive)
+    session._env.sandbox = build_sandbox(bench.workspace, FULL)
+    events = await play(session.send("go"))
+    await session.close()
+    notices = [each.text for each in events if isinstance(each, Notice)]
+    assert "Protected places after a command: the rights of `.vscode` were restored." in notices
+    (stays,) = (each for each in notices if "this could not be taken back: `AGENTS.md` (" in each)
+    assert "too large" in stays
+    assert "CLAUDE.md" not in stays
+    taken_back = [each for each in notices if "this was taken back: `CLAUDE.md` (" in each]
+    assert len(taken_back) == (0 if interactive else 1)
+    assert [each.preview.paths for each in user.asked] == ([("CLAUDE.md",)] if interactive else [])
 
 
 async def test_command_that_fails_for_another_reason_asks_nothing(bench):

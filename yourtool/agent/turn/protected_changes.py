@@ -13,6 +13,7 @@ from yourtool.agent.turn.turn import Turn
 from yourtool.effects import Preview, Verdict
 from yourtool.errors import ToolError
 from yourtool.events.catalog import AnyFact, Event
+from yourtool.events.deltas import Notice
 from yourtool.text import escape_line
 
 if TYPE_CHECKING:
@@ -23,11 +24,17 @@ _FAILED = "[Taken back, and not made although the user allowed it: {}: {}.]"
 _DECLINED = "[Taken back, because the user declined it: {}.]"
 _UNATTENDED = "[Taken back, because no user is present to allow it: {}.]"
 _NOTICE = "A command changed protected places; this was taken back: {}."
+_STAYS = "A command changed protected places; this could not be taken back: {}."
+_FACT = "Protected places after a command: {}."
 _MAX_NAMED = 5
+_MAX_STAYING = 100
+"""Named changes that could not be taken back: nothing else shows them."""
 
 
 async def settle_changes(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
     """Ask about changes that were taken back, make them if the user allows it, and note it.
+
+    What could not be compared or taken back is shown to the user and to the model.
 
     Raises:
         Interrupted: the turn was stopped before the user answered.
@@ -35,13 +42,20 @@ async def settle_changes(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, No
     if (sandbox := turn.env.sandbox) is None:
         return
     changes, facts = sandbox.places.take()
-    call.notes += tuple(f"[{each}]" for each in facts)
+    texts = [_FACT.format(escape_line(each)) for each in facts]
+    for notice in turn.env.new_notices(*texts):
+        yield notice
     allowed = [each for each in changes if _was_allowed(call, each)]
-    if allowed:
-        async with aclosing(_make(allowed, _describe(allowed), call, turn)) as events:
+    changes = [each for each in changes if each not in allowed]
+    if stays := [each for each in changes if not each.is_taken_back]:
+        texts.append(_STAYS.format(_describe(stays, _MAX_STAYING)))
+        yield Notice(level="warning", text=texts[-1])  # each time
+    call.notes += tuple(f"[{each}]" for each in texts)
+    if wanted := [each for each in allowed if not each.is_made]:
+        async with aclosing(_make(wanted, _describe(wanted), call, turn)) as events:
             async for event in events:
                 yield event
-    changes = [each for each in changes if each not in allowed]
+    changes = [each for each in changes if not each.is_made]
     if not changes:
         return
     named = _describe(changes)
@@ -95,16 +109,11 @@ def _preview(changes: "Sequence[Change]") -> Preview:
     )
 
 
-def _describe(changes: "Sequence[Change]") -> str:
+def _describe(changes: "Sequence[Change]", most: int = _MAX_NAMED) -> str:
     """Return the places with why each is a question, the first of them only."""
-    named = [
-        f"`{escape_line(each.path)}` ({each.reason}"
-        + ("" if each.is_taken_back else "; it could not be taken back")
-        + ")"
-        for each in changes
-    ]
-    more = len(named) - _MAX_NAMED
-    return ", ".join(named[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+    named = list(dict.fromkeys(f"`{escape_line(each.path)}` ({each.reason})" for each in changes))
+    more = len(named) - most
+    return ", ".join(named[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 async def accept_writes(paths: Sequence[str], turn: Turn) -> None:

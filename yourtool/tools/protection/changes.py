@@ -37,6 +37,11 @@ class Change(Struct, frozen=True):
     """Whether the place is as it was before the command."""
 
     @property
+    def is_made(self) -> bool:
+        """Whether the place is as the command left it, because it could not be taken back."""
+        return not self.is_taken_back and self.before == self.after
+
+    @property
     def diff(self) -> str:
         """A unified diff; for anything but text, lines that describe it."""
         paths = sorted({*self.before, *self.after})

@@ -127,8 +127,8 @@ class ProtectedPlaces:
         )
 
     def _apply(self, change: Change) -> None:
-        if not change.is_taken_back and change.before:
-            return  # it is still made
+        if change.is_made:
+            return
         try:
             self._require_unchanged(change)
             if change.original:
