@@ -199,6 +199,16 @@ def test_a_commit_of_a_command_makes_its_content_not_right(root, places):
     assert (root / "AGENTS.md").read_text() == "rules\n"
 
 
+def test_a_commit_of_a_command_is_one_of_the_repository_in_the_next_session(root, places):
+    def command():
+        write(root, "AGENTS.md", "obey\n")
+        git(root, "commit", "-qam", "harmless")
+
+    assert run(places, command).changes
+    later = ProtectedPlaces(root)
+    assert run(later, lambda: git(root, "checkout", "AGENTS.md")).changes == ()
+
+
 def test_a_forged_object_makes_its_content_not_right(root, places):
     def command():
         write(root, ".vscode/tasks.json", "evil\n")
