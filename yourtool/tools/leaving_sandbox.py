@@ -1,12 +1,15 @@
 """Commands that would leave the sandbox: the model asks for it, or they do not work in it."""
 
 import asyncio
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from yourtool.effects import OUTSIDE_SANDBOX, Preview
 from yourtool.errors import ToolError, ToolFailure
+from yourtool.permissions.shell.writes import find_protected_write
 from yourtool.sandbox_config import SandboxLevel
 
 if TYPE_CHECKING:
@@ -17,6 +20,7 @@ _UNATTENDED = (
     " Call it without `outside`, and it runs in the sandbox; or the user names it in `[sandbox]"
     " outside` of `config.toml`."
 )
+_WORDS = re.compile(r"[^\s;&|()<>'\"]+")
 _MAX_REASON = 300
 """Characters of the reason of the model that the question has."""
 
@@ -60,3 +64,16 @@ async def find_leaving(
         given = f"the model gives the reason: {reason[:_MAX_REASON]}"
         outside = replace(outside, leaving=given)
     return outside if outside.leaving else found
+
+
+def list_words(line: str) -> list[str]:
+    """Return the words of a line, also those next to which the shell needs no space."""
+    return [*line.split(), *_WORDS.findall(line)]
+
+
+async def changes_git_settings(line: str, root: Path) -> bool:
+    """Whether a line visibly changes settings of git, which needs an approval in every mode."""
+    if "git" not in line:
+        return False
+    written = await asyncio.to_thread(find_protected_write, line, root)
+    return written is not None and written.rpartition("/")[2] in ("config", "config.worktree")

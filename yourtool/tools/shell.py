@@ -21,7 +21,7 @@ from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.background import InputChoice, Pause, RunningCommand
 from yourtool.tools.base import Args, Block, ToolContext, ToolOutput, tool
 from yourtool.tools.environments import build_for_reading, build_for_user
-from yourtool.tools.leaving_sandbox import find_leaving
+from yourtool.tools.leaving_sandbox import changes_git_settings, find_leaving, list_words
 from yourtool.tools.output import CommandOutput
 from yourtool.tools.process import LiveText, ProcessExit, ShellCommand, run_process
 from yourtool.tools.pseudo_terminal import InputKind, PseudoTerminal, use_terminal
@@ -287,7 +287,10 @@ async def _run_enclosed(line: str, context: ToolContext, process: RunningCommand
         return await _run(command, process.output, process.terminal)
     approved = context.approved
     is_needed = approved is None or not approved.missing_sandbox
-    async with sandbox.enclose(command, line.split(), is_needed=is_needed) as enclosed:
+    changes_git = await changes_git_settings(line, context.workspace.root)
+    async with sandbox.enclose(
+        command, list_words(line), is_needed=is_needed, may_change_git=changes_git
+    ) as enclosed:
         process.sandbox, process.find_refused = enclosed.level, enclosed.find_refused
         process.servers = enclosed.servers
         process.offer_servers()

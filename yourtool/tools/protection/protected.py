@@ -63,13 +63,15 @@ class ProtectedPlaces:
             self._running += 1
             return Snapshot(self._state)
 
-    def check_running(self, snapshot: Snapshot) -> tuple[Change, ...]:
+    def check_running(
+        self, snapshot: Snapshot, named_addresses: Collection[str] = ()
+    ) -> tuple[Change, ...]:
         """Take back what a running command changed in directories of git, if that is wrong.
 
         Without a change this takes less than a millisecond.
         """
         with self._lock:
-            settling = self._start_settling((), is_running=True)
+            settling = self._start_settling(named_addresses, is_running=True)
             settling.settle_git()
             return settling.build_outcome().changes
 

@@ -31,13 +31,19 @@ class GuardedPlaces:
         self._facts = list[str]()
 
     @asynccontextmanager
-    async def watching(self, named: Collection[str]) -> AsyncGenerator[None, None]:
+    async def watching(
+        self, named: Collection[str], *, may_change_git: bool = False
+    ) -> AsyncGenerator[None, None]:
         """Compare the places before and after a command, and take back what is not right.
 
-        `named`: addresses that may be added to the settings of git.
+        `named`: addresses that may be added to the settings of git. `may_change_git`: the user
+        allowed a change of them, which the command itself may need, so they are compared at its
+        end only.
         """
         places, snapshot = await asyncio.to_thread(self._begin)
-        looking = asyncio.create_task(self._look(places, snapshot))
+        looking = asyncio.create_task(
+            asyncio.sleep(0) if may_change_git else self._look(places, snapshot, named)
+        )
         try:
             yield
         finally:
@@ -54,12 +60,15 @@ class GuardedPlaces:
             places = self._places = protection.protected.ProtectedPlaces(self._workspace)
         return places, places.begin()
 
-    async def _look(self, places: "ProtectedPlaces", snapshot: "Snapshot") -> None:
+    async def _look(
+        self, places: "ProtectedPlaces", snapshot: "Snapshot", named: Collection[str]
+    ) -> None:
         pause = _POLL_SECONDS
         with suppress(asyncio.CancelledError):
             while True:
                 await asyncio.sleep(pause)
-                looking = asyncio.ensure_future(asyncio.to_thread(places.check_running, snapshot))
+                look = asyncio.to_thread(places.check_running, snapshot, named)
+                looking = asyncio.ensure_future(look)
                 try:
                     self._changes += await asyncio.shield(looking)
                 except asyncio.CancelledError:

@@ -316,12 +316,14 @@ class Sandbox:
         *,
         hosts: Collection[str] = (),
         is_needed: bool = True,
+        may_change_git: bool = False,
     ) -> AsyncGenerator[Enclosed, None]:
         """Yield the command as it runs in the sandbox; unchanged if it is switched off.
 
         What it changes at protected places is taken back at the end; `places` has it. `named`: the
         words of its line, of which an address can be added to the settings of git. `is_needed`:
-        False if the user allowed it to run although there is no sandbox.
+        False if the user allowed it to run although there is no sandbox. `may_change_git`: the user
+        allowed it to change settings of git.
 
         `hosts`: those that commands can reach from now on besides the hosts of the settings.
 
@@ -336,7 +338,10 @@ class Sandbox:
                     await self._use_hosts(self._enclosure)
             except OSError as error:
                 raise SandboxError(str(error)) from error
-            async with self._enclosure.counting(), self._places.watching(named):
+            async with (
+                self._enclosure.counting(),
+                self._places.watching(named, may_change_git=may_change_git),
+            ):
                 with (
                     self._refusals.watching(named) as refused,
                     closing(ports.Servers(self._enclosure)) as servers,
