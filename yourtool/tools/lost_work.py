@@ -80,6 +80,14 @@ class LostWork(Struct, frozen=True):
         """Whether a copy is possible of what would be lost."""
         return bool(self.files or self.commits or self.is_unknown)
 
+    @property
+    def subject(self) -> str:
+        """What would be lost, in a few words."""
+        has_files = self.files or self.is_unknown
+        parts = ["uncommitted work"] if has_files else []
+        parts += [_name_removed(each) for each in self.commands if each.commits]
+        return " and ".join(dict.fromkeys(parts))
+
     def describe(self) -> Consequences:
         """Return what is shown before the command runs."""
         cautions = [text for each in self.commands for text in _describe(each)]
@@ -209,6 +217,11 @@ def _describe(lost: LostFiles) -> Iterator[str]:
 
 def _describe_change(change: GitChange) -> str:
     return "new" if change.staged == "A" else "changed"
+
+
+def _name_removed(lost: LostFiles) -> str:
+    noun = f"the {_count_noun(lost)}"
+    return noun if lost.loss.removed == "stashes" else f"{noun} {list_names(lost.loss.names)}"
 
 
 def _count_noun(lost: LostFiles) -> str:

@@ -271,7 +271,8 @@ class _Copying:
 
     def _build_message(self) -> str:
         commands = ", ".join(dict.fromkeys(each.loss.command for each in self._lost.commands))
-        return f"Uncommitted work before {commands}"
+        subject = self._lost.subject
+        return f"{subject[:1].upper()}{subject[1:]} before {commands}"
 
     def _build_journal_index(self, files: Sequence[_File], ids: dict[str, str]) -> GitIndex:
         entries = dict[str, IndexEntry]()

@@ -78,11 +78,38 @@ async def test_copy_is_made_first_and_undo_and_git_bring_the_work_back(bench, wo
     session, _, events = await run(bench, line)
     (ref,) = find_copies(bench)
     assert "new é.txt" not in content(work)
-    notices = [e.text for e in events if isinstance(e, Notice)]
-    assert any(ref in text and "git restore --source=" in text for text in notices)
-    assert ref in result(session)
+    assert result(session).count(ref) == 1
+    assert "[Made a safety copy of uncommitted work: " in result(session)
+    assert "git restore --source=" in result(session)
+    assert not any(ref in e.text for e in events if isinstance(e, Notice)), "once is enough"
     await play(session.files.undo())
     assert content(work) == before
+    await session.close()
+
+
+@pytest.mark.req("T29")
+@pytest.mark.parametrize(
+    ("line", "subject"),
+    [
+        ("git branch -D side", "the branch side"),
+        ("git branch -D side other", "the branches side, other"),
+        ("git stash drop", "the stash"),
+        ("git stash clear; git branch -D side", "the stash and the branch side"),
+        ("git reset -q --hard; git branch -D side", "uncommitted work and the branch side"),
+    ],
+)
+async def test_copy_is_named_by_what_it_is_of(bench, work, line, subject):
+    git(work, "branch", "side")
+    git(work, "branch", "other")
+    (work / "a.txt").write_text("stashed\n")
+    git(work, "stash", "-q")
+    (work / "a.txt").write_text("work of the user\n")
+    session, _, _ = await run(bench, command(line))
+    assert f"[Made a safety copy of {subject}: " in result(session)
+    (ref,) = find_copies(bench)
+    (store,) = (bench.root / "blobs/repositories").glob("*.git")
+    text = git(store, "log", "-1", "--format=%s", ref)
+    assert text.lower().startswith(f"{subject} before git ")
     await session.close()
 
 
@@ -172,7 +199,7 @@ async def test_copy_that_fails_is_asked_about_again(bench, work, answer):
     assert user.asked[1].reason.startswith("no safety copy of what it discards could be made")
     assert user.asked[1].preview.editable is None
     assert (work / "saved.txt").exists() == (answer is ALLOW)
-    assert "No safety copy of the uncommitted work was made" in result(session)
+    assert "No safety copy of uncommitted work was made" in result(session)
     await session.close()
 
 

@@ -1,4 +1,4 @@
-"""The safety copy of the uncommitted work that a call would discard."""
+"""The safety copy of the work that a call would discard."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -9,7 +9,6 @@ from yourtool.agent.turn.tool_call import ToolCall
 from yourtool.agent.turn.turn import Turn
 from yourtool.errors import ToolError
 from yourtool.events.catalog import Event
-from yourtool.events.deltas import Notice
 from yourtool.permissions.credential_files import is_credential_file
 from yourtool.tools.git_program import GitError
 from yourtool.tools.safety_copies import copy_work, describe_copy
@@ -43,11 +42,9 @@ async def make_safety_copy(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, 
                         yield event
             except ToolError as refusal:
                 call.refusal = refusal
-        call.notes += (f"[No safety copy of the uncommitted work was made: {error}.]",)
+        call.notes += (f"[No safety copy of {lost.subject} was made: {error}.]",)
         return
     call.lost_work = None
     if call.copy is None:
         return
-    text = f"Made a safety copy of uncommitted work: {describe_copy(call.copy)}."
-    call.notes += (f"[{text}]",)
-    yield Notice(level="info", text=text)
+    call.notes += (f"[Made a safety copy of {lost.subject}: {describe_copy(call.copy)}.]",)
