@@ -38,15 +38,28 @@ class IgnoredFiles(Struct, frozen=True):
     files: Mapping[str, Signature]
     directories: frozenset[str]
     """With a slash at the end."""
+    is_complete: bool
+    """Whether every other file is one that git does not ignore."""
+
+    def has(self, path: str) -> bool:
+        """Whether a file is among them, also in a directory that is only named."""
+        ends = (at for at, character in enumerate(path, 1) if character == "/")
+        return path in self.files or any(path[:end] in self.directories for end in ends)
+
+    def has_unchanged(self, path: str, found: Signature | None, since_ns: int) -> bool:
+        """Whether a file that is found now is among them and did not change since a time."""
+        if (known := self.files.get(path)) is not None:
+            return known == found
+        return found is not None and found.ctime_ns < since_ns and self.has(path)
 
     def without(self, paths: Iterable[str]) -> "IgnoredFiles":
         """Return those at other paths."""
         gone = set(paths)
         files = {path: each for path, each in self.files.items() if path not in gone}
-        return IgnoredFiles(files, self.directories - gone)
+        return IgnoredFiles(files, self.directories - gone, self.is_complete)
 
 
-NO_IGNORED_FILES = IgnoredFiles({}, frozenset())
+NO_IGNORED_FILES = IgnoredFiles({}, frozenset(), is_complete=False)
 
 
 def find_ignored_files(
@@ -62,7 +75,7 @@ def find_ignored_files(
             walk.read(descriptor, "", 0)
     except ToolError:
         return NO_IGNORED_FILES
-    return IgnoredFiles(walk.files, frozenset(walk.named))
+    return IgnoredFiles(walk.files, frozenset(walk.named), walk.is_complete)
 
 
 def find_missing(workspace: Workspace, ignored: IgnoredFiles) -> tuple[list[str], list[str]]:
@@ -89,6 +102,7 @@ class _Walk:
         self._folders = folders
         self.files: dict[str, Signature] = {}
         self.named: list[str] = []
+        self.is_complete = True
 
     def read(self, descriptor: int, prefix: str, level: int) -> None:
         """Read an open directory."""
@@ -98,11 +112,14 @@ class _Walk:
                 path = prefix + entry.name
                 if entry.is_dir(follow_symlinks=False):
                     below.append(entry.name)
-                elif path not in self._known and len(self.files) < MAX_IGNORED_FILES:
+                elif path not in self._known:
                     self._add(path, entry)
         for name in below:
             path = f"{prefix}{name}/"
-            if name in _SKIPPED or level >= _MAX_LEVELS:
+            if name in _SKIPPED:
+                continue
+            if level >= _MAX_LEVELS:
+                self.is_complete = False
                 continue
             if path not in self._folders and (
                 name in _MADE_AGAIN or len(self.files) >= MAX_IGNORED_FILES
@@ -112,6 +129,7 @@ class _Walk:
             try:
                 opened = os.open(name, _LIST, dir_fd=descriptor)
             except OSError:
+                self.is_complete = False
                 continue
             try:
                 self._enter(opened, path, level)
@@ -127,6 +145,9 @@ class _Walk:
         self.read(opened, path, level + 1)
 
     def _add(self, path: str, entry: os.DirEntry[str]) -> None:
+        if len(self.files) >= MAX_IGNORED_FILES:
+            self.is_complete = False
+            return
         try:
             status = entry.stat(follow_symlinks=False)
         except OSError:

@@ -319,7 +319,10 @@ class WorkspaceWatch:
         """Return the changes between two scans; `only`: those of one path."""
         every = sorted({*before.signatures, *after.signatures})
         different = [
-            path for path in every if before.signatures.get(path) != after.signatures.get(path)
+            path
+            for path in every
+            if before.signatures.get(path) != (new := after.signatures.get(path))
+            and not before.ignored.has_unchanged(path, new, before.started_ns)
         ]
         storable = [path for path in different if is_storable_path(path)]
         gone = [path for path in storable if path not in after.signatures]
@@ -358,11 +361,13 @@ class WorkspaceWatch:
         rules_changed = any(path.rpartition("/")[2] == ".gitignore" for path in paths)
         return {
             path
+        is_unclear = rules_changed and not before.ignored.is_complete
             for path in paths
             if (new := after.signatures.get(path)) is not None
             and (
                 (new.mtime_ns < before.started_ns and new.inode not in inodes)
-                or (rules_changed and path not in before.signatures and path[-10:] != ".gitignore")
+                or (path not in before.signatures and before.ignored.has(path))
+                or (is_unclear and path not in before.signatures and path[-10:] != ".gitignore")
             )
         }
 

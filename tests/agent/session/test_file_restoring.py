@@ -18,6 +18,7 @@ from yourtool.events.deltas import Notice
 from yourtool.events.files import FileChangeFailed, FilesChanged, FilesRestored, FilesRestoring
 from yourtool.file_images import LeftFile
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.tools import ignored_files
 
 pytestmark = pytest.mark.req("R-UNDO-01", "R-TOOL-15")
 
@@ -235,6 +236,52 @@ async def test_ignored_files_that_a_command_uncovers_are_left(bench):
     *_, restored = await play(session.files.undo())
     assert restored.paths == (".gitignore",)
     assert (work / "secret").read_text() == "of the user\n"
+
+
+@pytest.mark.req("R-UNDO-02")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git init -q && mkdir src && echo 1 > src/a.py && echo 2 > b.py"
+        " && printf '.venv/\\nnode_modules/\\n' > .gitignore",
+        "echo build/ >> .gitignore && echo 5 > e.py",
+        "echo '*.o' > .gitignore && echo 5 > e.py && echo 6 > e.o && echo > .gitignore",
+        "rm -f .gitignore && echo 5 > e.py",
+    ],
+)
+@pytest.mark.parametrize("has_rules", [False, True])
+async def test_new_files_are_removed_also_if_ignore_rules_change(bench, command, has_rules):
+    work = bench.workspace
+    (work / "node_modules").mkdir()
+    (work / "node_modules" / "of the user").write_text("1\n")
+    if has_rules:
+        (work / ".gitignore").write_text("node_modules/\n*.log\n")
+        (work / "x.log").write_text("of the user\n")
+    before = tree(work)
+    session = await talk(bench, run(command))
+    events = await play(session.send("go"))
+    [changed] = [each for each in events if isinstance(each, FilesChanged)]
+    assert all(each.is_undoable for each in changed.changes)
+    await play(session.files.undo())
+    assert {name: each for name, each in tree(work).items() if name[:4] != ".git"} == {
+        name: each for name, each in before.items() if name[:4] != ".git"
+    }
+    await session.close()
+
+
+@pytest.mark.req("R-UNDO-02")
+async def test_ignored_files_beyond_the_limit_are_left_if_rules_change(bench, monkeypatch):
+    monkeypatch.setattr(ignored_files, "MAX_IGNORED_FILES", 1)
+    work = bench.workspace
+    (work / ".gitignore").write_text("*.log\n")
+    for name in ("a.log", "b.log"):
+        (work / name).write_text("of the user\n")
+    session = await talk(bench, run("rm .gitignore; touch a.log b.log; echo 1 > new"))
+    await play(session.send("go"))
+    *_, restored = await play(session.files.undo())
+    assert restored.paths == (".gitignore",)
+    assert {"a.log", "b.log"} <= set(tree(work))
+    await session.close()
 
 
 async def test_a_credential_file_is_not_copied_and_undo_leaves_it(bench):

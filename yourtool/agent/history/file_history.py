@@ -27,7 +27,10 @@ OF_FILES = frozenset(
 )
 """The facts that change the history; no others need to be applied."""
 
-_NOT_STORED = "its content was not stored: too large, secret or not readable"
+_NOT_STORED = (
+    "its content was not stored: too large, secret, not readable, ignored by git before, or moved"
+    " here from a place that is not watched"
+)
 _CHANGED_BETWEEN = "only the changes after an edit by somebody else are taken back"
 
 
