@@ -22,6 +22,7 @@ from yourtool.tools import (
     file_states,
     git_files,
     git_object_store,
+    git_restoring,
     safety_copies,
     web,
     workspace_watch,
@@ -50,6 +51,7 @@ NUMBERS = {
     )
     == (30, 2**31),
     "up to 64 MiB are copied": git_object_store.MAX_COPIED_BYTES == 64 * MIB,
+    "during one `/undo` ends after 20 seconds": git_restoring.SECONDS == 20,
     "up to 20,000 files in `.git`": git_files.MAX_GIT_FILES == 20_000,
     "up to 16 MiB a file": file_states.MAX_STORED_BYTES == 16 * MIB,
     "files over 16 MiB": file_states.MAX_STORED_BYTES == 16 * MIB,

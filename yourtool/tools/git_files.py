@@ -47,6 +47,10 @@ class GitFiles(Struct, frozen=True):
     object_places: tuple[str, ...]
     """The directories with objects, also those of submodules and of git-lfs."""
     is_complete: bool
+    folders: frozenset[str]
+    """The directories, without those of objects."""
+    pipe: str
+    """The path of a pipe or a device, for which git would wait; empty: there is none."""
 
     @property
     def is_comparable(self) -> bool:
@@ -57,13 +61,15 @@ class GitFiles(Struct, frozen=True):
 NO_FILES: Mapping[str, GitFile] = {}
 
 
-def read_git_files(directory: Path, known: Mapping[str, GitFile] = NO_FILES) -> GitFiles | None:
+def read_git_files(
+    directory: Path, known: Mapping[str, GitFile] = NO_FILES, *, at: int | None = None
+) -> GitFiles | None:
     """Return the files of a git directory; None if there is no repository.
 
-    `known`: files that were read before.
+    `known`: files that were read before; `at`: an open directory to which the path is relative.
     """
     try:
-        descriptor = os.open(directory, _LIST)
+        descriptor = os.open(directory, _LIST, dir_fd=at)
     except OSError:
         return None
     try:
@@ -74,7 +80,13 @@ def read_git_files(directory: Path, known: Mapping[str, GitFile] = NO_FILES) -> 
         os.close(descriptor)
     if "HEAD" not in reader.files or "objects" not in reader.places:
         return None
-    return GitFiles(reader.files, tuple(reader.places), reader.is_complete)
+    return GitFiles(
+        reader.files,
+        tuple(reader.places),
+        reader.is_complete,
+        frozenset(reader.folders),
+        reader.pipe,
+    )
 
 
 class _Reader:
@@ -84,6 +96,8 @@ class _Reader:
         self.files: dict[str, GitFile] = {}
         self.places: list[str] = []
         self.is_complete = True
+        self.folders: set[str] = set()
+        self.pipe = ""
 
     def read(self, descriptor: int, prefix: str, level: int) -> None:
         """Read a directory, files first."""
@@ -100,6 +114,8 @@ class _Reader:
                             self._note(descriptor, entry.name, prefix, status)
                 elif entry.is_dir(follow_symlinks=False):
                     folders.append(entry.name)
+                elif not entry.is_symlink() and _is_pipe(entry):
+                    self.pipe = prefix + entry.name
         for name in folders:
             path = prefix + name
             if name == "objects" and (not prefix or prefix.startswith(("modules/", "lfs/"))):
@@ -113,6 +129,7 @@ class _Reader:
         except OSError:
             self.is_complete = False
             return
+        self.folders.add(path)
         try:
             self.read(below, f"{path}/", level + 1)
         finally:
@@ -147,3 +164,12 @@ class _Reader:
         except OSError:
             return None
         return content if len(content) <= MAX_GIT_FILE_BYTES else None
+
+
+def _is_pipe(entry: os.DirEntry[str]) -> bool:
+    """Whether an open entry can block; a socket, as that of a file monitor, cannot be opened."""
+    try:
+        mode = entry.stat(follow_symlinks=False).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode)

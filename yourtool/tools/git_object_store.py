@@ -13,11 +13,11 @@ import shutil
 import stat
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from yourtool.files import is_link, path_exists
-from yourtool.tools.replacing import new_temporary_name
+from yourtool.files import path_exists, read_small_file
+from yourtool.tools.replacing import make_directories, new_temporary_name
 
 COPIES = "refs/copies/"
 """The safety copies."""
@@ -41,6 +41,10 @@ _SHA256 = re.compile(
 )
 _CONFIG = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[gc]\n\tauto = 0\n"
 _CONFIG_SHA256 = "[extensions]\n\tobjectformat = sha256\n"
+_MAX_CONFIG_BYTES = 2**20
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PRUNED = "pruned"
 """A file whose time is that of the last removal of old objects."""
 
@@ -70,18 +74,15 @@ class GitObjectStore:
         if not path_exists(self.directory / "HEAD"):
             for name in ("objects/info", "refs"):
                 (self.directory / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-            (self.directory / "config").write_text(_CONFIG + self._format_config())
+            settings = b""
+            with suppress(OSError):
+                settings = read_small_file(self.source / "config", _MAX_CONFIG_BYTES)
+            (self.directory / "config").write_text(build_config(settings))
             (self.directory / "HEAD").write_text("ref: refs/heads/none\n")
         objects = os.fsencode(self.source / "objects")
         if b"\n" not in objects and not objects.startswith((b'"', b"#")):
             (self.directory / "objects/info/alternates").write_bytes(objects + b"\n")
         self._remove_old()
-
-    def _format_config(self) -> str:
-        with suppress(OSError):
-            if _SHA256.search((self.source / "config").read_bytes()):
-                return _CONFIG_SHA256
-        return ""
 
     # ── saving ──────────────────────────────────────────────────────────────────────────────────
 
@@ -166,27 +167,26 @@ class GitObjectStore:
 
     # ── giving back ─────────────────────────────────────────────────────────────────────────────
 
-    def give_back(self, directory: Path | None = None) -> None:
-        """Link what is missing in a git directory into it; None: that of the repository.
+    def give_back(self, directory: int) -> None:
+        """Link what is missing in an open git directory into it; no link is followed.
 
         Raises:
             OSError: an object cannot be linked or copied.
         """
-        directory = directory or self.source
         for folder, _, names in os.walk(self.directory):
             place = os.path.relpath(folder, self.directory)
             if "objects" not in place.split("/"):
                 continue
-            target = directory / place
-            if is_link(target):
-                continue
-            target.mkdir(parents=True, exist_ok=True)
-            for name in sorted(names, key=lambda each: each.endswith(".idx")):
-                if _OBJECT.fullmatch(name) and not os.path.lexists(target / name):
-                    try:
-                        link_object(Path(folder, name), target / name)
-                    except OSError:
-                        copy_object(Path(folder, name), target / name)
+            with ExitStack() as opened:
+                parts = tuple(place.split("/"))
+                try:
+                    target, _ = make_directories(directory, (), parts, opened)
+                except NotADirectoryError:
+                    continue  # a link
+                present = set(_list(target))
+                for name in sorted(set(names) - present, key=lambda each: each.endswith(".idx")):
+                    if _OBJECT.fullmatch(name):
+                        _give(Path(folder, name), name, target)
 
     # ── removing ────────────────────────────────────────────────────────────────────────────────
 
@@ -220,17 +220,46 @@ class GitObjectStore:
                         yield status.st_ctime, path, status.st_size
 
 
-def link_object(source: Path, target: Path) -> None:
-    """Make a hard link to an object."""
-    os.link(source, target, follow_symlinks=False)
+def build_config(settings: bytes) -> str:
+    """Return the settings of a bare repository for the objects of one with other settings."""
+    return _CONFIG + (_CONFIG_SHA256 if _SHA256.search(settings) else "")
 
 
-def copy_object(source: Path, target: Path) -> None:
+def _list(directory: int) -> list[str]:
+    """Return the names in a directory that is open as a place."""
+    descriptor = os.open(".", _LIST, dir_fd=directory)
+    try:
+        return os.listdir(descriptor)  # noqa: PTH208 - a descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _give(source: Path, name: str, directory: int) -> None:
+    try:
+        link_object(source, Path(name), directory)
+    except FileExistsError:
+        pass  # another process has just made it
+    except OSError:
+        copy_object(source, Path(name), directory)
+
+
+def link_object(source: Path, target: Path, directory: int | None = None) -> None:
+    """Make a hard link to an object; `directory`: open, of a target that is a name."""
+    os.link(source, target, dst_dir_fd=directory, follow_symlinks=False)
+
+
+def copy_object(source: Path, target: Path, directory: int | None = None) -> None:
     """Copy an object in one step; one with the same name has the same content."""
     part = target.with_name(new_temporary_name())
-    try:
-        shutil.copyfile(source, part, follow_symlinks=False)
-        part.chmod(0o444)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with os.fdopen(os.open(source, _READ), "rb") as original:
+        if not stat.S_ISREG(os.fstat(original.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "is not a regular file", str(source))
+        try:
+            created = os.open(part, _CREATE, 0o444, dir_fd=directory)
+            with os.fdopen(created, "wb") as copy:
+                shutil.copyfileobj(original, copy)
+            os.replace(part, target, src_dir_fd=directory, dst_dir_fd=directory)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(part, dir_fd=directory)
+            raise

@@ -183,6 +183,43 @@ async def test_undo_leaves_a_branch_that_somebody_else_moved_and_names_it(bench,
     await session.close()
 
 
+async def test_undo_leaves_a_branch_in_whose_place_others_are_and_names_both(bench, work):
+    prepare(work)
+    session = await run(bench, "git branch -D side && git branch side/new && git pack-refs --all")
+    [_, restored] = await play(session.files.undo())
+    [left] = [each for each in restored.left if each.path == ".git/refs/heads/side"]
+    assert (
+        left.reason == "`refs/heads/side` cannot be restored because there is `refs/heads/side/new`"
+    )
+    git(work, "fsck", "--strict")
+    await session.close()
+
+
+async def test_moves_of_branches_are_in_the_logs_of_git(bench, work):
+    prepare(work)
+    session = await run(bench, "git reset -q --hard HEAD~1")
+    await play(session.files.undo())
+    for name in ("HEAD", "main"):
+        assert git(work, "reflog", "-1", "--format=%gs", name) == "undo\n"
+        assert git(work, "rev-parse", f"{name}@{{1}}") == git(work, "rev-parse", "main~1")
+    await session.close()
+
+
+async def test_shallow_repository_keeps_its_new_commits(bench, tmp_path):
+    source = build_repository(tmp_path / "source")
+    prepare(source)
+    work = bench.workspace
+    git(tmp_path, "clone", "-q", "--depth=1", "-b", "main", f"file://{source}", str(work / "x"))
+    for each in (work / "x").iterdir():
+        each.rename(work / each.name)
+    session = await run(bench, "GIT commit -q --allow-empty -m new")
+    assert session.state.files.plan_undo() is not None
+    [notice] = await play(session.files.undo())
+    assert "no change of a file" in notice.text
+    assert git(work, "log", "-1", "--format=%s") == "new\n"
+    await session.close()
+
+
 async def test_dropped_stash_comes_back_below_one_that_the_user_made_since(bench, work):
     prepare(work)
     session = await run(bench, "git stash drop stash@{1}")
@@ -451,7 +488,7 @@ async def test_objects_are_copied_where_links_are_impossible(bench, work, monkey
     await session.close()
 
 
-def refuse_link(source, target):
+def refuse_link(source, target, directory=None):
     """Fail as a link to another file system does."""
     raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), str(source), None, str(target))
 

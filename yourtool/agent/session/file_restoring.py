@@ -57,7 +57,6 @@ class FileRestoring:
         self._record = record
         self._workspace = workspace
         self._is_busy = is_busy
-        self._git = GitRestorer(workspace.root, blobs.with_name("repositories"))
 
     async def undo(self) -> AsyncGenerator[Event, None]:
         """Take back the changes of the last turn that has any.
@@ -65,13 +64,13 @@ class FileRestoring:
         Raises:
             UsageError: a turn is running.
         """
-        plan, passed = self.history.plan_undo(), list[str]()
+        plan, passed, git = self.history.plan_undo(), list[str](), self._open_git()
         while plan is not None and self.history.unfinished is None and not self._is_busy():
             passed += plan.turns
-            if not is_empty(await self.check(plan)):
+            if not is_empty(await asyncio.to_thread(self._check_files, plan, git)):
                 break
             plan = self.history.plan_undo(passed)  # it only made commits, which stay
-        async for event in self._run(plan, "There is no change of a file to take back."):
+        async for event in self._run(plan, "There is no change of a file to take back.", git):
             yield event
 
     async def redo(self) -> AsyncGenerator[Event, None]:
@@ -81,7 +80,7 @@ class FileRestoring:
             UsageError: a turn is running.
         """
         problem = "Nothing was taken back since the last change of a file."
-        async for event in self._run(self.history.plan_redo(), problem):
+        async for event in self._run(self.history.plan_redo(), problem, self._open_git()):
             yield event
 
     async def rewind(self, plan: RestorePlan) -> AsyncGenerator[Event, None]:
@@ -90,24 +89,26 @@ class FileRestoring:
         Raises:
             UsageError: a turn is running.
         """
-        async for event in self._run(plan, ""):
+        async for event in self._run(plan, "", self._open_git()):
             yield event
 
     async def check(self, plan: RestorePlan) -> RestorePlan:
         """Return the plan without the files that differ from what the agent left."""
-        return await asyncio.to_thread(self._check_files, plan)
+        return await asyncio.to_thread(self._check_files, plan, self._open_git())
 
-    async def _run(self, plan: RestorePlan | None, problem: str) -> AsyncGenerator[Event, None]:
+    async def _run(
+        self, plan: RestorePlan | None, problem: str, git: GitRestorer
+    ) -> AsyncGenerator[Event, None]:
         if self._is_busy():
             raise UsageError("A turn is running; wait until it ends or stop it.")
         if (unfinished := self.history.unfinished) is not None:
             yield Notice(level="info", text="Finishing what was interrupted.")
-            yield await self._restore(unfinished)
+            yield await self._restore(unfinished, git)
             return
         if plan is None:
             yield Notice(level="info", text=problem)
             return
-        plan = await self.check(plan)
+        plan = await asyncio.to_thread(self._check_files, plan, git)
         if not plan.files:
             yield Notice(level="warning", text=f"No file was restored.{describe_left(plan.left)}")
             return
@@ -121,11 +122,11 @@ class FileRestoring:
             )
         )
         yield started
-        yield await self._restore(started)
+        yield await self._restore(started, git)
 
-    async def _restore(self, started: FilesRestoring) -> FilesRestored:
+    async def _restore(self, started: FilesRestoring, git: GitRestorer) -> FilesRestored:
         restoring = asyncio.ensure_future(
-            asyncio.to_thread(self._restore_files, started.files, started.kind)
+            asyncio.to_thread(self._restore_files, started.files, started.kind, git)
         )
         try:
             result = await asyncio.shield(restoring)
@@ -143,13 +144,15 @@ class FileRestoring:
             )
         )
 
-    def _restore_files(self, files: Sequence[FileRestore], kind: RestoreKind) -> "_Result":
+    def _restore_files(
+        self, files: Sequence[FileRestore], kind: RestoreKind, git: GitRestorer
+    ) -> "_Result":
         paths, left = list[str](), list[LeftFile]()
         for item in sort_for_restoring(files):
             try:
                 content = self._read_content(item)
                 if is_of_repository(item):
-                    self._git.restore(item, content, is_undo=kind != "redo")
+                    git.restore(item, content, is_undo=kind != "redo")
                 else:
                     restore_file(self._workspace, item, content)
             except (ToolError, BlobError) as error:
@@ -163,9 +166,9 @@ class FileRestoring:
             return None
         return read_blob(self.blobs, f"sha256:{item.after.digest}")
 
-    def _check_files(self, plan: RestorePlan) -> RestorePlan:
+    def _check_files(self, plan: RestorePlan, git: GitRestorer) -> RestorePlan:
         in_git = [item for item in plan.files if is_of_repository(item)]
-        files, left = self._check_repository(in_git, plan.kind)
+        files, left = self._check_repository(in_git, plan.kind, git)
         for item in plan.files:
             if is_of_repository(item):
                 continue
@@ -185,12 +188,16 @@ class FileRestoring:
         return RestorePlan(plan.kind, plan.turns, tuple(files), (*others, *left), plan.through)
 
     def _check_repository(
-        self, items: Sequence[FileRestore], kind: RestoreKind
+        self, items: Sequence[FileRestore], kind: RestoreKind, git: GitRestorer
     ) -> tuple[list[FileRestore], list[LeftFile]]:
         try:
-            return self._git.check(items, kind, self._read_content) if items else ([], [])
-        except (GitError, BlobError) as error:
+            return git.check(items, kind, self._read_content) if items else ([], [])
+        except (GitError, BlobError, OSError) as error:
             return [], [LeftFile(item.path, str(error)) for item in items]
+
+    def _open_git(self) -> GitRestorer:
+        """Return the repository for one call of a verb, whose time is limited."""
+        return GitRestorer(self._workspace.root, self.blobs.with_name("repositories"))
 
     def _build_message(self, kind: RestoreKind, paths: Sequence[str]) -> PromptMessage:
         """Return a message to the model, which would otherwise rely on what it wrote."""
