@@ -11,7 +11,7 @@ from collections.abc import Iterator
 _HEADER = struct.Struct(">4sLL")
 _STAT_BYTES = 40
 """Times, device, inode, mode, owner and size."""
-_EXTENDED, _NAME_LENGTH = 0x4000, 0x0FFF
+_EXTENDED, _STAGE, _NAME_LENGTH = 0x4000, 0x3000, 0x0FFF
 _SPARSE = b"sdir"
 
 
@@ -34,11 +34,23 @@ def strip_index(data: bytes) -> bytes | None:
 
 def read_object_ids(stripped: bytes) -> Iterator[str]:
     """Yield the ids of the staged objects of a result of `strip_index`."""
+    for object_id, _ in _iter_entries(stripped):
+        yield object_id
+
+
+def has_conflicts(stripped: bytes) -> bool:
+    """Whether a result of `strip_index` has files with conflicts."""
+    return any(flags & _STAGE for _, flags in _iter_entries(stripped))
+
+
+def _iter_entries(stripped: bytes) -> Iterator[tuple[str, int]]:
+    """Yield the id and the flags of each entry."""
     _, version, count = _HEADER.unpack_from(stripped)
     is_short = stripped[-20:] == _hash("sha1", stripped[:-20])
     width, at = 20 if is_short else 32, _HEADER.size
     for _ in range(count):
-        yield stripped[at + _STAT_BYTES : at + _STAT_BYTES + width].hex()
+        end = at + _STAT_BYTES + width
+        yield stripped[at + _STAT_BYTES : end].hex(), int.from_bytes(stripped[end : end + 2])
         at = _find_end(stripped, at, width, version)
 
 

@@ -93,7 +93,11 @@ class GitRestorer:
                 elif kind != "redo" and present.has_more(item, read_content):
                     keeps_commits |= item.after.kind != "absent"
                     continue
-                elif keeps_commits and item.path == f"{REPOSITORY}/{present.private}index":
+                elif (
+                    keeps_commits
+                    and item.path == f"{REPOSITORY}/{present.private}index"
+                    and not present.has_new_conflicts(item, read_content)
+                ):
                     continue  # it belongs to the commits
                 else:
                     problem = present.find_problem(item, is_undo=kind != "redo")

@@ -21,7 +21,7 @@ from yourtool.guardian import build_prefix
 from yourtool.tools.file_states import describe_difference
 from yourtool.tools.git_directory import GitDirectory, open_real_directory
 from yourtool.tools.git_files import GitFile, GitFiles, read_git_files
-from yourtool.tools.git_index_entries import read_object_ids
+from yourtool.tools.git_index_entries import has_conflicts, read_object_ids
 from yourtool.tools.git_object_store import GitObjectStore, build_config
 from yourtool.tools.git_program import GitError, GitRunner
 from yourtool.tools.git_state import (
@@ -189,6 +189,14 @@ class PresentRepository:
             return False
         ids = (each.decode("ascii", "replace").strip() for each in (earlier, later))
         return self._objects.is_ancestor(*ids)
+
+    def has_new_conflicts(
+        self, item: FileRestore, read_content: Callable[[FileRestore], bytes | None]
+    ) -> bool:
+        """Whether the index has conflicts that it did not have before."""
+        present, earlier = self.read(item.path).content, read_content(item)
+        was_whole = earlier is None or not has_conflicts(earlier)
+        return present is not None and was_whole and has_conflicts(present)
 
     # ── changes ─────────────────────────────────────────────────────────────────────────────────
 

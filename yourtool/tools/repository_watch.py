@@ -6,7 +6,8 @@ store, so that nothing that a command deletes is gone. All methods block.
 
 import logging
 import os
-from pathlib import Path
+from collections.abc import Collection
+from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
@@ -27,6 +28,8 @@ class RepositoryChange(Struct, frozen=True):
     """`.git`, or below it, also if the git directory is elsewhere."""
     before: FileState
     after: FileState
+    directories: tuple[str, ...] = ()
+    """Directories that the command created for the file, outermost first."""
 
 
 class _Notes(Struct, frozen=True):
@@ -104,7 +107,14 @@ class RepositoryWatch:
         if not (notes.files.is_comparable and after.is_comparable):
             _log.warning("changes in the repository are not noted: it has too many files")
             return []
+        created = after.folders - notes.files.folders
         return [
-            RepositoryChange(f"{REPOSITORY}/{name}", *states)
-            for name, *states in find_changes(notes.files, after, notes.private)
+            RepositoryChange(f"{REPOSITORY}/{name}", old, new, _find_created(name, created))
+            for name, old, new in find_changes(notes.files, after, notes.private)
         ]
+
+
+def _find_created(name: str, created: Collection[str]) -> tuple[str, ...]:
+    """Return the created directories above a file of the git directory."""
+    above = (str(each) for each in reversed(PurePosixPath(name).parents))
+    return tuple(f"{REPOSITORY}/{each}" for each in above if each in created)

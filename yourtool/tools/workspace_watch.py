@@ -139,7 +139,9 @@ class WorkspaceWatch:
         if self._repository is None:
             return found
         changes = self._repository.take(is_last=not self._running)
-        noted = [CommandChange(each.path, each.before, each.after) for each in changes]
+        noted = [
+            CommandChange(each.path, each.before, each.after, each.directories) for each in changes
+        ]
         more = max(0, len(noted) - MAX_COMMAND_CHANGES)
         return CommandChanges((*noted[:MAX_COMMAND_CHANGES], *found.changes), found.omitted + more)
 
@@ -359,9 +361,9 @@ class WorkspaceWatch:
         """Return the paths whose content may come from a file that was not watched."""
         inodes = {each.inode for each in before.signatures.values()}
         rules_changed = any(path.rpartition("/")[2] == ".gitignore" for path in paths)
+        is_unclear = rules_changed and not before.ignored.is_complete
         return {
             path
-        is_unclear = rules_changed and not before.ignored.is_complete
             for path in paths
             if (new := after.signatures.get(path)) is not None
             and (

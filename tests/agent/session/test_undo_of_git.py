@@ -297,6 +297,54 @@ async def test_merge_with_a_conflict_is_taken_back(bench, work):
     await session.close()
 
 
+def states_of_commands(root):
+    """Return the directories of commands that are not finished."""
+    names = {"rebase-merge", "rebase-apply", "sequencer", "CHERRY_PICK_HEAD", "MERGE_HEAD"}
+    return sorted(each.name for each in (root / ".git").iterdir() if each.name in names)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"{GIT} rebase side",
+        f"{GIT} rebase --apply side",
+        f"git format-patch -q -1 --stdout side > ../patch; {GIT} am ../patch",
+    ],
+)
+async def test_state_of_a_command_that_stopped_at_a_conflict_is_removed(bench, work, line):
+    prepare(work)
+    before = describe(work)
+    session = await run(bench, line)
+    stopped = states_of_commands(work)
+    assert stopped
+    for _ in range(2):
+        await play(session.files.undo())
+        assert (describe(work), states_of_commands(work)) == (before, [])
+        await play(session.files.redo())
+        assert states_of_commands(work) == stopped
+    await session.close()
+
+
+async def test_index_is_whole_again_after_a_commit_and_a_conflict_of_one_command(bench, work):
+    prepare(work)
+    git(work, "checkout", "-q", "-b", "picked", "main~1")
+    (work / "new.txt").write_text("new\n")
+    git(work, "add", "new.txt")
+    git(work, "commit", "-qm", "first")
+    commit(work, "conflict\n")
+    git(work, "checkout", "-q", "main")
+    before = describe(work)
+    session = await run(bench, f"{GIT} cherry-pick picked~1 picked")
+    assert "UU a.txt" in describe(work)["status"]
+    assert git(work, "log", "-1", "--format=%s") == "first\n"
+    await play(session.files.undo())
+    after = describe(work)
+    assert (after["staged"], after["files"]) == (before["staged"], before["files"])
+    assert git(work, "log", "-1", "--format=%s") == "first\n", "commits stay"
+    assert states_of_commands(work) == []
+    await session.close()
+
+
 async def test_removed_worktree_in_the_workspace_comes_back(bench, work):
     git(work, "worktree", "add", "-q", "--detach", "wt")
     (work / "wt/a.txt").write_text("work\n")
