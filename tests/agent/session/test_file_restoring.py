@@ -139,6 +139,34 @@ async def test_nothing_to_undo_when_every_file_was_changed_by_somebody_else(benc
     assert session.state.files.plan_redo() is None
 
 
+async def test_undo_takes_back_the_turn_before_one_of_which_nothing_can_be(bench):
+    work = bench.workspace
+    (work / "x").write_text("of the user\n")
+    session = await talk(bench, run("rm x"), run("echo 1 > y"))
+    for prompt in ("one", "two"):
+        await play(session.send(prompt))
+    (work / "y").write_text("1\n2\n")
+    [notice] = await play(session.files.undo())
+    assert notice.text == (
+        "No file was restored. Left as they are: y (was changed since)."
+        " The next /undo takes back the turn before."
+    )
+    assert not (work / "x").exists()
+    notice, *_, restored = await play(session.files.undo())
+    assert notice.text == ("Went on to the turn before. Left as they are: y (was changed since).")
+    assert restored.paths == ("x",)
+    assert (work / "y").read_text() == "1\n2\n"
+    [notice] = await play(session.files.undo())
+    assert notice.text == "No file was restored. Left as they are: y (was changed since)."
+    (work / "y").write_text("1\n")
+    *_, restored = await play(session.files.undo())
+    assert restored.paths == ("y",)
+    await play(session.files.redo())
+    await play(session.files.redo())
+    assert set(tree(work)) == {"y"}
+    await session.close()
+
+
 async def test_the_fact_of_a_change_is_stored_before_the_file_changes(bench):
     session = await talk(bench, write("a", "agent\n"))
     seen = []

@@ -57,9 +57,14 @@ class FileRestoring:
         self._record = record
         self._workspace = workspace
         self._is_busy = is_busy
+        self._refused: set[str] = set()
+        """Turns of which an undo could restore nothing, so that the next one passes them over."""
 
     async def undo(self) -> AsyncGenerator[Event, None]:
         """Take back the changes of the last turn that has any.
+
+        If nothing of it can be taken back, a second call takes back the turn before. Each call
+        tries the later turns again first.
 
         Raises:
             UsageError: a turn is running.
@@ -67,9 +72,19 @@ class FileRestoring:
         plan, passed, git = self.history.plan_undo(), list[str](), self._open_git()
         while plan is not None and self.history.unfinished is None and not self._is_busy():
             passed += plan.turns
-            if not is_empty(await asyncio.to_thread(self._check_files, plan, git)):
+            checked = await asyncio.to_thread(self._check_files, plan, git)
+            earlier = self.history.plan_undo(passed)
+            if checked.files or (not is_empty(checked) and earlier is None):
                 break
-            plan = self.history.plan_undo(passed)  # it only made commits, which stay
+            if not is_empty(checked):  # otherwise it only made commits, which stay
+                left = describe_left(checked.left)
+                if self._refused.isdisjoint(plan.turns):
+                    self._refused |= set(plan.turns)
+                    text = f"No file was restored.{left} The next /undo takes back the turn before."
+                    yield Notice(level="warning", text=text)
+                    return
+                yield Notice(level="info", text=f"Went on to the turn before.{left}")
+            plan = earlier
         async for event in self._run(plan, "There is no change of a file to take back.", git):
             yield event
 
