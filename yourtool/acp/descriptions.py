@@ -10,6 +10,7 @@ from yourtool.events.deltas import Notice, RetryScheduled
 from yourtool.events.files import FilesRestored
 from yourtool.events.tools import ProcessEnded
 from yourtool.events.turns import ProviderUnavailable, RoutingPolicyChanged, RoutingPolicyInvalid
+from yourtool.tools.git_state import describe_paths
 
 Described: TypeAlias = (
     Notice
@@ -44,7 +45,7 @@ def describe(event: Described) -> str:
         case EntryAdded(kind=kind, text=text):
             return f"Added as {kind}: {text}"
         case FilesRestored(kind=kind, paths=paths):
-            return f"Files restored by {kind}: {', '.join(paths) or 'none'}."
+            return f"Files restored by {kind}: {', '.join(describe_paths(paths)) or 'none'}."
         case ProcessEnded(process_id=name, command=command, reason=reason):
             return f"Background process {name} ended ({reason.replace('_', ' ')}): {command}"
         case ProviderUnavailable(models_affected=models):

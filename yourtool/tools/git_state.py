@@ -7,7 +7,7 @@ is one file, `.git`.
 
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 import msgspec
@@ -32,6 +32,12 @@ _PASSING = re.compile(
 )
 """Files without the work of a user."""
 _VALUE = re.compile(rb"(?:ref: refs/[^\0-\x20\x7f]+|[0-9a-f]{40}|[0-9a-f]{64})\n?")
+_NOUNS = {
+    "refs/heads/": "the branch",
+    "refs/tags/": "the tag",
+    _REMOTES: "the remote branch",
+}
+_NAMES = {STASH: "the stash", "HEAD": "the branch that is checked out", "index": "what is staged"}
 _MAX_ARCHIVE_BYTES = 256 * 2**20
 
 GitChange = tuple[str, FileState, FileState]
@@ -57,6 +63,22 @@ class Archive(Struct, frozen=True, array_like=True):
 def is_git_path(path: str) -> bool:
     """Whether a path of the journal is that of a repository or below it."""
     return path == REPOSITORY or path.startswith(f"{REPOSITORY}/")
+
+
+def describe_paths(paths: Iterable[str]) -> tuple[str, ...]:
+    """Return paths of the journal, with the names that git has for parts of a repository."""
+    return tuple(dict.fromkeys(map(describe_path, paths)))
+
+
+def describe_path(path: str) -> str:
+    """Return a path of the journal, or the name that git has for a part of a repository."""
+    if not path.startswith(f"{REPOSITORY}/"):
+        return path
+    name = path.removeprefix(f"{REPOSITORY}/").removeprefix("logs/")
+    for start, noun in _NOUNS.items():
+        if name.startswith(start):
+            return f"{noun} {name.removeprefix(start)}"
+    return _NAMES.get(name, path)
 
 
 def find_changes(before: GitFiles, after: GitFiles, private: str) -> list[GitChange]:

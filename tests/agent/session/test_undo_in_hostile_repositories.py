@@ -119,5 +119,5 @@ async def test_undo_does_not_wait_for_a_pipe_among_the_objects(bench, work, monk
     path.unlink()
     os.mkfifo(path)
     [notice] = await play(session.files.undo())
-    assert "side (git took too long to read its objects)" in notice.text
+    assert "the branch side (git took too long to read its objects)" in notice.text
     await session.close()

@@ -22,6 +22,7 @@ from yourtool.errors import UsageError
 from yourtool.events.deltas import Notice
 from yourtool.messages.blocks import TextBlock
 from yourtool.messages.message import Message
+from yourtool.tools.git_state import describe_path, describe_paths
 
 if TYPE_CHECKING:
     from yourtool.agent.history.branches import TreeRow
@@ -275,9 +276,9 @@ def _describe(row: "TreeRow", text: str) -> str:
 def describe_plan(plan: "RestorePlan") -> str:
     """Return a line about the files of a plan."""
     count = f"{len(plan.files):,} file{'s' * (len(plan.files) != 1)}"
-    names = _name([each.path for each in plan.files])
+    names = _name(describe_paths(each.path for each in plan.files))
     text = f"restore {count}: {names}" if plan.files else "no file can be restored"
-    left = _name([f"{each.path} ({each.reason})" for each in plan.left])
+    left = _name([f"{describe_path(each.path)} ({each.reason})" for each in plan.left])
     return f"{text}; left: {left}" if plan.left else text
 
 

@@ -32,6 +32,7 @@ from yourtool.tools.file_states import (
 )
 from yourtool.tools.git_program import GitError
 from yourtool.tools.git_restoring import GitRestorer, is_of_repository, sort_for_restoring
+from yourtool.tools.git_state import describe_path, is_git_path
 from yourtool.tools.workspace import Workspace
 
 _MAX_NAMED = 100
@@ -221,8 +222,10 @@ class FileRestoring:
             if kind == "redo"
             else ("took back your changes to these files")
         )
-        names = ", ".join(f"`{path}`" for path in paths[:_MAX_NAMED])
-        more = f" and {len(paths) - _MAX_NAMED:,} more" if len(paths) > _MAX_NAMED else ""
+        described = {describe_path(path): path for path in paths}
+        named = [each if is_git_path(path) else f"`{each}`" for each, path in described.items()]
+        names = ", ".join(named[:_MAX_NAMED])
+        more = f" and {len(named) - _MAX_NAMED:,} more" if len(named) > _MAX_NAMED else ""
         text = f"[The user {what}: {names}{more}. Read them again before you edit them.]"
         return PromptMessage(
             id=new_id(),
@@ -245,7 +248,7 @@ def is_empty(plan: RestorePlan) -> bool:
 
 def describe_left(left: Iterable[LeftFile], limit: int = 5) -> str:
     """Return a sentence about files that were left as they are, with a space before it."""
-    names = [f"{each.path} ({each.reason})" for each in left]
+    names = [f"{describe_path(each.path)} ({each.reason})" for each in left]
     if not names:
         return ""
     more = f", and {len(names) - limit:,} more" if len(names) > limit else ""

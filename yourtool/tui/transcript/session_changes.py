@@ -53,6 +53,7 @@ from yourtool.events.turns import (
     TurnEvaluated,
 )
 from yourtool.text import printable
+from yourtool.tools.git_state import describe_path, describe_paths, is_git_path
 from yourtool.tui.transcript import turn_results
 
 SessionChange: TypeAlias = (
@@ -225,21 +226,21 @@ def _format_code(code: int) -> str:
 
 def describe_lasting_changes(changed: FilesChanged) -> str:
     """Return a text about changes that cannot be taken back; empty if there are none."""
-    paths = [each.path for each in changed.changes if not each.is_undoable]
+    paths = [*describe_paths(each.path for each in changed.changes if not each.is_undoable)]
     if changed.omitted:
         paths.append(f"{changed.omitted:,} more files")
     return f"/undo cannot take back changes to {_join_names(paths)}" if paths else ""
 
 
 def _describe_restored(restored: FilesRestored) -> tuple[Literal["info", "warning"], str]:
-    count = len(restored.paths)
-    files = f"{count:,} file{'s' * (count != 1)}"
-    text = f"{_VERBS[restored.kind]} the changes to {files}"
-    if restored.paths:
-        text += f": {_join_names(restored.paths)}"
+    names = describe_paths(restored.paths)
+    count = f"{len(names):,} file{'s' * (len(names) != 1)}"
+    has_files_only = not any(map(is_git_path, restored.paths))
+    named = filter(None, (count if has_files_only else "", _join_names(names)))
+    text = f"{_VERBS[restored.kind]} the changes to {': '.join(named)}"
     if not restored.left:
         return "info", text
-    left = [f"{each.path} ({each.reason})" for each in restored.left]
+    left = [f"{describe_path(each.path)} ({each.reason})" for each in restored.left]
     return "warning", f"{text}. Left as they are: {_join_names(left)}"
 
 
