@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from yourtool.tools.sandbox import bubblewrap, landlock, layout, seatbelt
-from yourtool.tools.sandbox.home import find_visible, without_secrets
 from yourtool.tools.sandbox.layout import Surroundings, build_layout, find_hidden, find_sockets
 from yourtool.tools.sandbox.repositories import find_writable_repository
 
@@ -116,24 +115,6 @@ def test_home_directory_is_private_except_for_toolchains_and_caches(root, home, 
 def test_credential_file_in_a_toolchain_is_hidden(root, home):
     make(home, ".pyenv/.env", ".pyenv/version")
     assert home / ".pyenv/.env" in build_layout(root, Surroundings()).hidden
-
-
-def test_settings_are_copied_without_lines_that_look_like_secrets(home):
-    (home / ".npmrc").write_text("registry=https://r.example\n//r.example/:_authToken=abc\n")
-    (home / ".gitconfig").write_text(
-        '[user]\n\tname = n\n[url "https://u:p@h.example"]\n\tinsteadOf = h:\n'
-    )
-    copies = dict(find_visible(home, {}).copies)
-    assert copies[home / ".npmrc"] == b"registry=https://r.example\n"
-    assert b"name = n" in copies[home / ".gitconfig"]
-    assert b"u:p@" not in copies[home / ".gitconfig"]
-    assert without_secrets(b"") == b""
-
-
-def test_pipe_and_link_in_place_of_a_setting_are_no_setting(home):
-    os.mkfifo(home / ".npmrc")
-    (home / ".gitconfig").symlink_to("/nonexistent")
-    assert find_visible(home, {}).copies == ()
 
 
 def test_workspace_that_contains_the_home_directory_is_not_hidden_but_its_secrets_are(home):

@@ -15,4 +15,5 @@ __getattr__ = late_modules(  # a session can do without commands
     "ports",
     "probes",
     "proxy",
+    "yaml_secrets",
 )

@@ -1,20 +1,19 @@
 """The parts of a home directory that commands can read; everything else in it is hidden.
 
 A list of what may be seen loses nothing when a new program stores a secret at a new place. It has
-toolchains, caches and what builds read. Of small files of settings, commands get a copy without the
-lines that look like secrets. Caches can be written, which changes a private copy only.
+toolchains, caches and what builds read. Of files of settings, commands get a copy without secrets
+(`home_settings.py`). Caches can be written, which changes a private copy only.
 """
 
 import os
-import re
-import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
-from yourtool.files import is_in
+from yourtool.files import is_in, path_exists
 from yourtool.permissions.credential_files import credential_names
+from yourtool.tools.sandbox.home_settings import Limits, copy_file, find_real_place, list_settings
 
 _TOOLS = (
     ".asdf", ".bun/bin", ".bun/install/global", ".cabal/bin", ".cabal/store", ".cargo/bin",
@@ -45,18 +44,6 @@ _CACHES = (
     ".pub-cache/bin", ".pub-cache/hosted", ".sbt/boot", ".stack", ".terraform.d/plugin-cache",
     ".yarn/berry", "go/pkg", "nltk_data",
 )  # fmt: skip
-_SETTINGS = (
-    ".bunfig.toml", ".cargo/config", ".cargo/config.toml", ".condarc", ".config/bat/config",
-    ".config/black", ".config/fd/ignore", ".config/flake8", ".config/git/attributes",
-    ".config/git/config", ".config/git/ignore", ".config/go/env", ".config/mise/config.toml",
-    ".config/mypy/config", ".config/pep8", ".config/pip/pip.conf", ".config/pnpm/rc",
-    ".config/pycodestyle", ".config/pylintrc", ".config/ripgrep/config", ".config/ruff/ruff.toml",
-    ".config/uv/uv.toml", ".config/yamllint/config", ".editorconfig", ".gemrc", ".gitattributes",
-    ".gitconfig", ".gitignore", ".gitignore_global", ".node-version", ".npmrc", ".pip/pip.conf",
-    ".prettierrc", ".pylintrc", ".python-version", ".ripgreprc", ".ruby-version", ".rustfmt.toml",
-    ".tool-versions", ".yarnrc", ".yarnrc.yml", ".bazelrc", ".clang-format", ".clang-tidy",
-    ".mise.toml", ".terraform-version", ".java-version", ".go-version", ".nvmrc",
-)  # fmt: skip
 _VARIABLES = (
     "ANDROID_HOME", "ANDROID_SDK_ROOT", "CONDA_PREFIX", "DENO_INSTALL", "DOTNET_ROOT", "FVM_HOME",
     "GOROOT", "GRADLE_HOME", "JAVA_HOME", "JULIA_DEPOT_PATH", "MAVEN_HOME", "MAMBA_ROOT_PREFIX",
@@ -76,12 +63,6 @@ WRITTEN = (
 """Where programs write in a home directory; here they have private, empty directories."""
 ALWAYS_WRITTEN = frozenset({".cache", ".cargo", ".config", ".local", ".npm", "go"})
 """Those that commands have although the home directory does not."""
-_MAX_SETTINGS_BYTES = 65_536
-_SECRET_LINE = re.compile(
-    rb"token|passw|secret|_auth|authorization|extraheader|credential|api_?key|private"
-    rb"|://[^/\s@]{0,300}:[^/\s@]{1,300}@",
-    re.IGNORECASE,
-)
 
 
 class VisibleHome(Struct, frozen=True):
@@ -99,28 +80,28 @@ class VisibleHome(Struct, frozen=True):
 def find_visible(
     home: Path,
     environment: Mapping[str, str],
+    limits: Limits,
     *,
     added: Iterable[Path] = (),
-    removed: Iterable[Path] = (),
 ) -> VisibleHome:
     """Return what of a home directory commands see; blocks.
 
-    `added` and `removed` are paths of the settings. Programs in `PATH` and the toolchains that
-    variables name are seen as well.
+    `added` are paths of the settings. Programs in `PATH` and the toolchains that variables name are
+    seen as well.
     """
-    closed = tuple(removed)
     named = [Path(environment[name]) for name in _VARIABLES if environment.get(name)]
     on_path = [Path(each) for each in environment.get("PATH", "").split(os.pathsep) if each]
-    inner = [each for each in (*named, *on_path, *added) if is_below(each, home)]
+    places = map(find_real_place, (*named, *on_path, *added))
+    inner = [each for each in places if is_below(each, home)]
     tools = [home / each for each in _TOOLS]
     caches = [home / each for each in _CACHES]
     wanted = dict.fromkeys((*tools, *caches, *inner))
-    readable = [each for each in wanted if _is_there(each) and not is_in(each, closed)]
+    readable = [each for each in wanted if _is_there(each) and not is_in(each, limits.removed)]
     is_cache = set(caches)
     return VisibleHome(
         tuple(readable),
         tuple(each for each in readable if each in is_cache),
-        tuple(_copy_settings(home, closed)),
+        tuple(_copy_settings(home, _get_configuration(environment), limits)),
         tuple(_find_credentials(readable)),
     )
 
@@ -130,24 +111,20 @@ def is_below(path: Path, home: Path) -> bool:
     return path != home and path.is_relative_to(home)
 
 
-def _copy_settings(home: Path, closed: tuple[Path, ...]) -> Iterable[tuple[Path, bytes]]:
-    for name in _SETTINGS:
-        path = home / name
-        if is_in(path, closed):
-            continue
-        try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError:
-            continue
-        with os.fdopen(descriptor, "rb") as file:
-            if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                yield path, without_secrets(file.read(_MAX_SETTINGS_BYTES))
+def _copy_settings(
+    home: Path, configuration: Path | None, limits: Limits
+) -> Iterator[tuple[Path, bytes]]:
+    for path, clean in list_settings(home, configuration):
+        if path_exists(path) and limits.allow(path):
+            content = copy_file(path, clean)
+            if content is not None:
+                yield path, content
 
 
-def without_secrets(content: bytes) -> bytes:
-    """Return the lines of a file of settings that do not look like secrets."""
-    lines = content.splitlines(keepends=True)
-    return b"".join(line for line in lines if _SECRET_LINE.search(line) is None)
+def _get_configuration(environment: Mapping[str, str]) -> Path | None:
+    """Return the directory in place of `.config`, or None."""
+    path = environment.get("XDG_CONFIG_HOME", "")
+    return find_real_place(Path(path)) if path.startswith("/") else None
 
 
 def _find_credentials(places: Iterable[Path]) -> Iterable[Path]:

@@ -10,7 +10,7 @@ import os
 import pwd
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from yourtool.files import is_in
 from yourtool.permissions.credential_files import DIRECTORIES, PAIRS, credential_names
 from yourtool.tools.sandbox import home as homes
 from yourtool.tools.sandbox import names
+from yourtool.tools.sandbox.home_settings import Limits, find_real_place
 from yourtool.tools.sandbox.repositories import find_writable_repository, is_directory
 
 TEMPORARY = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - replaced, not used
@@ -93,11 +94,21 @@ def build_layout(workspace: Path, around: Surroundings) -> Layout:
     directories = (repository.directory,) if repository else ()
     roots = (repository.root, *directories) if repository else ()
     writable = tuple(dict.fromkeys(each for each in (*roots, *around.writable)))
-    visible = [] if is_home_open else list(_find_visible(found, around))
+    elsewhere = tuple(_find_elsewhere(found))
+    removed = map(find_real_place, around.hidden_in_home)
+    limits = Limits((*removed, *around.own), (workspace, *writable))
+    visible = (
+        []
+        if is_home_open
+        else [
+            homes.find_visible(home, os.environ, limits, added=around.seen_in_home)
+            for home in found
+        ]
+    )
     closed = (*_find_between(workspace, found), *(() if is_home_open else found))
     private = (*TEMPORARY, RUN, *(() if is_home_open else _find_places_of_programs(found)))
     hidden = [*around.own, *map(Path, _HIDDEN), *(path for each in visible for path in each.hidden)]
-    hidden += _find_elsewhere(found)
+    hidden += elsewhere
     if is_home_open:
         hidden += [Path(path) for home in found for path in find_secrets(str(home))]
     shown = (
@@ -106,14 +117,19 @@ def build_layout(workspace: Path, around: Surroundings) -> Layout:
         *around.readable,
         *(p for each in visible for p in each.readable),
     )
+    gone = (*private, *closed, *elsewhere)
+    copies = dict(each for home in visible for each in home.copies)
     resolver, is_gone = _find_resolver(private, shown)
     return Layout(
         workspace=workspace,
         writable=tuple(each for each in writable if each != workspace),
         private=tuple(each for each in private if each not in _OF_THE_SYSTEM or is_directory(each)),
-        readable=(*around.readable, *(path for each in visible for path in each.readable)),
+        readable=(*around.readable, *(p for each in visible for p in each.readable)),
         caches=tuple(path for each in visible for path in each.caches),
-        copies=(*(resolver if is_gone else ()), *(p for each in visible for p in each.copies)),
+        copies=(
+            *(resolver if is_gone else ()),
+            *_find_missing(copies, gone, shown),
+        ),
         replaced=() if is_gone else resolver,
         closed=tuple(dict.fromkeys(each for each in closed if is_directory(each))),
         hidden=tuple(_existing(hidden, (*private, *closed), shown)),
@@ -140,11 +156,13 @@ def _find_places_of_programs(found: Iterable[Path]) -> Iterator[Path]:
                 yield home / name
 
 
-def _find_visible(found: Iterable[Path], around: Surroundings) -> Iterator[homes.VisibleHome]:
-    for home in found:
-        yield homes.find_visible(
-            home, os.environ, added=around.seen_in_home, removed=around.hidden_in_home
-        )
+def _find_missing(
+    copies: Mapping[Path, bytes], gone: tuple[Path, ...], shown: tuple[Path, ...]
+) -> Iterator[tuple[Path, bytes]]:
+    """Yield the files that commands would not see without a copy."""
+    for path, content in copies.items():
+        if is_in(path, gone) and not is_in(path, shown):
+            yield path, content
 
 
 def _find_elsewhere(found: Iterable[Path]) -> Iterator[Path]:
