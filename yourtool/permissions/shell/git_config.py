@@ -274,6 +274,8 @@ def _iter_own_files(outer: Mapping[str, str]) -> Iterator[str]:
     home = outer.get("HOME", "")
     yield f"{outer.get('XDG_CONFIG_HOME') or f'{home}/.config'}/git/config"
     yield f"{home}/.gitconfig"
+    if outer.get("GIT_CONFIG_GLOBAL", "").startswith("/"):
+        yield outer["GIT_CONFIG_GLOBAL"]
 
 
 def _is_of_workspace(command: str, root: Path) -> bool:

@@ -20,6 +20,7 @@ from yourtool.files import is_in
 from yourtool.permissions.credential_files import DIRECTORIES, PAIRS, credential_names
 from yourtool.tools.sandbox import home as homes
 from yourtool.tools.sandbox import names
+from yourtool.tools.sandbox.git_files import find_named_by_git
 from yourtool.tools.sandbox.home_settings import Limits, find_real_place
 from yourtool.tools.sandbox.repositories import find_writable_repository, is_directory
 
@@ -105,6 +106,7 @@ def build_layout(workspace: Path, around: Surroundings) -> Layout:
             for home in found
         ]
     )
+    named = homes.VisibleHome() if is_home_open else find_named_by_git(limits)
     closed = (*_find_between(workspace, found), *(() if is_home_open else found))
     private = (*TEMPORARY, RUN, *(() if is_home_open else _find_places_of_programs(found)))
     hidden = [*around.own, *map(Path, _HIDDEN), *(path for each in visible for path in each.hidden)]
@@ -118,17 +120,18 @@ def build_layout(workspace: Path, around: Surroundings) -> Layout:
         *(p for each in visible for p in each.readable),
     )
     gone = (*private, *closed, *elsewhere)
-    copies = dict(each for home in visible for each in home.copies)
+    opened = tuple(each for each in named.readable if is_in(each, gone) and not is_in(each, shown))
+    copies = dict(each for home in (named, *visible) for each in home.copies)
     resolver, is_gone = _find_resolver(private, shown)
     return Layout(
         workspace=workspace,
         writable=tuple(each for each in writable if each != workspace),
         private=tuple(each for each in private if each not in _OF_THE_SYSTEM or is_directory(each)),
-        readable=(*around.readable, *(p for each in visible for p in each.readable)),
+        readable=(*around.readable, *(p for each in visible for p in each.readable), *opened),
         caches=tuple(path for each in visible for path in each.caches),
         copies=(
             *(resolver if is_gone else ()),
-            *_find_missing(copies, gone, shown),
+            *_find_missing(copies, gone, (*shown, *opened)),
         ),
         replaced=() if is_gone else resolver,
         closed=tuple(dict.fromkeys(each for each in closed if is_directory(each))),
