@@ -17,6 +17,7 @@ NETWORK = "the sandbox has no network"
 HOOKS = "the sandbox protects the hooks of git"
 FILES = "in the sandbox, files outside the workspace cannot be written"
 RIGHTS = "the sandbox gives no program more rights"
+DEVICES = "the sandbox hides files with credentials, which are devices in it"
 
 
 class EnclosingSandbox(Sandbox):
@@ -62,6 +63,7 @@ def find(text, refused=(), *, level=SandboxLevel.FULL, has_failed=True, **settin
         ("bash: .git/hooks/pre-commit: Read-only file system", HOOKS),
         ("rm: cannot remove '/main/.git/modules/a/hooks/b': Read-only file system", HOOKS),
         ('sudo: The "no new privileges" flag is set', RIGHTS),
+        ("error: .npmrc: can only add regular files, symbolic links or git-dir", DEVICES),
         ("AssertionError: assert 1 == 2", None),
         ("web socket closed; unix time 12; display: none; docker file found", None),
     ],

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from tests.tools.contexts import answer
-from tests.tools.sandbox.levels import FixedMeter, require
+from tests.tools.contexts import Contexts, answer, call
+from tests.tools.sandbox.levels import FixedMeter, build_sandbox, require
 from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.sandbox.home import find_visible
 from yourtool.tools.sandbox.home_settings import Limits
@@ -74,6 +74,15 @@ def test_pipe_and_link_in_place_of_a_setting_are_no_setting(home):
     (home / ".gitconfig").symlink_to("/nonexistent")
     (home / ".yarnrc").symlink_to(".yarnrc")
     assert find_visible(home, {}, NONE).copies == ()
+
+
+async def test_command_that_adds_hidden_files_to_git_gets_a_note(home, tmp_path):
+    (home / ".npmrc").write_text("_authToken=canary\n")
+    sandbox = build_sandbox(home, FULL)
+    context = Contexts(home, tmp_path)(sandbox=sandbox)
+    output = await call(shell, context, command="git init -q && git add -A")
+    assert output.blocked.cause.startswith("the sandbox hides files with credentials")
+    await sandbox.close()
 
 
 @pytest.mark.parametrize(

@@ -36,11 +36,13 @@ _FILES = re.compile(
 )
 _RIGHTS = re.compile(r"no new privileges|\bbwrap: ", re.IGNORECASE)
 _HOOKS = re.compile(r"\.git/(?:[^\s'\"]*/)?hooks\b", re.IGNORECASE)
+_DEVICES = re.compile(r"can only add regular files", re.IGNORECASE)
 _CAUSES = (
     (_SOCKETS, "the sandbox hides agents, daemons and other servers of this machine"),
     (_KEYS, "the sandbox hides your keys and what signs with them"),
     (_NETWORK, "the sandbox has no network"),
     (_RIGHTS, "the sandbox gives no program more rights"),
+    (_DEVICES, "the sandbox hides files with credentials, which are devices in it"),
 )
 """What programs print, and what it is probably about; the first one that fits counts."""
 _MISSING = re.compile(
