@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _HEADLESS_SECONDS = 10.0
 """How long a run without a user waits for servers: its one turn would miss their tools."""
 _ANSWER_SECONDS = 2.0
-"""How long it can take until a server that needs an answer knows it: the time to read a file."""
+"""The longest wait for whether a server needs an answer, which takes the time to read a file."""
 
 
 class WorkspaceTools:
