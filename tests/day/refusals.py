@@ -15,7 +15,7 @@ class Refusal(Struct, frozen=True):
 REFUSALS = (
     Refusal("pull", "the sandbox hides `"),
     Refusal("push", "the sandbox hides `"),
-    Refusal("beside", "Perhaps in the sandbox, files outside the workspace and its repository"),
+    Refusal("beside", "Perhaps the sandbox lets no command write files outside the workspace and"),
 )
 """The remote is in a hidden directory, and a work tree next to the repository is outside of it."""
 

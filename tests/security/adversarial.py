@@ -89,7 +89,8 @@ _ASK: dict[str, tuple[str, ...]] = {
         "FOO+=x ls", "PATH=src:$PATH ls", "a=ls; $a", "timeout 5 bash -c ls", "timeout 5 env ls",
         "timeout -s KILL 5 sh args", "timeout --kill-after=1 5 python x", "timeout 5 ./x",
         "timeout 5 timeout 5 ./x", "timeout 5 find . -delete", "timeout 5 sed -i p args",
-        "exec ls", "command ls", "builtin echo x", "coproc ls", "time ls", "nohup ls", "\\time ls",
+        "exec ls", "command ls", "builtin echo x", "coproc ls", "a | time ls", "nohup ls",
+        "\\time ls",
     ),
     "elsewhere": (
         "cat -- ../x", "cat - ../x", "cat src/../../x", "cat ./out/x", "cat passwd",
@@ -146,7 +147,7 @@ _ASK: dict[str, tuple[str, ...]] = {
     "text": (
         "ls\u2028rm x", "ls\u00a0..", "ls \u2212\u2212help", "ca\u0442 README.md", "ls\u200d",
         "\ufeffls",
-        "ls \x07", "ls \\\n..", "ls '\n'", "ls ;; ls", "ls & ", "ls |", "&& ls", "ls || ", "ls #x",
+        "ls \x07", "ls \\\n..", "ls '\n'", "ls ;; ls", "ls & ", "ls |", "&& ls", "ls || ",
         "ls ! x", "ls <(ls)", "ls {a..c}", "ls $'a'$(id)", "echo $\"x\"", "ls 2>&1 >x", "ls 2>& x",
         "ls >/dev/null2", "ls >/dev/../x", "ls </dev/null/../x", "cat <<< $(id)",
         "if ls; then ls; fi",
@@ -185,7 +186,8 @@ _DENIED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("curl*", ("curl -s x", "ls && curl x", "command curl x", "watch curl x", "eval curl x")),
 )  # fmt: skip
 _ALLOWED = (
-    "ls tests", "ls -lAh src docs", "ls -1tr", "ls --color=never src", "ls -d src", "ls *.md",
+    "ls tests", "time ls", "ls #x",
+    "ls -lAh src docs", "ls -1tr", "ls --color=never src", "ls -d src", "ls *.md",
     "ls src/*.py",
     "ls -la --time-style=long-iso", "cat README.md docs/guide.md", "cat -A README.md",
     "cat -- README.md", "cat README.md | wc -l", "head -3 README.md", "head -n -5 README.md",

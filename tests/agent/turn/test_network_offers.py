@@ -132,7 +132,7 @@ async def test_guess_is_a_note_and_no_question(bench):
     user = User(ALLOW)
     [said], _ = await run(bench, user, "sh fail.sh", mode=Mode.AUTO)
     assert user.asked == []
-    assert "[Perhaps the sandbox protects the hooks of git" in said
+    assert "[Perhaps the sandbox lets no command write files outside" in said
     assert "guessed from the line `x: Read-only file system`" in said
 
 

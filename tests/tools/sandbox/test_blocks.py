@@ -15,7 +15,7 @@ SOCKETS = "the sandbox hides agents, daemons and other servers of this machine"
 KEYS = "the sandbox hides your keys and what signs with them"
 NETWORK = "the sandbox has no network"
 HOOKS = "the sandbox protects the hooks of git"
-FILES = "in the sandbox, files outside the workspace cannot be written"
+FILES = "the sandbox lets no command write files outside the workspace"
 RIGHTS = "the sandbox gives no program more rights"
 DEVICES = "the sandbox hides files with credentials, which are devices in it"
 
@@ -86,7 +86,7 @@ def test_repository_of_the_workspace_is_named_among_what_can_be_written(tmp_path
     sandbox = EnclosingSandbox(SandboxConfig(), tmp_path, None)
     found = find_block(sandbox, [TextBlock("bash: ../a: Read-only file system")], ())
     assert found.cause == (
-        "in the sandbox, files outside the workspace and its repository cannot be written"
+        "the sandbox lets no command write files outside the workspace and its repository"
     )
 
 

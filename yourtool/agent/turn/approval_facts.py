@@ -48,7 +48,7 @@ def build_resolved_fact(
 
 
 def describe_unattended(confirmation: Confirmation, reason: str, mode: Mode) -> str:
-    """Return the message for a model whose call nobody can approve.
+    """Return the message for a model whose call no user can approve.
 
     `reason`: why the call needs an approval, a clause.
     """

@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from yourtool.files import may_exist, read_small_file, real_path
 from yourtool.git.repositories import Repository, find_repository, open_repository
-from yourtool.permissions.shell.programs import may_be_secret
 
 _MAX_SIZE = 2**18
 _MAX_MODULES = 100
@@ -42,6 +41,10 @@ _UNUSED_BY_READING = re.compile(
 _BOOLEANS = ("", "true", "false", "yes", "no", "on", "off", "1", "0")
 _FILTERS = ("clean", "smudge", "process", "textconv")
 """Settings that name programs, which no option switches off in every command that reads."""
+_SECRET = re.compile(
+    r"token|passw|pass$|secret|authorization|_auth|extraheader|api_?key|private|cookie|proxy",
+    re.IGNORECASE,
+)
 _LOGIN = re.compile(r"://[^/\s@]*@")
 """In an address."""
 _UNREADABLE = "a line that cannot be read"
@@ -212,6 +215,11 @@ def has_secret(directory: Path) -> bool:
         for _, setting in iter_all_settings(repository)
         for text in (setting.key, setting.value)
     )
+
+
+def may_be_secret(text: str) -> bool:
+    """Whether the name of a setting, or its value, may be about a secret."""
+    return _SECRET.search(text) is not None
 
 
 def is_include(setting: GitSetting) -> bool:

@@ -1,4 +1,7 @@
-"""Why no rule is offered for a command of git."""
+"""Why no rule is offered for a command of git.
+
+Few of them run other programs, so each reason is about what the command itself does.
+"""
 
 from collections.abc import Mapping, Sequence
 

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from yourtool.permissions.protected_places import is_protected
+from yourtool.permissions.shell.git_config import may_be_secret
 
 Arguments: TypeAlias = Literal[
     "addresses", "awk", "date", "downloads", "find", "jq", "none", "npm", "packages", "paths",
@@ -63,10 +64,6 @@ _TEST_OPERATORS = frozenset({"-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge
 
 _SETTING = re.compile(r"[A-Za-z][A-Za-z0-9-]*\.(?:[^\n]*\.)?[A-Za-z][A-Za-z0-9-]*")
 """The name of a setting of git."""
-_SECRET = re.compile(
-    r"token|passw|pass$|secret|authorization|_auth|extraheader|api_?key|private|cookie|proxy",
-    re.IGNORECASE,
-)
 _PATTERN_OPTIONS = ("e", "regexp", "expression")
 
 
@@ -303,11 +300,6 @@ def _are_harmless(kind: Arguments, given: GivenArguments, is_readable: IsReadabl
             return bool(scripts) and all(map(is_harmless, scripts)) and all(map(is_readable, paths))
         case _:
             return all(is_readable(word) and "\n" not in word for word in every)
-
-
-def may_be_secret(text: str) -> bool:
-    """Whether the name of a setting, or its value, may be about a secret."""
-    return _SECRET.search(text) is not None
 
 
 def _is_open_setting(key: str) -> bool:

@@ -111,7 +111,7 @@ def _describe_file(line: str, sandbox: Sandbox) -> str:
     if _HOOKS.search(line) is not None:
         return "the sandbox protects the hooks of git"
     places = "the workspace and its repository" if sandbox.has_repository else "the workspace"
-    return f"in the sandbox, files outside {places} cannot be written"
+    return f"the sandbox lets no command write files outside {places}"
 
 
 def _describe_refused(hosts: tuple[str, ...], *, has_hosts: bool) -> str:
