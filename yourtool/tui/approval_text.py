@@ -336,7 +336,11 @@ def _describe_network(option: Option, offer: NetworkOffer | None, *, by_key: boo
     if offer is None:
         return ""
     if option is _HOSTS:
-        return f"{way} keeps it in the sandbox and lets all commands reach {', '.join(offer.hosts)}"
+        hosts = ", ".join(offer.hosts)
+        return (
+            f"{way} keeps it in the sandbox and lets all commands reach {hosts}; with a network,"
+            " commands ask again"
+        )
     return f"{way} also lets {', '.join(offer.outside)} run outside from now on"
 
 
