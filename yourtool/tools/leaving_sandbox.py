@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from yourtool.effects import OUTSIDE_SANDBOX, Preview
 from yourtool.errors import ToolError, ToolFailure
-from yourtool.permissions.shell.writes import find_protected_write
+from yourtool.permissions.shell import writes
 from yourtool.sandbox_config import SandboxLevel
 
 if TYPE_CHECKING:
@@ -75,5 +75,5 @@ async def changes_git_settings(line: str, root: Path) -> bool:
     """Whether a line visibly changes settings of git, which needs an approval in every mode."""
     if "git" not in line:
         return False
-    written = await asyncio.to_thread(find_protected_write, line, root)
+    written = await asyncio.to_thread(writes.find_protected_write, line, root)
     return written is not None and written.rpartition("/")[2] in ("config", "config.worktree")

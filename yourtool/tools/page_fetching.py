@@ -129,7 +129,7 @@ async def _resolve(url: httpx.URL, is_allowed: Callable[[Address], bool]) -> str
 
 
 def check_literal(url: httpx.URL, is_allowed: Callable[[Address], bool]) -> None:
-    """Check a host that is an address or this machine, before the user is asked about it.
+    """Check a host that is an address or this machine, before the question.
 
     Raises:
         ToolError: it is private.

@@ -152,7 +152,8 @@ async def test_hooks_of_git_and_files_outside_are_read_only(line, repository, co
 
 async def test_dangerous_setting_of_git_is_taken_back_while_the_command_runs(repository, contexts):
     context = contexts(sandbox=build_sandbox(repository, FULL))
-    line = "git config core.fsmonitor evil; until ! grep -q evil .git/config; do sleep .01; done"
+    (repository / "hidden.sh").write_text("git config core.fsmonitor evil\n")
+    line = "sh hidden.sh; until ! grep -q evil .git/config; do sleep .01; done"
     output = await call(shell, context, command=f"{line}; echo gone")
     assert output.content[0].text.startswith("gone")
     assert [each.path for each in context.sandbox.places.take()[0]] == [".git/config"]

@@ -260,8 +260,7 @@ class Sandbox:
         `needs_network`: parts of it that only read are excepted with the others. Git is not while
         other commands run, which can change what it runs after this has looked.
         """
-        is_alone = self._enclosure is None or not self._enclosure.running
-        if not is_alone and "git" in line:
+        if self._enclosure is not None and self._enclosure.running and "git" in line:
             return False
         return self.is_active and self.exceptions.covers(line, with_filters=needs_network)
 
@@ -323,9 +322,8 @@ class Sandbox:
         What it changes at protected places is taken back at the end; `places` has it. `named`: the
         words of its line, of which an address can be added to the settings of git. `is_needed`:
         False if the user allowed it to run although there is no sandbox. `may_change_git`: the user
-        allowed it to change settings of git.
-
-        `hosts`: those that commands can reach from now on besides the hosts of the settings.
+        allowed it to change settings of git. `hosts`: those that commands can reach from now on
+        besides the hosts of the settings.
 
         Raises:
             SandboxError: the sandbox could not be made.
