@@ -24,6 +24,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 OPTIONS_OF_OTHERS = {
     "--acp",
     "--exec",
+    "--get",
     "--privileged",
     "--reinstall",
     "--to-command",

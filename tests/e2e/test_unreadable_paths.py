@@ -104,7 +104,7 @@ def test_commands_work_in_a_workspace_with_an_unreadable_directory(program, name
 def test_turn_works_in_a_workspace_with_an_unreadable_directory(program, name, spoil):
     spoil(program.work / name)
     code, output = program.turn("--mode", "auto")
-    assert (code, output.strip().splitlines()[-1]) == (0, "All done.")
+    assert code == 0 and "All done." in output.splitlines()
     assert (program.work / "made").exists()
 
 
@@ -145,7 +145,7 @@ def test_unusable_directory_in_the_search_path_is_passed_over(program, tmp_path,
     assert program("trust")[0] == 0
     assert program("permissions", "check", "git status")[1].startswith("allow")
     code, output = program.turn("--allow", "shell(touch*)")
-    assert (code, output.strip().splitlines()[-1]) == (0, "All done.")
+    assert code == 0 and "All done." in output.splitlines()
 
 
 @pytest.mark.parametrize("name", ["", ".yourtool", ".local/share/yourtool"])
@@ -179,7 +179,7 @@ def test_unusable_working_directory_is_a_usage_error(program, before, reason):
 def test_closed_workspace_has_no_files_but_can_be_opened(program):
     program.work.chmod(0o311)
     code, output = program.turn("--mode", "auto")
-    assert (code, output.strip().splitlines()[-1]) == (0, "All done.")
+    assert code == 0 and "All done." in output.splitlines()
 
 
 def test_missing_home_directory_is_a_usage_error(program):

@@ -153,7 +153,7 @@ def test_settings_of_the_user_stay_as_they_are(world):
         ("Bash(sudo make:*)", "runs other programs"),
         ("Bash(npm:*)", "every use of `npm`"),
         ("Bash(rm -rf build:*)", "deletes or replaces"),
-        ("Bash(git push https://example.org/x)", "runs other programs"),
+        ("Bash(git push https://example.org/x)", "an address or a path in place of a remote"),
         ("Bash(npm run * --fast)", "only the end"),
         ("Bash(make test && make deploy)", "plain words"),
         ("Bash(X=1 make test)", "sets variables"),

@@ -179,7 +179,13 @@ async def ask_about_folder(pilot):
     )
     trust = SimpleNamespace(asks=True, examine=lambda: found, examine_all=lambda: found)
     pilot.app.chat.runner.session = None  # it opens after the answer
-    pilot.app.chat.run_worker(settle_trust(pilot.app.chat, trust))
+
+    async def renew(workspace):
+        return ()
+
+    runtime = SimpleNamespace(tool_servers=SimpleNamespace(renew=renew))
+    session = SimpleNamespace(trust=trust, workspace=None)
+    pilot.app.chat.run_worker(settle_trust(pilot.app.chat, runtime, session))
     await until(pilot, lambda: pilot.app.chat.trust_question.is_mounted)
 
 

@@ -107,9 +107,9 @@ async def test_setting_excepts_hooks_of_the_user_only(
     bench, tmp_path, source, settings, is_outside
 ):
     outside = tmp_path / "outside.txt"
-    (bench.workspace / "touch.sh").write_text('#!/bin/sh\ntouch "$1"\n')
+    (bench.workspace / "touch.sh").write_text(f"#!/bin/sh\ntouch {outside}\n")
     (bench.workspace / "touch.sh").chmod(0o700)
-    command = f"./touch.sh {outside}" if source == "user" else f"touch {outside}"
+    command = "./touch.sh now" if source == "user" else f"touch {outside}"
     await run(bench, SandboxLevel.FULL, "PostToolUse", command, source=source, **settings)
     assert outside.exists() == is_outside
 
