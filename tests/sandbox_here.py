@@ -1,4 +1,4 @@
-"""The sandbox of this machine, in which tests run commands, except for those that say why not."""
+"""The sandbox of this machine, in which tests run commands unless they are marked `no_sandbox`."""
 
 from functools import cache
 
@@ -13,6 +13,6 @@ NO_SANDBOX = {"YOURTOOL_SANDBOX_ENABLED": "false"}
 def get_variables() -> dict[str, str]:
     """Return the variables of the programs that tests start.
 
-    They are none where the full sandbox works; elsewhere each command would be refused.
+    Empty where the full sandbox works; elsewhere each command would be refused.
     """
     return {} if find_reason(SandboxLevel.FULL) is None else NO_SANDBOX

@@ -17,7 +17,7 @@ STUB = r"""#!/bin/sh
     printf '\036'
 } >> "$RAN/$$"
 """
-"""Writes its name and arguments to a file of its own, as others run at the same time."""
+"""Writes its name and arguments to a separate file, because others run at the same time."""
 NAMES = ("show", "evil")
 _PIECES = (
     "show", "show", "evil", "evil", "'show'", '"evil"', "ev\\il", "e'vi'l", "$'evil'",

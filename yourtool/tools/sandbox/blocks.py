@@ -35,7 +35,7 @@ _FILES = re.compile(
     re.IGNORECASE,
 )
 _RIGHTS = re.compile(r"no new privileges|\bbwrap: ", re.IGNORECASE)
-_HOOKS = re.compile(r"\.git/(?:[^\s'\"]*/)?hooks\b", re.IGNORECASE)
+_HOOKS = re.compile(r"\.git/(?:[^\s'\"]{0,200}/)?hooks\b", re.IGNORECASE)
 _DEVICES = re.compile(r"can only add regular files", re.IGNORECASE)
 _CAUSES = (
     (_SOCKETS, "the sandbox hides agents, daemons and other servers of this machine"),
