@@ -38,7 +38,6 @@ SHORT = {
     "yourtool/tools/builtin.py": "the list of the tools",
     "yourtool/tools/file_reads.py": "the digests of the files that the model has read",
     "yourtool/tools/plan.py": "a tool",
-    "yourtool/tools/sandbox/sandboxes.py": "which sessions share a sandbox",
     "yourtool/tui/key_bindings.py": "the vocabulary of the table of keys",
     "yourtool/tui/screens/partial_painting.py": "how rows are painted",
     "yourtool/tui/slices.py": "the time that long work may take",

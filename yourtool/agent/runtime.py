@@ -352,12 +352,13 @@ class Runtime:
         gate: Gate | None = None,
     ) -> SessionEnvironment:
         options, config = self.options, self.config
-        enclosing = self._sandboxes and self._sandboxes.build(workspace.root, workspace.readable)
+        place, is_copy = workspace.root, workspace.root.parent == self.paths.scratch
+        build = self._sandboxes and self._sandboxes.build
+        enclosing = build and build(place, workspace.readable, is_copy=is_copy)
         own = default_toolbox(delegates=config.delegation.enabled)
-        joined = tools or await self.tool_servers.join(own, workspace.root, enclosing)
-        snapshot = ToolSnapshot(joined)
-        estimates = await asyncio.to_thread(self.build_estimates, workspace.root, snapshot)
-        kinds, is_copy = snapshot.toolbox.subject_kinds, workspace.root.parent == self.paths.scratch
+        snapshot = ToolSnapshot(tools or await self.tool_servers.join(own, place, enclosing))
+        estimates = await asyncio.to_thread(self.build_estimates, place, snapshot)
+        kinds = snapshot.toolbox.subject_kinds
         if enclosing is not None and gate is None:
             missing = await asyncio.to_thread(lambda: enclosing.unavailable)
             self._warnings += [MISSING_SANDBOX.format(missing)] if missing else []
@@ -369,8 +370,7 @@ class Runtime:
             routes=await self.build_routes(workspace.root, estimates),
             estimates=estimates,
             tools=snapshot,
-            gate=gate
-            or await asyncio.to_thread(self._build_gate, workspace.root, kinds, session_id),
+            gate=gate or await asyncio.to_thread(self._build_gate, place, kinds, session_id),
             sandbox=enclosing,
             environments=self.tool_servers.environments,
             confirm=confirm,

@@ -182,9 +182,12 @@ class SessionEnvironment(Struct, kw_only=True, eq=False):
         self.transcript = Transcript(self.spill / FILE_NAME)
 
     async def close(self) -> None:
-        """Close the connections to other agents; idempotent."""
+        """Close the connections to other agents, and the sandbox of a copy; idempotent."""
         if self.agents is not None:
             await self.agents.close()
+        is_copy = self.workspace.root != self.project  # no other session works in it
+        if self.sandbox is not None and is_copy and not self.is_worker:
+            await self.sandbox.close()
 
     def has_resource(self, name: str) -> bool:
         """Whether `name` is a resource of a server, as it is mentioned."""

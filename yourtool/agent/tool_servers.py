@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.config import Config, RunOptions
@@ -53,7 +54,8 @@ class ServerPool:
         """Builds the variables of all programs of the process."""
         self._given = dict[Path, "SettingsFile"]()
         self._started = dict[tuple[Path, "SettingsFile | None"], "ToolServers"]()
-        self._sandboxes = dict[Path, "Sandbox | None"]()
+        self._joined = set[Path]()
+        self._sandboxes = WeakValueDictionary[Path, "Sandbox"]()
 
     def give(self, workspace: Path, servers: "SettingsFile | None") -> None:
         """Set further servers for the sessions of a workspace that open from now on."""
@@ -70,7 +72,9 @@ class ServerPool:
         Raises:
             McpSettingsError: a file of the user cannot be read.
         """
-        self._sandboxes.setdefault(workspace, sandbox)
+        self._joined.add(workspace)
+        if sandbox is not None:
+            self._sandboxes.setdefault(workspace, sandbox)
         if self.find(workspace) is None:
             await self._load(workspace)
         if (found := self.find(workspace)) is not None and not self._options.interactive:
@@ -84,7 +88,7 @@ class ServerPool:
             McpSettingsError: a file of the user cannot be read.
             ConfigError: the file of the answers is invalid.
         """
-        added = await self._load(workspace) if workspace in self._sandboxes else ()
+        added = await self._load(workspace) if workspace in self._joined else ()
         may_start = acceptance.Acceptance(self._paths.home / acceptance.FILE_NAME).may_start
         waiting = [each for each in added if not await asyncio.to_thread(may_start, each.settings)]
         if waiting and (found := self.find(workspace)) is not None:
