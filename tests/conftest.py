@@ -72,9 +72,10 @@ def _is_local(host: Any) -> bool:
 
 
 sys.addaudithook(_stay_here)
-# A shell starts a job in the background with these signals ignored, and programs inherit that.
+# A shell or `nohup` starts a job in the background with these signals ignored: inherited by tests.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 asyncio.set_event_loop_policy(WatchedPolicy())
 
 
