@@ -18,6 +18,7 @@ from tests.provider_server import (
     replay,
 )
 from tests.providers.recorded_exchanges import expected, recorded
+from tests.sandbox_here import NO_SANDBOX
 
 ANTHROPIC, OPENAI = "anthropic:claude-haiku-4-5", "openai:gpt-5.5-2026-04-23"
 GOOGLE, OPENROUTER = "google:gemini-3.5-flash", "openrouter:x-ai/grok-4.1-fast"
@@ -170,6 +171,8 @@ def test_each_provider_gets_only_its_own_encrypted_reasoning_back(script, work, 
         set_up(tmp_path / "home", programs / script.program, server)
         path = f"{programs}{os.pathsep}{os.environ['PATH']}"
         env = {**home, **server.environment, "PATH": path}
+        if programs != work:
+            env |= NO_SANDBOX  # it hides programs in a temporary directory
         with Terminal((*YOURTOOL, "-m", ANTHROPIC), cwd=work, env=env, **SIZE) as terminal:
             terminal.wait(f"{ANTHROPIC}  ask")
             run_turns(terminal, script, script.first)
