@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.providers.local_server import LocalServer, head
-from tests.tools.sandbox.levels import FixedMeter
+from tests.tools.sandbox.levels import FixedMeter, require
 from yourtool.cli import doctor, main
 from yourtool.cli.arguments import Arguments
 from yourtool.cli.config import get_ui_warnings
@@ -485,6 +485,8 @@ def test_doctor_shows_the_measured_level_of_the_sandbox(run, home, monkeypatch, 
     settings = 'enabled = true\nfallback = "landlock"\nrequire = "full"\nhosts = ["example.org"]\n'
     (home / "config.toml").write_text(f"[sandbox]\n{settings}")
     found = SandboxLevel(level)
+    if found is SandboxLevel.FULL:
+        require(found)
     monkeypatch.setattr(doctor, "LevelMeter", lambda config, _: FixedMeter(config, found))
     checks = json.loads(run("doctor", "--json")[1])["checks"]
     [sandbox] = [each for each in checks if each["area"] == "sandbox"]

@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 
 from tests.cli.command_line import CommandLine
 from tests.provider_server import ProviderServer, Reply
+from tests.sandbox_here import get_variables
 from yourtool.paths import resolve_paths
 from yourtool.store.sqlite.leases import FileLease
 
@@ -158,6 +159,7 @@ def test_home_variable_moves_everything_and_leaves_the_workspace_unchanged(tmp_p
     work.mkdir()
     (work / "a.txt").write_text("x")
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    kept |= get_variables()
     for options in (["-p", "hello", "-m", "demo:tour"], ["doctor"], ["sessions", "list"]):
         done = subprocess.run(
             [sys.executable, "-m", "yourtool", *options],

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sandbox_here import get_variables
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = {"replies": [[{"say": "One. " * 200}], [{"say": "Two."}]]}
 
@@ -28,6 +30,7 @@ def start(home, tmp_path):
             "PYTHONPATH": str(ROOT),
             "YOURTOOL_HOME": str(home),
             "YOURTOOL_DEMO_PACE": "0",
+            **get_variables(),
         }
         return subprocess.run(
             [sys.executable, "-P", "-m", "yourtool", *arguments],

@@ -222,6 +222,7 @@ asyncio.run(main())
 async def test_end_of_the_sandbox_ends_what_runs_in_it(
     has_rights, root, contexts, tmp_path, monkeypatch
 ):
+    require(FULL)
     monkeypatch.setattr("yourtool.tools.shell.FIRST_OUTPUT_SECONDS", 0.05)
     program = find_means().bubblewrap if has_rights else write_restricted(tmp_path)
     made = Sandbox(SandboxConfig(enabled=True), root, Machine(program))
