@@ -48,7 +48,7 @@ def may_exist(path: Path) -> bool:
 
 
 def is_in(path: Path, places: Iterable[Path]) -> bool:
-    """Whether a path is one of some places, or in one of them."""
+    """Return True if a path is one of some places, or in one of them."""
     return any(path.is_relative_to(each) for each in places)
 
 

@@ -22,7 +22,7 @@ class Interrupt:
     def __init__(self) -> None:
         self.requested = False
         self.is_leaving = False
-        """Whether the turn stops because the program ends, and not because the user stopped it."""
+        """True if the turn stops because the program ends, not because the user stopped it."""
         self.insisted = asyncio.Event()
         """Set by the second request."""
         self._waiting: asyncio.Task[object] | None = None

@@ -87,7 +87,7 @@ def _describe(path: Path) -> str:
 
 
 def _is_compared(path: Path) -> bool:
-    """Whether the content of a file is reproducible."""
+    """Return True if the content of a file is reproducible."""
     if path.suffix == ".pyc":
         return False
     parts = [at for at, parent in enumerate(path.parents) if _is_repository(parent)]

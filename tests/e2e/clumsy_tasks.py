@@ -131,7 +131,7 @@ def _find_running_servers(workspace: Path) -> list[str]:
 
 
 def _is_in(process: Path, workspace: Path) -> bool:
-    """Whether a process works in a directory; in the sandbox it has another number."""
+    """Return True if a process works in a directory; in the sandbox it has another number."""
     try:
         return (process / "cwd").readlink().is_relative_to(workspace)
     except OSError:

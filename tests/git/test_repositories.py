@@ -1,18 +1,11 @@
 """The directories of real repositories, and of some that only look like one."""
 
 import os
-import subprocess
 
 import pytest
 
+from tests.git.plain_git import git
 from yourtool.git.repositories import find_repository, is_bare, open_repository, parse_git_file
-
-
-def git(directory, *arguments):
-    names = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-    environment = {"PATH": os.defpath, "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
-    command = ("git", *names, *arguments)
-    subprocess.run(command, cwd=directory, env=environment, check=True, capture_output=True)
 
 
 @pytest.fixture

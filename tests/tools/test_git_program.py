@@ -1,19 +1,10 @@
 """Git commands of the program run nothing that a repository names."""
 
-import os
-import subprocess
-
 import pytest
 
+from tests.git.plain_git import git
 from yourtool.git.repositories import find_repository
 from yourtool.tools.git_program import GitRunner
-
-
-def git(directory, *arguments):
-    names = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-    environment = {"PATH": os.defpath, "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
-    command = ("git", *names, *arguments)
-    subprocess.run(command, cwd=directory, env=environment, check=True, capture_output=True)
 
 
 @pytest.fixture

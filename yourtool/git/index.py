@@ -36,7 +36,7 @@ class Index(Struct, frozen=True):
 
     entries: Sequence[Entry]
     is_whole: bool
-    """False: a part is in another file, or directories stand for their files."""
+    """False: a part is in another file, or some entries are directories (sparse index)."""
 
 
 def parse_index(data: bytes) -> Index:

@@ -77,7 +77,7 @@ def parse_git_file(content: bytes) -> str | None:
 
 
 def is_bare(directory: Path) -> bool:
-    """Whether git uses a directory itself as a repository.
+    """Return True if git uses a directory itself as a repository.
 
     The entries need not be directories: git only asks whether they are executable. With
     `commondir`, it looks for them elsewhere.

@@ -123,7 +123,7 @@ class Protection:
         return tuple(map(folded_name, path.relative_to(self.root).parts))
 
     def _is_in_bare(self, path: Path, names: tuple[str, ...]) -> bool:
-        """Whether a path is of a directory that git then uses itself as a repository."""
+        """Return True if a path is of a directory that git then uses itself as a repository."""
         written = {*self._written, *_iter_beginnings(names)}
 
         def exists(at: int, name: str) -> bool:

@@ -50,7 +50,7 @@ class GitFiles(Struct, frozen=True):
     folders: frozenset[str]
     """The directories, without those of objects."""
     pipe: str
-    """The path of a pipe or a device, for which git would wait; empty: there is none."""
+    """The path of a pipe or a device, for which git would wait; otherwise empty."""
 
     @property
     def is_comparable(self) -> bool:

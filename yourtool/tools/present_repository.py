@@ -43,7 +43,7 @@ _AUTHOR = "yourtool <yourtool@localhost>"
 def open_present(
     root: Path, stores: Path, deadline: float
 ) -> "Generator[PresentRepository | None, None, None]":
-    """Open the repository of a workspace; None if there is none.
+    """Open the repository of a workspace; None without a repository.
 
     `stores`: the directory of saved objects; `deadline`: for git, by the monotonic clock.
 

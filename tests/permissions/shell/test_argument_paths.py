@@ -24,7 +24,7 @@ def place(tmp_path):
 
 
 def covers(place, line):
-    """Whether a rule for the program with any arguments covers a line."""
+    """Return True if a rule for the program with any arguments covers a line."""
     return covers_line([parse_spec(f"{line.split()[0]} *")], line, place)
 
 

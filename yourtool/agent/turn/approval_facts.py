@@ -1,4 +1,4 @@
-"""The facts of an approval: what was asked, and the answer or why there is none."""
+"""The facts of an approval: the question and its answer, or the reason for a missing answer."""
 
 from msgspec import UNSET
 

@@ -28,7 +28,7 @@ async def find_discarded(subjects: CallSubjects, turn: Turn) -> LostWork | None:
 
 
 async def is_work_of_user(lost: LostWork | None, turn: Turn) -> bool:
-    """Whether the user may have made some of the files or stashes that would be lost."""
+    """Return True if the user may have made some of the files or stashes that would be lost."""
     if lost is None or not (lost.files or lost.is_unknown or lost.removes_stashes):
         return False
     if lost.is_unknown or lost.removes_stashes or len(lost.files) > _MAX_OWN_FILES:
