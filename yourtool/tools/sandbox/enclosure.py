@@ -247,6 +247,7 @@ def _build_setup(layout: Layout) -> dict[str, Any]:
     writable = (layout.workspace, *layout.writable, *layout.private, Path("/dev"), Path("/proc"))
     return {
         "mounts": bubblewrap.find_intended(layout),
+        "host": os.fsdecode(Path("/proc/self/mountinfo").read_bytes()).split("\n")[:-1],
         "overlays": [str(path) for path in layout.caches],
         "scratch_bytes": bubblewrap.MEMORY_BYTES // _SCRATCH_SHARE,
         "masks": [str(path) for path in _find_visible_sockets(layout)],

@@ -2,12 +2,22 @@
 
 import os
 import stat
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import kernel
 
 _SCRATCH = "/run"
 """Where the memory for caches is for a moment; it is empty."""
+
+
+class Mounted(NamedTuple):
+    """The uppermost mount at a path."""
+
+    number: str
+    device: str
+    options: list[str]
+    kind: str
 
 
 class SetupError(Exception):
@@ -30,55 +40,96 @@ def set_up(setup: dict[str, Any], *, has_rights: bool) -> list[str]:
     if not has_rights:
         if setup["masks"]:
             raise MissingRightsError("sockets of other programs cannot be covered")
-        verify(setup["mounts"])
+        if uncovered := verify(setup["mounts"], setup["host"]):
+            raise SetupError(f"`{uncovered[0]}` can be written")
         return setup["overlays"]
     # What is mounted on the machine later does not appear here.
     kernel.mount("none", "/", None, kernel.RECURSIVE | kernel.PRIVATE)
-    verify(setup["mounts"])
+    for path in verify(setup["mounts"], setup["host"]):
+        kernel.mount("tmpfs", path, "tmpfs", kernel.READ_ONLY, "size=4k,mode=0555")
     failed = _add_overlays(setup["overlays"], setup["scratch_bytes"])
     for path in setup["masks"]:
         _mask(path)
     return failed
 
 
-def verify(mounts: list[dict[str, Any]]) -> None:
-    """Compare every mount with the intended one.
+def verify(mounts: list[dict[str, Any]], host: list[str]) -> list[str]:
+    """Compare every mount with the intended one; return the paths that have to be covered.
+
+    `host`: the lines of the host's `mountinfo` from before the mounts were made.
 
     Raises:
         SetupError: a mount is missing, leads elsewhere or can be written.
     """
-    found = read_mounts()
+    with open("/proc/self/mountinfo", "rb") as file:
+        found = parse_mounts(file)
     intended = {each["path"]: each for each in mounts}
     for path, each in intended.items():
-        if path not in found:
-            raise SetupError(f"`{path}` is not mounted")
-        options, kind = found[path]
-        status = os.lstat(path)
-        if each["inode"] is None:
-            if kind != "tmpfs":
-                raise SetupError(f"`{path}` is not private")
-        elif [status.st_dev, status.st_ino] != [each["device"], each["inode"]]:
-            raise SetupError(f"another file is at `{path}`")
-        elif "rw" in options and not each["is_writable"]:
-            raise SetupError(f"`{path}` is mounted with other rights")
-    for path, (options, _) in found.items():
+        _verify_intended(each, found.get(path))
+    earlier = parse_mounts(map(os.fsencode, host))
+    uncovered = list[str]()
+    for path, mounted in found.items():
         is_known = path in intended or path in ("/dev", "/proc") or path.startswith("/dev/")
-        if "rw" in options and not is_known:
+        if is_known or "rw" not in mounted.options or not _is_visible(path, mounted):
+            continue
+        was_there = path in earlier and earlier[path].device == mounted.device
+        if was_there and _is_volume(path, intended):
+            continue
+        # bubblewrap leaves a mount as it is that this user may not use.
+        if not mounted.kind.startswith("fuse"):
             raise SetupError(f"`{path}` can be written")
+        uncovered.append(path)
+    return uncovered
 
 
-def read_mounts() -> dict[str, tuple[list[str], str]]:
-    """Return the options and the file system of the uppermost mount at each path.
+def _verify_intended(intended: dict[str, Any], found: Mounted | None) -> None:
+    path = intended["path"]
+    if found is None:
+        raise SetupError(f"`{path}` is not mounted")
+    status = os.lstat(path)
+    if intended["inode"] is None:
+        if found.kind != "tmpfs":
+            raise SetupError(f"`{path}` is not private")
+    elif [status.st_dev, status.st_ino] != [intended["device"], intended["inode"]]:
+        raise SetupError(f"another file is at `{path}`")
+    elif "rw" in found.options and not intended["is_writable"]:
+        raise SetupError(f"`{path}` is mounted with other rights")
+
+
+def _is_volume(path: str, intended: dict[str, dict[str, Any]]) -> bool:
+    """Return whether a directory that is meant to be written contains the mount."""
+    parent = os.path.dirname(path)
+    while parent not in intended and parent != "/":
+        parent = os.path.dirname(parent)
+    outer = intended.get(parent)
+    return outer is not None and outer["is_writable"] and outer["inode"] is not None
+
+
+def _is_visible(path: str, mounted: Mounted) -> bool:
+    """Return whether the path leads to this mount; another one may cover a parent."""
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return False
+    try:
+        with open(f"/proc/self/fdinfo/{descriptor}") as file:
+            return f"mnt_id:\t{mounted.number}\n" in file
+    finally:
+        os.close(descriptor)
+
+
+def parse_mounts(lines: Iterable[bytes]) -> dict[str, Mounted]:
+    """Return the uppermost mount at each path.
 
     https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html
     """
-    found = dict[str, tuple[list[str], str]]()
-    with open("/proc/self/mountinfo", "rb") as file:
-        for line in file:
-            fields = line.split(b" ")
-            path = fields[4].decode("unicode_escape").encode("latin-1")
-            kind = fields[fields.index(b"-") + 1].decode()
-            found[os.fsdecode(path)] = (fields[5].decode().split(","), kind)
+    found = dict[str, Mounted]()
+    for line in lines:
+        fields = line.split(b" ")
+        path = fields[4].decode("unicode_escape").encode("latin-1")
+        number, device, kind = fields[0], fields[2], fields[fields.index(b"-") + 1]
+        options = fields[5].decode().split(",")
+        found[os.fsdecode(path)] = Mounted(number.decode(), device.decode(), options, kind.decode())
     return found
 
 
