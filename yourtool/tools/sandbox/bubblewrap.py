@@ -21,6 +21,8 @@ from yourtool.tools.sandbox.layout import RUN, TEMPORARY, Layout
 _DIRECTORIES = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
 """Where bubblewrap is looked for: not in `PATH`, which can contain directories of a project."""
 _NIX = Path("/run/current-system")
+_DEVICES, _SHARED_MEMORY = Path("/dev"), Path("/dev/shm")  # noqa: S108 - replaced, not used
+_OPEN_TO_ALL = (*TEMPORARY, _SHARED_MEMORY)
 _NAMESPACES = (
     "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts",
     "--unshare-cgroup-try", "--new-session",
@@ -79,7 +81,7 @@ def build_arguments(program: str, layout: Layout, hold: Callable[[bytes], int]) 
         arguments += ("--perms", "0600", "--file", str(hold(content)), str(path))
     for path, content in layout.replaced:
         arguments += ("--perms", "0444", "--ro-bind-data", str(hold(content)), str(path))
-    for path in layout.closed:
+    for path in (*layout.closed, _DEVICES):
         arguments += ("--remount-ro", str(path))
     return [*arguments, "--chdir", "/", "--"]
 
@@ -114,13 +116,13 @@ def list_mounts(layout: Layout) -> list[Mount]:
 
 
 def _mounts(layout: Layout) -> Iterator[Mount]:
-    yield Mount(Path("/dev"), 0, ("--dev", "/dev"), is_checked=False)
+    yield Mount(_DEVICES, 0, ("--dev", str(_DEVICES)), is_checked=False)
     yield Mount(Path("/proc"), 0, ("--proc", "/proc"), is_checked=False)
     for path in layout.closed:
         yield Mount(path, 0, ("--perms", "0700", "--tmpfs", str(path)))
-    for path in layout.private:
-        mode = "1777" if path in TEMPORARY else "0755" if path == RUN else "0700"
-        size = MEMORY_BYTES // (_TEMPORARY_SHARE if path in TEMPORARY else _SHARE)
+    for path in (*layout.private, _SHARED_MEMORY):
+        mode = "1777" if path in _OPEN_TO_ALL else "0755" if path == RUN else "0700"
+        size = MEMORY_BYTES // (_TEMPORARY_SHARE if path in _OPEN_TO_ALL else _SHARE)
         arguments = ("--size", str(size), "--perms", mode, "--tmpfs", str(path))
         yield Mount(path, 0, arguments, is_writable=True)
     for path in (_NIX, *layout.readable):
