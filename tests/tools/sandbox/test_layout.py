@@ -196,6 +196,8 @@ def test_only_a_program_of_the_system_is_used_as_bubblewrap(monkeypatch, tmp_pat
     assert bubblewrap.find_bubblewrap() != str(fake)
     monkeypatch.setattr(bubblewrap, "_DIRECTORIES", (str(tmp_path),))
     assert bubblewrap.find_bubblewrap() is None, "others can write it"
+    reason = f"bubblewrap (`{fake}`) does not belong to root, or others can change it"
+    assert bubblewrap.explain_absence() == reason
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the sockets are listed in /proc/net/unix")

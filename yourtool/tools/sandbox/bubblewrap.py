@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from yourtool.files import is_file
 from yourtool.tools.sandbox.layout import RUN, TEMPORARY, Layout
 
 _DIRECTORIES = ("/usr/bin", "/bin", "/usr/local/bin", "/run/current-system/sw/bin")
@@ -54,16 +55,28 @@ class Mount(Struct, frozen=True):
 
 def find_bubblewrap() -> str | None:
     """Return the absolute path of `bwrap` in a directory of the system, or None."""
-    for directory in _DIRECTORIES:
-        path = Path(directory, "bwrap")
-        try:
-            status = path.stat()
-        except OSError:
-            continue
-        others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        if status.st_uid == 0 and not others_write and os.access(path, os.X_OK):
-            return str(path)
-    return None
+    return next((str(path) for path in _find_installed() if _is_of_the_system(path)), None)
+
+
+def explain_absence() -> str:
+    """Return why there is no `bwrap` that can be used."""
+    for path in _find_installed():
+        if not _is_of_the_system(path):
+            return f"bubblewrap (`{path}`) does not belong to root, or others can change it"
+    return "bubblewrap (`bwrap`) is not installed"
+
+
+def _find_installed() -> Iterator[Path]:
+    return (path for path in (Path(each, "bwrap") for each in _DIRECTORIES) if is_file(path))
+
+
+def _is_of_the_system(path: Path) -> bool:
+    try:
+        status = path.stat()
+    except OSError:
+        return False
+    others_write = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return status.st_uid == 0 and not others_write and os.access(path, os.X_OK)
 
 
 def build_arguments(program: str, layout: Layout, hold: Callable[[bytes], int]) -> list[str]:

@@ -51,7 +51,7 @@ def find_missing(level: SandboxLevel, means: Means) -> str | None:
         return "there is no filter for this kind of processor"
     if level is SandboxLevel.FULL:
         if means.bubblewrap is None:
-            return "bubblewrap (`bwrap`) is not installed"
+            return bubblewrap.explain_absence()
         return None
     if means.landlock_abi < landlock.MIN_ABI:
         return (
