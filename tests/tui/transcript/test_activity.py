@@ -285,6 +285,22 @@ async def test_screen_counts_the_seconds_of_a_command_that_runs(monkeypatch):
             assert "Ctrl+B to the background" in line
 
 
+def test_question_before_a_command_is_not_part_of_its_time():
+    clock = SetClock(100.0)
+    timeline = story(*ANSWERED, session.approval_request(SHELL), clock=clock)
+    activity = ActivityLine(clock)
+    activity.start()
+    clock.now += 6
+    timeline.apply(session.tool_start(SHELL))
+    clock.now += 2
+    activity.update(timeline, 80)
+    assert "Running `make test …` · 2 s ·" in activity.line.text
+    clock.now += 1
+    timeline.apply(session.tool_start(READ))
+    activity.update(timeline, 80)
+    assert "Running 2 tools · 3 s ·" in activity.line.text
+
+
 async def test_spinner_repaints_one_cell(monkeypatch):
     stage = TimedStage()
     async with stage.run_test(size=(60, 20)) as pilot:

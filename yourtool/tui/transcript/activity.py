@@ -123,7 +123,8 @@ class ActivityLine:
         if self._started_at is None or (self.is_asking and not turn.running_cards):
             self.line = BLANK
         else:
-            times = [format_duration(int(self._clock() - self._started_at))]
+            ran = [card.started_at for card in turn.running_cards if not self.is_stopping]
+            times = [format_duration(int(self._clock() - min(ran, default=self._started_at)))]
             if silence := self._silence(turn):
                 times.append(f"no output for {silence}")
             keys = _build_keys(turn, is_stopping=self.is_stopping)

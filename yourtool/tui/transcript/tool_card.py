@@ -77,7 +77,8 @@ class ToolCard(Item):
         self._clock = clock
         self._input: Mapping[str, Any] = {}
         self._partial_input: PartialArguments | None = None
-        self._started = 0.0
+        self.started_at = 0.0
+        """Time of the clock at the start of the tool, after its approval."""
         self._seconds: float | None = None
         self._live_output: deque[str] = deque()
         self._live_length = 0
@@ -139,7 +140,7 @@ class ToolCard(Item):
         if hints is not None and hints.label:
             self._label = f"{hints.icon} {hints.label}".strip()
         self._is_read_only = effects in (SideEffects.NONE, SideEffects.READ)
-        self._started, self._sandbox = self._clock(), sandbox
+        self.started_at, self._sandbox = self._clock(), sandbox
         self._set_status("running")
 
     def append_output(self, text: str) -> None:
@@ -262,7 +263,7 @@ class ToolCard(Item):
     def _status_text(self) -> str:
         parts: list[str] = []
         if self.status == "running":
-            elapsed = int(self._clock() - self._started)
+            elapsed = int(self._clock() - self.started_at)
             parts.append(f"running {format_duration(elapsed)}" if elapsed else "running")
         elif self._partial_input is not None:
             count = self._partial_input.line_breaks
