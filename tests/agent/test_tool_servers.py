@@ -1,24 +1,31 @@
 """Tools of MCP servers in sessions: consent, rules, trust, and servers that fail in a turn."""
 
+import asyncio
 import json
 from contextlib import asynccontextmanager
 
 import pytest
+from msgspec.structs import replace
 
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
+from tests.provider_server import ProviderServer, Reply
 from tests.tools.servers.configured import good, hostile, started
 from tests.trusted_folders import trust
 from yourtool.agent.commands.parser import parse_input
 from yourtool.agent.runtime import Runtime
+from yourtool.agent.session.project_trust import ProjectTrust
+from yourtool.agent.tool_servers import load_servers
 from yourtool.config import Mode, RunOptions
 from yourtool.effects import Decision, Scope, Verdict
 from yourtool.errors import UsageError
+from yourtool.events.deltas import Notice
 from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.events.turns import TurnCompleted
 from yourtool.paths import resolve_paths
 from yourtool.permissions.rules import Rule, RuleSet
 from yourtool.permissions.trust import MCP_SERVERS
 from yourtool.providers.scripted import Scripted, calls, says
+from yourtool.tools.servers.acceptance import FILE_NAME, Acceptance
 from yourtool.tools.servers.server import ServerState
 
 pytestmark = pytest.mark.needs("tools/mcp")
@@ -151,6 +158,64 @@ async def test_answer_about_the_folder_starts_and_ends_its_servers_at_once(work)
         assert runtime.tool_servers.find(work).servers == ()
         [notice] = await run("/mcp", session, runtime)
         assert "no MCP servers" in notice.text
+        await session.close()
+
+
+@pytest.fixture
+def asks_twice(monkeypatch):
+    """A provider whose model runs a command in each of two turns."""
+    turn = [Reply("I look.", [("shell", {"command": "ls"})]), Reply("Done.")]
+    with ProviderServer(turn * 2) as server:
+        for name, value in server.environment.items():
+            monkeypatch.setenv(name, value)
+        yield
+
+
+async def test_answer_to_a_command_that_trusts_the_folder_starts_its_servers(work, asks_twice):
+    answered = {"accepted": good(), "broken": {"command": "no-such-program"}}
+    servers = {**answered, "unseen": {"command": "touch", "args": [str(work / "started")]}}
+    (work / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    trust(work)
+    loaded = load_servers(work, resolve_paths(), None)
+    store = Acceptance(resolve_paths().home / FILE_NAME)
+    for each in loaded.servers[:2]:
+        store.accept_definition(each)
+    ProjectTrust(work).store.remove(work)
+    async with opened(work) as runtime:
+        news = []
+        runtime.tool_servers.on_news = news.append
+        session = await runtime.new_session(User(replace(ALLOW, trusts_folder=True)))
+        assert runtime.tool_servers.find(work) is None, "there is no trust"
+        events = await play(session.send("go"))
+        texts = [each.text for each in events if isinstance(each, Notice)]
+        assert f"Trusted {work}." in texts
+        assert ["`/mcp accept unseen` starts it" in each for each in texts].count(True) == 1
+        found = runtime.tool_servers.find(work)
+        await found.settle(60)
+        async with asyncio.timeout(20):
+            while len(news) < 2:
+                await asyncio.sleep(0.01)
+        shown = sorted((each.level, each.text) for each in news)
+        assert shown[0][0] == "info"
+        assert "`accepted` is connected; its" in shown[0][1]
+        assert shown[1][0] == "warning" and "no-such-program" in shown[1][1]
+        assert not (work / "started").exists()
+        again = [each.text for each in await play(session.send("go")) if isinstance(each, Notice)]
+        assert not [each for each in again if "MCP server" in each], "each line is shown once"
+        await session.close()
+
+
+async def test_server_that_waits_for_an_answer_is_named_once(work, asks_twice):
+    entry = {"command": "touch", "args": [str(work / "started")]}
+    (work / ".mcp.json").write_text(json.dumps({"mcpServers": {"theirs": entry}}))
+    async with opened(work) as runtime:
+        session = await runtime.new_session(User(ALLOW, ALLOW))
+        [choose] = await run("/trust", session, runtime)
+        notices = await collect(choose.then(choose.choices[0].value))
+        for _ in range(2):
+            notices += await play(session.send("go"))
+        named = [each.text for each in notices if "theirs" in getattr(each, "text", "")]
+        assert len(named) == 1, named
         await session.close()
 
 

@@ -1,7 +1,5 @@
 """The question whether to trust the folder."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from tests.clocks import SetClock
@@ -9,6 +7,7 @@ from tests.trusted_folders import trust
 from tests.tui.fakes import FakeRuntime, FakeSession, turn
 from tests.tui.pilot_helpers import press, screen_text, settle, until
 from yourtool.agent.session.project_trust import is_trusted
+from yourtool.events.deltas import Notice
 from yourtool.tui.app import YourtoolApp
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import run_command
@@ -170,11 +169,12 @@ async def test_files_without_room_are_a_page_further_before_the_answer(opened, t
         assert is_trusted(session.workspace)
 
 
-async def test_servers_that_wait_after_the_answer_are_named_with_their_commands(opened):
+async def test_servers_that_wait_after_the_answer_or_start_later_are_named(opened):
     app, session, clock = opened()
 
     async def trust_a_server(workspace):
-        return (SimpleNamespace(name="theirs"),) if is_trusted(workspace) else ()
+        notice = Notice(level="warning", text="`theirs` needs an answer")
+        return (notice,) if is_trusted(workspace) else ()
 
     async with app.run_test(size=(110, 30)) as pilot:
         await until_asked(pilot, clock)
@@ -182,8 +182,10 @@ async def test_servers_that_wait_after_the_answer_are_named_with_their_commands(
         await answer(pilot, clock, "t")
         await until(pilot, lambda: app.chat.session is session)
         await settle(pilot)
-        assert "`/mcp theirs` shows it" in screen_text(app)
-        assert "`/mcp accept theirs` starts it" in screen_text(app)
+        assert "`theirs` needs an answer" in screen_text(app)
+        app.runtime.tool_servers.on_news(Notice(level="info", text="`theirs` is connected"))
+        await settle(pilot)
+        assert "`theirs` is connected" in screen_text(app)
 
 
 @pytest.mark.req("T20")

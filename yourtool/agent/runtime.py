@@ -351,10 +351,9 @@ class Runtime:
         tool_ids: ToolIdMap,
         gate: Gate | None = None,
     ) -> SessionEnvironment:
-        options, config = self.options, self.config
+        options, config, boxes = self.options, self.config, self._sandboxes
         place, is_copy = workspace.root, workspace.root.parent == self.paths.scratch
-        build = self._sandboxes and self._sandboxes.build
-        enclosing = build and build(place, workspace.readable, is_copy=is_copy)
+        enclosing = boxes and boxes.build(place, workspace.readable, is_copy=is_copy)
         own = default_toolbox(delegates=config.delegation.enabled)
         snapshot = ToolSnapshot(tools or await self.tool_servers.join(own, place, enclosing))
         estimates = await asyncio.to_thread(self.build_estimates, place, snapshot)
@@ -365,6 +364,7 @@ class Runtime:
         env = SessionEnvironment(
             workspace=workspace,
             find_servers=self.tool_servers.build_finder(workspace.root),
+            renew_servers=lambda: self.tool_servers.renew(workspace.root),
             project=options.workspace if is_copy else workspace.root,
             registry=self.registry,
             routes=await self.build_routes(workspace.root, estimates),

@@ -1,6 +1,6 @@
 """The environment of a session: the objects, settings and limits of its turns."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -100,6 +100,8 @@ class SessionEnvironment(Struct, kw_only=True, eq=False):
     workspace: Workspace
     find_servers: "Callable[[], ToolServers | None]" = lambda: None
     """Returns the MCP servers of the workspace, whose resources prompts can mention."""
+    renew_servers: Callable[[], Awaitable[Sequence[Notice]]] | None = None
+    """Starts the servers that the workspace has by now; returns what needs an answer."""
     project: Path
     """The workspace directory; if it is a scratch copy, the directory that was copied."""
     registry: Registry

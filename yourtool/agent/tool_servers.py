@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 from yourtool.agent.session.project_trust import ProjectTrust
 from yourtool.config import Config, RunOptions
+from yourtool.events.deltas import Notice
 from yourtool.files import path_exists
 from yourtool.paths import Paths
 from yourtool.permissions.trust import MCP_SERVERS
@@ -56,6 +57,9 @@ class ServerPool:
         self._started = dict[tuple[Path, "SettingsFile | None"], "ToolServers"]()
         self._joined = set[Path]()
         self._sandboxes = WeakValueDictionary[Path, "Sandbox"]()
+        self.on_news: Callable[[Notice], object] | None = None
+        """Called when a server that `renew` started has connected or failed."""
+        self._reports = set[asyncio.Task[None]]()
 
     def give(self, workspace: Path, servers: "SettingsFile | None") -> None:
         """Set further servers for the sessions of a workspace that open from now on."""
@@ -81,8 +85,10 @@ class ServerPool:
             await found.settle(_HEADLESS_SECONDS)
         return WorkspaceTools(own, self.build_finder(workspace))
 
-    async def renew(self, workspace: Path) -> "tuple[ToolServer, ...]":
-        """Start what is configured by now, end what no longer is; return those that need an answer.
+    async def renew(self, workspace: Path) -> tuple[Notice, ...]:
+        """Start what is configured by now, end what no longer is; return what needs an answer.
+
+        It does not wait for the servers that it starts: `on_news` gets what becomes of them.
 
         Raises:
             McpSettingsError: a file of the user cannot be read.
@@ -91,9 +97,22 @@ class ServerPool:
         added = await self._load(workspace) if workspace in self._joined else ()
         may_start = acceptance.Acceptance(self._paths.home / acceptance.FILE_NAME).may_start
         waiting = [each for each in added if not await asyncio.to_thread(may_start, each.settings)]
-        if waiting and (found := self.find(workspace)) is not None:
+        if (found := self.find(workspace)) is None:
+            return ()
+        for each in added:
+            if each not in waiting:
+                task = asyncio.create_task(self._report(found, each))
+                self._reports.add(task)
+                task.add_done_callback(self._reports.discard)
+        if waiting:
             await found.settle(_ANSWER_SECONDS, [each.name for each in waiting])
-        return tuple(each for each in waiting if each.state is server.ServerState.NOT_ACCEPTED)
+        problems = [each.report_problem() for each in waiting]
+        return tuple(Notice(level="warning", text=each) for each in problems if each is not None)
+
+    async def _report(self, found: "ToolServers", started: "ToolServer") -> None:
+        outcome = await found.find_outcome(started)
+        if outcome is not None and started in found.servers and self.on_news is not None:
+            self.on_news(outcome)
 
     async def _load(self, workspace: Path) -> "Sequence[ToolServer]":
         """Read the files of servers and start what is new; return it."""
@@ -127,6 +146,7 @@ class ServerPool:
         """End all servers; idempotent."""
         started = tuple(self._started.values())
         self._started.clear()
+        self.on_news = None
         await asyncio.gather(*(each.close() for each in started))
 
 

@@ -1,7 +1,6 @@
 """`/mcp`: the MCP servers of the workspace: their state, tools, price, and acceptance."""
 
 import asyncio
-from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -50,18 +49,6 @@ async def run_mcp(session: "Session", runtime: "Runtime", argument: str) -> Comm
             for problem in servers.problems:
                 yield Notice(level="warning", text=problem)
             yield _list(servers)
-
-
-def describe_waiting(servers: Iterable[ToolServer]) -> list[Notice]:
-    """Return which servers of a project wait for an answer, and the commands that give it."""
-    return [
-        Notice(
-            level="warning",
-            text=f"The MCP server `{each.name}` of this project is not started before you accept"
-            f" it: `/mcp {each.name}` shows it, and then `/mcp accept {each.name}` starts it.",
-        )
-        for each in servers
-    ]
 
 
 def _list(servers: ToolServers) -> Choose:

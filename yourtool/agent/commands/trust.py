@@ -4,7 +4,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from yourtool.agent.commands import mcp, server_prompts
+from yourtool.agent.commands import server_prompts
 from yourtool.agent.commands.base import (
     Choice,
     Choose,
@@ -63,7 +63,7 @@ async def _continue(
             yield result
         waiting = await runtime.tool_servers.renew(session.workspace)
         server_prompts.use_servers(runtime.tool_servers.find(session.workspace))
-        for notice in mcp.describe_waiting(waiting):
+        for notice in waiting:
             yield notice
     for each in shown.all_files:
         if each.name == choice:

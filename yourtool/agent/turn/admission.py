@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from datetime import timedelta
 from functools import partial
@@ -45,7 +45,7 @@ from yourtool.effects import (
     TrustOffer,
     Verdict,
 )
-from yourtool.errors import ConfigError, ToolError, ToolFailure, UsageError
+from yourtool.errors import ConfigError, ToolError, ToolFailure, UsageError, YourtoolError
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice
 from yourtool.events.tools import ToolInputInvalid
@@ -321,22 +321,27 @@ async def _request_approval(
     if (notice := await take_answer(decision, confirmation.network, call, turn)) is not None:
         yield notice
     if decision.trusts_folder and confirmation.trust is not None:
-        yield await _trust_folder(confirmation.trust, turn)
+        for notice in await _trust_folder(confirmation.trust, turn):
+            yield notice
     if decision.allows_contained and confirmation.sandbox is not None:
         yield await _allow_contained(confirmation.sandbox, turn)
     if decision.note:
         call.notes += (f"Note from the user: {decision.note}",)
 
 
-async def _trust_folder(offer: TrustOffer, turn: Turn) -> Notice:
-    """Trust a folder from now on, and return the message for the user."""
+async def _trust_folder(offer: TrustOffer, turn: Turn) -> Sequence[Notice]:
+    """Trust a folder from now on, start its servers, and return the messages for the user."""
     try:
         turn.env.gate.is_trusted = await asyncio.to_thread(offer.accept)
     except ConfigError as error:
-        return Notice(level="warning", text=f"Allowed once; the trust is not stored: {error}")
+        return [Notice(level="warning", text=f"Allowed once; the trust is not stored: {error}")]
     if not turn.env.gate.is_trusted:
-        return Notice(level="warning", text="Allowed once; the files of the folder have changed.")
-    return Notice(level="info", text=f"Trusted {offer.folder}.")
+        return [Notice(level="warning", text="Allowed once; the files of the folder have changed.")]
+    trusted, renew = Notice(level="info", text=f"Trusted {offer.folder}."), turn.env.renew_servers
+    try:
+        return [trusted, *(await renew() if renew is not None else ())]
+    except YourtoolError as error:  # a file of servers
+        return [trusted, Notice(level="error", text=str(error))]
 
 
 async def _allow_contained(offer: SandboxOffer, turn: Turn) -> Notice:

@@ -103,6 +103,7 @@ class ToolServer:
         self._requests: asyncio.Queue[CallRequest | None] = asyncio.Queue()
         self._wake, self._settled = asyncio.Event(), asyncio.Event()
         self._shown: tuple[object, ...] = ()
+        self._reported = ""
         self._closing = False
         self._failures = 0
         self._task: asyncio.Task[None] | None = None
@@ -152,11 +153,22 @@ class ToolServer:
                 return f"{start} needs a login: `yourtool mcp login {self.name}` does it."
             case ServerState.NOT_ACCEPTED:
                 return (
-                    f"{start} is not started before you accept it: `/mcp` shows it,"
-                    f" `yourtool mcp accept {self.name}` does it from a shell."
+                    f"{start} is not started before you accept it: `/mcp {self.name}` shows it,"
+                    f" and then `/mcp accept {self.name}` starts it, or in a shell"
+                    f" `yourtool mcp accept {self.name}`."
                 )
             case _:
                 return None
+
+    @property
+    def new_problem(self) -> str | None:
+        """The problem, unless `report_problem` has returned it."""
+        return None if self.problem == self._reported else self.problem
+
+    def report_problem(self) -> str | None:
+        """Return the problem for a caller that shows it."""
+        self._reported = self.problem or ""
+        return self.problem
 
     @property
     def is_shown(self) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable
 
 from yourtool.errors import UsageError
+from yourtool.events.deltas import Notice
 from yourtool.permissions.rules import SERVER_PREFIX
 from yourtool.providers.estimate import estimate_text
 from yourtool.suggestions import find_closest
@@ -71,14 +72,30 @@ class ToolServers:
                 0,
                 build_find_tools(definitions, [f"{SERVER_PREFIX}{each.part}" for each in offering]),
             )
-        return Toolbox(tools, self.find_problems())
+        return Toolbox(tools, self._list_problems(each.new_problem for each in self.servers))
 
     def find_problems(self, *, with_servers: bool = True) -> tuple[str, ...]:
         """Return everything that the user has to correct; `with_servers`: also why they failed."""
+        return self._list_problems(each.problem for each in self.servers if with_servers)
+
+    def _list_problems(self, of_servers: Iterable[str | None]) -> tuple[str, ...]:
         if self._missing:
             return (*self.problems, f"MCP servers are configured, but {self._missing}.")
-        found = (each.problem for each in self.servers if with_servers)
-        return (*self.problems, *(each for each in found if each is not None))
+        return (*self.problems, *(each for each in of_servers if each is not None))
+
+    async def find_outcome(self, server: ToolServer) -> Notice | None:
+        """Return whether a started server has connected or failed, once that is known."""
+        if self._missing:
+            return None
+        await server.settle()
+        if (problem := server.report_problem()) is not None:
+            return Notice(level="warning", text=problem)
+        if not server.is_offered:
+            return None
+        count = len(server.tools)
+        tools = f"its {count} tools join" if count != 1 else "its tool joins"
+        text = f"The MCP server `{server.name}` is connected; {tools} the next message."
+        return Notice(level="info", text=text)
 
     def find_prompts(self) -> dict[str, tuple[ToolServer, ForeignPrompt]]:
         """Return the prompts of the connected servers by names like those of tools."""

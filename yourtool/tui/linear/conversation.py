@@ -112,7 +112,9 @@ class Conversation:
         used = found.used_files if session.trust.asks else ()
         commands, problems = await asyncio.to_thread(custom.read_custom_commands, used)
         custom.use_commands(commands)
-        server_prompts.use_servers(self.runtime.tool_servers.find(session.workspace))
+        servers = self.runtime.tool_servers
+        servers.on_news = self._show_server_news
+        server_prompts.use_servers(servers.find(session.workspace))
         for problem in problems:
             self.note("warning", problem)
         mode = session.mode.value
@@ -121,6 +123,11 @@ class Conversation:
             names = ", ".join(each.name for each in found.files_by_importance)
             self.note("warning", f"Not used before you trust this folder with /trust: {names}.")
         self._say_last_messages(session)
+
+    def _show_server_news(self, news: Notice) -> None:
+        servers = self.runtime.tool_servers
+        server_prompts.use_servers(servers.find(self._session.workspace))
+        self.note(news.level, news.text)
 
     def _say_last_messages(self, session: "Session") -> None:
         for message in session.state.messages[-2:]:

@@ -13,6 +13,7 @@ from yourtool.agent.commands import tree as branches
 from yourtool.agent.retention import delete_unused_sessions
 from yourtool.config import Mode
 from yourtool.errors import SwapRefusedError, UsageError, YourtoolError
+from yourtool.events.deltas import Notice
 from yourtool.models import DEMO
 from yourtool.store.base import resolve_id
 from yourtool.text import printable, storable
@@ -108,6 +109,7 @@ async def show_session(
         chat.opening = None
     chat.set_session(runtime, session, timeline, left)
     runtime.space.on_change = partial(_show_full_disk, chat, runtime.paths.database)
+    runtime.tool_servers.on_news = partial(_show_server_news, chat, runtime)
     for warning in failed:
         chat.warn(warning)
     pages.offer_earlier()
@@ -119,6 +121,13 @@ def _show_full_disk(chat: ChatScreen, file: Path, is_waiting: bool) -> None:
     place = printable(str(file))
     reason = f"The disk is full: `{place}`. The turn waits for space; Esc stops it."
     chat.banner.set_notice("disk", reason if is_waiting else None)
+
+
+def _show_server_news(chat: ChatScreen, runtime: "Runtime", news: Notice) -> None:
+    """Show that a server has connected, whose prompts are commands then, or failed."""
+    if (session := chat.session) is not None:
+        server_prompts.use_servers(runtime.tool_servers.find(session.workspace))
+    chat.note(news.level, news.text)
 
 
 async def show_message(chat: ChatScreen, message_id: str) -> None:

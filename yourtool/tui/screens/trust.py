@@ -5,7 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from yourtool.agent.commands import custom, mcp
+from yourtool.agent.commands import custom
 from yourtool.errors import ConfigError, YourtoolError
 from yourtool.tui.screens.chat import ChatScreen
 
@@ -32,7 +32,7 @@ async def _start_servers(chat: ChatScreen, runtime: "Runtime", session: "Session
     except YourtoolError as error:
         chat.note("error", str(error))
         return
-    for notice in mcp.describe_waiting(waiting):
+    for notice in waiting:
         chat.note(notice.level, notice.text)
 
 
