@@ -49,3 +49,34 @@ def test_a_turn_of_five_files_and_two_commands_is_taken_back_and_made_again(work
             assert read(work) == {**before, "f3.txt": "of the user\n"}
             terminal.say("/quit")
             assert terminal.end() == 0
+
+
+@pytest.mark.req("R-UNDO-01")
+def test_undo_leaves_what_another_program_in_the_folder_changed_since(work, home):
+    ours, both, file = "of one\n", "of one\nof the other\n", work / "shared.txt"
+    script = [
+        Reply("I write.", [("write_file", {"path": file.name, "content": ours})]),
+        Reply("First turn done."),
+        Reply("I read.", [("read_file", {"path": file.name})]),
+        Reply("I add.", [("write_file", {"path": file.name, "content": both})]),
+        Reply("Other turn done."),
+        Reply("I look.", [("shell", {"command": "cat shared.txt"})]),
+        Reply("Second turn done."),
+    ]
+    with ProviderServer(script) as server:
+        start = {"cwd": work, "env": {**home, **server.environment}}
+        command = (*YOURTOOL, "--mode", "auto")
+        with Terminal(command, **start) as one, Terminal(command, **start) as other:
+            for terminal, end in ((one, "First"), (other, "Other"), (one, "Second")):
+                terminal.wait("anthropic:")
+                terminal.say("go")
+                terminal.wait(f"{end} turn done.")
+            one.say("/undo")
+            one.wait(r"shared\.txt \(was changed since\)")
+            assert file.read_text() == both
+            other.say("/undo")
+            other.wait("Took back the changes to 1 file")
+            assert file.read_text() == ours
+            one.say("/undo")
+            one.wait("Took back the changes to 1 file")
+            assert not file.exists()
