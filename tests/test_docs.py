@@ -1,7 +1,6 @@
 import importlib.util
-import json
 import re
-import subprocess
+import shlex
 from pathlib import Path
 from types import ModuleType
 
@@ -114,6 +113,20 @@ def test_every_option_and_subcommand_on_a_page_exists():
     assert find_on_pages(r"(?:`|^)yourtool ([a-z]+)") <= parser.COMMANDS.keys()
 
 
+def test_every_command_in_a_sentence_is_one_that_the_program_accepts():
+    text = "\n".join(re.sub(r"(?ms)^ *```.*?^ *```$", "", page.read_text()) for page in PAGES)
+    found = {" ".join(each.split()) for each in re.findall(r"`(yourtool\s[^`]+)`", text)}
+    assert len(found) > 50
+    for command in found - {"yourtool --help", "yourtool --version"}:
+        line = re.sub(r" \[[^]]*\]|(?<=\w)\|\w+", "", command).replace("\\|", "|")
+        line = line.partition(" | ")[0]
+        try:
+            words, _ = parser.split_prompt(shlex.split(line)[1:])
+            parser.build_parser(words).parse_args(words)
+        except UsageError as error:  # of a command, or an option, that is only named
+            assert re.search("arguments are required|expected one argument", str(error)), command
+
+
 @pytest.mark.req("R-QLT-06")
 def test_every_make_target_and_link_on_a_page_exists():
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
@@ -179,18 +192,6 @@ def test_the_page_of_providers_shows_that_each_gets_its_own_reasoning_back():
     assert carried["its own reasoning"] == ["sent back"] * 6
     assert carried["its signatures"][0] == carried["encrypted reasoning"][1] == "sent back"
     assert set(carried["another model's reasoning"]) == {"omitted"}
-
-
-def test_first_hook_of_its_page_denies_what_it_shall_and_nothing_else(tmp_path):
-    page = (ROOT / "docs/hooks.md").read_text("utf-8")
-    [script] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    program = tmp_path / "guard.py"
-    program.write_text(script)
-    program.chmod(0o755)
-    for command, code in (("ls", 0), ("rm -rf /", 2)):
-        call = json.dumps({"tool_name": "Bash", "tool_input": {"command": command}})
-        done = subprocess.run([program], input=call, capture_output=True, text=True, check=False)
-        assert (done.returncode, bool(done.stderr)) == (code, code == 2)
 
 
 def test_settings_on_a_page_are_valid(tmp_path):
