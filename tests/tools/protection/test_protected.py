@@ -139,6 +139,12 @@ GIT = {
     "bisect": ["git bisect start other main", "git bisect reset"],
     "description": ["git config branch.main.description text"],
     "gc": ["git gc -q", "git checkout -q other"],
+    "reverted": ["git checkout -q other", "git revert --no-edit HEAD"],
+    "removed": ["git rm -qr AGENTS.md .vscode && git commit -qm x"],
+    "removed from an orphan": [
+        "git checkout -q --orphan x && git rm -qrf . && git commit -qm x --allow-empty"
+    ],
+    "removed with changes": ["git checkout -q other", "git rm -q AGENTS.md && git commit -qm x"],
 }
 
 
@@ -155,6 +161,39 @@ def test_what_git_takes_from_commits_is_right(root, places, kind):
         outcome = run(places, command)
         assert outcome.changes == ()
         assert look(root) == made
+
+
+def test_a_revert_that_deletes_a_submodule_is_right(root, places, tmp_path):
+    build(tmp_path / "library")
+    git(root, "submodule", "add", "-q", str(tmp_path / "library"), "library")
+    commit(root, "library")
+    assert run(places, lambda: git(root, "revert", "--no-edit", "HEAD")).changes == ()
+    assert not (root / ".gitmodules").exists()
+
+
+def test_a_deletion_that_no_commit_makes_is_named_as_one(root, places):
+    def command():
+        git(root, "rm", "-q", "AGENTS.md")
+        shutil.rmtree(root / ".vscode")
+        write(root, ".github/workflows/ci.yml", "on: pull_request\n")
+
+    reasons = {each.path: each.reason for each in run(places, command).changes}
+    assert reasons == {
+        ".github/workflows/ci.yml": "its content is not from an existing commit",
+        ".vscode": "it was deleted, but not by a commit",
+        "AGENTS.md": "it was deleted, but not by a commit",
+    }
+
+
+def test_a_commit_that_deletes_the_only_copy_of_a_file_is_not_right(root, places):
+    write(root, "AGENTS.md", "mine\n")
+
+    def command():
+        git(root, "rm", "-qf", "AGENTS.md")
+        git(root, "commit", "-qm", "x")
+
+    assert [each.path for each in run(places, command).changes] == ["AGENTS.md"]
+    assert (root / "AGENTS.md").read_text() == "mine\n"
 
 
 def test_uncommitted_content_comes_back_from_the_stash(root, places):

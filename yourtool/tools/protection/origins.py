@@ -143,7 +143,7 @@ class Origins:
         lines = printed.split(b"\n")[: len(pairs)]
         return ["" if b" " in line else line.decode() for line in lines]
 
-    def _is_in_history(self, path: str, blob: Blob, tips: Sequence[str], *filters: str) -> bool:
+    def _is_in_history(self, path: str, blob: Blob, tips: Sequence[str]) -> bool:
         """Whether a commit adds or removes this content at a path."""
         arguments = (
             *NO_FORGERY,
@@ -153,7 +153,6 @@ class Origins:
             "--max-count=1",
             "--diff-merges=separate",
             "--no-patch",
-            *filters,
             "--root",
             "--no-show-signature",
             "--format=%H",
@@ -172,31 +171,19 @@ class Origins:
 
     # ── absence ─────────────────────────────────────────────────────────────────────────────────
 
-    def _find_gone(self, deleted: dict[str, Entry]) -> set[str]:
-        """Return the paths that the checked out commit does not have, because a known one does not.
+    def _find_gone(self, paths: Iterable[str]) -> set[str]:
+        """Return the paths that the checked out commit does not have.
 
-        That is one of its ancestors, or a commit that was applied to it.
+        Before the commit that added a path the repository had none there, so what is gone is as
+        known as older content.
         """
         if self._head is None:
             return set()
-        commits = self._get_bases()
-        pairs = [(commit, path) for commit in (self._head, *commits) for path in deleted]
-        pairs = pairs[:_MAX_LOOKUPS]
-        missing = {
-            pair for pair, found in zip(pairs, self._look_up(pairs), strict=True) if not found
-        }
-        return {
-            path
-            for path, entry in deleted.items()
-            if (self._head, path) in missing
-            and (
-                any((commit, path) in missing for commit in commits)
-                or any(
-                    self._is_in_history(path, blob, self._known, "--diff-filter=D")
-                    for blob in self._iter_blobs(entry)
-                )
-            )
-        }
+        pairs = [(self._head, path) for path in paths][:_MAX_LOOKUPS]
+        found = zip(pairs, self._look_up(pairs), strict=True)
+        return {path for (_, path), object_id in found if not object_id}
+
+    # ── commits ─────────────────────────────────────────────────────────────────────────────────
 
     def _get_bases(self) -> Sequence[str]:
         """Return the latest known commits on which the checked out commit is based.

@@ -30,6 +30,8 @@ from yourtool.tools.protection.writing import (
 
 _ATTEMPTS = 3
 """How often a place that changes again is taken back."""
+_NOT_COMMITTED = "its content is not from an existing commit"
+_DELETED = "it was deleted, but not by a commit"
 _UNKNOWN = "its earlier content is unknown, because it was too large"
 
 
@@ -259,9 +261,9 @@ class Settling:
             if is_splittable and any(each.path in right for each in parts):
                 self._right |= {each.path: None for each in parts if each.path in right}
                 wrong = [each for each in parts if each.path not in right]
-            judgement = Judgement("protected file", "its content is not from an existing commit")
             for each in wrong:
-                is_wrong |= self._take_back(each, judgement, after)
+                reason = _NOT_COMMITTED if each.after else _DELETED
+                is_wrong |= self._take_back(each, Judgement("protected file", reason), after)
         return is_wrong
 
     def _find_right(self, differences: list[Difference]) -> frozenset[str]:
