@@ -96,6 +96,26 @@ async def test_second_question_shows_only_what_the_first_did_not_name(bench, pro
     assert "[Taken back, because the user declined it: `AGENTS.md`" in said
 
 
+@pytest.mark.parametrize(
+    ("line", "file"),
+    [
+        ("(cd sub); git config alias.co checkout", ".git/config"),
+        ("(cd sub && git config alias.co checkout)", "sub/.git/config"),
+        ("cd sub | git config alias.co checkout", ".git/config"),
+        ("pushd sub; git config alias.co checkout", "sub/.git/config"),
+    ],
+)
+async def test_settings_of_git_that_a_line_changes_in_a_subshell_ask_once(bench, line, file):
+    for name in (".", "sub"):
+        await asyncio.to_thread(
+            subprocess.run, ["git", "init", "-q", name], cwd=bench.workspace, check=True
+        )
+    user = User(ALLOW)
+    await run(bench, FULL, line, user)
+    assert [each.reason for each in user.asked] == [f"it writes to `{file}`, a protected place"]
+    assert "co = checkout" in (bench.workspace / file).read_text()
+
+
 async def test_answer_covers_the_settings_that_git_changes_in_a_linked_worktree(bench):
     main = bench.root / "main"
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]

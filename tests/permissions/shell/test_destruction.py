@@ -124,6 +124,7 @@ def test_variable_has_a_value_only_if_nothing_in_the_line_can_change_it(line, ex
         ("cd a; rm *", "a/"), ("cd a && b; rm *", "a/"), ("a && cd b && rm *", "b/"),
         ("cd a && cd b && rm *", "a/b/"), ("cd a || exit; rm *", "a/"), ("cd a & rm *", ""),
         ("cd a && b & rm *", ""), ("echo $(cd a); rm *", ""), ("cd a | b; rm *", ""),
+        ("cd a | rm *", ""),
         ("a <(cd b); rm *", ""), ("a && cd b; rm *", None), ("a || cd b; rm *", None),
         ("a && cd b || rm *", None), ("a || cd b && rm *", None),
         ("if a; then cd b; fi; rm *", None), ("while a; do cd b; done; rm *", None),

@@ -141,7 +141,8 @@ def test_places_beyond_the_limit_of_lookups_are_still_compared_by_name(root, mon
         ("git config", True), ("git config --global a.b", False), ("git config edit", True),
         ("git config --global a.b c", True), ("sed -n -i p .envrc", True),
         ("sed -n p .envrc", False),
-        ("(cd .git && touch config)", True),
+        ("(cd .git && touch config)", True), ("(cd .git && ls); touch config", False),
+        ("(false || cd .git; touch config)", True),
          ("sh -c .envrc", False), ("sh x 'touch .envrc'", True),
         ("eval 'x; eval \"touch .envrc\"'", True), ("echo x 2> .envrc", True),
         ("echo 3>&1 x", False), ("timeout 5", False), ("timeout 5 tee .envrc", True),
@@ -224,9 +225,36 @@ def test_git_config_with_a_value_writes_and_without_one_reads(root, place):
         ("cd src && touch ~/.bashrc", "~/.bashrc"),
         ("touch ./src/.envrc", "./src/.envrc"),
         ("cd .git && echo x > config", ".git/config"),
+        ("(cd sub); git config a.b c", ".git/config"),
+        ("(cd sub && git config a.b c)", "sub/.git/config"),
+        ("( (cd sub); git config a.b c )", ".git/config"),
+        ("(cd sub; (cd ..); git config a.b c)", "sub/.git/config"),
+        ("{ cd sub; }; git config a.b c", "sub/.git/config"),
+        ("cd sub | git config a.b c", ".git/config"),
+        ("cd sub | cat; git config a.b c", ".git/config"),
+        ("cd sub & git config a.b c", ".git/config"),
+        ("x=$(cd sub && pwd); git config a.b c", ".git/config"),
+        ("cd sub && cat | git config a.b c", "sub/.git/config"),
+        ("bash -c 'cd sub && ls'; git config a.b c", ".git/config"),
+        ("eval 'cd sub && ls'; git config a.b c", "sub/.git/config"),
+        ("env -C sub ls; git config a.b c", ".git/config"),
+        ("env -C sub git config a.b c", "sub/.git/config"),
+        ("pushd sub; git config a.b c", "sub/.git/config"),
+        ("pushd sub; popd; git config a.b c", ".git/config"),
+        ("pushd sub; pushd ../src; popd; git config a.b c", "sub/.git/config"),
+        ("cd sub; cd -; git config a.b c", ".git/config"),
+        ("cd sub; cd ..; git config a.b c", ".git/config"),
+        ("git -C sub config a.b c; git config a.b d", "sub/.git/config"),
+        ('cd "$X" && git config a.b c', "$X/.git/config"),
+        ('git -C "$X" config a.b c', "$X/.git/config"),
+        ('(cd "$X"); git config a.b c', ".git/config"),
+        ("cd s*; git config a.b c", "s*/.git/config"),
+        ("(cd sub && touch .envrc)", "sub/.envrc"),
     ],
 )
 def test_place_is_named_from_the_workspace(root, line, file):
+    if not line.startswith(("git init", "mkdir", "git clone")):
+        (root / "sub/.git").mkdir(parents=True)
     assert find_protected_write(line, root) == file
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from yourtool.permissions.shell.denials import SHELLS
+from yourtool.permissions.shell.entered import MOVES, is_subshell
 from yourtool.permissions.shell.expansion import (
     Variables,
     expand_word,
     has_wildcard,
-    is_in_background,
     unquote,
 )
 from yourtool.permissions.shell.syntax import MAX_LENGTH, Node, iter_nodes, parse, text_of
@@ -18,13 +18,10 @@ from yourtool.permissions.shell.syntax import MAX_LENGTH, Node, iter_nodes, pars
 _MAX_DEPTH = 4
 """Lines in arguments of lines, as in `bash -c "bash -c …"`."""
 _MAX_LINES = 500
-_SCOPES = ("subshell", "command_substitution", "process_substitution", "pipeline")
-"""Parts of a line in which `cd` has no effect on the rest."""
 _CONDITIONAL = (
     "if_statement", "while_statement", "for_statement", "c_style_for_statement", "case_statement",
     "function_definition",
 )  # fmt: skip
-_MOVES = ("cd", "pushd", "popd")
 _RUN_CODE = SHELLS | {"eval"}
 _NO_WORDS = ("variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect")
 
@@ -80,7 +77,7 @@ def _iter_line(
         if node is None or isinstance(node, str):
             directory = node  # the end of a scope
             continue
-        if node.type in _SCOPES or is_in_background(node):
+        if is_subshell(node):
             waiting.append(directory)
         elif _may_move(node):
             waiting.append(None)
@@ -94,7 +91,7 @@ def _iter_line(
         )
         if not words:
             continue
-        if words[0].plain in _MOVES:
+        if words[0].plain in MOVES:
             directory = _enter(directory, words)
         yield ExpandedCommand(words, directory)
         is_direct = get_name(words[0]) in _RUN_CODE  # others can change the environment
@@ -114,7 +111,7 @@ def _may_move(node: Node) -> bool:
     elif node.type not in _CONDITIONAL:
         return False
     names = (each for each in iter_nodes(node) if each.type == "command_name")
-    return any(text_of(each) in _MOVES for each in names if each.start_byte >= start)
+    return any(text_of(each) in MOVES for each in names if each.start_byte >= start)
 
 
 def _enter(directory: str | None, words: Sequence[Operand]) -> str | None:

@@ -18,8 +18,9 @@ from yourtool.permissions.configured_places import Protection
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.protected_places import is_protected
 from yourtool.permissions.shell.denials import SHELLS, WRAPPERS
+from yourtool.permissions.shell.entered import MOVES, Entered, is_subshell
 from yourtool.permissions.shell.programs import find_row, only_reads
-from yourtool.permissions.shell.syntax import Node, iter_nodes, parse, text_of, word_of
+from yourtool.permissions.shell.syntax import Node, parse, text_of, word_of
 from yourtool.permissions.shell.wrapped import find_inner_start
 
 _WRITERS = frozenset(
@@ -54,6 +55,8 @@ _MAX_DEPTH = 8
 _MAX_RESOLVED = 2_000
 _PATH = re.compile(r"[\w.~/:-]+")
 _GLOB = re.compile(r"[*?\[]")
+_EXPANDED = re.compile(r"[$`*?\[]")
+"""In a directory that is known only when the command runs."""
 _READING_GIT_CONFIG = frozenset(
     {
         "-l",
@@ -85,12 +88,11 @@ def find_protected_write(line: str, root: Path) -> str | None:
 
     `root`: the workspace, where the line runs.
     """
-    directories, entered = [root], [root]
+    entered = Entered(root)
     made = set[Path]()
     protection = Protection(root)
     for number, target in enumerate(_iter_targets(line, entered, depth=0)):
-        directories = [] if number >= _MAX_RESOLVED else entered
-        here = entered[-1]
+        here = entered.here
         if isinstance(target, _MadeRepository):
             made.add(Path(os.path.normpath(here / target.path)))
             continue
@@ -98,7 +100,7 @@ def find_protected_write(line: str, root: Path) -> str | None:
             return target.file or _relative(_find_settings(here / target.path, made, root), root)
         if is_protected(target):
             return target if here == root else _name_target(target, here, root)
-        for each in directories:  # none if there are too many to look up
+        for each in entered if number < _MAX_RESOLVED else ():
             if _is_protected(target, each, protection):
                 is_named_from_root = each == root and target != _HERE
                 return target if is_named_from_root else _name_target(target, each, root)
@@ -126,6 +128,8 @@ _Target: TypeAlias = str | _MadeRepository | _Settings
 def _find_settings(directory: Path, made: Collection[Path], root: Path) -> str:
     """Return the settings of the repository of a directory, which the line itself may make."""
     start = Path(os.path.normpath(directory))
+    if _EXPANDED.search(str(start.relative_to(root) if start.is_relative_to(root) else "")):
+        return str(start / ".git/config")
     for top in (start, *start.parents):
         if top in made:
             return str(top / ".git/config")
@@ -139,23 +143,38 @@ def _name_target(target: str, directory: Path, root: Path) -> str:
     return target if target[:1] in ("~", "$") else _relative(str(directory / target), root)
 
 
-def _iter_targets(line: str, directories: list[Path], depth: int) -> Iterator[_Target]:
-    """Yield words that name written files; adds the directories that a line enters."""
+def _iter_targets(line: str, entered: Entered, depth: int) -> Iterator[_Target]:
+    """Yield words that name written files; enters the directories that the line enters."""
     if depth > _MAX_DEPTH or (tree := parse(line)) is None or tree.has_error:
         yield from dict.fromkeys(_PATH.findall(line))  # not understood: each may be written to
         return
-    for node in iter_nodes(tree):
+    waiting: list[Node | Entered] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Entered):
+            entered.restore(node)
+            continue
+        if is_subshell(node):
+            waiting.append(entered.save())
+        waiting += reversed(node.children)
         if node.type == "file_redirect":
             yield from _iter_redirected(node)
         elif node.type == "variable_assignment":
             yield from _iter_work_trees(_read(node))
         elif node.type == "command":
             words = [_read(each) for each in node.children if each.type not in _NO_WORDS]
-            yield from _iter_written(words, directories)
+            yield from _iter_written(words, entered)
             if _has_shell(words):
-                for word in words[1:]:
-                    if re.search(r"[\s;&|<>]", word):
-                        yield from _iter_targets(word, directories, depth + 1)
+                yield from _iter_written_by_code(words, entered, depth)
+
+
+def _iter_written_by_code(words: Sequence[str], entered: Entered, depth: int) -> Iterator[_Target]:
+    outer = entered.save()
+    for word in words[1:]:
+        if re.search(r"[\s;&|<>]", word):
+            yield from _iter_targets(word, entered, depth + 1)
+    if _name(words[0]) != "eval":
+        entered.restore(outer)
 
 
 _NO_WORDS = ("variable_assignment", "file_redirect", "herestring_redirect", "heredoc_redirect")
@@ -171,23 +190,26 @@ def _iter_redirected(node: Node) -> Iterator[str]:
     yield from (_read(each) for each in node.children if each.type not in no_files)
 
 
-def _iter_written(words: Sequence[str], directories: list[Path]) -> Iterator[_Target]:
+def _iter_written(words: Sequence[str], entered: Entered) -> Iterator[_Target]:
     if not words:
         return
     name = _name(words[0])
-    if name in ("cd", "pushd") and len(words) > 1:
-        directories.append(directories[-1] / words[-1])
+    if name in MOVES:
+        entered.move(words)
+    outer = entered.save()
     if name == "env":
-        entered = _iter_outputs(words[1:], ("--chdir",), "C")
-        directories += [directories[-1] / each for each in entered]
+        for each in _iter_outputs(words[1:], ("--chdir",), "C"):
+            entered.enter(each)
         for word in words:
             yield from _iter_work_trees(word)
     if (inner := find_inner_start(words)) is not None:
-        yield from _iter_written(words[inner:], directories)
-        return
-    starts = range(len(words)) if name in WRAPPERS else (0,)
-    for at in starts:
-        yield from _iter_written_by(_name(words[at]), words[at + 1 :])
+        yield from _iter_written(words[inner:], entered)
+    else:
+        starts = range(len(words)) if name in WRAPPERS else (0,)
+        for at in starts:
+            yield from _iter_written_by(_name(words[at]), words[at + 1 :])
+    if name == "env":
+        entered.restore(outer)
 
 
 def _iter_written_by(name: str, arguments: Sequence[str]) -> Iterator[_Target]:
