@@ -2,12 +2,19 @@
 
 import os
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from yourtool.effects import Subject
 from yourtool.permissions.credential_files import find_named_credential
 from yourtool.permissions.findings import Findings
 from yourtool.permissions.shell import canonical, plain, writes
+
+_SEPARATOR = "\0"
+"""Between places, because it is in no name of a file."""
+_MAX_PLACES = 100
+_MAX_NAMED = 3
+"""Places that a reason names."""
 
 
 def find_credential(subjects: Sequence[Subject]) -> str | None:
@@ -32,14 +39,27 @@ def _find_canonical(command: Subject) -> tuple[str | None, str | None]:
         return None, str(error)
 
 
-def find_protected_write(subjects: Sequence[Subject], findings: Findings) -> str | None:
-    """Return a protected place that one of the commands writes to, or None."""
+def find_protected_writes(subjects: Sequence[Subject], findings: Findings) -> tuple[str, ...]:
+    """Return the protected places that the commands write to."""
     commands = [each for each in subjects if each.kind == "command"]
     if not commands:
-        return None
-    return findings.get("protected_write", lambda: _look_for_protected_write(commands))
+        return ()
+    found = findings.get("protected_write", lambda: _look_for_protected_writes(commands))
+    return () if found is None else tuple(found.split(_SEPARATOR))
 
 
-def _look_for_protected_write(commands: Sequence[Subject]) -> str | None:
-    found = (writes.find_protected_write(each.text, Path(each.directory)) for each in commands)
-    return next((place for place in found if place is not None), None)
+def _look_for_protected_writes(commands: Sequence[Subject]) -> str | None:
+    found = chain.from_iterable(
+        writes.iter_protected_writes(each.text, Path(each.directory)) for each in commands
+    )
+    return _SEPARATOR.join(tuple(dict.fromkeys(found))[:_MAX_PLACES]) or None
+
+
+def describe_protected_writes(places: Sequence[str]) -> str:
+    """Return the first protected places that a command writes to, in a clause."""
+    first, *others = (f"`{each}`" for each in places)
+    if not others:
+        return f"it writes to {first}, a protected place"
+    shown = [first, *others][:_MAX_NAMED]
+    last = f"{more:,} more" if (more := len(places) - len(shown)) else shown.pop()
+    return f"it writes to the protected places {', '.join(shown)} and {last}"

@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from yourtool.config import Mode
 from yourtool.effects import Finding, HookAdvice, Preview, SideEffects, Subject, ToolDefinition
 from yourtool.permissions.commands_of_call import (
+    describe_protected_writes,
     find_credential,
-    find_protected_write,
+    find_protected_writes,
     find_runnable,
 )
 from yourtool.permissions.findings import Findings, Obstacle
@@ -62,8 +63,8 @@ class GateDecision(Struct, frozen=True):
     """For `ask`, whether it would need no approval in a folder that the user trusts."""
     is_free_if_contained: bool = False
     """For `ask`, whether it would need no approval if `allows_contained` were set."""
-    protected_write: str = ""
-    """For `ask`, the protected place that the command visibly writes to, as it names it."""
+    protected_writes: tuple[str, ...] = ()
+    """For `ask`, the protected places that the command visibly writes to, as it names them."""
 
 
 class CallSubjects(Struct, frozen=True):
@@ -190,9 +191,8 @@ def _judge_in_sandbox(policy: Policy, call: JudgedCall, findings: Findings) -> G
         return GateDecision("ask", _describe_protection(call), is_evident=True)
     if call.loses_work:
         return GateDecision("ask", "it discards uncommitted work: every mode needs an approval")
-    if (place := find_protected_write(subjects.items, findings)) is not None:
-        reason = f"it writes to `{place}`, a protected place"
-        return GateDecision("ask", reason, protected_write=place)
+    if places := find_protected_writes(subjects.items, findings):
+        return GateDecision("ask", describe_protected_writes(places), protected_writes=places)
     if RuleVerdict.UNCLEAR in verdicts:
         return GateDecision(
             "ask", f"part of it cannot be checked against the deny rules for `{call.tool}`"

@@ -80,7 +80,8 @@ async def test_change_that_the_command_shows_is_asked_about_once(bench, protecte
 async def test_change_of_another_place_than_the_command_shows_is_asked_about(bench, protected):
     user = User(ALLOW)
     (bench.workspace / ".vscode").mkdir()
-    await run(bench, FULL, "echo x >> AGENTS.md; sh -c 'echo > .vs''code/tasks.json'", user)
+    (bench.workspace / "make.sh").write_text("echo > .vscode/tasks.json\n")
+    await run(bench, FULL, "echo x >> AGENTS.md; sh make.sh", user)
     assert len(user.asked) == 2
 
 
@@ -88,12 +89,51 @@ async def test_second_question_shows_only_what_the_first_did_not_name(bench, pro
     user = User(ALLOW, DENY)
     line = "mkdir -p .vscode; echo {} > .vscode/settings.json; sh tidy.sh"
     said, _ = await run(bench, FULL, line, user)
-    assert user.asked[0].reason == "it writes to `.vscode`, a protected place"
+    named = "it writes to the protected places `.vscode` and `.vscode/settings.json`"
+    assert user.asked[0].reason == named
     assert user.asked[1].preview.paths == ("AGENTS.md",)
     assert "`.vscode`" not in user.asked[1].reason
     assert (bench.workspace / ".vscode/settings.json").read_text() == "{}\n"
     assert protected.exists()
     assert "[Taken back, because the user declined it: `AGENTS.md`" in said
+
+
+async def test_one_question_names_all_places_that_a_command_shows(bench, protected):
+    directory = bench.workspace / ".vscode"
+    directory.mkdir()
+    for name in ("tasks.json", "launch.json"):
+        (directory / name).write_text("{}\n")
+    user = User(ALLOW)
+    line = "cd .vscode && rm tasks.json && echo [] > launch.json && echo a >> ../AGENTS.md"
+    said, _ = await run(bench, FULL, line, user)
+    assert [each.reason for each in user.asked] == [
+        "it writes to the protected places `.vscode/tasks.json`, `.vscode/launch.json` and"
+        " `AGENTS.md`"
+    ]
+    assert (directory / "launch.json").read_text() == "[]\n"
+    assert not (directory / "tasks.json").exists()
+    assert protected.read_text() == "be kind\na\n"
+    assert said.count("[The user allowed") == 1
+
+
+async def test_first_places_of_a_command_are_named_and_the_others_counted(bench, protected):
+    user = User(ALLOW)
+    line = "touch AGENTS.md CLAUDE.md .envrc .mcp.json .vscode"
+    await run(bench, FULL, line, user)
+    assert [each.reason for each in user.asked] == [
+        "it writes to the protected places `AGENTS.md`, `CLAUDE.md`, `.envrc` and 2 more"
+    ]
+
+
+async def test_files_of_a_new_directory_that_a_command_shows_are_asked_about_once(bench):
+    (bench.workspace / "tasks.json").write_text("{}\n")
+    (bench.workspace / "other.json").write_text("{}\n")
+    user = User(ALLOW)
+    await run(bench, FULL, "install -D tasks.json .vscode/tasks.json", user)
+    assert len(user.asked) == 1
+    line = "install -D tasks.json .devcontainer/a.json; cd .devc*; cp ../other.json ."
+    await run(bench, FULL, line, User(ALLOW, DENY))
+    assert not (bench.workspace / ".devcontainer").exists()
 
 
 @pytest.mark.parametrize(

@@ -77,10 +77,12 @@ async def settle_changes(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, No
 
 
 def _was_allowed(call: ToolCall, change: "Change") -> bool:
-    """Return whether the user allowed the command, whose question named this place."""
+    """Return whether the user allowed the command, whose question named all of this change."""
     if call.answer is None or call.answer.verdict is not Verdict.ALLOW:
         return False
-    return change.path == os.path.normpath(call.decision.protected_write or "/")
+    named = {os.path.normpath(each) for each in call.decision.protected_writes}
+    files = () if change.original else change.files
+    return change.path in named or (bool(files) and named.issuperset(files))
 
 
 async def _make(

@@ -88,6 +88,11 @@ def find_protected_write(line: str, root: Path) -> str | None:
 
     `root`: the workspace, where the line runs.
     """
+    return next(iter_protected_writes(line, root), None)
+
+
+def iter_protected_writes(line: str, root: Path) -> Iterator[str]:
+    """Yield all of them; some more than once."""
     entered = Entered(root)
     made = set[Path]()
     protection = Protection(root)
@@ -95,16 +100,15 @@ def find_protected_write(line: str, root: Path) -> str | None:
         here = entered.here
         if isinstance(target, _MadeRepository):
             made.add(Path(os.path.normpath(here / target.path)))
-            continue
-        if isinstance(target, _Settings):
-            return target.file or _relative(_find_settings(here / target.path, made, root), root)
-        if is_protected(target):
-            return target if here == root else _name_target(target, here, root)
-        for each in entered if number < _MAX_RESOLVED else ():
-            if _is_protected(target, each, protection):
-                is_named_from_root = each == root and target != _HERE
-                return target if is_named_from_root else _name_target(target, each, root)
-    return None
+        elif isinstance(target, _Settings):
+            yield target.file or _relative(_find_settings(here / target.path, made, root), root)
+        elif is_protected(target):
+            yield target if here == root else _name_target(target, here, root)
+        elif number < _MAX_RESOLVED:
+            found = (each for each in entered if _is_protected(target, each, protection))
+            if (directory := next(found, None)) is not None:
+                is_named_from_root = directory == root and target != _HERE
+                yield target if is_named_from_root else _name_target(target, directory, root)
 
 
 class _MadeRepository(Struct, frozen=True):

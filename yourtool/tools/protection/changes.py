@@ -42,6 +42,15 @@ class Change(Struct, frozen=True):
         return not self.is_taken_back and self.before == self.after
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """The paths of all but directories, as `path` is; none if not all are known."""
+        entries = (*self.before.items(), *self.after.items())
+        if not all(entry.is_complete for _, entry in entries):
+            return ()
+        paths = dict.fromkeys(path for path, entry in entries if not entry.is_directory)
+        return tuple(f"{self.path}/{path}" if path else self.path for path in paths)
+
+    @property
     def diff(self) -> str:
         """A unified diff; for anything but text, lines that describe it."""
         paths = sorted({*self.before, *self.after})
