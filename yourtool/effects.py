@@ -46,8 +46,8 @@ class Subject(Struct, frozen=True):
 FindingAnswer: TypeAlias = bool | str | None
 Question: TypeAlias = Literal[
     "entered", "free_of_credentials", "git_helper", "link_out", "own_file", "present",
-    "protected", "protected_write", "readable", "replaces_module", "runs", "secret_setting",
-    "unreadable_below", "unsafe_program",
+    "private", "protected", "protected_write", "readable", "replaces_module", "runs",
+    "secret_setting", "unreadable_below", "unsafe_program",
 ]  # fmt: skip
 """What a decision about a command depends on besides its text and the rules.
 
@@ -149,6 +149,8 @@ class Preview(Struct, frozen=True, kw_only=True):
     """Whether a setting allows the call because of its sandbox."""
     is_fully_contained: bool = False
     """Whether the full sandbox, without a network, contains the call."""
+    private_directories: tuple[str, ...] = ()
+    """Directories of which that sandbox has its own, so that paths in them do no harm."""
     is_outside: bool = False
     """Whether a setting excepts the call from the sandbox."""
     missing_sandbox: str = ""

@@ -4,7 +4,7 @@ A decision asks them in an order that depends on its rules, so they are recorded
 once, and a second decision gets the same answers without looking.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar, cast
 
 from msgspec import Struct
@@ -30,10 +30,20 @@ class UnknownFindingError(LookupError):
 class Findings:
     """The answers about one call."""
 
-    def __init__(self, known: Iterable[Finding] = (), *, looks: bool = False) -> None:
-        """With `looks`, an unknown answer is looked up and recorded."""
+    def __init__(
+        self,
+        known: Iterable[Finding] = (),
+        *,
+        looks: bool = False,
+        private_directories: Sequence[str] = (),
+    ) -> None:
+        """With `looks`, an unknown answer is looked up and recorded.
+
+        `private_directories`: those of the full sandbox in which the call runs.
+        """
         self._known = {(each.question, each.directory, each.about): each for each in known}
         self._looks = looks
+        self.private_directories = tuple(private_directories)
 
     @property
     def recorded(self) -> tuple[Finding, ...]:

@@ -106,6 +106,8 @@ class JudgedCall(Struct, frozen=True):
     """Whether a command runs without an approval because a sandbox contains it."""
     is_fully_contained: bool = False
     """Whether the full sandbox, without a network, contains a command."""
+    private_directories: tuple[str, ...] = ()
+    """The temporary directories of that sandbox; known only until the findings are recorded."""
     missing_sandbox: str = ""
     """Why a command would run without the sandbox, which is switched on."""
     is_attended: bool = True
@@ -139,7 +141,8 @@ class Policy(Struct, frozen=True):
 
 def look_up(policy: Policy, call: JudgedCall) -> JudgedCall:
     """Return a call with all that its decision depends on; reads files and the environment."""
-    findings = Findings(call.findings, looks=True)
+    private = call.private_directories if call.is_fully_contained else ()
+    findings = Findings(call.findings, looks=True, private_directories=private)
     _judge(policy, call, findings)
     return replace(call, findings=findings.recorded)
 
@@ -341,6 +344,7 @@ def build_judged_call(
         is_protected=preview is not None and (preview.protected or bool(preview.leaving)),
         is_contained=preview is not None and preview.is_contained,
         is_fully_contained=preview is not None and preview.is_fully_contained,
+        private_directories=() if preview is None else preview.private_directories,
         missing_sandbox="" if preview is None else preview.missing_sandbox,
         is_attended=is_attended,
         loses_work=loses_work,

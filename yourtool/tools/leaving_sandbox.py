@@ -47,6 +47,7 @@ async def find_leaving(
         is_outside=True,
         is_contained=False,
         is_fully_contained=False,
+        private_directories=(),
         sandbox=SandboxLevel.NONE,
     )
     if network is not None:

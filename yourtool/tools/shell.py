@@ -125,6 +125,7 @@ async def preview_line(line: str, sandbox: Sandbox | None) -> Preview:
         surroundings=sandbox.describe(),
         is_contained=sandbox.allows_commands,
         is_fully_contained=sandbox.contains_fully,
+        private_directories=sandbox.private_directories,
         sandbox=sandbox.level,
     )
 

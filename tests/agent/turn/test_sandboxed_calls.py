@@ -305,6 +305,90 @@ async def test_command_is_refused_without_a_sandbox_where_nobody_is_asked(bench,
             assert way in failed.error_message
 
 
+IN_TEMPORARY = (
+    "cp tidy.sh /var/tmp/tidy.sh",
+    "cp tidy.sh /var/tmp/",
+    "mkdir -p /var/tmp/a/b && touch /var/tmp/a/b/c",
+    "make test > /var/tmp/out.txt 2>&1",
+    "make test 2>&1 | tee /var/tmp/out.txt",
+    "ls /var/tmp && cat /var/tmp/out.txt",
+    "grep -rn x /var/tmp/a | head -3 > /var/tmp/found",
+)
+"""Commands that the rules below cover but for their paths."""
+COVERING = ("cp *", "mkdir *", "touch *", "make test", "tee *")
+
+
+def get_rules():
+    return RuleSet(allow=tuple(Rule.parse(f"shell({each})") for each in COVERING))
+
+
+@pytest.mark.parametrize("line", IN_TEMPORARY)
+async def test_rule_covers_a_path_in_the_temporary_directory_of_the_full_sandbox(
+    bench, protected, line
+):
+    trust(bench.workspace)
+    user = User(DENY)
+    _, facts = await run(bench, FULL, line, user, rules=get_rules())
+    assert [each.reason for each in user.asked] == []
+    assert facts.count("tool.completed") == 1
+
+
+@pytest.mark.parametrize("line", IN_TEMPORARY)
+@pytest.mark.parametrize(
+    ("level", "settings"),
+    [
+        (FULL, {"hosts": ("example.org",)}),
+        (FULL, {"writable": ("/var/tmp",)}),
+        (SandboxLevel.LANDLOCK, {}),
+        (NONE, {"enabled": False}),
+        (NONE, {}),
+    ],
+)
+async def test_rule_covers_no_temporary_path_of_the_machine(
+    bench, protected, line, level, settings
+):
+    trust(bench.workspace)
+    user = User(DENY)
+    await run(bench, level, line, user, settings=settings, rules=get_rules())
+    assert len(user.asked) == 1
+
+
+@pytest.mark.parametrize("line", IN_TEMPORARY[:2])
+async def test_rule_covers_no_temporary_path_of_a_command_that_runs_outside(bench, protected, line):
+    trust(bench.workspace)
+    user = User(DENY)
+    rules = RuleSet(allow=(*get_rules().allow, Rule.parse(f"sandbox_outside({line})")))
+    await run(bench, FULL, line, user, settings={"outside": (line,)}, rules=rules)
+    assert [each.preview.is_outside for each in user.asked] == [True]
+
+
+async def test_rule_covers_no_temporary_path_where_the_model_asks_to_leave_the_sandbox(
+    bench, protected
+):
+    trust(bench.workspace)
+    user = User(DENY)
+    arguments = {"outside": "it needs the network"}
+    line = "cp tidy.sh /var/tmp/tidy.sh"
+    await run(bench, FULL, line, user, rules=get_rules(), arguments=arguments)
+    assert len(user.asked) == 1
+
+
+async def test_rule_covers_no_path_that_only_starts_in_the_temporary_directory(bench, protected):
+    trust(bench.workspace)
+    for path in ("/var/tmp/../out", "/var/tmpx/out", "/var/out", "/dev/shm/out", "~/out"):
+        user = User(DENY)
+        await run(bench, FULL, f"cp tidy.sh {path}", user, rules=get_rules())
+        assert len(user.asked) == 1, path
+
+
+async def test_rule_covers_no_program_of_the_temporary_directory(bench, protected):
+    trust(bench.workspace)
+    for line in ("/var/tmp/cp a b", "sh /var/tmp/tidy.sh", "python3 /var/tmp/a.py", "cd /var/tmp"):
+        user = User(DENY)
+        await run(bench, FULL, line, user, rules=get_rules())
+        assert len(user.asked) == 1, line
+
+
 async def test_sandbox_that_is_switched_off_asks_nothing_more(bench):
     rules, user = RuleSet(allow=(Rule.parse("shell"),)), User(DENY)
     said, _ = await run(bench, NONE, "echo ran", user, settings={"enabled": False}, rules=rules)

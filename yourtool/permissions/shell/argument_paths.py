@@ -48,7 +48,7 @@ def find_strange_path(
         if any(_leads_elsewhere(path, place) for path in paths) or _has_bundled_root(word, place):
             return word
         if not omitted:
-            written += paths
+            written += (path for path in paths if not place.is_private(path))
             if any(map(is_protected, _iter_bundled(word))):
                 return word
     return place.find_protected(written)

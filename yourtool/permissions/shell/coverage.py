@@ -6,6 +6,7 @@ In a trusted workspace, reading commands need no rule.
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yourtool.permissions.findings import Obstacle
 from yourtool.permissions.shell.git_losses import find_git_loss
@@ -50,7 +51,8 @@ def cover_line(
     places: list[Place] = []
     first: Obstacle | None = None
     moved = ""
-    for command in commands:
+    for each in commands:
+        command = _without_private_files(each, place)
         words = command.texts
         entered = moved or (words[1] if words[0] == "cd" and len(words) == 2 else "")
         if entered and command.operator not in ("&&", "|", ""):
@@ -72,6 +74,12 @@ def cover_line(
                 first = first or obstacle
     obstacle = first if is_trusted else None
     return Coverage(commands, tuple(uncovered), tuple(places), obstacle=obstacle)
+
+
+def _without_private_files(command: PlainCommand, place: Place) -> PlainCommand:
+    """Return a command without redirections to files that only its sandbox has."""
+    kept = [each for each in command.redirections if not place.is_private(each.path)]
+    return replace(command, redirections=tuple(kept))
 
 
 def _find_obstacle(command: PlainCommand, place: Place) -> Obstacle | None:

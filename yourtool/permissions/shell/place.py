@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.effects import FindingAnswer, Question
-from yourtool.files import is_directory, is_file, is_link, may_exist, real_path
+from yourtool.files import is_directory, is_file, is_in, is_link, may_exist, real_path
 from yourtool.permissions.configured_places import Protection
 from yourtool.permissions.credential_files import is_credential_file
 from yourtool.permissions.credential_search import (
@@ -46,7 +46,17 @@ class Place(Struct, frozen=True):
         """Whether a path leads into the workspace, and not to a credential file."""
         if path in ("-", "/dev/null"):
             return True
+        return self.is_private(path) or self._is_inside(path)
+
+    def _is_inside(self, path: str) -> bool:
         return self._find("readable", lambda: _is_readable(self.directory, path, self.root), path)
+
+    def is_private(self, path: str) -> bool:
+        """Whether a path is in a temporary directory that only the sandbox of the command has."""
+        if (findings := self.findings) is None or not path.startswith("/") or ".." in path:
+            return False
+        directories = findings.private_directories
+        return self._find("private", lambda: is_in(Path(path), map(Path, directories)), path)
 
     def find_protected(self, paths: Sequence[str]) -> str | None:
         """Return the first protected place among paths, by its name, a link or a setting."""
@@ -89,7 +99,7 @@ class Place(Struct, frozen=True):
 
     def has_tool(self, path: str) -> bool:
         """Whether a path names a program in a directory of the workspace; it can be a link."""
-        return self.is_readable(path.rpartition("/")[0])
+        return self._is_inside(path.rpartition("/")[0])
 
     def replaces_module(self, name: str) -> bool:
         """Whether `python -m` would import its module, or one of Python's own, from here.

@@ -34,6 +34,8 @@ def find_obstacle(command: PlainCommand, place: Place) -> Obstacle | None:
         return Obstacle(f"git may run other programs because of {helper}")
     top = os.path.relpath(place.root, place.directory)
     for each in find_searched(words, place.is_present, top):
+        if place.is_private(each.path):
+            continue
         if (problem := place.find_unreadable(each)) is not None:
             return Obstacle(problem)
     if only_reads_inside(row, rest, command, place):

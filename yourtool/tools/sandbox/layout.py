@@ -74,6 +74,23 @@ class Layout(Struct, frozen=True, kw_only=True):
     is_home_open: bool = False
     """Whether the workspace contains a home directory, so that only known secrets are hidden."""
 
+    def hides(self, path: Path) -> bool:
+        """Whether commands do not see a path, because its directory is replaced."""
+        shown = (self.workspace, *self.writable, *self.readable)
+        return is_in(path, (*self.private, *self.closed)) and not is_in(path, shown)
+
+    @property
+    def own_temporary(self) -> tuple[str, ...]:
+        """The temporary directories in which nothing of the machine is visible."""
+        shown = [self.workspace, *self.writable, *self.readable, *self.closed, *self.hidden]
+        shown += (path for path, _ in self.copies)
+        return tuple(
+            str(directory)
+            for directory in TEMPORARY
+            if directory in self.private
+            and not any(each.is_relative_to(directory) for each in shown)
+        )
+
 
 class Surroundings(Struct, frozen=True, kw_only=True):
     """What besides the workspace decides on a layout."""

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from yourtool.effects import NetworkOffer
 from yourtool.errors import ToolError
-from yourtool.files import expand_home, is_directory, is_in, path_exists, real_path
+from yourtool.files import expand_home, is_directory, path_exists, real_path
 from yourtool.git.repositories import find_repository
 from yourtool.permissions.hosts import allows_host
 from yourtool.sandbox_config import SandboxConfig, SandboxLevel
@@ -197,9 +197,8 @@ class Sandbox:
     async def _serve(self) -> None:
         """Answer the questions of commands for names, and connections to the allowed hosts."""
         assert self._enclosure is not None, "it was made just now"
-        note = self._refusals.note
         if (listener := self._enclosure.names) is not None:
-            await self._serving.enter_async_context(names.serve(listener, note))
+            await self._serving.enter_async_context(names.serve(listener, self._refusals.note))
 
     async def _use_hosts(self, enclosed: "Enclosure") -> None:
         """Let commands reach the hosts that are allowed now.
@@ -237,11 +236,7 @@ class Sandbox:
 
     def hides(self, path: Path) -> bool:
         """Whether a path exists that commands do not see, because its directory is replaced."""
-        if (built := self._layout) is None or not path_exists(path):
-            return False
-        shown = (built.workspace, *built.writable, *built.readable)
-        replaced = (*built.private, *built.closed)
-        return is_in(path, replaced) and not is_in(path, shown)
+        return self._layout is not None and path_exists(path) and self._layout.hides(path)
 
     @property
     def is_required(self) -> bool:
@@ -290,6 +285,11 @@ class Sandbox:
     def allows_commands(self) -> bool:
         """Whether commands run unasked: `[sandbox] auto_allow`, a full sandbox, no network."""
         return self._config.auto_allow and self.contains_fully
+
+    @property
+    def private_directories(self) -> tuple[str, ...]:
+        """Temporary directories of a full sandbox in which nothing of the machine is visible."""
+        return self._layout.own_temporary if self._layout and self.contains_fully else ()
 
     def describe(self) -> str:
         """Return what encloses a command, for approval prompts; empty if it is switched off."""
