@@ -37,9 +37,9 @@ from yourtool.effects import (
 )
 from yourtool.events.tools import ToolConfirmationResolved
 from yourtool.tui.app import YourtoolApp
-from yourtool.tui.approval_text import describe_rules
 from yourtool.tui.drafts import Draft
 from yourtool.tui.message_queue import QueuedMessage
+from yourtool.tui.rule_text import describe_rules
 from yourtool.tui.screens.chat import ChatScreen
 from yourtool.tui.screens.command_results import run_command
 from yourtool.tui.screens.draft_editing import DraftEditing
@@ -741,6 +741,62 @@ async def test_complete_command_can_be_read(home, clock):
         assert "step-199" in screen_text(app)
         await press(pilot, "ctrl+e")
         assert panel.pane.size.height == before
+
+
+CHAIN = (
+    "git fetch origin && git checkout -b fix/tides && git add -A && git commit -m 'Count tides'"
+    " && pytest -q tests && ruff check src && ruff format src && mypy src && npm run build"
+    " && cargo test"
+)
+PREFIXES = (
+    "git fetch", "git checkout", "git add", "git commit", "pytest", "ruff check", "ruff format",
+    "mypy", "npm run build", "cargo test", "git branch", "git switch", "git tag", "git pull",
+    "cargo bench", "cargo build", "cargo check", "cargo clippy", "cargo doc", "cargo fmt",
+)  # fmt: skip
+"""Those of the chain, and those of their families."""
+
+
+def chain_request():
+    """Return the question about a chain of ten commands, with all that it can offer."""
+    return replace(
+        approval_request(CHAIN),
+        rules=tuple(f"shell({each} *)" for each in PREFIXES),
+        exact_rules=tuple(f"shell({each})" for each in CHAIN.split(" && ")),
+        sandbox=SandboxOffer(folder="/home/me/tides", accept=lambda: None),
+        preview=Preview(kind="command", body=CHAIN, surroundings="full sandbox; no network"),
+    )
+
+
+async def test_ten_commands_and_all_answers_fit_on_an_ordinary_screen(home, clock):
+    asked = Ask(chain_request())
+    app = asking(home, clock, asked)
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await ask(pilot, clock)
+        text = screen_text(app)
+        assert "every `git fetch`, `git checkout`, `git add` and 17 more" in text
+        assert "not shown" not in text
+        assert not panel.pane.show_vertical_scrollbar
+        for each in ("[a]", "[s]", "[w]", "[l]", "[i]", "[m]", "[d]", "[n]", "cargo test"):
+            assert each in text, text
+        assert "Ctrl+E shows more" in text
+
+
+async def test_all_rules_of_a_chain_are_shown_when_the_question_is_enlarged(home, clock):
+    asked = Ask(chain_request())
+    app = asking(home, clock, asked)
+    async with app.run_test(size=(80, 24)) as pilot:
+        panel = await ask(pilot, clock)
+        await press(pilot, "ctrl+e")
+        await settle(pilot)
+        rows = "".join(row.text.strip() for row in panel.preview.rows(60))
+        assert all(each.replace(" ", "") in rows.replace(" ", "") for each in PREFIXES)
+        assert "more" not in rows
+        await press(pilot, "ctrl+e")
+        await settle(pilot)
+        assert "and 17 more" in screen_text(app)
+        await press(pilot, "s", "enter")
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.scope is Scope.SESSION
 
 
 async def test_pages_are_turned_as_often_as_the_key_was_pressed(home, clock):

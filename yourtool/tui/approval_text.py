@@ -1,7 +1,6 @@
 """The text of an approval prompt: its title, details and answers."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,19 +20,13 @@ from yourtool.effects import (
 from yourtool.messages.blocks import canonical_json
 from yourtool.text import escape_line, escape_line_pieces, escape_pieces
 from yourtool.tui.active_keys import get_answer_label
+from yourtool.tui.rule_text import explain_rules, split_rules
 from yourtool.tui.styled_lines import TAB
 
 ALLOW, DENY = Decision(verdict=Verdict.ALLOW), Decision(verdict=Verdict.DENY)
 EDIT = Decision(verdict=Verdict.EDIT)
-_MAX_DESCRIBED = 20
-"""Rules of one question that can be changed."""
-_GAP = " · "
 _CHANGES, _WHERE, _ALLOWS = "changes: ", "where: ", "s, w allow: "
 _OFFERS, _ALLOWS_LINE = "w can also allow: ", "l allows only: "
-_OPEN_RULE = re.compile(r"\w+\((.+) \*\)", re.DOTALL)
-"""A rule that covers every command with the same first words."""
-_NOT_STORED = "#"
-"""Start of a line with a rule that is offered and not stored."""
 
 
 class Entry(Struct, frozen=True):
@@ -158,7 +151,7 @@ def build_decision(question: Confirmation, entry: Entry, text: str) -> Decision 
     if entry.decision.verdict is Verdict.EDIT:
         return build_edit(question, text) if text.strip() else None
     if entry.decision.scope is Scope.ALWAYS:
-        rules = _split_rules(text)
+        rules = split_rules(text)
         return replace(entry.decision, rules=rules) if rules else None
     return replace(entry.decision, note=text.strip() or None)
 
@@ -169,48 +162,6 @@ def build_edit(question: Confirmation, text: str) -> Decision | None:
     if editable is None or text == editable.text:
         return None
     return replace(EDIT, edited_input=editable.build_input(text))
-
-
-def build_rules_text(question: Confirmation) -> str:
-    """Return the rules that `always` stores, and those that it stores without their `#`."""
-    offered = (f"{_NOT_STORED} {rule}" for rule in question.wider_rules)
-    return "\n".join((*question.rules, *offered))
-
-
-def describe_rules(question: Confirmation, text: str) -> tuple[list[str], bool]:
-    """Return lines about the rules in a text, and whether all rules are valid.
-
-    What is wrong comes first, because few lines are visible; examples follow.
-    """
-    lines, problems = list[str](), list[str]()
-    rules = _split_rules(text)
-    if (describe := question.describe_rule) is None:
-        return lines, True
-    if len(rules) > _MAX_DESCRIBED:
-        problems.append(f"more than {_MAX_DESCRIBED} rules at once cannot be stored")
-    for rule in rules[:_MAX_DESCRIBED]:
-        described = describe(rule)
-        name = f"{escape_line(rule)} " if len(rules) > 1 else ""
-        if described.problem:
-            problems.append(escape_line(described.problem))
-        if described.covered:
-            lines.append(f"{name}allows {_join(described.covered)}")
-        if described.others:
-            lines.append(f"{name}does not allow {_join(described.others)}")
-    for rule in question.wider_rules:
-        if f"{_NOT_STORED} {rule}" in text.splitlines():
-            covered = _join(describe(rule).covered)
-            lines.append(f"without {_NOT_STORED}, {escape_line(rule)} allows {covered}")
-    return [*problems, *lines], not problems
-
-
-def _split_rules(text: str) -> tuple[str, ...]:
-    lines = map(str.strip, text.splitlines())
-    return tuple(line for line in lines if line and not line.startswith(_NOT_STORED))
-
-
-def _join(examples: tuple[str, ...]) -> str:
-    return _GAP.join(map(escape_line, examples))
 
 
 def get_editable(question: Confirmation) -> Editable | None:
@@ -271,11 +222,14 @@ def is_sentence(detail: str) -> bool:
     return not detail.startswith((_CHANGES, _WHERE, _ALLOWS, _ALLOWS_LINE, _OFFERS))
 
 
-def approval_details(confirmation: Confirmation, *, by_key: bool = True) -> list[str]:
+def approval_details(
+    confirmation: Confirmation, *, by_key: bool = True, shortens: bool = False
+) -> list[str]:
     """Return unescaped lines with the tool, the paths, their protection, the reason and the rules.
 
     The tool has a separate line if neither the question nor the rule names it; the shell has none.
-    The path of a change to one file is above the change. `by_key`: whether keys answer.
+    The path of a change to one file is above the change. `by_key`: whether keys answer. `shortens`:
+    of many rules, only the first are named.
     """
     lines: list[str] = []
     if confirmation.kind == "plan" and confirmation.is_edited:
@@ -315,10 +269,10 @@ def approval_details(confirmation: Confirmation, *, by_key: bool = True) -> list
         lines.append(_describe_network(option, confirmation.network, by_key=by_key))
     if confirmation.no_rule_reason:
         lines.append(f"no rule for it: {confirmation.no_rule_reason}")
-    return [*lines, *_rule_lines(confirmation, by_key=by_key)]
+    return [*lines, *_rule_lines(confirmation, by_key=by_key, shortens=shortens)]
 
 
-def _rule_lines(confirmation: Confirmation, *, by_key: bool) -> Iterator[str]:
+def _rule_lines(confirmation: Confirmation, *, by_key: bool, shortens: bool) -> Iterator[str]:
     """Yield the lines about rules, which are last: a list of commands has many of them.
 
     The exact rules for several commands are in a line, because the commands are on the screen.
@@ -327,7 +281,8 @@ def _rule_lines(confirmation: Confirmation, *, by_key: bool) -> Iterator[str]:
     if len(exact) > 1:
         yield f"{get_answer_label('l')} allows only these {len(exact)} commands, as they are here"
     yield from (f"{_ALLOWS_LINE}{rule}" for rule in exact if len(exact) == 1)
-    yield from (f"{_ALLOWS}{each}" for each in explain_rules(confirmation.rules))
+    rules = explain_rules(confirmation.rules, shortens=shortens)
+    yield from (f"{_ALLOWS}{each}" for each in rules)
     yield from (f"{_OFFERS}{rule}" for rule in confirmation.wider_rules if by_key)
 
 
@@ -342,18 +297,6 @@ def _describe_network(option: Option, offer: NetworkOffer | None, *, by_key: boo
             " commands ask again"
         )
     return f"{way} also lets {', '.join(offer.outside)} run outside from now on"
-
-
-def explain_rules(rules: Sequence[str]) -> Iterator[str]:
-    """Yield one line for all rules that cover more than one command, and one for each other.
-
-    >>> list(explain_rules(["shell(git add *)", "shell(git commit *)", "shell(make)"]))
-    ['every `git add`, `git commit`', 'shell(make)']
-    """
-    found = {rule: _OPEN_RULE.fullmatch(rule) for rule in rules}
-    if named := [f"`{each[1]}`" for each in found.values() if each is not None]:
-        yield f"every {', '.join(named)}"
-    yield from (rule for rule, each in found.items() if each is None)
 
 
 def argument_lines(confirmation: Confirmation) -> list[str]:

@@ -19,13 +19,11 @@ from yourtool.tui.approval_text import (
     argument_lines,
     build_decision,
     build_edit,
-    build_rules_text,
-    describe_rules,
-    explain_rules,
     is_about_input,
 )
 from yourtool.tui.linear.lines import Lines
 from yourtool.tui.linear.speaker import Speaker
+from yourtool.tui.rule_text import build_rules_text, describe_rules, explain_rules
 
 _CONTINUES = "A backslash at the end of a line continues the text; an empty line changes nothing."
 _MAX_LINES = 2_000

@@ -374,6 +374,7 @@ class ApprovalPrompt(Vertical):
             self.arm_when_safe()
 
     def _expand(self, expanded: bool) -> None:
+        self.pane.show_rules(expanded=expanded)
         self.set_class(self.pane.overflows and expanded, "-expanded")
         self._update_hints()
 

@@ -12,12 +12,11 @@ from yourtool.tui.active_keys import get_keys
 from yourtool.tui.approval_text import (
     Entry,
     build_decision,
-    build_rules_text,
-    describe_rules,
     get_editable,
     is_about_input,
 )
 from yourtool.tui.drafts import normalize_newlines
+from yourtool.tui.rule_text import build_rules_text, describe_rules
 from yourtool.tui.widgets.text_field import TextField
 
 _NEWLINE = "prompt.newline"

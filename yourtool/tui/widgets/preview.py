@@ -19,6 +19,7 @@ from yourtool.tui.approval_text import (
     is_sentence,
 )
 from yourtool.tui.diff import rows
+from yourtool.tui.rule_text import are_shortened
 from yourtool.tui.styled_lines import (
     HighlighterFactory,
     Span,
@@ -53,6 +54,8 @@ class PreviewPane(VerticalScroll):
         """Whether `rows_below` is exact; otherwise more rows are being built."""
         self.was_read_to_end = False
         """Whether the last row was visible."""
+        self._shown: tuple[Confirmation, HighlighterFactory | None] | None = None
+        self._shortens = False
 
     def compose(self) -> ComposeResult:
         """Compose the text."""
@@ -60,8 +63,9 @@ class PreviewPane(VerticalScroll):
 
     @property
     def overflows(self) -> bool:
-        """Whether the text is higher than the pane."""
-        return self.show_vertical_scrollbar
+        """Whether the text is higher than the pane, or would be with all rules."""
+        shown = self._shown
+        return self.show_vertical_scrollbar or (shown is not None and are_shortened(shown[0].rules))
 
     @property
     def is_at_end(self) -> bool:
@@ -71,8 +75,21 @@ class PreviewPane(VerticalScroll):
     def show(self, question: Confirmation, highlight: HighlighterFactory | None = None) -> None:
         """Show the start of another request; `highlight` has the colours of code."""
         self.was_read_to_end = False
-        self.query_one(StyledText).show(partial(preview_rows, question, highlight=highlight))
+        self._shown = question, highlight
+        self._show(shortens=True)
         self.scroll_to(y=0, animate=False, immediate=True)
+
+    def show_rules(self, *, expanded: bool) -> None:
+        """Show all rules that the answers offer, or only the first of many."""
+        if self._shortens is expanded and self.overflows:
+            self._show(shortens=not expanded)
+
+    def _show(self, *, shortens: bool) -> None:
+        if self._shown is not None:
+            question, highlight = self._shown
+            rows = partial(preview_rows, question, highlight=highlight, shortens=shortens)
+            self._shortens = shortens
+            self.query_one(StyledText).show(rows)
 
     def on_mount(self) -> None:
         """Check the visible rows when the text scrolls or its size changes."""
@@ -114,7 +131,7 @@ class RemainingRows(Static):
 
     def show(self, pane: PreviewPane, *, roomy: bool) -> None:
         """Update the number; with the way to allow the call if it was not read to its end."""
-        self.display = pane.overflows
+        self.display = pane.show_vertical_scrollbar
         below, is_complete = pane.rows_below, pane.is_complete
         count = f"{below:,}" if is_complete else f"more than {below:,}"
         lines = f"{count} {'line' if below == 1 and is_complete else 'lines'} not shown"
@@ -124,9 +141,16 @@ class RemainingRows(Static):
 
 
 def preview_rows(
-    question: Confirmation, width: int, highlight: HighlighterFactory | None = None
+    question: Confirmation,
+    width: int,
+    highlight: HighlighterFactory | None = None,
+    *,
+    shortens: bool = False,
 ) -> Iterator[StyledLine]:
-    """Yield the rows of the preview of a request; `highlight` has the colours of code."""
+    """Yield the rows of the preview of a request.
+
+    `highlight` has the colours of code; `shortens` as for `approval_details`.
+    """
     room, preview = max(8, width - len(_BAR)), question.preview
     if preview is not None and preview.kind == "diff":
         diff = rows.Diff(preview.body, show=approval_pieces, highlight=highlight)
@@ -141,7 +165,7 @@ def preview_rows(
         yield from (StyledLine(((row, "warning"),)) for row in _wrap_indented(line, width))
     for line in question.consequences.lines:
         yield from (StyledLine(((row, ""),)) for row in _wrap_indented(line, width))
-    for line in approval_details(question):
+    for line in approval_details(question, shortens=shortens):
         wrapped = _wrap_sentence if is_sentence(line) else _wrap_indented
         yield from (StyledLine(((row, "muted"),)) for row in wrapped(line, width))
 
