@@ -192,6 +192,19 @@ def test_editor_writes_only_in_place(root, program):
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "sed -i 's/version=.*/version=\"0.2\"/' setup.cfg", "sed -i 's|a=.*|b=/x|g' a",
+        "sed -i -e 's/a=.*/b/' -e 's/?=[.]*/c/I' a", "perl -pi -e 's/x=.*/y/' a",
+        "sed -i 's/a=.*/b/;s/c=.*/d/' a",
+    ],
+)  # fmt: skip
+def test_expression_of_an_editor_is_no_path(root, line):
+    assert find_protected_write(line, root) is None
+    assert find_protected_write(f"{line} .envrc", root) == ".envrc"
+
+
+@pytest.mark.parametrize(
     "option", ["-o", "-O", "--output", "--output-document", "--outfile", "--target-directory"]
 )
 def test_file_after_an_option_for_output_is_written(root, option):

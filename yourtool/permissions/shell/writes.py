@@ -42,6 +42,8 @@ _COMPRESSORS = frozenset(
 """Programs that replace a file by one with another ending."""
 _COMPRESSED = re.compile(r"\.(?:bz2|gz|lz4|lzma|xz|Z|zst)$")
 _EDITORS_IN_PLACE = frozenset({"awk", "gawk", "gsed", "perl", "ruby", "sed"})
+_SUBSTITUTION = re.compile(r"s([/|,#@!:]).*\1.*\1[gip0-9]*", re.DOTALL | re.IGNORECASE)
+"""An expression of an editor that writes no other file."""
 _OUTPUT_OPTIONS = (
     "--output-document", "--output-directory", "--outfile", "--outdir", "--target-directory",
 )  # fmt: skip
@@ -220,7 +222,10 @@ def _iter_written_by(name: str, arguments: Sequence[str]) -> Iterator[_Target]:
     if name == "git":
         yield from _iter_written_by_git(arguments)
     elif name in _WRITERS or (name in _EDITORS_IN_PLACE and any(map(_edits, arguments))):
+        edits = name in _EDITORS_IN_PLACE
         for word in arguments:
+            if edits and _SUBSTITUTION.fullmatch(word):
+                continue
             yield re.sub(r"^--?[\w-]*=?", "", word)
             if "=" in word:
                 yield word.partition("=")[2]
