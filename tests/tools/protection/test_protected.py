@@ -196,6 +196,25 @@ def test_a_commit_that_deletes_the_only_copy_of_a_file_is_not_right(root, places
     assert (root / "AGENTS.md").read_text() == "mine\n"
 
 
+def test_a_command_cannot_commit_the_deletion_of_what_limits_it(root, places):
+    write(root, ".yourtool/config.toml", "[permissions]\ndeny = ['shell(git push *)']\n")
+    commit(root, "limits")
+
+    def command():
+        git(root, "rm", "-qr", ".yourtool")
+        git(root, "commit", "-qm", "x")
+
+    assert [each.path for each in run(places, command).changes] == [".yourtool"]
+    assert (root / ".yourtool/config.toml").exists()
+
+
+def test_an_earlier_commit_is_checked_out_without_what_limits_commands(root, places):
+    write(root, ".yourtool/config.toml", "[permissions]\ndeny = ['shell(git push *)']\n")
+    commit(root, "limits")
+    assert run(places, lambda: git(root, "checkout", "-q", "HEAD~1")).changes == ()
+    assert not (root / ".yourtool").exists()
+
+
 def test_uncommitted_content_comes_back_from_the_stash(root, places):
     write(root, "AGENTS.md", "mine\n")
     write(root, "CLAUDE.md", "untracked\n")

@@ -30,6 +30,7 @@ _MAX_BASES = 20
 _MAX_SEARCHES = 100
 """Searches in the history for one command."""
 _MAX_TIPS = 5_000
+_OWN = ".yourtool"
 _MAX_VERIFIED = 5
 """Commits with the same content at a path that are verified."""
 
@@ -175,11 +176,18 @@ class Origins:
         """Return the paths that the checked out commit does not have.
 
         Before the commit that added a path the repository had none there, so what is gone is as
-        known as older content.
+        known as older content. Our own settings of a project only forbid things: without them more
+        is allowed, so a commit from before the command has to be without them, too.
         """
         if self._head is None:
             return set()
-        pairs = [(self._head, path) for path in paths][:_MAX_LOOKUPS]
+        gone = self._find_missing((self._head,), paths)
+        own = {path for path in gone if _OWN in path.split("/")}
+        return gone - own | self._find_missing(self._get_bases(), own)
+
+    def _find_missing(self, commits: Iterable[str], paths: Iterable[str]) -> set[str]:
+        """Return the paths that one of the commits does not have."""
+        pairs = [(commit, path) for commit in commits for path in paths][:_MAX_LOOKUPS]
         found = zip(pairs, self._look_up(pairs), strict=True)
         return {path for (_, path), object_id in found if not object_id}
 
