@@ -8,12 +8,11 @@ __getattr__ = late_modules(  # a session can do without commands
     "caches",
     "confinement",
     "downloads",
+    "enclosed_network",
     "enclosure",
     "host_needs",
     "layout",
-    "names",
     "ports",
     "probes",
-    "proxy",
     "yaml_secrets",
 )

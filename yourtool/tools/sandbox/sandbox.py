@@ -24,12 +24,11 @@ from yourtool.tools.sandbox import (
     caches,
     confinement,
     downloads,
+    enclosed_network,
     enclosure,
     host_needs,
     layout,
-    names,
     ports,
-    proxy,
 )
 from yourtool.tools.sandbox.exceptions import Exceptions
 from yourtool.tools.sandbox.guarded_places import GuardedPlaces
@@ -38,13 +37,11 @@ from yourtool.tools.sandbox.refusals import Refusals, RefusedHost
 from yourtool.tools.sandbox.single_commands import SingleCommands
 
 if TYPE_CHECKING:
+    from yourtool.tools.sandbox.enclosed_network import EnclosedNetwork
     from yourtool.tools.sandbox.enclosure import Enclosure
     from yourtool.tools.sandbox.layout import Layout
     from yourtool.tools.sandbox.ports import Servers
-    from yourtool.tools.sandbox.proxy import Proxy
 
-_PROXY_PORT = 8118
-"""Of the sandbox's own loopback address."""
 _ATTEMPTS = 2
 _ENCLOSED = (SandboxLevel.FULL, SandboxLevel.PARTIAL)
 
@@ -96,9 +93,8 @@ class Sandbox:
         self.declined = set[str]()
         """Refused hosts that the user was asked about once."""
         self._places = GuardedPlaces(workspace)
-        self._proxy: Proxy | None = None
         self._refusals = Refusals()
-        self._serving = AsyncExitStack()
+        self._network: EnclosedNetwork | None = None
         self._singles = SingleCommands(meter, self._own)
 
     def show(self, readable: Sequence[Path]) -> None:
@@ -185,7 +181,8 @@ class Sandbox:
                 built = await asyncio.to_thread(self._build_layout)
                 self._enclosure = await asyncio.to_thread(enclosure.open_enclosure, program, built)
                 self._layout = built
-                await self._serve()
+                self._network = enclosed_network.EnclosedNetwork(self._enclosure, self._refusals)
+                await self._network.serve_names()
             except enclosure.SlowEnclosureError as error:
                 return str(error)
             except (enclosure.EnclosureError, OSError) as error:
@@ -193,27 +190,6 @@ class Sandbox:
                 continue
             return None
         return problem
-
-    async def _serve(self) -> None:
-        """Answer the questions of commands for names, and connections to the allowed hosts."""
-        assert self._enclosure is not None, "it was made just now"
-        if (listener := self._enclosure.names) is not None:
-            await self._serving.enter_async_context(names.serve(listener, self._refusals.note))
-
-    async def _use_hosts(self, enclosed: "Enclosure") -> None:
-        """Let commands reach the hosts that are allowed now.
-
-        Raises:
-            OSError: a command has taken the port of the proxy.
-        """
-        hosts = self.hosts
-        if self._proxy is None and hosts:
-            listener = await enclosed.listen(_PROXY_PORT)
-            self._proxy = proxy.Proxy(hosts)
-            self._proxy.refusals = self._refusals
-            await self._serving.enter_async_context(self._proxy.serve(listener))
-        if self._proxy is not None:
-            self._proxy.hosts = hosts
 
     @property
     def places(self) -> GuardedPlaces:
@@ -329,23 +305,24 @@ class Sandbox:
             SandboxError: the sandbox could not be made.
         """
         measured = await self.measure()
-        if self._enclosure is not None and measured.level in _ENCLOSED:
+        enclosed, network = self._enclosure, self._network
+        if enclosed is not None and network is not None and measured.level in _ENCLOSED:
             try:
                 async with self._measuring:
                     self.exceptions.hosts_of_servers += tuple(hosts)
-                    await self._use_hosts(self._enclosure)
+                    await network.use_hosts(self.hosts)
             except OSError as error:
                 raise SandboxError(str(error)) from error
             async with (
-                self._enclosure.counting(),
+                enclosed.counting(),
                 self._places.watching(named, may_change_git=may_change_git),
             ):
                 with (
                     self._refusals.watching(named) as refused,
-                    closing(ports.Servers(self._enclosure)) as servers,
+                    closing(ports.Servers(enclosed)) as servers,
                 ):
                     yield Enclosed(
-                        replace(self._prepare(command, self._enclosure), starter=servers),
+                        replace(self._prepare(command, enclosed, network), starter=servers),
                         measured.level,
                         lambda: tuple(refused.values()),
                         servers,
@@ -364,11 +341,13 @@ class Sandbox:
                 raise SandboxError(str(error)) from error
             yield Enclosed(confined, measured.level)
 
-    def _prepare(self, command: ShellCommand, enclosed: "Enclosure") -> ShellCommand:
+    def _prepare(
+        self, command: ShellCommand, enclosed: "Enclosure", network: "EnclosedNetwork"
+    ) -> ShellCommand:
         """Return a command with the environment that it has in the enclosure."""
         environment = dict(command.environment)
         environment |= caches.build_variables(enclosed.read_only_caches, str(layout.TEMPORARY[0]))
-        environment |= proxy.build_variables(_PROXY_PORT) if self.hosts else downloads.NO_RETRIES
+        environment |= network.build_variables()
         # Each bind mount is another file system to git, which would search no repository above it.
         environment["GIT_DISCOVERY_ACROSS_FILESYSTEM"] = "1"
         environment["TMPDIR"] = str(layout.TEMPORARY[0])
@@ -387,8 +366,9 @@ class Sandbox:
         return layout.build_layout(real_path(self._workspace), around)
 
     async def _end(self) -> None:
-        await self._serving.aclose()
-        self._proxy = None
+        if self._network is not None:
+            await self._network.close()
+        self._network = None
         if (ended := self._enclosure) is not None:
             self._enclosure = None
             await asyncio.to_thread(ended.close)
