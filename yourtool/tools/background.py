@@ -17,7 +17,7 @@ from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.output import CommandOutput
 from yourtool.tools.process import ProcessExit
 from yourtool.tools.pseudo_terminal import InputKind, PseudoTerminal, remove_sequences
-from yourtool.tools.sandbox.refusals import RefusedHost
+from yourtool.tools.sandbox.refusals import Refusal
 
 if TYPE_CHECKING:
     from yourtool.tools.sandbox.ports import Servers
@@ -67,7 +67,7 @@ class RunningCommand:
         self.command = command
         self.output = output
         self.terminal = terminal
-        self.find_refused: Callable[[], Sequence[RefusedHost]] = tuple
+        self.find_refused: Callable[[], Sequence[Refusal]] = tuple
         """Returns the hosts that it could not reach in the sandbox until now."""
         self.servers: Servers | None = None
         """What it serves in the sandbox; None: it is in no separate network."""

@@ -78,7 +78,9 @@ class Block(Struct, frozen=True):
     line: str = ""
     """The line of the output that it was guessed from."""
     is_certain: bool = True
-    """Whether the sandbox saw it, so that the user is asked."""
+    """Whether the sandbox saw it."""
+    remedy: str = ""
+    """What to do instead; empty: the user is asked if it is certain."""
 
 
 class ToolOutput(Struct, frozen=True):

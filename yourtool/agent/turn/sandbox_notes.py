@@ -18,6 +18,9 @@ _HOSTS = "name {} in `[sandbox] hosts` of `config.toml`, or the command in `[san
 
 def describe_block(block: Block, *, has_user: bool) -> str:
     """Return the note in the result of a command."""
+    if block.remedy:
+        cause = block.cause if block.is_certain else f"perhaps {block.cause}"
+        return f"[{cause[:1].upper()}{cause[1:]}. {block.remedy}]"
     if not block.is_certain:
         return _GUESS.format(block.cause, block.line) if block.line else f"[Perhaps {block.cause}.]"
     cause = block.cause[:1].upper() + block.cause[1:]

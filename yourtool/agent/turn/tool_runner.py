@@ -216,7 +216,7 @@ class ToolRunner:
         else:
             has_user = self._turn.env.interactive
             call.notes += (sandbox_notes.describe_block(block, has_user=has_user),)
-            if block.is_certain and not has_user:
+            if block.is_certain and not block.remedy and not has_user:
                 text = sandbox_notes.describe_way_out(block)
                 for notice in self._turn.env.new_notices(text):
                     yield notice
@@ -226,7 +226,7 @@ class ToolRunner:
     def _needs_question(self, block: Block) -> bool:
         """Whether to ask the user about what the sandbox refused, once for each host."""
         env = self._turn.env
-        if not (block.is_certain and env.interactive) or env.sandbox is None:
+        if not block.is_certain or block.remedy or not env.interactive or env.sandbox is None:
             return False
         is_new = not block.hosts or not env.sandbox.declined.issuperset(block.hosts)
         env.sandbox.declined.update(block.hosts)

@@ -7,7 +7,7 @@ from pathlib import Path
 from yourtool.messages.blocks import ImageBlock, TextBlock
 from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.base import Block
-from yourtool.tools.sandbox.refusals import RefusedHost
+from yourtool.tools.sandbox.refusals import FailedProxy, Refusal, RefusedHost
 from yourtool.tools.sandbox.sandbox import Sandbox
 
 _SOCKETS = re.compile(
@@ -52,6 +52,7 @@ _MISSING = re.compile(
 )
 """A path that a program did not find."""
 _ACCESS = re.compile(r"permission denied|\bEACCES\b", re.IGNORECASE)
+_THROUGH_PROXY = "Commands reach the allowed hosts through it."
 _END_CHARACTERS = 20_000
 _LAST_CHARACTERS = 2_000
 """Of the output of a command that did not fail; what it printed before is rather its result."""
@@ -62,7 +63,7 @@ _MAX_NAMED = 3
 def find_block(
     sandbox: Sandbox,
     content: Sequence[TextBlock | ImageBlock],
-    refused: Sequence[RefusedHost],
+    refusals: Sequence[Refusal],
     *,
     has_failed: bool = True,
 ) -> Block | None:
@@ -74,6 +75,9 @@ def find_block(
     if not sandbox.is_active:
         return None
     printed = "".join(each.text for each in content if isinstance(each, TextBlock))
+    if (seen := _describe_seen(refusals)) is not None:
+        return seen
+    refused = [each for each in refusals if isinstance(each, RefusedHost)]
     printed = printed[-(_END_CHARACTERS if has_failed else _LAST_CHARACTERS) :]
     if refused:
         # With several commands at once, its output shows which of them asked.
@@ -103,6 +107,14 @@ def find_block(
     if sandbox.level is SandboxLevel.LANDLOCK and (found := _ACCESS.search(printed)):
         cause = "the sandbox protects files outside the workspace, and the workspace itself"
         return Block(cause, line=_get_line(printed, found), is_certain=False)
+    return None
+
+
+def _describe_seen(refusals: Sequence[Refusal]) -> Block | None:
+    """Return what no answer of the user can allow."""
+    for each in refusals:
+        if isinstance(each, FailedProxy):
+            return Block(each.problem, is_certain=each.is_certain, remedy=_THROUGH_PROXY)
     return None
 
 

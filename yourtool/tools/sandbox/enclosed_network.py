@@ -7,6 +7,7 @@ from yourtool.tools.sandbox import names, proxy
 from yourtool.tools.sandbox.downloads import NO_RETRIES
 from yourtool.tools.sandbox.enclosure import Enclosure
 from yourtool.tools.sandbox.refusals import Refusals
+from yourtool.tools.sandbox.user_proxy import VARIABLES, is_user_proxy
 
 _PROXY_PORT = 8118
 """Of the sandbox's own loopback address."""
@@ -25,7 +26,12 @@ class EnclosedNetwork:
     async def serve_names(self) -> None:
         """Answer the questions of commands for names."""
         if (listener := self._enclosure.names) is not None:
-            await self._serving.enter_async_context(names.serve(listener, self._refusals.note))
+            await self._serving.enter_async_context(names.serve(listener, self._note_name))
+
+    def _note_name(self, name: str) -> None:
+        """Note a name, unless it is that of the user's proxy, which needs no answer."""
+        if not is_user_proxy(name):
+            self._refusals.note(name)
 
     async def use_hosts(self, hosts: Sequence[str]) -> None:
         """Let commands reach the hosts that are allowed now.
@@ -41,10 +47,16 @@ class EnclosedNetwork:
         if self._proxy is not None:
             self._proxy.hosts = tuple(hosts)
 
-    def build_variables(self) -> Mapping[str, str]:
-        """Return the variables of commands; without allowed hosts, programs fail at once."""
+    def replace_variables(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables of a command, with the proxy of the sandbox in place of the user's.
+
+        Without allowed hosts, there is none, and programs fail at once.
+        """
+        passed = {
+            name: value for name, value in environment.items() if name.lower() not in VARIABLES
+        }
         reaches_any = self._proxy is not None and self._proxy.hosts
-        return proxy.build_variables(_PROXY_PORT) if reaches_any else NO_RETRIES
+        return {**passed, **(proxy.build_variables(_PROXY_PORT) if reaches_any else NO_RETRIES)}
 
     async def close(self) -> None:
         """End what serves; idempotent."""

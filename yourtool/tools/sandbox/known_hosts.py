@@ -9,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from yourtool.permissions.hosts import host_subject, is_host_spec
+from yourtool.tools.sandbox.user_proxy import is_user_proxy
 
 MAX_HOSTS = 4
 """Of one program; the most frequent ones."""
@@ -62,4 +63,5 @@ def _get_host(address: str) -> str | None:
         return None
     subject = host_subject(host, port)
     is_elsewhere = "." in host and not host.replace(".", "").isdigit()
-    return subject if is_elsewhere and is_host_spec(subject) else None
+    is_offered = is_elsewhere and is_host_spec(subject) and not is_user_proxy(host)
+    return subject if is_offered else None

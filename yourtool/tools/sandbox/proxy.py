@@ -2,7 +2,8 @@
 
 A host is compared by its labels and resolved once; the connection uses an address that was checked.
 Names that are not ASCII, IP addresses and private addresses are refused. It listens on the loopback
-address of an enclosure, which nothing else reaches.
+address of an enclosure, which nothing else reaches. Where the user has a proxy, this one connects
+to it, and it resolves the names.
 
 The proxy understands `CONNECT` and requests with a full `http` address
 (https://www.rfc-editor.org/rfc/rfc9112.html#section-3.2).
@@ -18,7 +19,9 @@ from msgspec import Struct
 
 from yourtool.permissions.hosts import allows_host, host_subject
 from yourtool.tools.public_addresses import Address, find_addresses, is_public
+from yourtool.tools.sandbox import user_proxy
 from yourtool.tools.sandbox.refusals import Refusals
+from yourtool.tools.sandbox.user_proxy import Streams
 
 _MAX_HEAD_BYTES = 65_536
 _MAX_CONNECTIONS = 256
@@ -97,35 +100,65 @@ class Proxy:
             head = await reader.readuntil(b"\r\n\r\n")
         try:
             target = parse_head(head)
-            address = await self.resolve(target)
-            async with asyncio.timeout(_CONNECT_SECONDS):
-                onward = await asyncio.open_connection(address, target.port)
+            self._require_allowed(target)
+            scheme = "https" if target.is_tunnel else "http"
+            proxy = user_proxy.find_user_proxy(scheme, target.host, target.port)
+            upstream, out = await self._connect(target, proxy)
         except _RefusedError as error:
             await _refuse(writer, error.status, str(error))
+            return
+        except user_proxy.UserProxyError as error:
+            self.refusals.note_proxy(str(error))
+            await _refuse(writer, "502 Bad Gateway", str(error))
             return
         except (OSError, TimeoutError):
             await _refuse(writer, "502 Bad Gateway", "the host did not answer")
             return
-        upstream, out = onward
         try:
             if target.is_tunnel:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
-                out.write(_to_origin_form(head, target))
+                out.write(_build_head(head, target, proxy))
             await asyncio.gather(copy_stream(reader, out), copy_stream(upstream, writer))
         finally:
             out.close()
 
-    async def resolve(self, target: Target) -> str:
-        """Return the checked address to connect to.
-
-        Raises:
-            _RefusedError: the host is not allowed, or does not have a public address.
-        """
+    def _require_allowed(self, target: Target) -> None:
         subject = host_subject(target.host, target.port)
         if not any(allows_host(spec, subject) for spec in self.hosts):
             self.refusals.note(subject)
             raise _RefusedError("403 Forbidden", f"`{subject}` is not a host of `[sandbox] hosts`")
+
+    async def _connect(self, target: Target, proxy: user_proxy.UserProxy | None) -> Streams:
+        """Return a connection to a host, through the user's proxy if there is one.
+
+        Raises:
+            _RefusedError: the host does not have a public address.
+            UserProxyError: the user's proxy did not connect.
+            OSError: the host did not.
+        """
+        host = target.host
+        if proxy is None or proxy.needs_address:
+            host = await self._resolve(target)
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                if proxy is None:
+                    return await asyncio.open_connection(host, target.port)
+                if _forwards(proxy, target):
+                    return await user_proxy.open_proxy(proxy)
+                return await user_proxy.open_tunnel(proxy, host, target.port)
+        except TimeoutError as error:
+            if proxy is None:
+                raise
+            raise user_proxy.UserProxyError(f"{proxy.name} did not answer in time") from error
+
+    async def _resolve(self, target: Target) -> str:
+        """Return the checked address to connect to.
+
+        Raises:
+            _RefusedError: the host does not have a public address.
+        """
+        subject = host_subject(target.host, target.port)
         try:
             addresses = await find_addresses(target.host, target.port)
         except (OSError, UnicodeError):
@@ -180,14 +213,21 @@ def _split_host(authority: str, default_port: int | None) -> tuple[str, int]:
     return host, int(port)
 
 
-def _to_origin_form(head: bytes, target: Target) -> bytes:
-    """Return the head for the server itself, which closes the connection after its answer."""
+def _forwards(proxy: user_proxy.UserProxy, target: Target) -> bool:
+    """Whether the user's proxy gets the request itself, instead of one for a tunnel."""
+    return not target.is_tunnel and not proxy.is_socks
+
+
+def _build_head(head: bytes, target: Target, proxy: user_proxy.UserProxy | None) -> bytes:
+    """Return the head for the server, or the user's proxy; both close the connection after it."""
     line, _, fields = head.partition(b"\r\n")
     dropped = (b"host:", b"connection:", b"proxy-")
     lines = [each for each in fields.split(b"\r\n") if not each.lower().startswith(dropped)]
     name = target.host if target.port == 80 else f"{target.host}:{target.port}"
-    first = b" ".join((line.split(b" ")[0], target.path, b"HTTP/1.1"))
-    extra = (b"Host: " + name.encode(), b"Connection: close")
+    address, extra = target.path, (b"Host: " + name.encode(), b"Connection: close")
+    if proxy is not None and _forwards(proxy, target):
+        address, extra = b"http://" + name.encode() + address, (*extra, *proxy.fields)
+    first = b" ".join((line.split(b" ")[0], address, b"HTTP/1.1"))
     return b"\r\n".join((first, *extra, *lines))
 
 

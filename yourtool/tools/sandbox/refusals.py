@@ -1,7 +1,8 @@
-"""Hosts that commands could not reach, as their enclosure saw it."""
+"""What commands could not reach, as their enclosure saw it."""
 
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -19,19 +20,28 @@ class RefusedHost(Struct, frozen=True):
     """Whether no other command ran then, which could have asked for it."""
 
 
+class FailedProxy(Struct, frozen=True):
+    """The user's proxy did not connect."""
+
+    problem: str
+    is_certain: bool = True
+    """Whether no other command ran then."""
+
+
+Refusal: TypeAlias = RefusedHost | FailedProxy
+
+
 class Refusals:
-    """Hosts that the name server and the proxy of an enclosure refused."""
+    """What the name server and the proxy of an enclosure refused."""
 
     def __init__(self) -> None:
-        self._watching = list[dict[str, RefusedHost]]()
+        self._watching = list[dict[str, Refusal]]()
         self._of_programs = dict[str, dict[str, RefusedHost]]()
 
     @contextmanager
-    def watching(
-        self, words: Collection[str] = ()
-    ) -> Generator[dict[str, RefusedHost], None, None]:
+    def watching(self, words: Collection[str] = ()) -> Generator[dict[str, Refusal], None, None]:
         """Yield what is refused meanwhile; `words`: those of the command."""
-        found = dict[str, RefusedHost]()
+        found = dict[str, Refusal]()
         self._watching.append(found)
         try:
             yield found
@@ -39,8 +49,9 @@ class Refusals:
             self._watching = [each for each in self._watching if each is not found]
             self._remember(words, found)
 
-    def _remember(self, words: Collection[str], found: dict[str, RefusedHost]) -> None:
-        certain = {name: each for name, each in found.items() if each.is_certain}
+    def _remember(self, words: Collection[str], found: dict[str, Refusal]) -> None:
+        hosts = [each for each in found.values() if isinstance(each, RefusedHost)]
+        certain = {each.name: each for each in hosts if each.is_certain}
         if not certain:
             return
         for word in words:
@@ -54,7 +65,17 @@ class Refusals:
 
     def note(self, name: str) -> None:
         """Add a host to what is refused now."""
-        refused = RefusedHost(name, is_certain=len(self._watching) == 1)
+        self._note(name, RefusedHost(name, is_certain=self._is_certain))
+
+    def note_proxy(self, problem: str) -> None:
+        """Add that the user's proxy did not connect."""
+        self._note(problem, FailedProxy(problem, is_certain=self._is_certain))
+
+    @property
+    def _is_certain(self) -> bool:
+        return len(self._watching) == 1
+
+    def _note(self, key: str, refused: Refusal) -> None:
         for found in self._watching:
-            if len(found) < _MAX_HOSTS and (name not in found or refused.is_certain):
-                found[name] = refused
+            if len(found) < _MAX_HOSTS and (key not in found or refused.is_certain):
+                found[key] = refused

@@ -33,7 +33,7 @@ from yourtool.tools.sandbox import (
 from yourtool.tools.sandbox.exceptions import Exceptions
 from yourtool.tools.sandbox.guarded_places import GuardedPlaces
 from yourtool.tools.sandbox.level import LevelMeter, Measurement
-from yourtool.tools.sandbox.refusals import Refusals, RefusedHost
+from yourtool.tools.sandbox.refusals import Refusal, Refusals
 from yourtool.tools.sandbox.single_commands import SingleCommands
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ class Enclosed(Struct, frozen=True):
 
     command: ShellCommand
     level: SandboxLevel = SandboxLevel.NONE
-    find_refused: Callable[[], Sequence[RefusedHost]] = tuple
-    """Returns the hosts that it could not reach until now."""
+    find_refused: Callable[[], Sequence[Refusal]] = tuple
+    """Returns what it could not reach until now."""
     servers: "Servers | None" = None
     """What it serves in its network; None: it is in no separate one."""
 
@@ -345,9 +345,8 @@ class Sandbox:
         self, command: ShellCommand, enclosed: "Enclosure", network: "EnclosedNetwork"
     ) -> ShellCommand:
         """Return a command with the environment that it has in the enclosure."""
-        environment = dict(command.environment)
+        environment = network.replace_variables(command.environment)
         environment |= caches.build_variables(enclosed.read_only_caches, str(layout.TEMPORARY[0]))
-        environment |= network.build_variables()
         # Each bind mount is another file system to git, which would search no repository above it.
         environment["GIT_DISCOVERY_ACROSS_FILESYSTEM"] = "1"
         environment["TMPDIR"] = str(layout.TEMPORARY[0])
