@@ -393,6 +393,16 @@ def test_httpx_is_used_only_where_a_proxy_or_an_unusual_address_needs_it(
     assert type(build_client(url, Timeouts())) is kind
 
 
+async def test_socks_proxy_that_is_not_reached_is_an_error_of_the_network(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    monkeypatch.setenv("ALL_PROXY", f"socks5h://me:pw@127.0.0.1:{port}")
+    transport = HttpTransport("http://api.example.com", {})
+    with pytest.raises(NetworkError, match=r"`api.example.com` could not be reached"):
+        await transport.get("/models")
+    await transport.close()
+
+
 @pytest.mark.parametrize("client", [DirectClient])
 async def test_other_tasks_run_while_a_flood_of_the_smallest_chunks_is_read(connect):
     flood = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + b"1\r\na\r\n" * 60_000
