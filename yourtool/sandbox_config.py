@@ -10,6 +10,8 @@ HostSpec: TypeAlias = Annotated[
     str, Meta(pattern=r"^(?:\*\.)?[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+(?::[0-9]{1,5})?$")
 ]
 """A host as in rules: `example.org`, `*.example.org`, `example.org:8443`."""
+Port: TypeAlias = Annotated[int, Meta(ge=1024, le=65_535)]
+"""A port; those below belong to the system."""
 AbsolutePath: TypeAlias = Annotated[str, Meta(pattern=r"^[/~]")]
 
 
@@ -89,6 +91,14 @@ class SandboxConfig(Struct, frozen=True):
             " `*.example.org`; empty: no network.",
         ),
     ] = ()
+    ports: Annotated[
+        tuple[Port, ...],
+        Meta(
+            description="Ports of 127.0.0.1 of this machine that commands in a full sandbox reach"
+            " at the same address, such as 5432 of a database.",
+            examples=[[5432]],
+        ),
+    ] = ()
     outside: Annotated[
         tuple[str, ...],
         Meta(
@@ -96,6 +106,11 @@ class SandboxConfig(Struct, frozen=True):
             " `git push *`, `docker *`; a list of commands, if each of them is named.",
         ),
     ] = ()
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """The addresses of the ports of this machine."""
+        return tuple(f"127.0.0.1:{port}" for port in dict.fromkeys(self.ports))
 
     @property
     def is_used(self) -> bool:

@@ -89,9 +89,9 @@ def build_stable_text(
     return "\n\n".join((_ROLE, _WORK, _TOOLS, _ANSWERS, place, *listed, *named))
 
 
-def build_sandbox_text(level: SandboxLevel | None, hosts: Sequence[str] = ()) -> str:
+def build_sandbox_text(level: SandboxLevel | None, reached: Sequence[str] = ()) -> str:
     """Return the lines of the surroundings about commands; empty for a level not yet measured."""
-    network = f"only reach {', '.join(hosts)}" if hosts else "have no network"
+    network = f"only reach {', '.join(reached)}" if reached else "have no network"
     match level:
         case SandboxLevel.FULL | SandboxLevel.PARTIAL:
             return f"{_SANDBOX[level]}\n{_NETWORK.format(network)}"

@@ -99,6 +99,8 @@ def _check_sandbox(paths: Paths, config: Config, workspace: Path) -> Check:
             detail = f"{level}, inspected: files, processes, network (hosts: {hosts})"
             if level is SandboxLevel.PARTIAL:
                 detail += "; only known secrets are hidden, because this is the home directory"
+            if services := config.sandbox.services:
+                detail += f"; reached on this machine: {', '.join(services)}"
             if outside := config.sandbox.outside:
                 detail += f"; outside: {', '.join(f'`{each}`' for each in outside)}"
         case SandboxLevel.LANDLOCK:

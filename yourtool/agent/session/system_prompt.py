@@ -36,7 +36,7 @@ class SystemPrompt:
         further = [each for each in env.workspace.readable if each.parent != own]
         found = describe_surroundings(env.workspace.root, further, is_trusted=env.gate.is_trusted)
         if (sandbox := env.sandbox) is not None:
-            lines = (found, build_sandbox_text(sandbox.level, sandbox.hosts))
+            lines = (found, build_sandbox_text(sandbox.level, sandbox.reached))
             found = "\n".join(filter(None, lines))
         return storable(env.mask().text(found))
 

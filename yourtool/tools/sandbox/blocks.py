@@ -7,7 +7,8 @@ from pathlib import Path
 from yourtool.messages.blocks import ImageBlock, TextBlock
 from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.base import Block
-from yourtool.tools.sandbox.refusals import FailedProxy, Refusal, RefusedHost
+from yourtool.tools.sandbox.listening import find_listening
+from yourtool.tools.sandbox.refusals import FailedProxy, Refusal, RefusedHost, RefusedPort
 from yourtool.tools.sandbox.sandbox import Sandbox
 
 _SOCKETS = re.compile(
@@ -53,6 +54,14 @@ _MISSING = re.compile(
 """A path that a program did not find."""
 _ACCESS = re.compile(r"permission denied|\bEACCES\b", re.IGNORECASE)
 _THROUGH_PROXY = "Commands reach the allowed hosts through it."
+_OWN_LOOPBACK = (
+    "the sandbox has a loopback address of its own, so port {} of this machine is not reachable in"
+    " it"
+)
+_TO_PORT = (
+    "Ask with `outside` to run the command outside of it; the user can name the port in"
+    " `[sandbox] ports` of `config.toml`."
+)
 _END_CHARACTERS = 20_000
 _LAST_CHARACTERS = 2_000
 """Of the output of a command that did not fail; what it printed before is rather its result."""
@@ -75,8 +84,9 @@ def find_block(
     if not sandbox.is_active:
         return None
     printed = "".join(each.text for each in content if isinstance(each, TextBlock))
-    if (seen := _describe_seen(refusals)) is not None:
-        return seen
+    for each in refusals:
+        if isinstance(each, FailedProxy):
+            return Block(each.problem, is_certain=each.is_certain, remedy=_THROUGH_PROXY)
     refused = [each for each in refusals if isinstance(each, RefusedHost)]
     printed = printed[-(_END_CHARACTERS if has_failed else _LAST_CHARACTERS) :]
     if refused:
@@ -92,6 +102,8 @@ def find_block(
             )
         cause = _describe_refused(hosts, has_hosts=bool(sandbox.hosts))
         return Block(cause, hosts, is_certain=is_certain and matters)
+    if (service := _find_service(refusals)) is not None:
+        return service
     for found in _MISSING.finditer(printed):
         if sandbox.hides(Path(found[1])):
             cause = (
@@ -110,11 +122,14 @@ def find_block(
     return None
 
 
-def _describe_seen(refusals: Sequence[Refusal]) -> Block | None:
-    """Return what no answer of the user can allow."""
-    for each in refusals:
-        if isinstance(each, FailedProxy):
-            return Block(each.problem, is_certain=each.is_certain, remedy=_THROUGH_PROXY)
+def _find_service(refusals: Sequence[Refusal]) -> Block | None:
+    """Return the service of this machine that a command looked for in the sandbox."""
+    ports = [each for each in refusals if isinstance(each, RefusedPort)]
+    listening = find_listening() if ports else frozenset[int]()
+    for each in ports:
+        if each.port in listening:
+            cause = _OWN_LOOPBACK.format(each.port)
+            return Block(cause, is_certain=each.is_certain, remedy=_TO_PORT)
     return None
 
 

@@ -33,6 +33,7 @@ _TEMPORARY_SHARE, _SHARE = 4, 16
 """What is written to a private directory is in memory: at most this part of it."""
 _RIGHTS = (
     "CAP_SYS_ADMIN", "CAP_DAC_OVERRIDE", "CAP_SETPCAP", "CAP_NET_ADMIN", "CAP_NET_BIND_SERVICE",
+    "CAP_NET_RAW",
 )  # fmt: skip
 """What the runner needs to finish the mounts and the network, and to start process trees.
 

@@ -1,32 +1,54 @@
 """The network of an enclosure: names, allowed hosts, and what commands could not reach."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 
-from yourtool.tools.sandbox import names, proxy
+from yourtool.tools.sandbox import host_ports, names, proxy
 from yourtool.tools.sandbox.downloads import NO_RETRIES
 from yourtool.tools.sandbox.enclosure import Enclosure
+from yourtool.tools.sandbox.loopback_answers import read_answers
 from yourtool.tools.sandbox.refusals import Refusals
 from yourtool.tools.sandbox.user_proxy import VARIABLES, is_user_proxy
 
-_PROXY_PORT = 8118
-"""Of the sandbox's own loopback address."""
+_PROXY_PORTS = range(8118, 10_000)
+"""Of the sandbox's own loopback address; the first one that the settings do not use."""
 
 
 class EnclosedNetwork:
     """What serves the loopback address of an enclosure."""
 
-    def __init__(self, enclosure: Enclosure, refusals: Refusals) -> None:
-        """`refusals`: where refused hosts are noted."""
+    def __init__(self, enclosure: Enclosure, refusals: Refusals, ports: Sequence[int]) -> None:
+        """`refusals`: where refused hosts are noted; `ports`: of this machine, for commands."""
+        self._ports = frozenset(ports)
         self._refusals = refusals
         self._enclosure = enclosure
+        self._proxy_port = next(each for each in _PROXY_PORTS if each not in self._ports)
         self._proxy: proxy.Proxy | None = None
         self._serving = AsyncExitStack()
 
-    async def serve_names(self) -> None:
-        """Answer the questions of commands for names."""
+    async def serve(self) -> None:
+        """Answer names, pass connections on to the ports of this machine, and note refused ones.
+
+        Raises:
+            OSError: a port cannot be used.
+        """
+        for port in self._ports:
+            listener = await self._enclosure.listen(port)
+            await self._serving.enter_async_context(host_ports.serve(listener, port))
+        if (packets := self._enclosure.answers) is not None:
+            packets.setblocking(False)
+            loop = asyncio.get_running_loop()
+            loop.add_reader(packets, self.look)
+            self._serving.callback(loop.remove_reader, packets)
         if (listener := self._enclosure.names) is not None:
             await self._serving.enter_async_context(names.serve(listener, self._note_name))
+
+    def look(self) -> None:
+        """Note the connections that were refused until now."""
+        if (packets := self._enclosure.answers) is not None:
+            for answer in read_answers(packets):
+                self._refusals.note_port(answer.port, is_refused=answer.is_refused)
 
     def _note_name(self, name: str) -> None:
         """Note a name, unless it is that of the user's proxy, which needs no answer."""
@@ -40,7 +62,7 @@ class EnclosedNetwork:
             OSError: a command has taken the port of the proxy.
         """
         if self._proxy is None and hosts:
-            listener = await self._enclosure.listen(_PROXY_PORT)
+            listener = await self._enclosure.listen(self._proxy_port)
             self._proxy = proxy.Proxy(hosts)
             self._proxy.refusals = self._refusals
             await self._serving.enter_async_context(self._proxy.serve(listener))
@@ -56,7 +78,10 @@ class EnclosedNetwork:
             name: value for name, value in environment.items() if name.lower() not in VARIABLES
         }
         reaches_any = self._proxy is not None and self._proxy.hosts
-        return {**passed, **(proxy.build_variables(_PROXY_PORT) if reaches_any else NO_RETRIES)}
+        return {
+            **passed,
+            **(proxy.build_variables(self._proxy_port) if reaches_any else NO_RETRIES),
+        }
 
     async def close(self) -> None:
         """End what serves; idempotent."""

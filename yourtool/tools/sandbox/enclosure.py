@@ -34,7 +34,7 @@ _RUNNER = Path(__file__).with_name("runner")
 _READY_SECONDS = 15.0
 _END_SECONDS = 3.0
 """Time for the enclosure to end; then it is killed."""
-_MAX_REPLY_BYTES = 65_536
+_MAX_REPLY_BYTES, _MAX_DESCRIPTORS = 65_536, 2
 _SCRATCH_SHARE = 4
 """What commands write into caches is in memory: at most this part of it."""
 
@@ -66,6 +66,8 @@ class Enclosure:
         """Caches that commands cannot write, because the kernel is too old."""
         self.names: socket.socket | None = None
         """Gets the questions of commands for the addresses of names; None: it cannot."""
+        self.answers: socket.socket | None = None
+        """Gets the packets that accept or refuse connections of commands; None: it cannot."""
         self.running = 0
         """The calls that run."""
 
@@ -137,8 +139,9 @@ class Enclosure:
 
     def close(self) -> None:
         """End all calls and the enclosure; blocks."""
-        if self.names is not None:
-            self.names.close()
+        for each in (self.names, self.answers):
+            if each is not None:
+                each.close()
         if self._forgotten.detach() is not None:
             _end(self._process, self._channel)
 
@@ -205,7 +208,11 @@ def _open(program: str, layout: Layout) -> Enclosure:
     mine.setblocking(False)
     enclosure = Enclosure(process, mine, layout)
     enclosure.read_only_caches = tuple(map(Path, answer["failed_overlays"]))
-    enclosure.names = socket.socket(fileno=descriptors[0]) if descriptors else None
+    made = (socket.socket(fileno=each) for each in descriptors)
+    given = dict(zip(answer["sockets"], made, strict=False))
+    enclosure.names, enclosure.answers = given.get("names"), given.get("answers")
+    for each in given.values():
+        weakref.finalize(enclosure, each.close)
     return enclosure
 
 
@@ -293,7 +300,7 @@ async def _wait_until_readable(channel: socket.socket) -> None:
 def _receive(channel: socket.socket, seconds: float) -> tuple[bytes, list[int]]:
     channel.settimeout(seconds)
     try:
-        data, descriptors, _, _ = socket.recv_fds(channel, _MAX_REPLY_BYTES, 1)
+        data, descriptors, _, _ = socket.recv_fds(channel, _MAX_REPLY_BYTES, _MAX_DESCRIPTORS)
     except (OSError, TimeoutError):
         return b"", []
     finally:

@@ -28,7 +28,15 @@ class FailedProxy(Struct, frozen=True):
     """Whether no other command ran then."""
 
 
-Refusal: TypeAlias = RefusedHost | FailedProxy
+class RefusedPort(Struct, frozen=True):
+    """A port of the loopback address of the enclosure on which nothing listened."""
+
+    port: int
+    is_certain: bool = True
+    """Whether no other command ran then."""
+
+
+Refusal: TypeAlias = RefusedHost | FailedProxy | RefusedPort
 
 
 class Refusals:
@@ -70,6 +78,14 @@ class Refusals:
     def note_proxy(self, problem: str) -> None:
         """Add that the user's proxy did not connect."""
         self._note(problem, FailedProxy(problem, is_certain=self._is_certain))
+
+    def note_port(self, port: int, *, is_refused: bool) -> None:
+        """Add a port of the loopback address, or remove it, because a server listens now."""
+        if is_refused:
+            self._note(str(port), RefusedPort(port, is_certain=self._is_certain))
+        else:
+            for found in self._watching:
+                found.pop(str(port), None)
 
     @property
     def _is_certain(self) -> bool:

@@ -174,15 +174,17 @@ class Sandbox:
 
     async def _open(self, program: str) -> str | None:
         """Make the enclosure; return why it cannot be made, after a second attempt."""
-        await self._end()
         problem = ""
         for _ in range(_ATTEMPTS):
+            await self._end()
             try:
                 built = await asyncio.to_thread(self._build_layout)
                 self._enclosure = await asyncio.to_thread(enclosure.open_enclosure, program, built)
                 self._layout = built
-                self._network = enclosed_network.EnclosedNetwork(self._enclosure, self._refusals)
-                await self._network.serve_names()
+                self._network = enclosed_network.EnclosedNetwork(
+                    self._enclosure, self._refusals, self._config.ports
+                )
+                await self._network.serve()
             except enclosure.SlowEnclosureError as error:
                 return str(error)
             except (enclosure.EnclosureError, OSError) as error:
@@ -200,6 +202,11 @@ class Sandbox:
     def hosts(self) -> tuple[str, ...]:
         """The hosts that commands can reach."""
         return self.exceptions.get_hosts()
+
+    @property
+    def reached(self) -> tuple[str, ...]:
+        """The hosts, and the ports of this machine, that commands can reach."""
+        return (*self.hosts, *self._config.services)
 
     def allows_host(self, name: str) -> bool:
         """Whether commands can reach a host through the proxy."""
@@ -255,7 +262,7 @@ class Sandbox:
     @property
     def contains_fully(self) -> bool:
         """Whether commands are in a full sandbox without a network."""
-        return self.level is SandboxLevel.FULL and not self.hosts
+        return self.level is SandboxLevel.FULL and not self.reached
 
     @property
     def allows_commands(self) -> bool:
@@ -271,8 +278,8 @@ class Sandbox:
         """Return what encloses a command, for approval prompts; empty if it is switched off."""
         if self._measured is None or not self._config.is_used:
             return ""
-        hosts = ", ".join(self.hosts)
-        network = f"network: {hosts}" if hosts else "no network"
+        reached = ", ".join(self.reached)
+        network = f"network: {reached}" if reached else "no network"
         match self._measured.level:
             case SandboxLevel.FULL:
                 return f"full sandbox; {network}"
@@ -317,6 +324,7 @@ class Sandbox:
                 enclosed.counting(),
                 self._places.watching(named, may_change_git=may_change_git),
             ):
+                network.look()  # what was refused before is not of this command
                 with (
                     self._refusals.watching(named) as refused,
                     closing(ports.Servers(enclosed)) as servers,
@@ -324,7 +332,7 @@ class Sandbox:
                     yield Enclosed(
                         replace(self._prepare(command, enclosed, network), starter=servers),
                         measured.level,
-                        lambda: tuple(refused.values()),
+                        lambda: network.look() or tuple(refused.values()),
                         servers,
                     )
             return

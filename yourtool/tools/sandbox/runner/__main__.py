@@ -33,7 +33,7 @@ def main() -> None:
     setup = json.loads(_read_all(setup_fd))
     try:
         has_rights = _has_rights()
-        failed, names = set_up(setup, has_rights=has_rights), network.set_up()
+        failed, made = set_up(setup, has_rights=has_rights), network.set_up()
         # Otherwise what root can change in `/proc` is covered for each call.
         written = [each for each in setup["written"] if has_rights or each != "/proc"]
         ruleset = kernel.build_ruleset(written, keeps_signals=not has_rights)
@@ -44,10 +44,12 @@ def main() -> None:
         is_covered = not isinstance(error, MissingRightsError)
         channel.send(json.dumps({"problem": str(error), "is_covered": is_covered}).encode())
         return
-    given = [] if names is None else [names.fileno()]
-    socket.send_fds(channel, [json.dumps({"failed_overlays": failed}).encode()], given)
-    if names is not None:
-        names.close()
+    ready = {"failed_overlays": failed, "sockets": list(made)}
+    socket.send_fds(
+        channel, [json.dumps(ready).encode()], [each.fileno() for each in made.values()]
+    )
+    for each in made.values():
+        each.close()
     _serve(channel, limits)
     try:
         os.kill(-1, signal.SIGKILL)  # all calls; bubblewrap ends when nothing is left
