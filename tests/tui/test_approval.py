@@ -1520,7 +1520,7 @@ async def test_network_is_offered_in_lines_and_given_by_a_letter(home, clock, si
         await ask(pilot, clock)
         shown = re.sub(r"[\s│]", "", screen_text(app))
         assert "oalsoletsnpmview*runoutsidefromnowon" in shown
-        assert "letsallcommandsreachpackages.example" in shown
+        assert "letsallcommandsinthisfolderreachpackages.example" in shown
         await press(pilot, letter, "enter")
         await until(pilot, lambda: asked.decision is not None)
         assert asked.decision.verdict is Verdict.ALLOW

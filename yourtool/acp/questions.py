@@ -136,7 +136,8 @@ def _iter_network(offer: NetworkOffer) -> Iterator[Option]:
         decision = replace(allow, network=NetworkAnswer.PROGRAM)
         yield Option("outside", name, "allow_always", decision)
     if offer.hosts:
-        name = f"Run it in the sandbox, and always allow {_name(offer.hosts)} there"
+        hosts = _name(offer.hosts)
+        name = f"Run it in the sandbox, and always allow {hosts} there to all commands"
         yield Option("hosts", name, "allow_always", replace(allow, network=NetworkAnswer.HOSTS))
 
 

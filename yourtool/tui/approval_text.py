@@ -293,8 +293,8 @@ def _describe_network(option: Option, offer: NetworkOffer | None, *, by_key: boo
     if option is _HOSTS:
         hosts = ", ".join(offer.hosts)
         return (
-            f"{way} keeps it in the sandbox and lets all commands reach {hosts}; with a network,"
-            " commands ask again"
+            f"{way} lets all commands in this folder reach {hosts} in the sandbox, not only this"
+            " one, until `/permissions` takes it back; with a network, commands ask again"
         )
     return f"{way} also lets {', '.join(offer.outside)} run outside from now on"
 

@@ -60,6 +60,18 @@ async def test_rule_is_taken_back_with_one_key_and_restored_with_another(bench: 
     await session.close()
 
 
+async def test_allowed_host_is_listed_as_one_for_all_commands(bench: Bench):
+    file = bench.root / "permissions.toml"
+    file.write_text("allow = ['sandbox_host(a.example)']\n")
+    session = await bench.session(Checked(Scripted([says("x")])))
+    session.gate.grants = Grants(file, bench.workspace, KINDS)
+    session.gate.reload()
+    shown = await take(session, Stores(bench.store), bench)
+    facts = dict(await shown.preview("0"))
+    assert facts["applies to"] == "all commands in the sandbox, whichever asked for it"
+    await session.close()
+
+
 async def test_rules_of_the_project_and_the_command_line_are_not_taken_back(bench: Bench):
     (bench.workspace / ".yourtool").mkdir()
     project = bench.workspace / ".yourtool" / "permissions.toml"

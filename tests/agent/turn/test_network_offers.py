@@ -1,5 +1,7 @@
 """Commands that need a network: one question, whose answers are stored and taken back."""
 
+import asyncio
+
 import pytest
 
 from tests.agent.harness import ALLOW, DENY, Checked, User, play
@@ -72,6 +74,37 @@ async def test_allowed_hosts_are_reached_from_then_on_and_ask_no_more(bench):
         assert said.startswith("level:full proxy:http://127.0.0.1:8118\n")
     rules = session._env.gate.policy.rules.allow
     assert [str(each) for each in rules] == [f"sandbox_host({REGISTRY})"]
+
+
+async def test_host_that_is_taken_back_is_refused_at_once(bench):
+    user = User(HOSTS)
+    request = "CONNECT packages.example:443 HTTP/1.1\\r\\n\\r\\n"
+    text = f"exec 3<>/dev/tcp/127.0.0.1/8118; printf '{request}' >&3; head -1 <&3"
+    asking = f"until [ -e go ]; do sleep .02; done; {text}; touch done; sleep 20"
+    session = await bench.session(
+        Checked(
+            Scripted(
+                [
+                    calls("shell", command="bin/npm ci"),
+                    calls("shell", command=asking, background=True),
+                    says("done"),
+                ]
+            )
+        ),
+        confirm=user,
+        mode=Mode.AUTO,
+    )
+    session._env.sandbox = build_sandbox(bench.workspace, FULL)
+    await play(session.send("go"))
+    [rule] = session._env.gate.policy.rules.allow
+    session._env.gate.forget(rule)
+    (bench.workspace / "go").touch()
+    while not (bench.workspace / "done").exists():
+        await asyncio.sleep(0.02)
+    [process] = session._env.processes.background
+    assert process.read().startswith("HTTP/1.1 403 ")
+    await session.close()
+    await session._env.sandbox.close()
 
 
 async def test_program_that_always_runs_outside_asks_no_more(bench):

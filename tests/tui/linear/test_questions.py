@@ -62,7 +62,7 @@ async def test_network_is_offered_as_numbered_answers():
     assert answer.network is NetworkAnswer.HOSTS
     shown = "".join(written)
     assert '"always outside" also lets npm view * run outside from now on' in shown
-    assert "lets all commands reach a.example" in shown
+    assert "lets all commands in this folder reach a.example" in shown
 
 
 async def test_questions_of_workers_are_asked_one_after_the_other_with_their_names():

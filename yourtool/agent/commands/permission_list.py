@@ -12,8 +12,17 @@ from yourtool.effects import SubjectKind
 from yourtool.messages.message import now
 from yourtool.permissions.examples import RuleExamples, build_examples
 from yourtool.permissions.rule_file import RuleEffect, RuleEntry, RuleFile
-from yourtool.permissions.rules import EVERY_TOOL, RULES_OF_SESSION, Rule, RuleSet, RuleSource
+from yourtool.permissions.rules import (
+    EVERY_TOOL,
+    HOST_RULE,
+    RULES_OF_SESSION,
+    Rule,
+    RuleSet,
+    RuleSource,
+)
 from yourtool.permissions.trust import CONTAINED_COMMANDS, TrustStore
+
+_OF_HOSTS = "all commands in the sandbox, whichever asked for it"
 
 
 class Permission(Struct, frozen=True, kw_only=True):
@@ -52,6 +61,7 @@ class Permission(Struct, frozen=True, kw_only=True):
         used = "never" if self.last_used is None else format_age(now() - self.last_used)
         rows = (
             ("applies in", self.workspace or "every workspace"),
+            ("applies to", _OF_HOSTS if self.rule.startswith(f"{HOST_RULE}(") else ""),
             ("from", self.origin),
             ("granted", f"{made}{of_session}" if made else ""),
             ("last used", used),

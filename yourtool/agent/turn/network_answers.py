@@ -29,7 +29,8 @@ async def take_answer(
     match decision.network:
         case NetworkAnswer.HOSTS if offer.hosts:
             rules = [str(Rule(HOST_RULE, each)) for each in offer.hosts]
-            text = f"Commands in the sandbox reach {_name(offer.hosts)} from now on."
+            hosts = _name(offer.hosts)
+            text = f"All commands in the sandbox of this folder reach {hosts} from now on."
             if call.preview is not None:
                 level = turn.env.sandbox and turn.env.sandbox.level
                 call.preview = replace(call.preview, is_outside=False, leaving="", sandbox=level)

@@ -1,7 +1,7 @@
 """The network of an enclosure: names, allowed hosts, and what commands could not reach."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 
 from yourtool.tools.sandbox import host_ports, names, proxy
@@ -55,19 +55,17 @@ class EnclosedNetwork:
         if not is_user_proxy(name):
             self._refusals.note(name)
 
-    async def use_hosts(self, hosts: Sequence[str]) -> None:
-        """Let commands reach the hosts that are allowed now.
+    async def use_hosts(self, get_hosts: Callable[[], Sequence[str]]) -> None:
+        """Let commands reach the hosts that are allowed at the moment of each connection.
 
         Raises:
             OSError: a command has taken the port of the proxy.
         """
-        if self._proxy is None and hosts:
+        if self._proxy is None and (hosts := get_hosts()):
             listener = await self._enclosure.listen(self._proxy_port)
             self._proxy = proxy.Proxy(hosts)
-            self._proxy.refusals = self._refusals
+            self._proxy.refusals, self._proxy.get_hosts = self._refusals, get_hosts
             await self._serving.enter_async_context(self._proxy.serve(listener))
-        if self._proxy is not None:
-            self._proxy.hosts = tuple(hosts)
 
     def replace_variables(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables of a command, with the proxy of the sandbox in place of the user's.
@@ -77,7 +75,7 @@ class EnclosedNetwork:
         passed = {
             name: value for name, value in environment.items() if name.lower() not in VARIABLES
         }
-        reaches_any = self._proxy is not None and self._proxy.hosts
+        reaches_any = self._proxy is not None and self._proxy.get_hosts()
         return {
             **passed,
             **(proxy.build_variables(self._proxy_port) if reaches_any else NO_RETRIES),

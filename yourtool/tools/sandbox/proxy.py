@@ -61,7 +61,8 @@ class Proxy:
         is_allowed: Callable[[Address], bool] = is_public,
     ) -> None:
         """`hosts` are specs as in `permissions.hosts`; `is_allowed` checks every address."""
-        self.hosts = tuple(hosts)
+        self.get_hosts: Callable[[], Sequence[str]] = lambda: hosts
+        """Returns the hosts that are allowed now."""
         self.refusals = Refusals()
         """Where refused hosts are noted."""
         self._is_allowed = is_allowed
@@ -125,7 +126,7 @@ class Proxy:
 
     def _require_allowed(self, target: Target) -> None:
         subject = host_subject(target.host, target.port)
-        if not any(allows_host(spec, subject) for spec in self.hosts):
+        if not any(allows_host(spec, subject) for spec in self.get_hosts()):
             self.refusals.note(subject)
             raise _RefusedError("403 Forbidden", f"`{subject}` is not a host of `[sandbox] hosts`")
 

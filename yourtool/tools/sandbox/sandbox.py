@@ -317,7 +317,7 @@ class Sandbox:
             try:
                 async with self._measuring:
                     self.exceptions.hosts_of_servers += tuple(hosts)
-                    await network.use_hosts(self.hosts)
+                    await network.use_hosts(self.exceptions.get_hosts)
             except OSError as error:
                 raise SandboxError(str(error)) from error
             async with (
