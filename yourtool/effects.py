@@ -120,6 +120,8 @@ class NetworkOffer(Struct, frozen=True, kw_only=True):
     """What they probably ask, as in rules; empty: it is not known, or would not help."""
     outside: tuple[str, ...] = ()
     """Commands, as in `[sandbox] outside`, that would run outside the sandbox from then on."""
+    is_enough: bool = False
+    """Whether a network is all that they need besides the sandbox."""
 
 
 OUTSIDE_SANDBOX = "outside the sandbox, with all your rights"
@@ -157,6 +159,8 @@ class Preview(Struct, frozen=True, kw_only=True):
     """Why the sandbox, which is switched on, cannot be used, so that no rule allows the call."""
     sandbox: SandboxLevel | None = None
     """The level in which a command runs; None: it is no command."""
+    has_network: bool = False
+    """Whether this call alone reaches every public host from the sandbox."""
     leaving: str = ""
     """Why the call would leave the sandbox, which needs an approval despite rules and modes."""
     network: NetworkOffer | None = None
@@ -253,6 +257,8 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     """The folder whose commands can be allowed in the sandbox, if this call is one of them."""
     network: NetworkOffer | None = None
     """What would give the call a network."""
+    offers_edits: bool = False
+    """Whether it is an edit, which the mode `accept-edits` would allow."""
     changed_by_hook: str = ""
     """The hook that changed the arguments last; empty: none did, or the user changed them since."""
     is_edited: bool = False
@@ -287,6 +293,8 @@ class Scope(StrEnum):
 class NetworkAnswer(StrEnum):
     """What gives a call a network from then on."""
 
+    NETWORK = "network"
+    """The program has a network in the sandbox."""
     PROGRAM = "program"
     """The program runs outside the sandbox."""
     HOSTS = "hosts"
@@ -342,6 +350,8 @@ class Decision(Struct, frozen=True, kw_only=True):
     """Whether the folder that the request offers is trusted from now on."""
     allows_contained: bool = False
     """Whether commands that stay in the full sandbox are allowed in the folder from now on."""
+    accepts_edits: bool = False
+    """Whether the mode is `accept-edits` from now on."""
     network: NetworkAnswer | None = None
     """For an allowed call that a network is offered to; None: it runs outside the sandbox once."""
     plan: PlanAnswer | None = None

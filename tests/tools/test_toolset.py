@@ -69,6 +69,7 @@ def test_only_tools_with_paths_have_paths_as_their_subject():
         "sample": "path",
         "loose": "opaque",
         "sandbox_outside": "command",
+        "sandbox_network": "command",
         "sandbox_host": "host",
     }
     with pytest.raises(UsageError, match="never match"):

@@ -1243,7 +1243,7 @@ async def test_answers_about_a_list_of_commands_are_explained_before_its_rules(h
     async with app.run_test(size=size) as pilot:
         await ask(pilot, clock)
         shown = screen_text(app)
-        assert "i allows everything that stays in the sandbox" in shown
+        assert "i allows every command that stays in the sandbox" in shown
         assert "l allows only these 10 commands" in shown
         assert "s, w allow: every `git add`" in shown
         assert "not shown" not in shown
@@ -1512,6 +1512,20 @@ NETWORK_OFFER = NetworkOffer(
 
 
 @pytest.mark.parametrize("size", [(80, 24), (40, 24)])
+async def test_network_in_the_sandbox_is_offered_in_a_line_and_given_by_a_letter(home, clock, size):
+    offer = replace(NETWORK_OFFER, hosts=(), is_enough=True)
+    asked = Ask(replace(approval_request("npm view x"), network=offer))
+    app = asking(home, clock, asked)
+    async with app.run_test(size=size) as pilot:
+        await ask(pilot, clock)
+        shown = re.sub(r"[\s│]", "", screen_text(app))
+        assert "tletsevery`npmview`usethenetworkfromnowon;itstillstaysinthesandbox" in shown
+        await press(pilot, "t", "enter")
+        await until(pilot, lambda: asked.decision is not None)
+        assert asked.decision.network is NetworkAnswer.NETWORK
+
+
+@pytest.mark.parametrize("size", [(80, 24), (40, 24)])
 @pytest.mark.parametrize(("letter", "answer"), [("o", "PROGRAM"), ("h", "HOSTS")])
 async def test_network_is_offered_in_lines_and_given_by_a_letter(home, clock, size, letter, answer):
     asked = Ask(replace(approval_request("npm view x"), network=NETWORK_OFFER))
@@ -1519,7 +1533,7 @@ async def test_network_is_offered_in_lines_and_given_by_a_letter(home, clock, si
     async with app.run_test(size=size) as pilot:
         await ask(pilot, clock)
         shown = re.sub(r"[\s│]", "", screen_text(app))
-        assert "oalsoletsnpmview*runoutsidefromnowon" in shown
+        assert "orunsevery`npmview`outsidethesandboxfromnowon" in shown
         assert "letsallcommandsinthisfolderreachpackages.example" in shown
         await press(pilot, letter, "enter")
         await until(pilot, lambda: asked.decision is not None)
@@ -1538,7 +1552,7 @@ async def test_all_in_the_sandbox_is_offered_in_a_line_and_allowed_by_a_letter(h
     async with app.run_test(size=size) as pilot:
         await ask(pilot, clock)
         shown = re.sub(r"[\s│]", "", screen_text(app))
-        assert "iallowseverythingthatstaysinthesandbox,in/home/me/a\\u{202e}b:" in shown
+        assert "iallowseverycommandthatstaysinthesandbox,in/home/me/a\\u{202e}b:" in shown
         await press(pilot, "i", "enter")
         await until(pilot, lambda: asked.decision is not None)
         assert asked.decision.verdict is Verdict.ALLOW and asked.decision.allows_contained

@@ -9,7 +9,7 @@ from tests.tui.pilot_helpers import paint, press, screen_text, send_key, settle,
 from tests.tui.test_approval import ask, asking, wait
 from yourtool.effects import Confirmation, Preview, SideEffects, Verdict
 from yourtool.text import escape_line
-from yourtool.tui.approval_text import approval_line
+from yourtool.tui.approval_lines import approval_line
 from yourtool.tui.highlight import get_highlighter
 
 CHINESE = "".join(map(chr, range(0x4E10, 0x5E10)))

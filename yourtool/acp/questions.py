@@ -51,6 +51,12 @@ class Option(Struct, frozen=True):
 _ALLOW, _DENY = Decision(verdict=Verdict.ALLOW), Decision(verdict=Verdict.DENY)
 _ONCE = Option("once", "Allow once", "allow_once", _ALLOW)
 _REJECT = Option("deny", "Deny", "reject_once", _DENY)
+_EDITS = Option(
+    "edits",
+    "Allow all edits in the workspace, in this session",
+    "allow_always",
+    replace(_ALLOW, accepts_edits=True),
+)
 _FIXED: Mapping[str, tuple[Option, ...]] = {
     "limit": (
         Option("once", "Continue", "allow_once", _ALLOW),
@@ -111,8 +117,9 @@ def build_options(question: Confirmation) -> tuple[Option, ...]:
         return _FIXED[kind]
     network = () if question.network is None else tuple(_iter_network(question.network))
     sandbox = () if question.sandbox is None else (_build_sandbox_option(question.sandbox),)
+    edits = (_EDITS,) if question.offers_edits else ()
     if not question.rules:
-        return (_ONCE, *network, *sandbox, _REJECT)
+        return (_ONCE, *edits, *network, *sandbox, _REJECT)
     rules = ", ".join(f"`{escape_line(rule)}`" for rule in question.rules)
     lasting = (
         Option(scope.value, name, "allow_always", Decision(verdict=Verdict.ALLOW, scope=scope))
@@ -121,7 +128,7 @@ def build_options(question: Confirmation) -> tuple[Option, ...]:
             (Scope.ALWAYS, f"Always allow {rules}"),
         )
     )
-    return (_ONCE, *lasting, *network, *sandbox, _REJECT)
+    return (_ONCE, *edits, *lasting, *network, *sandbox, _REJECT)
 
 
 def _build_sandbox_option(offer: SandboxOffer) -> Option:
@@ -131,6 +138,10 @@ def _build_sandbox_option(offer: SandboxOffer) -> Option:
 
 def _iter_network(offer: NetworkOffer) -> Iterator[Option]:
     allow = Decision(verdict=Verdict.ALLOW, scope=Scope.ALWAYS)
+    if offer.outside and offer.is_enough:
+        name = f"Always give {_name(offer.outside)} a network in the sandbox"
+        decision = replace(allow, network=NetworkAnswer.NETWORK)
+        yield Option("network", name, "allow_always", decision)
     if offer.outside:
         name = f"Always run {_name(offer.outside)} outside the sandbox"
         decision = replace(allow, network=NetworkAnswer.PROGRAM)

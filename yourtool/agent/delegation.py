@@ -43,11 +43,12 @@ _log = logging.getLogger(__name__)
 _NOT_FOR_WORKERS = frozenset({"propose_plan", "update_plan", LOAD_SKILL, REMEMBER})
 """Tools about the plans of the session, which a worker does not make."""
 _OFFERS_NOTHING: Mapping[str, Any] = {
-    "rules": (), "describe_rule": None, "trust": None, "sandbox": None
+    "rules": (), "describe_rule": None, "trust": None, "sandbox": None, "offers_edits": False
 }  # fmt: skip
 """Fields of the question of a worker, whose answer is about one call."""
 _ONCE: Mapping[str, Any] = {
-    "scope": Scope.ONCE, "rules": (), "trusts_folder": False, "allows_contained": False
+    "scope": Scope.ONCE, "rules": (), "trusts_folder": False, "allows_contained": False,
+    "accepts_edits": False,
 }  # fmt: skip
 _MAX_LAST_WORDS = 4_000
 """Characters of a failed worker's last reply that the model gets."""

@@ -66,9 +66,11 @@ RULES_OF_SESSION = (RuleSource.OPTION, RuleSource.SESSION)
 """The sources of rules that are not stored in a file."""
 
 
-OUTSIDE_RULE, HOST_RULE = "sandbox_outside", "sandbox_host"
-SANDBOX_RULES: Mapping[str, SubjectKind] = {OUTSIDE_RULE: "command", HOST_RULE: "host"}
-"""Rules about no tool: commands that run outside the sandbox, and hosts that it reaches."""
+OUTSIDE_RULE, NETWORK_RULE, HOST_RULE = "sandbox_outside", "sandbox_network", "sandbox_host"
+SANDBOX_RULES: Mapping[str, SubjectKind] = {
+    OUTSIDE_RULE: "command", NETWORK_RULE: "command", HOST_RULE: "host"
+}  # fmt: skip
+"""Rules about no tool: commands outside the sandbox or with a network in it, and its hosts."""
 
 
 class Rule(Struct, frozen=True):

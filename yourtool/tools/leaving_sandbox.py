@@ -53,18 +53,39 @@ async def find_leaving(
     if network is not None:
         if await asyncio.to_thread(sandbox.excepts, line, needs_network=True):
             return replace(outside, protected=sandbox.is_required)
+        if await asyncio.to_thread(sandbox.exceptions.gives_network, line):
+            return replace(found, has_network=True, surroundings=_name_level(sandbox))
         if not is_attended:
             return found
         named = ", ".join(f"`{each}`" for each in network.programs)
-        outside = replace(
-            outside, leaving=f"the sandbox has no network for {named}", network=network
-        )
+        needs = "need" if len(network.programs) > 1 else "needs"
+        why = f"{named} {needs} a network, which commands in the sandbox do not have"
+        if network.is_enough and sandbox.has_own_network:
+            outside = replace(
+                outside,
+                surroundings=_name_level(sandbox),
+                is_outside=False,
+                sandbox=found.sandbox,
+                has_network=True,
+            )
+        outside = replace(outside, leaving=why, network=network)
     elif is_attended and (need := await asyncio.to_thread(sandbox.find_host_need, line)):
         outside = replace(outside, leaving=need)
     if reason:
         given = f"the model gives the reason: {reason[:_MAX_REASON]}"
-        outside = replace(outside, leaving=given)
+        outside = replace(
+            outside,
+            surroundings=OUTSIDE_SANDBOX,
+            is_outside=True,
+            sandbox=SandboxLevel.NONE,
+            has_network=False,
+            leaving=given,
+        )
     return outside if outside.leaving else found
+
+
+def _name_level(sandbox: "Sandbox") -> str:
+    return f"{sandbox.shown_level} sandbox, with a network for this command"
 
 
 def list_words(line: str) -> list[str]:

@@ -290,7 +290,11 @@ async def _run_enclosed(line: str, context: ToolContext, process: RunningCommand
     is_needed = approved is None or not approved.missing_sandbox
     changes_git = await changes_git_settings(line, context.workspace.root)
     async with sandbox.enclose(
-        command, list_words(line), is_needed=is_needed, may_change_git=changes_git
+        command,
+        list_words(line),
+        is_needed=is_needed,
+        may_change_git=changes_git,
+        has_network=approved is not None and approved.has_network,
     ) as enclosed:
         process.sandbox, process.find_refused = enclosed.level, enclosed.find_refused
         process.servers = enclosed.servers

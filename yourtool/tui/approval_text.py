@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
-from rich.cells import cell_len
 from textual.content import Content
 
 from yourtool.effects import (
@@ -17,16 +16,16 @@ from yourtool.effects import (
     Scope,
     Verdict,
 )
-from yourtool.messages.blocks import canonical_json
-from yourtool.text import escape_line, escape_line_pieces, escape_pieces
+from yourtool.text import escape_line
 from yourtool.tui.active_keys import get_answer_label
 from yourtool.tui.rule_text import explain_rules, split_rules
-from yourtool.tui.styled_lines import TAB
 
 ALLOW, DENY = Decision(verdict=Verdict.ALLOW), Decision(verdict=Verdict.DENY)
 EDIT = Decision(verdict=Verdict.EDIT)
 _CHANGES, _WHERE, _ALLOWS = "changes: ", "where: ", "s, w allow: "
 _OFFERS, _ALLOWS_LINE = "w can also allow: ", "l allows only: "
+_ALLOWS_ALWAYS = "w allows: "
+_EXACT_DETAILS = (_CHANGES, _WHERE, _ALLOWS, _ALLOWS_ALWAYS, _ALLOWS_LINE, _OFFERS)
 
 
 class Entry(Struct, frozen=True):
@@ -86,9 +85,13 @@ _FALLBACK_OPTIONS = (
 )
 _TYPING_TOOL, _SHELL_TOOL = "process_input", "shell"
 _TRUST = Option("f", "trust folder", "trust", replace(ALLOW, trusts_folder=True))
+_EDITS = Option("s", "all edits, this session", "all edits", replace(ALLOW, accepts_edits=True))
 _CONTAIN = Option("i", "all in the sandbox", "sandbox", replace(ALLOW, allows_contained=True))
 
 
+_NETWORK = Option(
+    "t", "always with a network", "network", replace(ALWAYS, network=NetworkAnswer.NETWORK)
+)
 _OUTSIDE = Option("o", "always outside", "outside", replace(ALWAYS, network=NetworkAnswer.PROGRAM))
 _HOSTS = Option("h", "allow these hosts", "hosts", replace(ALWAYS, network=NetworkAnswer.HOSTS))
 
@@ -108,10 +111,9 @@ def approval_options(confirmation: Confirmation, *, waiting: int = 0) -> tuple[O
         return _QUESTION_OPTIONS
     if is_about_input(confirmation):
         return _INPUT_OPTIONS
-    lasting = (
-        Option("s", "this session", "session", replace(ALLOW, scope=Scope.SESSION)),
-        Option("w", "always", "always", ALWAYS, _RULES if confirmation.describe_rule else None),
-    )
+    session = Option("s", "this session", "session", replace(ALLOW, scope=Scope.SESSION))
+    always = Option("w", "always", "always", ALWAYS, _RULES if confirmation.describe_rule else None)
+    lasting = (*((session,) if not confirmation.offers_edits else ()), always)
     exact = replace(ALWAYS, rules=confirmation.exact_rules)
     line = Option("l", "this line always", "line", exact)
     preview = confirmation.preview
@@ -120,10 +122,11 @@ def approval_options(confirmation: Confirmation, *, waiting: int = 0) -> tuple[O
     rest = Option("x", "deny all that follow", "deny all", replace(DENY, denies_rest=True))
     return (
         Option("a", "allow once", "once", ALLOW),
+        *((_EDITS,) if confirmation.offers_edits else ()),
+        *((_CONTAIN,) if confirmation.sandbox is not None else ()),
         *(lasting if confirmation.rules else ()),
         *((line,) if confirmation.exact_rules else ()),
         *((_TRUST,) if confirmation.trust is not None else ()),
-        *((_CONTAIN,) if confirmation.sandbox is not None else ()),
         *_network_options(confirmation.network),
         Option("m", "allow with note", "note", ALLOW, _COMMENT),
         *((change,) if preview is not None and preview.editable is not None else ()),
@@ -136,7 +139,12 @@ def approval_options(confirmation: Confirmation, *, waiting: int = 0) -> tuple[O
 def _network_options(offer: NetworkOffer | None) -> tuple[Option, ...]:
     if offer is None:
         return ()
-    return (*((_OUTSIDE,) if offer.outside else ()), *((_HOSTS,) if offer.hosts else ()))
+    offered = (
+        (_NETWORK, offer.is_enough and offer.outside),
+        (_OUTSIDE, offer.outside),
+        (_HOSTS, offer.hosts),
+    )
+    return tuple(option for option, is_offered in offered if is_offered)
 
 
 def is_about_input(confirmation: Confirmation) -> bool:
@@ -219,7 +227,7 @@ def approval_cautions(confirmation: Confirmation) -> list[str]:
 
 def is_sentence(detail: str) -> bool:
     """Whether a detail is prose, and not a path or a rule, of which each character counts."""
-    return not detail.startswith((_CHANGES, _WHERE, _ALLOWS, _ALLOWS_LINE, _OFFERS))
+    return not detail.startswith(_EXACT_DETAILS)
 
 
 def approval_details(
@@ -262,8 +270,8 @@ def approval_details(
     if (sandbox := confirmation.sandbox) is not None:
         way = f"{get_answer_label('i')} allows" if by_key else f'"{_CONTAIN.label}" allows'
         lines.append(
-            f"{way} everything that stays in the sandbox, in {sandbox.folder}: no network, no"
-            " changes elsewhere"
+            f"{way} every command that stays in the sandbox, in {sandbox.folder}: it changes"
+            " no file elsewhere and has no network"
         )
     for option in _network_options(confirmation.network):
         lines.append(_describe_network(option, confirmation.network, by_key=by_key))
@@ -281,8 +289,12 @@ def _rule_lines(confirmation: Confirmation, *, by_key: bool, shortens: bool) -> 
     if len(exact) > 1:
         yield f"{get_answer_label('l')} allows only these {len(exact)} commands, as they are here"
     yield from (f"{_ALLOWS_LINE}{rule}" for rule in exact if len(exact) == 1)
+    if confirmation.offers_edits:
+        way = f"{get_answer_label('s')} allows" if by_key else f'"{_EDITS.label}" allows'
+        yield f"{way} every edit of a file in the workspace, until this session ends"
+    allows = _ALLOWS_ALWAYS if confirmation.offers_edits else _ALLOWS
     rules = explain_rules(confirmation.rules, shortens=shortens)
-    yield from (f"{_ALLOWS}{each}" for each in rules)
+    yield from (f"{allows}{each}" for each in rules)
     yield from (f"{_OFFERS}{rule}" for rule in confirmation.wider_rules if by_key)
 
 
@@ -296,37 +308,7 @@ def _describe_network(option: Option, offer: NetworkOffer | None, *, by_key: boo
             f"{way} lets all commands in this folder reach {hosts} in the sandbox, not only this"
             " one, until `/permissions` takes it back; with a network, commands ask again"
         )
-    return f"{way} also lets {', '.join(offer.outside)} run outside from now on"
-
-
-def argument_lines(confirmation: Confirmation) -> list[str]:
-    """Return the arguments of a call without a preview, unescaped, one per line.
-
-    Values are JSON, so that line feeds stay inside a value and numbers differ from strings.
-    """
-    return [
-        f"{name if name.isidentifier() else _json(name)}: {_json(value)}"
-        for name, value in (confirmation.input or {}).items()
-    ]
-
-
-def approval_line(text: str) -> str:
-    """Return a line of a change; a tab is an arrow and spaces to its stop."""
-    return "".join(approval_pieces(text))
-
-
-def approval_pieces(text: str) -> Iterator[str]:
-    """Yield the pieces of `approval_line`."""
-    begin = column = 0
-    while (end := text.find("\t", begin)) >= 0:
-        for piece in escape_pieces(text[begin:end]):
-            column += cell_len(piece)
-            yield piece
-        column += 1
-        yield "⇥" + " " * (-column % TAB)
-        begin, column = end + 1, 0
-    yield from escape_line_pieces(text[begin:])
-
-
-def _json(value: object) -> str:
-    return canonical_json(value).decode()
+    named = ", ".join(explain_rules([f"shell({each})" for each in offer.outside]))
+    if option is _NETWORK:
+        return f"{way} lets {named} use the network from now on; it still stays in the sandbox"
+    return f"{way} runs {named} outside the sandbox from now on, with all your rights"

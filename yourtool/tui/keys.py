@@ -450,6 +450,14 @@ KEYS: tuple[KeyBinding, ...] = (
         description="allow everything that stays in the sandbox, in this folder, from now on",
     ),
     KeyBinding(
+        id="approval.network",
+        place="approval",
+        keys="t",
+        label="t",
+        action="answer('t')",
+        description="allow it, and give the program a network in the sandbox from now on",
+    ),
+    KeyBinding(
         id="approval.outside",
         place="approval",
         keys="o",

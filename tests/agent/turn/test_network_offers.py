@@ -1,6 +1,7 @@
 """Commands that need a network: one question, whose answers are stored and taken back."""
 
 import asyncio
+import re
 
 import pytest
 
@@ -9,13 +10,16 @@ from tests.tools.sandbox.levels import build_sandbox, find_reason
 from yourtool.config import Mode
 from yourtool.effects import Decision, NetworkAnswer, NetworkOffer, Scope, Verdict
 from yourtool.events.tools import ToolCompleted, ToolFailed
-from yourtool.permissions.rules import Rule, RuleSet
+from yourtool.permissions.rules import Rule, RuleSet, RuleSource
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.sandbox_config import SandboxLevel
+from yourtool.tui.approval_text import approval_options
 
 FULL = SandboxLevel.FULL
 ALWAYS = {"verdict": Verdict.ALLOW, "scope": Scope.ALWAYS}
 HOSTS = Decision(**ALWAYS, network=NetworkAnswer.HOSTS)
+NETWORK = Decision(**ALWAYS, network=NetworkAnswer.NETWORK)
+CONTAIN = Decision(verdict=Verdict.ALLOW, allows_contained=True)
 PROGRAM = Decision(**ALWAYS, network=NetworkAnswer.PROGRAM)
 REGISTRY = "packages.example"
 SHOW = "echo level:$YOURTOOL_SANDBOX proxy:$https_proxy;"
@@ -53,9 +57,44 @@ async def test_download_is_one_question_before_it_runs(bench, mode):
     user = User(ALLOW)
     [said], _ = await run(bench, user, "bin/npm view x | tail", mode=mode)
     [asked] = user.asked
-    assert asked.preview.leaving == "the sandbox has no network for `npm view`"
+    needed = "`npm view` needs a network, which commands in the sandbox do not have"
+    assert asked.preview.leaving == needed
     assert asked.network.hosts == (REGISTRY,)
     assert asked.network.outside == ("bin/npm view *",)
+    assert re.match(r"level:full proxy:http://yourtool:\w{32}@127\.0\.0\.1:8118\n", said)
+
+
+async def test_program_with_a_network_in_the_sandbox_asks_no_more(bench):
+    user = User(CONTAIN, NETWORK)
+    lines = ("touch made", "bin/npm view x", "bin/npm view y | tail", "sh -c 'echo $https_proxy'")
+    said, session = await run(bench, user, *lines)
+    assert len(user.asked) == 2
+    assert [each[:23] for each in said[1:3]] == ["level:full proxy:http:/"] * 2
+    assert "proxy" not in said[3]
+    [rule] = session._env.gate.policy.rules.allow
+    assert str(rule) == "sandbox_network(bin/npm view *)"
+
+
+async def test_rule_about_a_network_allows_no_command_without_the_answer_for_the_folder(bench):
+    rules = RuleSet(allow=(Rule("sandbox_network", "bin/npm view *", RuleSource.SESSION),))
+    user = User(DENY)
+    await run(bench, user, "bin/npm view y", rules=rules)
+    [asked] = user.asked
+    assert asked.network is None
+    assert asked.preview.surroundings == "full sandbox, with a network for this command"
+
+
+@pytest.mark.parametrize("line", ["sudo bin/npm view x", "bin/npm install -g x", "gem install x"])
+async def test_download_that_writes_elsewhere_has_no_answer_for_the_sandbox(bench, line):
+    user = User(DENY)
+    await run(bench, user, line)
+    [asked] = user.asked
+    assert asked.preview.is_outside
+    assert "t" not in [each.letter for each in approval_options(asked)]
+
+
+async def test_answer_for_outside_leaves_the_sandbox_at_once(bench):
+    [said], _ = await run(bench, User(PROGRAM), "bin/npm view x")
     assert said.startswith("level: proxy:\n")
 
 
@@ -120,14 +159,14 @@ async def test_program_that_always_runs_outside_asks_no_more(bench):
 
 
 async def test_line_with_a_part_that_does_more_than_read_asks_again(bench):
-    rules = RuleSet(allow=(Rule("sandbox_outside", "bin/npm view *"),))
+    rules = RuleSet(allow=(Rule("sandbox_outside", "bin/npm view *", RuleSource.SESSION),))
     user = User(*[DENY] * 4)
     lines = (
         "bin/npm view y && touch made", "bin/npm view y | sh", "bin/npm view y && make",
         "bin/npm view y && npm test",
     )  # fmt: skip
     await run(bench, user, *lines, mode=Mode.AUTO, rules=rules)
-    assert [each.preview.is_outside for each in user.asked] == [True] * 4
+    assert [bool(each.preview.leaving) for each in user.asked] == [True] * 4
     assert not (bench.workspace / "made").exists()
 
 
@@ -184,3 +223,23 @@ async def test_programs_do_not_retry_without_a_network(bench):
     settings = {"hosts": ("a.example",)}
     [said], _ = await run(bench, User(ALLOW), line, mode=Mode.AUTO, settings=settings)
     assert not said.startswith("0")
+
+
+async def test_no_other_command_sees_the_network_of_a_program(bench):
+    (bench.workspace / "bin/npm").write_text("#!/bin/sh\necho $https_proxy > address; sleep 8\n")
+    look = "sleep 1; wc -c < address; cat /proc/[0-9]*/environ | tr '\\0' '\\n' | grep yourtool:"
+    replies = [
+        calls("shell", command="bin/npm view y", background=True),
+        calls("shell", command=look),
+    ]
+    session = await bench.session(
+        Checked(Scripted([*replies, says("done")])), confirm=User(ALLOW), mode=Mode.AUTO
+    )
+    session._env.sandbox = build_sandbox(bench.workspace, FULL)
+    events = await play(session.send("go"))
+    ended = [each for each in events if isinstance(each, ToolCompleted | ToolFailed)]
+    said = ended[-1].message.content[0].content[0].text
+    await session.close()
+    await session._env.sandbox.close()
+    assert said.split("\n")[0] == "64", "the program has it"
+    assert "yourtool:" not in said.removeprefix("64")

@@ -207,3 +207,25 @@ def test_file_that_is_none_names_no_hosts(tmp_path):
 def test_hostile_file_is_read_once(tmp_path):
     for part in ('"funding":[', '"funding":{', "https://", "https://a@", '"funding": "'):
         assert write(tmp_path, part * 30_000) == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "is_enough"),
+    [
+        ("npm install express", True),
+        ("npm ci && npm test", True),
+        (".venv/bin/pip install flask | tail", True),
+        ("uv add flask", True),
+        ("cargo add serde", True),
+        ("npm install -g express", False),
+        ("npm install --location=global express", False),
+        ("pip install --user flask", False),
+        ("sudo pip install flask", False),
+        ("npm install && docker pull x", False),
+        ("cargo install ripgrep", False),
+        ("gem install x", False),
+        ("curl https://a.example/x", False),
+    ],
+)
+def test_installation_into_the_workspace_needs_only_a_network(tmp_path, line, is_enough):
+    assert find_need(line, tmp_path).is_enough == is_enough

@@ -1,6 +1,7 @@
 """The proxy dials the host that it checked, and no other."""
 
 import asyncio
+import base64
 import random
 import socket
 import sys
@@ -206,3 +207,32 @@ async def test_commands_of_a_session_share_the_proxy_and_each_has_its_own_refusa
         output = await call(shell, context, command=line.format(host))
         assert output.blocked.hosts == (host,)
     await sandbox.close()
+
+
+async def test_client_with_a_password_reaches_every_host_until_its_end(server):
+    box = Proxy((), everything)
+    request = f"GET http://localhost:{server}/ HTTP/1.1\r\nHost: x\r\n"
+    async with serving(box) as address:
+        with proxy.serving_all(box) as password:
+            login = base64.b64encode(f"yourtool:{password}".encode()).decode()
+            logged_in = f"{request}Proxy-Authorization: Basic {login}\r\n\r\n".encode()
+            assert b"200 OK" in (said := await ask(address, logged_in))
+            assert login.encode() not in said, "the host does not get it"
+            for other in ("", "yourtool:", "yourtool:0"):
+                wrong = base64.b64encode(other.encode()).decode()
+                said = await ask(
+                    address, f"{request}Proxy-Authorization: Basic {wrong}\r\n\r\n".encode()
+                )
+                assert b"403" in said
+        assert b"403" in await ask(address, logged_in)
+
+
+async def test_password_opens_no_private_address(server):
+    box = Proxy(())
+    async with serving(box) as address:
+        with proxy.serving_all(box) as password:
+            login = base64.b64encode(f"yourtool:{password}".encode()).decode()
+            head = (
+                f"CONNECT localhost:{server} HTTP/1.1\r\nProxy-Authorization: Basic {login}\r\n\r\n"
+            )
+            assert b"has a private address" in await ask(address, head.encode())

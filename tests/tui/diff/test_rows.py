@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from yourtool.tui.approval_text import approval_pieces
+from yourtool.tui.approval_lines import approval_pieces
 from yourtool.tui.diff.rows import SIDE_BY_SIDE_WIDTH, Diff
 from yourtool.tui.highlight import get_highlighter
 from yourtool.tui.styled_lines import cell_width

@@ -61,7 +61,7 @@ async def test_network_is_offered_as_numbered_answers():
     answer = await questions.confirm(replace(command(rules=()), network=offer))
     assert answer.network is NetworkAnswer.HOSTS
     shown = "".join(written)
-    assert '"always outside" also lets npm view * run outside from now on' in shown
+    assert '"always outside" runs every `npm view` outside the sandbox from now on' in shown
     assert "lets all commands in this folder reach a.example" in shown
 
 
@@ -140,7 +140,7 @@ async def test_all_in_the_sandbox_is_offered_in_words_with_a_number():
     asked = replace(command(), sandbox=offer)
     _, _, written = shown = ask("1")
     await shown[0].confirm(asked)
-    line = '"all in the sandbox" allows everything that stays in the sandbox, in /home/me/work: '
+    line = '"all in the sandbox" allows every command that stays in the sandbox, in /home/me/work: '
     assert line in "".join(written)
     questions, *_ = ask(number_of(written, "all in the sandbox"))
     decision = await questions.confirm(asked)

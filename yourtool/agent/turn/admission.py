@@ -31,6 +31,7 @@ from yourtool.agent.turn.tool_call import (
 )
 from yourtool.agent.turn.tool_hooks import notifying
 from yourtool.agent.turn.turn import Turn
+from yourtool.config import Mode
 from yourtool.effects import (
     OUTSIDE_SANDBOX,
     Confirmation,
@@ -64,6 +65,7 @@ from yourtool.tools.toolset import Tool
 _log = logging.getLogger(__name__)
 
 DENY = Decision(verdict=Verdict.DENY)
+EDITS_ACCEPTED = "Edits need no approval in this session: the mode is accept edits now."
 
 
 async def admit(call: ToolCall, turn: Turn) -> AsyncGenerator[Event, None]:
@@ -197,6 +199,8 @@ async def _decide(call: ToolCall, tool: Tool, turn: Turn) -> AsyncGenerator[Even
             raise ToolError(UNANSWERED_PLAN, ToolFailure.CANCELLED)
         call.command, call.only_reads = None, False  # what the user allows runs as it was shown
         confirmation = await _build_confirmation(call, turn, decision, call.subjects)
+        offers_edits = decision.is_free_with_edits and turn.env.interactive
+        confirmation = replace(confirmation, offers_edits=offers_edits)
         if decision.is_free_if_trusted and turn.env.interactive:
             offer = await asyncio.to_thread(turn.find_trust_offer)
             confirmation = replace(confirmation, trust=offer)
@@ -320,6 +324,9 @@ async def _request_approval(
             yield Notice(level="warning", text=f"Allowed for this session only: {error}")
     if (notice := await take_answer(decision, confirmation.network, call, turn)) is not None:
         yield notice
+    if decision.accepts_edits and confirmation.offers_edits:
+        turn.env.gate.mode = Mode.ACCEPT_EDITS
+        yield Notice(level="info", text=EDITS_ACCEPTED)
     if decision.trusts_folder and confirmation.trust is not None:
         for notice in await _trust_folder(confirmation.trust, turn):
             yield notice

@@ -7,10 +7,11 @@ from msgspec.structs import replace
 
 from yourtool.agent.turn.tool_call import ToolCall
 from yourtool.agent.turn.turn import Turn
-from yourtool.effects import Decision, NetworkAnswer, NetworkOffer
+from yourtool.effects import OUTSIDE_SANDBOX, Decision, NetworkAnswer, NetworkOffer
 from yourtool.errors import ConfigError
 from yourtool.events.deltas import Notice
-from yourtool.permissions.rules import HOST_RULE, OUTSIDE_RULE, Rule
+from yourtool.permissions.rules import HOST_RULE, NETWORK_RULE, OUTSIDE_RULE, Rule
+from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.base import Block
 
 
@@ -27,16 +28,29 @@ async def take_answer(
     if offer is None:
         return None
     match decision.network:
+        case NetworkAnswer.NETWORK if offer.is_enough and offer.outside:
+            rules = [str(Rule(NETWORK_RULE, each)) for each in offer.outside]
+            text = f"{_name(offer.outside)} has a network in the sandbox from now on."
         case NetworkAnswer.HOSTS if offer.hosts:
             rules = [str(Rule(HOST_RULE, each)) for each in offer.hosts]
             hosts = _name(offer.hosts)
             text = f"All commands in the sandbox of this folder reach {hosts} from now on."
             if call.preview is not None:
                 level = turn.env.sandbox and turn.env.sandbox.level
-                call.preview = replace(call.preview, is_outside=False, leaving="", sandbox=level)
+                call.preview = replace(
+                    call.preview, is_outside=False, has_network=False, leaving="", sandbox=level
+                )
         case NetworkAnswer.PROGRAM if offer.outside:
             rules = [str(Rule(OUTSIDE_RULE, each)) for each in offer.outside]
             text = f"{_name(offer.outside)} runs outside the sandbox from now on."
+            if call.preview is not None:
+                call.preview = replace(
+                    call.preview,
+                    surroundings=OUTSIDE_SANDBOX,
+                    is_outside=True,
+                    has_network=False,
+                    sandbox=SandboxLevel.NONE,
+                )
         case _:
             return None
     call.notes += (f"[{text}]",)

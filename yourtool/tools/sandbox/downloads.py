@@ -68,6 +68,10 @@ class Downloader(Struct, frozen=True, forbid_unknown_fields=True):
     offline: tuple[str, ...] = ()
     local: tuple[str, ...] = ()
     locks: tuple[str, ...] | None = None
+    contained: tuple[str, ...] = ()
+    """Commands that need nothing else outside the sandbox."""
+    elsewhere: tuple[str, ...] = ()
+    """Options with which they write elsewhere."""
     same_as: str = ""
 
 
@@ -120,6 +124,7 @@ def find_need(line: str, workspace: Path, network: Network = _NO_NETWORK) -> Net
         if all(each.hosts for each in found)
         else (),
         outside=tuple(join(rule for each in found for rule in each.outside)),
+        is_enough=all(each.is_enough for each in found),
     )
 
 
@@ -147,6 +152,9 @@ def _find_need(command: ExpandedCommand, workspace: Path, network: Network) -> N
         programs=(f"{name} {used}".strip(),),
         hosts=hosts,
         outside=_build_rules(written, arguments, used.split()),
+        is_enough=used in row.contained
+        and "sudo" not in written
+        and not any(each.partition("=")[0] in row.elsewhere for each in arguments),
     )
 
 

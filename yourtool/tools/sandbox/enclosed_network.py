@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack
 
 from yourtool.tools.sandbox import host_ports, names, proxy
 from yourtool.tools.sandbox.downloads import NO_RETRIES
@@ -55,31 +55,38 @@ class EnclosedNetwork:
         if not is_user_proxy(name):
             self._refusals.note(name)
 
-    async def use_hosts(self, get_hosts: Callable[[], Sequence[str]]) -> None:
+    async def use_hosts(
+        self, get_hosts: Callable[[], Sequence[str]], *, has_network: bool = False
+    ) -> None:
         """Let commands reach the hosts that are allowed at the moment of each connection.
+
+        `has_network`: the next command reaches every public host.
 
         Raises:
             OSError: a command has taken the port of the proxy.
         """
-        if self._proxy is None and (hosts := get_hosts()):
+        if self._proxy is None and (get_hosts() or has_network):
             listener = await self._enclosure.listen(self._proxy_port)
-            self._proxy = proxy.Proxy(hosts)
+            self._proxy = proxy.Proxy(get_hosts())
             self._proxy.refusals, self._proxy.get_hosts = self._refusals, get_hosts
             await self._serving.enter_async_context(self._proxy.serve(listener))
 
-    def replace_variables(self, environment: Mapping[str, str]) -> dict[str, str]:
+    def serving_all(self, *, has_network: bool) -> AbstractContextManager[str]:
+        """Yield the password of a command that reaches every public host; empty for others."""
+        return proxy.serving_all(self._proxy if has_network else None)
+
+    def replace_variables(self, environment: Mapping[str, str], password: str) -> dict[str, str]:
         """Return the variables of a command, with the proxy of the sandbox in place of the user's.
 
-        Without allowed hosts, there is none, and programs fail at once.
+        Without allowed hosts and a password, there is none, and programs fail at once.
         """
         passed = {
             name: value for name, value in environment.items() if name.lower() not in VARIABLES
         }
-        reaches_any = self._proxy is not None and self._proxy.get_hosts()
-        return {
-            **passed,
-            **(proxy.build_variables(self._proxy_port) if reaches_any else NO_RETRIES),
-        }
+        reaches_any = password or (self._proxy is not None and self._proxy.get_hosts())
+        if not reaches_any:
+            return {**passed, **NO_RETRIES}
+        return passed | proxy.build_variables(self._proxy_port, password)
 
     async def close(self) -> None:
         """End what serves; idempotent."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from yourtool.effects import Subject
 from yourtool.permissions.rules import (
     HOST_RULE,
+    NETWORK_RULE,
     OUTSIDE_RULE,
     Rule,
     RuleSet,
@@ -44,9 +45,17 @@ class Exceptions:
         `with_filters`: commands that only read the workspace may be in it, such as `| tail`.
         """
         granted = (Rule(_TOOL, command) for command in self._iter_allowed(OUTSIDE_RULE))
-        rules = RuleSet(allow=(*self._outside, *granted))
-        if not rules.allow:
+        return self._covers((*self._outside, *granted), line, with_filters=with_filters)
+
+    def gives_network(self, line: str) -> bool:
+        """Whether each command of a line has a network in the sandbox, or only reads; blocks."""
+        granted = (Rule(_TOOL, command) for command in self._iter_allowed(NETWORK_RULE))
+        return self._covers((*granted,), line, with_filters=True)
+
+    def _covers(self, allow: tuple[Rule, ...], line: str, *, with_filters: bool) -> bool:
+        if not allow:
             return False
+        rules = RuleSet(allow=allow)
         subject = Subject("command", line, os.path.realpath(self._workspace))
         if rules.verdict(_TOOL, subject) is RuleVerdict.ALLOW:
             return True

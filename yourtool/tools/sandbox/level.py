@@ -128,3 +128,17 @@ def probe_enclosure(means: "Means", hidden: tuple[Path, ...] = ()) -> "ProbeResu
 def _build_command(arguments: list[str], fixture: "Fixture") -> ShellCommand:
     environment = {"PATH": os.defpath, "TMPDIR": str(fixture.temporary)}
     return ShellCommand(tuple(arguments), fixture.layout.workspace, environment)
+
+
+def describe_level(level: SandboxLevel, hosts: Sequence[str]) -> str:
+    """Return what encloses a command, for approval prompts; empty if nothing does."""
+    network = f"network: {', '.join(hosts)}" if hosts else "no network"
+    match level:
+        case SandboxLevel.FULL:
+            return f"full sandbox; {network}"
+        case SandboxLevel.PARTIAL:
+            return f"partial sandbox: your home directory is the workspace; {network}"
+        case SandboxLevel.LANDLOCK:
+            return "Landlock sandbox; no network"
+        case _:
+            return ""

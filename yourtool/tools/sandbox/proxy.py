@@ -10,10 +10,12 @@ The proxy understands `CONNECT` and requests with a full `http` address
 """
 
 import asyncio
+import base64
 import re
+import secrets
 import socket
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 from msgspec import Struct
 
@@ -32,6 +34,11 @@ _REQUEST = re.compile(r"([A-Z]{3,10}) (\S{1,8000}) HTTP/1\.[01]")
 _LABEL = r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)"
 _HOST = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*\.?")
 _PORT = re.compile(r"[0-9]{1,5}")
+_USER = "yourtool"
+_LOGIN = re.compile(
+    rb"\r\nproxy-authorization:[ \t]{0,8}basic[ \t]{1,8}([A-Za-z0-9+/=]{1,200})[ \t]{0,8}\r\n",
+    re.IGNORECASE,
+)
 _ONLY_DIGITS = re.compile(r"(?:0[xX][0-9A-Fa-f]*|[0-9]+)\.?")
 
 
@@ -42,6 +49,7 @@ class Target(Struct, frozen=True):
     port: int
     is_tunnel: bool
     path: bytes = b""
+    password: str = ""
 
 
 class _RefusedError(Exception):
@@ -65,6 +73,8 @@ class Proxy:
         """Returns the hosts that are allowed now."""
         self.refusals = Refusals()
         """Where refused hosts are noted."""
+        self.passwords = set[str]()
+        """Those of clients that reach every public host."""
         self._is_allowed = is_allowed
         self._slots = asyncio.Semaphore(_MAX_CONNECTIONS)
         self._tasks = set[asyncio.Task[None]]()
@@ -126,7 +136,8 @@ class Proxy:
 
     def _require_allowed(self, target: Target) -> None:
         subject = host_subject(target.host, target.port)
-        if not any(allows_host(spec, subject) for spec in self.get_hosts()):
+        is_served = target.password in self.passwords
+        if not is_served and not any(allows_host(spec, subject) for spec in self.get_hosts()):
             self.refusals.note(subject)
             raise _RefusedError("403 Forbidden", f"`{subject}` is not a host of `[sandbox] hosts`")
 
@@ -170,12 +181,29 @@ class Proxy:
         return str(addresses[0])
 
 
-def build_variables(port: int) -> dict[str, str]:
+@contextmanager
+def serving_all(proxy: Proxy | None) -> Generator[str, None, None]:
+    """Yield a password with which a client reaches every public host until the end.
+
+    It is empty without a proxy.
+    """
+    password = "" if proxy is None else secrets.token_hex(16)
+    if proxy is not None:
+        proxy.passwords.add(password)
+    try:
+        yield password
+    finally:
+        if proxy is not None:
+            proxy.passwords.discard(password)
+
+
+def build_variables(port: int, password: str = "") -> dict[str, str]:
     """Return the variables by which programs use a proxy on a port of their loopback address."""
+    login = f"{_USER}:{password}@" if password else ""
     names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY", "all_proxy")
     variables = dict[str, str]()
     for name in names:
-        variables[name] = f"http://127.0.0.1:{port}"
+        variables[name] = f"http://{login}127.0.0.1:{port}"
     for name in ("NO_PROXY", "no_proxy"):
         variables[name] = "localhost,127.0.0.1,::1"
     return variables
@@ -193,13 +221,28 @@ def parse_head(head: bytes) -> Target:
     method, address = found[1], found[2]
     if method == "CONNECT":
         host, port = _split_host(address, None)
-        return Target(host, port, is_tunnel=True)
+        return Target(host, port, is_tunnel=True, password=_find_password(head))
     scheme, _, rest = address.partition("://")
     if scheme.lower() != "http":
         raise _RefusedError("400 Bad Request", "only `CONNECT` and `http` addresses are supported")
     authority, slash, path = rest.partition("/")
     host, port = _split_host(authority, 80)
-    return Target(host, port, is_tunnel=False, path=f"/{path}".encode() if slash else b"/")
+    onward = f"/{path}".encode() if slash else b"/"
+    return Target(host, port, is_tunnel=False, path=onward, password=_find_password(head))
+
+
+def _find_password(head: bytes) -> str:
+    """Return the password of a client; empty without any.
+
+    https://www.rfc-editor.org/rfc/rfc9110.html#name-proxy-authorization
+    """
+    if (found := _LOGIN.search(head)) is None:
+        return ""
+    try:
+        login = base64.b64decode(found[1], validate=True).decode("ascii")
+    except ValueError:
+        return ""
+    return login.partition(":")[2]
 
 
 def _split_host(authority: str, default_port: int | None) -> tuple[str, int]:

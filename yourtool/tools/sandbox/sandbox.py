@@ -32,7 +32,7 @@ from yourtool.tools.sandbox import (
 )
 from yourtool.tools.sandbox.exceptions import Exceptions
 from yourtool.tools.sandbox.guarded_places import GuardedPlaces
-from yourtool.tools.sandbox.level import LevelMeter, Measurement
+from yourtool.tools.sandbox.level import LevelMeter, Measurement, describe_level
 from yourtool.tools.sandbox.refusals import Refusal, Refusals
 from yourtool.tools.sandbox.single_commands import SingleCommands
 
@@ -278,17 +278,8 @@ class Sandbox:
         """Return what encloses a command, for approval prompts; empty if it is switched off."""
         if self._measured is None or not self._config.is_used:
             return ""
-        reached = ", ".join(self.reached)
-        network = f"network: {reached}" if reached else "no network"
-        match self._measured.level:
-            case SandboxLevel.FULL:
-                return f"full sandbox; {network}"
-            case SandboxLevel.PARTIAL:
-                return f"partial sandbox: your home directory is the workspace; {network}"
-            case SandboxLevel.LANDLOCK:
-                return "Landlock sandbox; no network"
-            case _:
-                return f"no sandbox: {self.unavailable}"
+        level = describe_level(self._measured.level, self.reached)
+        return level or f"no sandbox: {self.unavailable}"
 
     @asynccontextmanager
     async def enclose(
@@ -299,6 +290,7 @@ class Sandbox:
         hosts: Collection[str] = (),
         is_needed: bool = True,
         may_change_git: bool = False,
+        has_network: bool = False,
     ) -> AsyncGenerator[Enclosed, None]:
         """Yield the command as it runs in the sandbox; unchanged if it is switched off.
 
@@ -306,7 +298,8 @@ class Sandbox:
         words of its line, of which an address can be added to the settings of git. `is_needed`:
         False if the user allowed it to run although there is no sandbox. `may_change_git`: the user
         allowed it to change settings of git. `hosts`: those that commands can reach from now on
-        besides the hosts of the settings.
+        besides the hosts of the settings. `has_network`: it alone reaches every
+        public host.
 
         Raises:
             SandboxError: the sandbox could not be made.
@@ -317,7 +310,7 @@ class Sandbox:
             try:
                 async with self._measuring:
                     self.exceptions.hosts_of_servers += tuple(hosts)
-                    await network.use_hosts(self.exceptions.get_hosts)
+                    await network.use_hosts(self.exceptions.get_hosts, has_network=has_network)
             except OSError as error:
                 raise SandboxError(str(error)) from error
             async with (
@@ -328,9 +321,11 @@ class Sandbox:
                 with (
                     self._refusals.watching(named) as refused,
                     closing(ports.Servers(enclosed)) as servers,
+                    network.serving_all(has_network=has_network) as password,
                 ):
+                    prepared = self._prepare(command, enclosed, network, password)
                     yield Enclosed(
-                        replace(self._prepare(command, enclosed, network), starter=servers),
+                        replace(prepared, starter=servers),
                         measured.level,
                         lambda: network.look() or tuple(refused.values()),
                         servers,
@@ -350,10 +345,14 @@ class Sandbox:
             yield Enclosed(confined, measured.level)
 
     def _prepare(
-        self, command: ShellCommand, enclosed: "Enclosure", network: "EnclosedNetwork"
+        self,
+        command: ShellCommand,
+        enclosed: "Enclosure",
+        network: "EnclosedNetwork",
+        password: str,
     ) -> ShellCommand:
         """Return a command with the environment that it has in the enclosure."""
-        environment = network.replace_variables(command.environment)
+        environment = network.replace_variables(command.environment, password)
         environment |= caches.build_variables(enclosed.read_only_caches, str(layout.TEMPORARY[0]))
         # Each bind mount is another file system to git, which would search no repository above it.
         environment["GIT_DISCOVERY_ACROSS_FILESYSTEM"] = "1"

@@ -8,15 +8,14 @@ from msgspec.structs import replace
 from yourtool.agent.commands.base import Choice
 from yourtool.effects import Confirmation, Decision, Scope, Verdict
 from yourtool.text import escape_line
+from yourtool.tui.approval_lines import approval_line, argument_lines
 from yourtool.tui.approval_text import (
     Entry,
     Option,
     approval_cautions,
     approval_details,
-    approval_line,
     approval_options,
     approval_title,
-    argument_lines,
     build_decision,
     build_edit,
     is_about_input,

@@ -11,13 +11,8 @@ from textual.widgets import Static
 
 from yourtool.effects import Confirmation
 from yourtool.text import escape_line, escape_line_pieces
-from yourtool.tui.approval_text import (
-    approval_cautions,
-    approval_details,
-    approval_pieces,
-    argument_lines,
-    is_sentence,
-)
+from yourtool.tui.approval_lines import approval_pieces, argument_lines
+from yourtool.tui.approval_text import approval_cautions, approval_details, is_sentence
 from yourtool.tui.diff import rows
 from yourtool.tui.rule_text import are_shortened
 from yourtool.tui.styled_lines import (
