@@ -75,6 +75,8 @@ class Block(Struct, frozen=True):
     cause: str
     hosts: tuple[str, ...] = ()
     """Those that the sandbox refused."""
+    are_private: bool = False
+    """Whether these hosts have private addresses, which the sandbox never reaches."""
     line: str = ""
     """The line of the output that it was guessed from."""
     is_certain: bool = True

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from ipaddress import ip_address
 
 import pytest
 
@@ -13,6 +14,7 @@ from yourtool.events.tools import ToolCompleted, ToolFailed
 from yourtool.permissions.rules import Rule, RuleSet, RuleSource
 from yourtool.providers.scripted import Scripted, calls, says
 from yourtool.sandbox_config import SandboxLevel
+from yourtool.tools.sandbox import proxy
 from yourtool.tui.approval_text import approval_options
 
 FULL = SandboxLevel.FULL
@@ -243,3 +245,21 @@ async def test_no_other_command_sees_the_network_of_a_program(bench):
     await session._env.sandbox.close()
     assert said.split("\n")[0] == "64", "the program has it"
     assert "yourtool:" not in said.removeprefix("64")
+
+
+async def test_private_host_of_a_program_with_a_network_is_named_and_not_offered(
+    bench, monkeypatch
+):
+    async def find_private(host, port):
+        return [ip_address("10.1.2.3")]
+
+    monkeypatch.setattr(proxy, "find_addresses", find_private)
+    (bench.workspace / "bin/npm").write_text(f"#!/bin/sh\ncurl -sf http://{REGISTRY}/\n")
+    user = User(ALLOW, DENY)
+    await run(bench, user, "bin/npm view y")
+    _, second = user.asked
+    assert second.network is None
+    assert second.reason.endswith(
+        f"asked for `{REGISTRY}`, with a private address, which the sandbox does not reach"
+    )
+    assert second.preview.is_outside

@@ -188,6 +188,7 @@ async def test_port_that_another_program_uses_gets_another_number(context):
         outside = await wait_for_address(process)
         assert outside != port
         shown = f"port {port} in the sandbox, http://127.0.0.1:{outside} for the user"
+        shown += f", because another program uses {port}"
         assert process.described_servers == f"listens on {shown}"
         assert await asyncio.to_thread(fetch, outside) == b"hello\n"
 

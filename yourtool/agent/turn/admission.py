@@ -114,6 +114,9 @@ async def offer_retry(call: ToolCall, block: Block, turn: Turn) -> AsyncGenerato
     call.preview = replace(
         call.preview,
         surroundings=OUTSIDE_SANDBOX,
+        is_outside=True,
+        has_network=False,
+        leaving="",
         protected=False,
         editable=None,
         network=build_offer(block),

@@ -17,7 +17,7 @@ from yourtool.tools.base import Block
 
 def build_offer(block: Block) -> NetworkOffer | None:
     """Return the hosts that a command was refused and that can be allowed."""
-    hosts = tuple(each for each in block.hosts if "." in each)
+    hosts = tuple(each for each in block.hosts if "." in each and not block.are_private)
     return NetworkOffer(hosts=hosts) if hosts else None
 
 

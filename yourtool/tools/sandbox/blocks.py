@@ -100,8 +100,10 @@ def find_block(
             return Block(
                 f"the command asked for {named}, which only the proxy reaches", is_certain=False
             )
-        cause = _describe_refused(hosts, has_hosts=bool(sandbox.hosts))
-        return Block(cause, hosts, is_certain=is_certain and matters)
+        are_private = all(each.is_private for each in refused if each.name in hosts)
+        why = "with a private address, which the sandbox does not reach" if are_private else ""
+        cause = _describe_refused(hosts, why, has_hosts=bool(sandbox.hosts))
+        return Block(cause, hosts, are_private=are_private, is_certain=is_certain and matters)
     if (service := _find_service(refusals)) is not None:
         return service
     for found in _MISSING.finditer(printed):
@@ -141,9 +143,11 @@ def _describe_file(line: str, sandbox: Sandbox) -> str:
     return f"the sandbox lets no command write files outside {places}"
 
 
-def _describe_refused(hosts: tuple[str, ...], *, has_hosts: bool) -> str:
-    why = "which the allowed hosts do not have" if has_hosts else "and the sandbox has no network"
-    return f"the command asked for {_name_hosts(hosts)}, {why}"
+def _describe_refused(hosts: tuple[str, ...], why: str, *, has_hosts: bool) -> str:
+    default = (
+        "which the allowed hosts do not have" if has_hosts else "and the sandbox has no network"
+    )
+    return f"the command asked for {_name_hosts(hosts)}, {why or default}"
 
 
 def _name_hosts(hosts: tuple[str, ...]) -> str:

@@ -155,4 +155,8 @@ def _format_address(offer: tuple[int, asyncio.Server]) -> str:
     port, server = offer
     outside = server.sockets[0].getsockname()[1]
     address = f"http://{_HOST}:{outside}"
-    return address if port == outside else f"port {port} in the sandbox, {address} for the user"
+    if port == outside:
+        return address
+    is_taken = port >= _FIRST_FREE_PORT
+    why = f"another program uses {port}" if is_taken else f"{port} is a port of the system"
+    return f"port {port} in the sandbox, {address} for the user, because {why}"

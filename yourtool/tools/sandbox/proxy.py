@@ -176,7 +176,7 @@ class Proxy:
         except (OSError, UnicodeError):
             raise _RefusedError("502 Bad Gateway", f"`{subject}` was not found") from None
         if not addresses or not all(map(self._is_allowed, addresses)):
-            self.refusals.note(subject)
+            self.refusals.note(subject, is_private=True)
             raise _RefusedError("403 Forbidden", f"`{subject}` has a private address")
         return str(addresses[0])
 

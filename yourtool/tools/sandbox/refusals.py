@@ -18,6 +18,8 @@ class RefusedHost(Struct, frozen=True):
     """With its port, if it is not a usual one."""
     is_certain: bool = True
     """Whether no other command ran then, which could have asked for it."""
+    is_private: bool = False
+    """Whether it was refused for its address, so that no setting allows it."""
 
 
 class FailedProxy(Struct, frozen=True):
@@ -71,9 +73,9 @@ class Refusals:
         """Return the hosts that commands with the name of a program asked for in vain before."""
         return tuple(self._of_programs.get(program, ()))
 
-    def note(self, name: str) -> None:
+    def note(self, name: str, *, is_private: bool = False) -> None:
         """Add a host to what is refused now."""
-        self._note(name, RefusedHost(name, is_certain=self._is_certain))
+        self._note(name, RefusedHost(name, self._is_certain, is_private))
 
     def note_proxy(self, problem: str) -> None:
         """Add that the user's proxy did not connect."""
