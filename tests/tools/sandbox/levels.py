@@ -2,6 +2,7 @@
 
 import asyncio
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +19,8 @@ WITHOUT_ANY = "bubblewrap (`bwrap`) is not installed; landlock: the test does no
 """Why a sandbox of the level `none` encloses nothing."""
 
 
+SYSTEM_PYTHON = f"python3.{sys.version_info.minor}"
+"""The name of an interpreter that other users can start, and that has the same libraries."""
 KEEPS_SIGNALS = 6
 """The version of Landlock that keeps the signals of a command in its call."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import sandbox_overhead
+from tests.tools.sandbox.levels import SYSTEM_PYTHON
 from tests.tools.sandbox.measure_levels import measure
 from yourtool.tools.sandbox import probes
 
@@ -25,7 +26,7 @@ MAX_CPU_RATIO = 8
 
 def measure_as_user():
     """Return the levels of an ordinary user, measured by root, or why that is impossible."""
-    setpriv, python = shutil.which("setpriv"), shutil.which("python3", path="/usr/bin:/bin")
+    setpriv, python = shutil.which("setpriv"), shutil.which(SYSTEM_PYTHON, path="/usr/bin:/bin")
     if os.getuid() != 0 or not setpriv or not python:
         return "needs root, `setpriv` and a Python of the system"
     paths = os.pathsep.join((str(Path.cwd()), sysconfig.get_path("purelib")))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tools.contexts import call
-from tests.tools.sandbox.levels import build_sandbox
+from tests.tools.sandbox.levels import SYSTEM_PYTHON, build_sandbox
 from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.sandbox.names import build_answer, parse_question
 from yourtool.tools.sandbox.refusals import Refusals, RefusedHost
@@ -146,7 +146,7 @@ async def test_program_that_reads_no_settings_of_names_is_seen_as_well(root, con
 
 
 def test_names_are_seen_for_an_ordinary_user(tmp_path):
-    setpriv, python = shutil.which("setpriv"), shutil.which("python3", path="/usr/bin:/bin")
+    setpriv, python = shutil.which("setpriv"), shutil.which(SYSTEM_PYTHON, path="/usr/bin:/bin")
     if os.getuid() != 0 or not setpriv or not python:
         pytest.skip("needs root, `setpriv` and a Python of the system")
     paths = os.pathsep.join((str(Path(__file__).parents[3]), sysconfig.get_path("purelib")))

@@ -9,6 +9,7 @@ import asyncio
 import os
 import re
 import socket
+import sys
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
@@ -35,8 +36,11 @@ _READ_BYTES = 32 * 1024
 """The smallest chunks in as many bytes take 0.1 s."""
 _IDLE_SECONDS = 5.0
 """Time after which an idle connection is not used again; many servers close it soon after."""
-_ATTEMPT_SECONDS = 0.25
-"""Time after which the next address of a host is tried in parallel (RFC 8305)."""
+_ATTEMPT_SECONDS = None if sys.version_info[:3] == (3, 13, 0) else 0.25
+"""Time after which the next address of a host is tried in parallel (RFC 8305).
+
+Never in Python 3.13.0, which can fail then: https://github.com/python/cpython/issues/124309
+"""
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t -~]*")
 """The name and the value of a header, in ASCII: https://www.rfc-editor.org/rfc/rfc9110#section-5"""
