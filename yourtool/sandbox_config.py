@@ -96,7 +96,6 @@ class SandboxConfig(Struct, frozen=True):
         Meta(
             description="Ports of 127.0.0.1 of this machine that commands in a full sandbox reach"
             " at the same address, such as 5432 of a database.",
-            examples=[[5432]],
         ),
     ] = ()
     outside: Annotated[

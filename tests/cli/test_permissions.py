@@ -183,7 +183,10 @@ def test_check_is_about_the_sandbox_of_this_machine_and_its_settings(sandboxed):
 def test_check_of_a_download_names_the_missing_network(sandboxed):
     configure("[sandbox]\nauto_allow = true\n")
     out = sandboxed("permissions", "check", "npm install left-pad")[1]
-    assert out.startswith("ask\nreason: the sandbox has no network for `npm install`\n")
+    reason = "`npm install` needs a network, which commands in the sandbox do not have"
+    assert out.startswith(
+        f"ask\nreason: {reason}\nruns in: full sandbox, with a network for this command\n"
+    )
     assert sandboxed("permissions", "check", "npm test")[1].startswith("allow\n")
 
 

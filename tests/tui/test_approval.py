@@ -1535,6 +1535,8 @@ async def test_network_is_offered_in_lines_and_given_by_a_letter(home, clock, si
         shown = re.sub(r"[\s│]", "", screen_text(app))
         assert "orunsevery`npmview`outsidethesandboxfromnowon" in shown
         assert "letsallcommandsinthisfolderreachpackages.example" in shown
+        await press(pilot, "ctrl+e")  # all lines
+        await wait(pilot, clock, 2)
         await press(pilot, letter, "enter")
         await until(pilot, lambda: asked.decision is not None)
         assert asked.decision.verdict is Verdict.ALLOW

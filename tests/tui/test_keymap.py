@@ -121,7 +121,7 @@ def test_answers_can_be_other_characters():
     )
     assert keymap.problems == ()
     changed = {"y": "a", "1": "s", "w": "w", "f": "f", "i": "i", "n": "d", "g": "n"}
-    others = {"l": "l", "m": "m", "e": "e", "x": "x", "o": "o", "h": "h"}
+    others = {"l": "l", "m": "m", "e": "e", "x": "x", "o": "o", "h": "h", "t": "t"}
     assert keymap.answers == {**changed, **others}
 
 

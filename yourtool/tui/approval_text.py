@@ -270,8 +270,8 @@ def approval_details(
     if (sandbox := confirmation.sandbox) is not None:
         way = f"{get_answer_label('i')} allows" if by_key else f'"{_CONTAIN.label}" allows'
         lines.append(
-            f"{way} every command that stays in the sandbox, in {sandbox.folder}: it changes"
-            " no file elsewhere and has no network"
+            f"{way} every command that stays in the sandbox, in {sandbox.folder}: no network, no"
+            " changes elsewhere"
         )
     for option in _network_options(confirmation.network):
         lines.append(_describe_network(option, confirmation.network, by_key=by_key))
@@ -305,8 +305,8 @@ def _describe_network(option: Option, offer: NetworkOffer | None, *, by_key: boo
     if option is _HOSTS:
         hosts = ", ".join(offer.hosts)
         return (
-            f"{way} lets all commands in this folder reach {hosts} in the sandbox, not only this"
-            " one, until `/permissions` takes it back; with a network, commands ask again"
+            f"{way} lets all commands in this folder reach {hosts}, not only this one; with a"
+            " network, commands ask again. `/permissions` takes it back"
         )
     named = ", ".join(explain_rules([f"shell({each})" for each in offer.outside]))
     if option is _NETWORK:

@@ -22,6 +22,7 @@ PRESETS: Mapping[KeymapName, Mapping[str, tuple[str, ...]]] = MappingProxyType(
                 "approval.session": ("2",),
                 "approval.deny": ("n", "3"),
                 "approval.note": ("t",),
+                "approval.network": ("g",),
             }
         ),
         "codex": MappingProxyType(

@@ -11,8 +11,8 @@ _MAX_DESCRIBED = 20
 _GAP = " · "
 _NOT_STORED = "#"
 """Start of a line with a rule that is offered and not stored."""
-_MAX_EXPLAINED = 3
-"""Rules of each kind that a question names at first."""
+_MAX_EXPLAINED, _MAX_NAMED = 3, 5
+"""Rules of each kind that a question names at first: the first ones, or all of a few."""
 _OPEN_RULE = re.compile(r"\w+\((.+) \*\)", re.DOTALL)
 """A rule that covers every command with the same first words."""
 
@@ -26,15 +26,16 @@ def explain_rules(rules: Sequence[str], *, shortens: bool = False) -> Iterator[s
     ['every `git add`, `git commit`', 'shell(make)']
     """
     found = {rule: _OPEN_RULE.fullmatch(rule) for rule in rules}
-    most = _MAX_EXPLAINED if shortens else len(rules)
     named = [f"`{each[1]}`" for each in found.values() if each is not None]
     exact = [rule for rule, each in found.items() if each is None]
     if named:
-        more = f" and {len(named) - most} more" if len(named) > most else ""
-        yield f"every {', '.join(named[:most])}{more}"
-    yield from exact[:most]
-    if len(exact) > most:
-        yield f"{len(exact) - most} more commands, as they are here"
+        first = named[:_MAX_EXPLAINED] if shortens and len(named) > _MAX_NAMED else named
+        more = f" and {len(named) - len(first)} more" if len(first) < len(named) else ""
+        yield f"every {', '.join(first)}{more}"
+    first = exact[:_MAX_EXPLAINED] if shortens and len(exact) > _MAX_NAMED else exact
+    yield from first
+    if len(first) < len(exact):
+        yield f"{len(exact) - len(first)} more commands, as they are here"
 
 
 def are_shortened(rules: Sequence[str]) -> bool:

@@ -8,7 +8,7 @@ from yourtool.tools.sandbox import host_ports, names, proxy
 from yourtool.tools.sandbox.downloads import NO_RETRIES
 from yourtool.tools.sandbox.enclosure import Enclosure
 from yourtool.tools.sandbox.loopback_answers import read_answers
-from yourtool.tools.sandbox.refusals import Refusals
+from yourtool.tools.sandbox.refusals import Refusal, Refusals
 from yourtool.tools.sandbox.user_proxy import VARIABLES, is_user_proxy
 
 _PROXY_PORTS = range(8118, 10_000)
@@ -49,6 +49,11 @@ class EnclosedNetwork:
         if (packets := self._enclosure.answers) is not None:
             for answer in read_answers(packets):
                 self._refusals.note_port(answer.port, is_refused=answer.is_refused)
+
+    def list_refused(self, refused: Mapping[str, Refusal]) -> tuple[Refusal, ...]:
+        """Return what has been refused until now of what is noted in `refused`."""
+        self.look()
+        return tuple(refused.values())
 
     def _note_name(self, name: str) -> None:
         """Note a name, unless it is that of the user's proxy, which needs no answer."""

@@ -7,6 +7,7 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -298,8 +299,7 @@ class Sandbox:
         words of its line, of which an address can be added to the settings of git. `is_needed`:
         False if the user allowed it to run although there is no sandbox. `may_change_git`: the user
         allowed it to change settings of git. `hosts`: those that commands can reach from now on
-        besides the hosts of the settings. `has_network`: it alone reaches every
-        public host.
+        besides the hosts of the settings. `has_network`: it alone reaches every public host.
 
         Raises:
             SandboxError: the sandbox could not be made.
@@ -324,12 +324,9 @@ class Sandbox:
                     network.serving_all(has_network=has_network) as password,
                 ):
                     prepared = self._prepare(command, enclosed, network, password)
-                    yield Enclosed(
-                        replace(prepared, starter=servers),
-                        measured.level,
-                        lambda: network.look() or tuple(refused.values()),
-                        servers,
-                    )
+                    prepared = replace(prepared, starter=servers)
+                    find_refused = partial(network.list_refused, refused)
+                    yield Enclosed(prepared, measured.level, find_refused, servers)
             return
         if measured.level is SandboxLevel.NONE:
             if is_needed and (problem := self.unavailable) is not None:
