@@ -28,11 +28,11 @@ LEAST_LINES = 40
 SHORT = {
     "yourtool/__init__.py": "the version",
     "yourtool/cli/acp.py": "a command",
-    "yourtool/early_imports.py": "names of the standard library",
     "yourtool/events/hooks.py": "the only fact about hooks",
     "yourtool/json_sizes.py": "the size that messages of other programs may have",
     "yourtool/late_modules.py": "how some modules are imported",
     "yourtool/patterns.py": "the patterns of others",
+    "yourtool/prctl.py": "calls of the kernel",
     "yourtool/providers/transports/certificates.py": "the certificates that are trusted",
     "yourtool/suggestions.py": "the comparison of names",
     "yourtool/tools/builtin.py": "the list of the tools",
@@ -53,10 +53,7 @@ PARAMETERS = 6
 BANNED_NAMES = {"utils", "helpers", "common", "manager", "types"}
 LATE_IMPORTERS = {
     "yourtool/__main__.py",  # after the fork
-    "yourtool/compiled_functions.py",  # dataclasses
-    "yourtool/compiled_patterns.py",  # the interpreter's own compiler
     "yourtool/line_diff.py",  # the comparison of texts
-    "yourtool/optional_modules.py",  # when they are used
     "yourtool/suggestions.py",  # the comparison of names
     "yourtool/cli/__init__.py",  # the chosen front end or command
     "yourtool/providers/registry.py",  # the requested adapter
@@ -241,7 +238,7 @@ def late_names(path: Path) -> Iterator[str]:
 
 
 def test_the_supervisor_imports_only_small_modules():
-    slow = {"collections", "contextlib", "enum", "functools", "importlib.util", "warnings"}
+    slow = {"asyncio", "dataclasses", "inspect", "json", "pathlib", "re", "threading", "typing"}
     assert not slow & loaded_by("yourtool.__main__")
 
 

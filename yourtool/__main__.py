@@ -3,9 +3,9 @@
 import gc
 import os
 import sys
+from contextlib import suppress
 
 from yourtool import environment, prctl
-from yourtool.early_imports import suppress
 from yourtool.early_prompt.handover import Handover
 from yourtool.early_prompt.prompt import find_early_prompt
 from yourtool.memory import SHORTAGE, is_shortage
@@ -37,18 +37,12 @@ def run(handover: Handover | None) -> int:
     _reserve_stderr()
     try:
         __import__("threading").excepthook = _discard  # its import would delay the first paint
-        code_archive = __import__("yourtool.code_archive", fromlist=["install"])
-        code_archive.install()
-        __import__("yourtool.optional_modules", fromlist=["import_libraries"]).import_libraries()
-        code = __import__("yourtool.cli", fromlist=["main"]).main(sys.argv[1:], handover)
-        code_archive.update()
-        return code
+        return __import__("yourtool.cli", fromlist=["main"]).main(sys.argv[1:], handover)
     except KeyboardInterrupt:
         return 130
     except Exception as error:  # noqa: BLE001 - the program could not be loaded
         if handover is not None:
             handover.release()
-        __import__("yourtool.code_archive", fromlist=["remove"]).remove()
         _report(type(error), error, None)
         return 1
 

@@ -8,9 +8,8 @@ start imports this module before it paints.
 
 import ctypes
 import os
+from collections.abc import Iterator, Mapping
 from itertools import count
-
-from yourtool.early_imports import Iterator, Mapping
 
 HOOK_DEPTH = "YOURTOOL_HOOK_DEPTH"
 """How many hooks a process runs in, one started in the other."""

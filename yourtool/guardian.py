@@ -8,13 +8,15 @@ of the program. Import only small modules of the standard library here.
 
 import os
 import select
+import signal
 import stat
 import sys
 import time
 from _thread import start_new_thread
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from yourtool import prctl
-from yourtool.early_imports import Callable, Iterable, signal, suppress
 
 GRACE_SECONDS = 1.0
 """Seconds between SIGTERM and SIGKILL for leftover processes."""
@@ -25,8 +27,6 @@ FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signa
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 _PARENT_ENDED = signal.SIGUSR1
 _POLL_SECONDS = 0.01
-_BUSY_SECONDS = 3
-"""Seconds after which a process that only waits has its code unmapped."""
 
 
 class Signals:
@@ -40,7 +40,6 @@ class Signals:
         self._watched = active | {signal.SIGCHLD}
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, self._watched)
         self._old_handler = signal.signal(signal.SIGCHLD, _ignore)
-        self._is_busy = True
 
     def restore(self) -> None:
         """Restore the signal mask and handler in the child."""
@@ -56,19 +55,11 @@ class Signals:
         if sys.platform == "darwin":
             number, sent_by_kernel = signal.sigwait(self._watched), False
         else:
-            info = self._receive()
+            info = signal.sigwaitinfo(self._watched)
             number, sent_by_kernel = info.si_signo, info.si_code > 0
         if number == signal.SIGCHLD or (sent_by_kernel and number != signal.SIGALRM):
             return None
         return number
-
-    def _receive(self) -> "signal.struct_siginfo":
-        if self._is_busy:
-            if (info := signal.sigtimedwait(self._watched, _BUSY_SECONDS)) is not None:
-                return info
-            self._is_busy = False
-            prctl.unmap_code()
-        return signal.sigwaitinfo(self._watched)
 
 
 def _ignore(_number: int, _frame: object) -> None:

@@ -2,8 +2,7 @@
 
 import errno
 import resource
-
-from yourtool.early_imports import Iterator
+from collections.abc import Iterator
 
 _PHRASES = (
     "failed to map segment",  # the dynamic loader, as an ImportError

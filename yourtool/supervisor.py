@@ -9,10 +9,12 @@ module.
 """
 
 import os
+import signal
 import termios
+from collections.abc import Callable
+from contextlib import suppress
 
 from yourtool import prctl
-from yourtool.early_imports import Callable, signal, suppress
 from yourtool.early_prompt.prompt import EarlyPrompt
 from yourtool.guardian import (
     FORWARDED,

@@ -2,8 +2,7 @@
 
 import os
 import termios
-
-from yourtool.early_imports import suppress
+from contextlib import suppress
 
 Settings = list[int | list[bytes | int]]
 """What `tcgetattr` of termios(3) returns."""

@@ -83,22 +83,6 @@ def test_prompt_is_usable_without_the_network(home, tmp_path):
     assert "getaddrinfo" in log.read_text(), "the watch works: a message does go out"
 
 
-def test_an_idle_session_has_no_openssl_until_a_prompt_is_typed(home, tmp_path):
-    hook, imported = tmp_path / "hook", tmp_path / "imported"
-    hook.mkdir()
-    watch = WATCH.format(log=str(tmp_path / "calls"), imported=str(imported))
-    (hook / "sitecustomize.py").write_text(watch)
-    env = {**home, "ANTHROPIC_API_KEY": "sk-ant-test-00000000", "PYTHONPATH": f"{hook}:{ROOT}"}
-    with Terminal(YOURTOOL, cwd=tmp_path, env=env, watched=False) as terminal:
-        terminal.wait("anthropic:")
-        assert not {"_ssl", "tree_sitter._binding"} & {*imported.read_text().split()}
-        terminal.send("a draft")
-        terminal.wait("a draft", lambda _: "_ssl" in imported.read_text().split())
-        terminal.send("\x03")
-        terminal.say("/quit")
-        assert terminal.end() == 0
-
-
 @pytest.mark.parametrize(
     "argv",
     [("--help",), ("-p", "hello", "-m", "demo:tour"), ("mcp", "list"), ("acp", "--help")],

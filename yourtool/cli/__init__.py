@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from yourtool import code_archive, compiled_functions, prctl
+from yourtool import prctl
 from yourtool.cli.arguments import Arguments, build_run_options
 from yourtool.cli.logfile import log_to_file
 from yourtool.cli.typed_keys import keys_for_interface
@@ -22,7 +22,6 @@ from yourtool.config import install_defaults, load_report
 from yourtool.early_prompt.handover import Handover
 from yourtool.errors import UsageError, YourtoolError
 from yourtool.memory import SHORTAGE, is_shortage, require_memory
-from yourtool.optional_modules import without_optional_modules
 from yourtool.paths import Paths, require_data_directory, resolve_paths
 from yourtool.run_result import ExitCode, exit_code_for
 from yourtool.text import printable
@@ -75,7 +74,6 @@ def _main(argv: Sequence[str], handover: Handover | None) -> int:
         if getattr(error, "errno", None) in _DISK_FULL:
             raise
         _log.exception("the program failed")
-        code_archive.remove()  # in case it is damaged
         details = f"; see `{paths.log_file}`" if paths else ""
         _print_error(SHORTAGE if is_shortage(error) else f"internal error{details}")
         return ExitCode.FAILED
@@ -123,8 +121,7 @@ def _dispatch(arguments: Arguments, paths: Paths, handover: Handover | None) -> 
 
 def _run_headless(arguments: Arguments, prompt: str, paths: Paths) -> int:
     full_prompt = "\n\n".join(part for part in (prompt, _read_standard_input()) if part.strip())
-    with without_optional_modules():
-        headless = import_module("yourtool.headless")
+    headless = import_module("yourtool.headless")
     _enable_gc()
     task = headless.Task(
         prompt=full_prompt,
@@ -180,7 +177,6 @@ def _run_interface(arguments: Arguments, paths: Paths, handover: Handover | None
             app.replace_early_prompt()
         app.run()
     if app.failed:
-        code_archive.remove()  # in case it is damaged
         os._exit(ExitCode.FAILED)  # skip cleanup: the parent process restores the terminal
     _print_last_words(app.last_words)
     return app.return_code or ExitCode.ANSWERED
@@ -226,9 +222,7 @@ def _import_interface() -> Any:
     if not is_set:
         os.environ[_FPS_VARIABLE] = "120"
     try:
-        with without_optional_modules():
-            compiled_functions.use_in_dataclasses()
-            return import_module("yourtool.tui.app")
+        return import_module("yourtool.tui.app")
     finally:
         if not is_set:
             del os.environ[_FPS_VARIABLE]
@@ -246,7 +240,6 @@ def _runtime_opener(arguments: Arguments, paths: Paths) -> Callable[[], Awaitabl
         finally:
             _enable_gc()
             prctl.return_free_memory()  # of the imports
-            asyncio.get_running_loop().run_in_executor(None, code_archive.update)
 
     return open_runtime
 

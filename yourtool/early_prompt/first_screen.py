@@ -7,9 +7,9 @@ a checksum of everything that the screen depends on, so an outdated file is neve
 import os
 import sys
 import zlib
+from collections.abc import Iterator
 
 from yourtool import __version__
-from yourtool.early_imports import Iterator
 from yourtool.early_prompt.line_editor import LineEditor, text_width
 
 _VARIABLES = ("TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "TEXTUAL_COLOR_SYSTEM")

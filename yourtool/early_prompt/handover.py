@@ -5,8 +5,8 @@ then on it reads the terminal itself: nothing is read twice, and nothing out of 
 """
 
 import os
+from contextlib import suppress
 
-from yourtool.early_imports import suppress
 from yourtool.terminal_modes import Settings, get_settings, restore, set_settings
 
 _TAKE, _RELEASE = b"t", b"r"

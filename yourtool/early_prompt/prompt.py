@@ -6,10 +6,12 @@ stored and handed over, so the echo is only a preview: the interface decides wha
 
 import os
 import select
+import signal
 import termios
 from _thread import allocate_lock, start_new_thread
+from collections.abc import Sequence
+from contextlib import suppress
 
-from yourtool.early_imports import Sequence, signal, suppress
 from yourtool.early_prompt.first_screen import FirstScreen, load_first_screen
 from yourtool.early_prompt.handover import Handover, Pipes
 from yourtool.early_prompt.line_editor import LineEditor

@@ -6,7 +6,6 @@ from functools import cache
 
 import certifi
 
-from yourtool.optional_modules import use_openssl
 from yourtool.providers.urls import is_loopback
 
 
@@ -15,7 +14,6 @@ def ssl_context(base_url: str) -> ssl.SSLContext:
 
     Plain HTTP to a loopback address needs none and gets an empty context.
     """
-    use_openssl()
     if base_url.startswith("http:") and is_loopback(base_url):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return _default_ssl_context()
