@@ -31,7 +31,6 @@ SHORT = {
     "yourtool/events/hooks.py": "the only fact about hooks",
     "yourtool/json_sizes.py": "the size that messages of other programs may have",
     "yourtool/late_modules.py": "how some modules are imported",
-    "yourtool/patterns.py": "the patterns of others",
     "yourtool/prctl.py": "calls of the kernel",
     "yourtool/providers/transports/certificates.py": "the certificates that are trusted",
     "yourtool/suggestions.py": "the comparison of names",

@@ -31,7 +31,6 @@ for _source in SOURCES.values():
 WILDCARDS = "".join(f"({parse_wildcard(each).regex})|" for each in ("*a*b", "a/**/b*/c", "?[!x]*"))
 MASK = Mask(["sk-abcdefghijklmnop", "aaaaaaaaaaaaaaaaaaaa"])
 BUILT = {
-    "yourtool/tools/matcher_script.py: _CATEGORIES.get(argument, '.')": [r"\d", r"\W"],
     "yourtool/wildcards.py: source": [WILDCARDS + "x"],
     "yourtool/providers/estimate.py: letters": ["[\u0370-\u03ff]+"],
     "yourtool/settings_import/targets.py: _LIST.format(effect)": [r"^[ \t]*allow[ \t]*=[ \t]*\["],
@@ -52,7 +51,6 @@ BUILT = {
 """Patterns that are built at run time, by location, with examples."""
 ONLY_MATCHED = {"yourtool/wildcards.py: source"}
 FOREIGN = {
-    "yourtool/tools/matcher_script.py: text",  # in a process that can be killed
     "yourtool/tools/schema.py: value",  # a schema that the user gave
     "yourtool/tools/schema.py: pattern",
 }

@@ -20,6 +20,22 @@ class Pattern(Protocol):
         ...
 
 
+class Place(Protocol):
+    """A match."""
+
+    def start(self) -> int:
+        """Return where it begins, in bytes."""
+        ...
+
+
+class LinePattern(Protocol):
+    """A compiled pattern of which no match crosses a line."""
+
+    def search(self, text: bytes, start: int) -> Place | None:
+        """Return the first match of the text, which is UTF-8 with LF line endings, or None."""
+        ...
+
+
 @lru_cache(maxsize=64)
 def compile_pattern(pattern: str) -> Pattern:
     """Return a compiled pattern.
@@ -27,12 +43,32 @@ def compile_pattern(pattern: str) -> Pattern:
     Raises:
         ValueError: it is not a pattern of RE2, or it takes too much memory.
     """
-    engine: Any = import_module("re2")  # only settings with patterns need it
+    try:
+        return _compile(pattern)
+    except ValueError as error:
+        raise ValueError(f"`{pattern}` is not a pattern of RE2: {error}") from error
+
+
+def compile_line_pattern(pattern: str, *, ignore_case: bool, is_literal: bool) -> LinePattern:
+    """Return a compiled pattern for the lines of a text.
+
+    Raises:
+        ValueError: as for `compile_pattern`; only the reason.
+    """
+    source = pattern if is_literal else f"(?m){pattern}"
+    settings = {"never_nl": True, "case_sensitive": not ignore_case, "literal": is_literal}
+    return _compile(source.encode("utf-8", "replace"), **settings)
+
+
+def _compile(pattern: str | bytes, **settings: bool) -> Any:
+    engine: Any = import_module("re2")  # only settings with patterns, and searches, need it
     options = engine.Options()
     options.max_mem, options.log_errors = _MEMORY, False
+    for name, value in settings.items():
+        setattr(options, name, value)
     try:
         return engine.compile(pattern, options)
     except engine.error as error:
         detail = error.args[0] if error.args else "unknown"
         text = detail.decode("utf-8", "replace") if isinstance(detail, bytes) else str(detail)
-        raise ValueError(f"`{pattern}` is not a pattern of RE2: {text}") from error
+        raise ValueError(text) from error

@@ -6,7 +6,6 @@ import platform
 import shutil
 import sqlite3
 import stat
-import subprocess
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -24,7 +23,7 @@ from yourtool.cli.output import print_json, print_table
 from yourtool.config import Config, load_report
 from yourtool.credentials import Credentials
 from yourtool.errors import AdapterError, ConfigError, StoreError
-from yourtool.files import may_exist, real_path
+from yourtool.files import may_exist
 from yourtool.paths import Paths, own_directories
 from yourtool.permissions.trust import Trust
 from yourtool.providers.catalogue.local_servers import LocalServer, discover_servers
@@ -33,7 +32,6 @@ from yourtool.providers.registry import Registry
 from yourtool.run_result import ExitCode
 from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.store.sqlite.database import Database
-from yourtool.tools.ripgrep import find_ripgrep
 from yourtool.tools.sandbox.level import LevelMeter, Measurement
 from yourtool.tools.sandbox.sandbox import Sandbox
 
@@ -270,23 +268,3 @@ def _check_programs(workspace: Path) -> Iterator[Check]:
         yield Check(
             "programs", name, "ok" if found else "note", found or f"not found; used for {use}"
         )
-    yield _check_search_engine(workspace)
-
-
-def _check_search_engine(workspace: Path) -> Check:
-    if (program := find_ripgrep(real_path(workspace))) is None:
-        detail = (
-            "built in; ripgrep (`rg`) searches faster for patterns without literal text, but was"
-            " not found in a directory of `PATH` outside the project that is not world-writable"
-        )
-        return Check("programs", "search", "note", detail)
-    try:
-        completed = subprocess.run(
-            (program, "--no-config", "--version"),
-            capture_output=True, text=True, timeout=10, check=True, env={},
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError) as error:
-        return Check("programs", "search", "note", f"built in; `{program}` does not run: {error}")
-    version = completed.stdout.partition("\n")[0]
-    detail = f"built in, with {version} at {program} for patterns without literal text"
-    return Check("programs", "search", "ok", detail)

@@ -4,15 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
-from yourtool.tools.matcher_pool import FoundLine, SearchAnswer
+from yourtool.tools.file_matcher import FoundLine, SearchAnswer
 from yourtool.tools.path_resolution import printable_name
 
 MAX_BYTES = 50_000
 """Maximum size of the lines in one result."""
-NARROWING_HINT = (
-    "narrow `path` or `files`, or simplify the pattern: nested repetition such as `(a+)+` can be"
-    " extremely slow"
-)
+NARROWING_HINT = "narrow `path` or `files`"
 _MAX_NAMES = 5
 _GAP = "--"
 """Between lines of a file that do not follow each other, and between files; as grep does."""

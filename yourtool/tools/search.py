@@ -1,12 +1,10 @@
 """The search tools `glob` and `grep`.
 
-They read only files of the workspace. Regular expressions run in separate processes
-(`tools.matching`), which are killed on cancellation and timeout.
+They read only files of the workspace, in threads.
 """
 
 import asyncio
 import os
-import re
 import threading
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -20,7 +18,7 @@ from msgspec import Meta, Struct
 from yourtool.effects import SideEffects
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions import credential_search
-from yourtool.tools import grep_result, matcher_pool, ripgrep
+from yourtool.tools import file_matcher, grep_result
 from yourtool.tools.base import Args, ToolContext, tool
 from yourtool.tools.directory_walk import Folder, Tree, open_tree, sort_newest_first
 from yourtool.tools.name_filter import NameFilter
@@ -29,7 +27,6 @@ from yourtool.tools.path_resolution import printable_name
 TIMEOUT_SECONDS = 30.0
 """Timeout of a search."""
 
-_MAX_FILE_BYTES = 5 * 2**20
 _MIN_BLOCK_FILES, _MAX_BLOCK_FILES = 128, 2_048
 """Number of files per block: few at first, so that a small search uses all processors."""
 _WORKERS = min(4, max(2, os.cpu_count() or 1))
@@ -56,7 +53,10 @@ class Grep(Args, frozen=True):
 
     pattern: Annotated[
         str,
-        Meta(min_length=1, description="Python regular expression."),
+        Meta(
+            min_length=1,
+            description="Regular expression of RE2: no look-around, no back-references.",
+        ),
     ]
     path: Annotated[str, Meta(description="File or directory to search.")] = "."
     files: Annotated[str, Meta(description="Only those that match, such as `*.py`.")] = ""
@@ -128,8 +128,8 @@ class _GrepRun:
     def __init__(self, args: Grep) -> None:
         self._args = args
         self._name_filter = NameFilter(args.files) if args.files else None
-        self._matching: matcher_pool.MatcherPool | None = None
-        self._blocks: list[tuple[_FileBlock, Future[matcher_pool.SearchAnswer]]] = []
+        self._matcher: file_matcher.FileMatcher | None = None
+        self._blocks: list[tuple[_FileBlock, Future[file_matcher.SearchAnswer]]] = []
         self._stopped = False
         self._is_path_approved = False
         """Whether `path` names a credential file, so that the approval covers it."""
@@ -155,54 +155,49 @@ class _GrepRun:
         self._is_path_approved = context.workspace.is_credential_file(self._args.path)
         own = context.workspace.own_files()
         with _open_target(context, self._args.path) as tree:
-            pattern = _build_pattern(self._args)
             excluded = own.directories | own.entries
             if not self._is_path_approved:
                 excluded |= context.workspace.linked_credential_files()
-            start = ripgrep.SearchRoot(tree.descriptor, excluded)
-            own_ripgrep = _find_ripgrep(context, tree, start)
-            self._matching = matching = matcher_pool.MatcherPool(
-                pattern, start, context.mask, own_ripgrep
-            )
+            start = file_matcher.SearchRoot(tree.descriptor, excluded)
+            pattern = _build_pattern(self._args)
+            self._matcher = matcher = file_matcher.FileMatcher(pattern, start, context.mask)
             if self._stopped:
-                matching.processes.kill()
+                matcher.stopped.set()
             try:
-                matching.open()
                 with ThreadPoolExecutor(_WORKERS) as workers:
-                    self._search(workers, matching, tree, context.workspace.root)
+                    self._search(workers, matcher, tree, context.workspace.root)
                 for _, answer in self._blocks:
                     answer.result()
-            except (BrokenPipeError, ValueError):
+            except file_matcher.SearchStoppedError:
                 raise ToolError("the search was stopped", ToolFailure.CANCELLED) from None
             except OSError as error:
                 reason = (error.strerror or str(error)).lower()
                 raise ToolError(f"the search failed: {reason}; try again") from error
             finally:
-                matching.processes.close()
                 self.result.truncated_ignore_files = tree.truncated_ignore_files
                 self._collect()
 
     def stop(self) -> None:
-        """Kill the processes; thread-safe."""
+        """Stop the search soon; thread-safe."""
         self._stopped = True
-        if self._matching is not None:
-            self._matching.processes.kill()
+        if self._matcher is not None:
+            self._matcher.stopped.set()
 
     def _search(
         self,
         workers: ThreadPoolExecutor,
-        matching: "matcher_pool.MatcherPool",
+        matcher: "file_matcher.FileMatcher",
         tree: Tree,
         root: Path,
     ) -> None:
-        running = set[Future[matcher_pool.SearchAnswer]]()
+        running = set[Future[file_matcher.SearchAnswer]]()
         folders = tree.folders if self._name_filter is None else self._name_filter.filter_tree(tree)
         if not self._is_path_approved:
             folders = self._without_credentials(tree.base, folders, root)
         if self._args.newest_first:
             folders = sort_newest_first(tree.descriptor, folders)
         for block in _blocks(tree.base, folders):
-            running.add(answer := workers.submit(matching.search, block.folders))
+            running.add(answer := workers.submit(matcher.search, block.folders))
             self._blocks.append((block, answer))
             if len(running) > 2 * _WORKERS:
                 done, running = wait(running, return_when=FIRST_COMPLETED)
@@ -230,12 +225,12 @@ class _GrepRun:
                 self.result.add(block.paths, answer.result())
 
 
-def _build_pattern(args: Grep) -> "matcher_pool.SearchPattern":
-    return matcher_pool.SearchPattern(
-        re.escape(args.pattern) if args.literal else args.pattern,
+def _build_pattern(args: Grep) -> "file_matcher.SearchPattern":
+    return file_matcher.SearchPattern(
+        args.pattern,
         args.ignore_case,
+        args.literal,
         0 if args.files_only else args.limit,
-        _MAX_FILE_BYTES,
         0 if args.files_only else args.context,
     )
 
@@ -250,14 +245,6 @@ def _open_target(context: ToolContext, path: str) -> Generator[Tree, None, None]
     folder, _, name = context.workspace.locate(path).rpartition("/")
     with context.workspace.directory(folder or ".") as descriptor:
         yield Tree(descriptor, f"{folder}/" if folder else "", iter([Folder("", [name])]))
-
-
-def _find_ripgrep(
-    context: ToolContext, tree: Tree, start: "ripgrep.SearchRoot"
-) -> "ripgrep.Ripgrep | None":
-    root = context.workspace.root
-    program = ripgrep.find_ripgrep(root)
-    return program and ripgrep.Ripgrep(program, root / tree.base, start, _MAX_FILE_BYTES)
 
 
 def _blocks(base: str, folders: Iterable[Folder]) -> Iterator[_FileBlock]:
