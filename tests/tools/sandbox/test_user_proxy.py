@@ -210,7 +210,8 @@ async def test_command_in_the_sandbox_sees_no_password_of_a_proxy(root, contexts
     for hosts in ((), (HOST,)):
         said = get_text(await run(root, contexts, "env", hosts))
         assert "proxy.corp.example" not in said
-        assert ("https_proxy=http://127.0.0.1:8118" in said) is bool(hosts)
+        assert "HTTPS_PROXY=http://127.0.0.1:8118" in said
+        assert "npm_config_https_proxy=http://127.0.0.1:8118" in said
 
 
 async def test_unreachable_proxy_is_named(root, contexts, monkeypatch):

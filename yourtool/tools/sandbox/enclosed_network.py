@@ -9,7 +9,12 @@ from yourtool.tools.sandbox.downloads import NO_RETRIES
 from yourtool.tools.sandbox.enclosure import Enclosure
 from yourtool.tools.sandbox.loopback_answers import read_answers
 from yourtool.tools.sandbox.refusals import Refusal, Refusals
-from yourtool.tools.sandbox.user_proxy import VARIABLES, is_user_proxy
+from yourtool.tools.sandbox.user_proxy import (
+    EXCEPTIONS,
+    VARIABLES,
+    has_user_proxy,
+    is_user_proxy,
+)
 
 _PROXY_PORTS = range(8118, 10_000)
 """Of the sandbox's own loopback address; the first one that the settings do not use."""
@@ -65,12 +70,13 @@ class EnclosedNetwork:
     ) -> None:
         """Let commands reach the hosts that are allowed at the moment of each connection.
 
-        `has_network`: the next command reaches every public host.
+        `has_network`: the next command reaches every public host. Where the user has a proxy, ours
+        takes its place also without allowed hosts, so that it sees what programs ask for.
 
         Raises:
             OSError: a command has taken the port of the proxy.
         """
-        if self._proxy is None and (get_hosts() or has_network):
+        if self._proxy is None and (get_hosts() or has_network or has_user_proxy()):
             listener = await self._enclosure.listen(self._proxy_port)
             self._proxy = proxy.Proxy(get_hosts())
             self._proxy.refusals, self._proxy.get_hosts = self._refusals, get_hosts
@@ -83,15 +89,17 @@ class EnclosedNetwork:
     def replace_variables(self, environment: Mapping[str, str], password: str) -> dict[str, str]:
         """Return the variables of a command, with the proxy of the sandbox in place of the user's.
 
-        Without allowed hosts and a password, there is none, and programs fail at once.
+        Without allowed hosts and a password, programs do not try again.
         """
-        passed = {
-            name: value for name, value in environment.items() if name.lower() not in VARIABLES
-        }
+        variables = dict(environment)
         reaches_any = password or (self._proxy is not None and self._proxy.get_hosts())
-        if not reaches_any:
-            return {**passed, **NO_RETRIES}
-        return passed | proxy.build_variables(self._proxy_port, password)
+        if self._proxy is None or not (reaches_any or has_user_proxy()):
+            return {**variables, **NO_RETRIES}
+        own = proxy.build_variables(self._proxy_port, password)
+        for name in variables:
+            if name.lower() in VARIABLES:
+                variables[name] = own["NO_PROXY" if name.lower() in EXCEPTIONS else "HTTP_PROXY"]
+        return {**variables, **own, **({} if reaches_any else NO_RETRIES)}
 
     async def close(self) -> None:
         """End what serves; idempotent."""

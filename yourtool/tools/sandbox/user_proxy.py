@@ -26,7 +26,9 @@ VARIABLES = frozenset(
         "npm_config_https_proxy", "npm_config_noproxy", "pip_proxy", "cargo_http_proxy",
     }
 )  # fmt: skip
-"""Variables about proxies, in lower case, which mean nothing in a sandbox."""
+"""Variables about proxies, in lower case."""
+EXCEPTIONS = frozenset({"no_proxy", "npm_config_noproxy"})
+"""Those with hosts that are reached without a proxy."""
 _USED = ("https_proxy", "HTTPS_PROXY", "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
 _STATUS = re.compile(rb"HTTP/1\.[01] ([1-5][0-9]{2})\b")
 _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080, "socks": 1080}
@@ -88,6 +90,11 @@ def find_user_proxy(scheme: Literal["http", "https"], host: str, port: int) -> U
         if name in os.environ:
             return _parse_proxy(name, os.environ[name]) if os.environ[name] else None
     return None
+
+
+def has_user_proxy() -> bool:
+    """Whether a variable that programs use names a proxy."""
+    return any(os.environ.get(each) for each in _USED)
 
 
 def is_user_proxy(host: str) -> bool:
