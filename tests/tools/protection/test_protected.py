@@ -386,6 +386,21 @@ def test_a_clone_is_right_and_its_own_hook_is_not(root, tmp_path):
     assert git(work, "remote", "get-url", "origin").strip() == str(root)
 
 
+def test_what_a_command_is_deleting_is_not_put_back_meanwhile(root):
+    git(root, "init", "-q", "--bare", "shared.git")
+    places = ProtectedPlaces(root)
+    snapshot = places.begin()
+    (root / "shared.git/config").unlink()
+    (root / "shared.git/hooks/pre-commit.sample").unlink()
+    assert places.check_running(snapshot) == ()
+    assert not (root / "shared.git/config").exists()
+    assert not (root / "shared.git/hooks/pre-commit.sample").exists()
+    shutil.rmtree(root / "shared.git")
+    assert places.check_running(snapshot) == ()
+    assert places.end(snapshot).changes == ()
+    assert not (root / "shared.git").exists()
+
+
 def test_a_check_takes_hooks_back_while_the_command_runs(root, places):
     snapshot = places.begin()
     assert places.check_running(snapshot) == ()

@@ -15,6 +15,14 @@ class Difference(Struct, frozen=True):
     after: Tree
     """With paths relative to the place."""
 
+    @property
+    def only_removes(self) -> bool:
+        """Whether all that is left was there before."""
+        return all(
+            (earlier := self.before.get(path)) is not None and entry.is_same(earlier)
+            for path, entry in self.after.items()
+        )
+
 
 def find_differences(roots: Iterable[str], before: Tree, after: Tree) -> Iterator[Difference]:
     """Yield the places below `roots` that differ, outermost first."""

@@ -220,6 +220,8 @@ class Settling:
         entry = difference.after.get("")
         if entry is not None and self._known.is_earlier(difference.path, entry):
             return None
+        if self._is_running and difference.only_removes:
+            return None  # it runs nothing, and putting it back would hinder what removes the rest
         if directory is None:
             return judge_git_file(difference.path, difference.after, after.git_directories)
         repository = self._before.repository
