@@ -263,3 +263,15 @@ async def test_private_host_of_a_program_with_a_network_is_named_and_not_offered
         f"asked for `{REGISTRY}`, with a private address, which the sandbox does not reach"
     )
     assert second.preview.is_outside
+
+
+async def test_answer_for_the_sandbox_holds_if_the_model_gave_a_reason_to_leave_it(bench):
+    reply = calls("shell", command="bin/npm view x", outside="I need it")
+    session = await bench.session(Checked(Scripted([reply, says("done")])), confirm=User(NETWORK))
+    session._env.sandbox = build_sandbox(bench.workspace, FULL)
+    events = await play(session.send("go"))
+    await session.close()
+    await session._env.sandbox.close()
+    [ended] = [each for each in events if isinstance(each, ToolCompleted | ToolFailed)]
+    said = ended.message.content[0].content[0].text
+    assert said.startswith("level:full proxy:http://yourtool:")

@@ -31,15 +31,12 @@ async def take_answer(
         case NetworkAnswer.NETWORK if offer.is_enough and offer.outside:
             rules = [str(Rule(NETWORK_RULE, each)) for each in offer.outside]
             text = f"{_name(offer.outside)} has a network in the sandbox from now on."
+            _stay_inside(call, turn, has_network=True)
         case NetworkAnswer.HOSTS if offer.hosts:
             rules = [str(Rule(HOST_RULE, each)) for each in offer.hosts]
             hosts = _name(offer.hosts)
             text = f"All commands in the sandbox of this folder reach {hosts} from now on."
-            if call.preview is not None:
-                level = turn.env.sandbox and turn.env.sandbox.level
-                call.preview = replace(
-                    call.preview, is_outside=False, has_network=False, leaving="", sandbox=level
-                )
+            _stay_inside(call, turn, has_network=False)
         case NetworkAnswer.PROGRAM if offer.outside:
             rules = [str(Rule(OUTSIDE_RULE, each)) for each in offer.outside]
             text = f"{_name(offer.outside)} runs outside the sandbox from now on."
@@ -59,6 +56,18 @@ async def take_answer(
     except ConfigError as error:
         return Notice(level="warning", text=f"Allowed for this session only: {error}")
     return Notice(level="info", text=f"{text} `/permissions` takes it back.")
+
+
+def _stay_inside(call: ToolCall, turn: Turn, *, has_network: bool) -> None:
+    """Let a call run in the sandbox, also one for which the model asked to leave it."""
+    if call.preview is not None and (sandbox := turn.env.sandbox) is not None:
+        call.preview = replace(
+            call.preview,
+            is_outside=False,
+            has_network=has_network,
+            leaving="",
+            sandbox=sandbox.level,
+        )
 
 
 def _name(texts: Sequence[str]) -> str:
