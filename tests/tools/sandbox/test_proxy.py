@@ -213,7 +213,7 @@ async def test_client_with_a_password_reaches_every_host_until_its_end(server):
     box = Proxy((), everything)
     request = f"GET http://localhost:{server}/ HTTP/1.1\r\nHost: x\r\n"
     async with serving(box) as address:
-        with proxy.serving_all(box) as password:
+        with box.serving_all() as password:
             login = base64.b64encode(f"yourtool:{password}".encode()).decode()
             logged_in = f"{request}Proxy-Authorization: Basic {login}\r\n\r\n".encode()
             assert b"200 OK" in (said := await ask(address, logged_in))
@@ -227,10 +227,35 @@ async def test_client_with_a_password_reaches_every_host_until_its_end(server):
         assert b"403" in await ask(address, logged_in)
 
 
+async def test_connection_of_a_password_ends_with_it():
+    box, closed = Proxy((), everything), asyncio.Event()
+
+    async def serve(reader, writer):
+        writer.write(await reader.read(4))
+        await reader.read()
+        closed.set()
+        writer.close()
+
+    running = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = running.sockets[0].getsockname()[1]
+    async with serving(box) as address:
+        with box.serving_all() as password:
+            login = base64.b64encode(f"yourtool:{password}".encode()).decode()
+            reader, writer = await asyncio.open_connection(*address)
+            head = f"CONNECT localhost:{port} HTTP/1.1\r\nProxy-Authorization: Basic {login}"
+            writer.write(f"{head}\r\n\r\nping".encode())
+            assert (await reader.readuntil(b"ping")).startswith(b"HTTP/1.1 200")
+        async with asyncio.timeout(5):
+            assert await reader.read() == b""
+            await closed.wait()
+        writer.close()
+    running.close()
+
+
 async def test_password_opens_no_private_address(server):
     box = Proxy(())
     async with serving(box) as address:
-        with proxy.serving_all(box) as password:
+        with box.serving_all() as password:
             login = base64.b64encode(f"yourtool:{password}".encode()).decode()
             head = (
                 f"CONNECT localhost:{server} HTTP/1.1\r\nProxy-Authorization: Basic {login}\r\n\r\n"

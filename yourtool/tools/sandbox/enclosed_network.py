@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 
 from yourtool.tools.sandbox import host_ports, names, proxy
 from yourtool.tools.sandbox.downloads import NO_RETRIES
@@ -84,7 +84,9 @@ class EnclosedNetwork:
 
     def serving_all(self, *, has_network: bool) -> AbstractContextManager[str]:
         """Yield the password of a command that reaches every public host; empty for others."""
-        return proxy.serving_all(self._proxy if has_network else None)
+        if self._proxy is None or not has_network:
+            return nullcontext("")
+        return self._proxy.serving_all()
 
     def replace_variables(self, environment: Mapping[str, str], password: str) -> dict[str, str]:
         """Return the variables of a command, with the proxy of the sandbox in place of the user's.

@@ -73,8 +73,8 @@ class Proxy:
         """Returns the hosts that are allowed now."""
         self.refusals = Refusals()
         """Where refused hosts are noted."""
-        self.passwords = set[str]()
-        """Those of clients that reach every public host."""
+        self._served = dict[str, set[asyncio.Task[None]]]()
+        """The connections of clients that reach every public host, by their passwords."""
         self._is_allowed = is_allowed
         self._slots = asyncio.Semaphore(_MAX_CONNECTIONS)
         self._tasks = set[asyncio.Task[None]]()
@@ -90,6 +90,20 @@ class Proxy:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @contextmanager
+    def serving_all(self) -> Generator[str, None, None]:
+        """Yield a password with which a client reaches every public host.
+
+        At the end its connections are closed, as another command can have them.
+        """
+        password = secrets.token_hex(16)
+        self._served[password] = set()
+        try:
+            yield password
+        finally:
+            for task in self._served.pop(password):
+                task.cancel()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -136,8 +150,11 @@ class Proxy:
 
     def _require_allowed(self, target: Target) -> None:
         subject = host_subject(target.host, target.port)
-        is_served = target.password in self.passwords
-        if not is_served and not any(allows_host(spec, subject) for spec in self.get_hosts()):
+        served = self._served.get(target.password)
+        if served is not None and (task := asyncio.current_task()) is not None:
+            served.add(task)
+            task.add_done_callback(served.discard)
+        elif not any(allows_host(spec, subject) for spec in self.get_hosts()):
             self.refusals.note(subject)
             raise _RefusedError("403 Forbidden", f"`{subject}` is not a host of `[sandbox] hosts`")
 
@@ -179,22 +196,6 @@ class Proxy:
             self.refusals.note(subject, is_private=True)
             raise _RefusedError("403 Forbidden", f"`{subject}` has a private address")
         return str(addresses[0])
-
-
-@contextmanager
-def serving_all(proxy: Proxy | None) -> Generator[str, None, None]:
-    """Yield a password with which a client reaches every public host until the end.
-
-    It is empty without a proxy.
-    """
-    password = "" if proxy is None else secrets.token_hex(16)
-    if proxy is not None:
-        proxy.passwords.add(password)
-    try:
-        yield password
-    finally:
-        if proxy is not None:
-            proxy.passwords.discard(password)
 
 
 def build_variables(port: int, password: str = "") -> dict[str, str]:
