@@ -209,6 +209,25 @@ async def test_commands_of_a_session_share_the_proxy_and_each_has_its_own_refusa
     await sandbox.close()
 
 
+@pytest.mark.parametrize(
+    "field",
+    [
+        "X: 1\nConnection: keep-alive",
+        "X: 1\rHost: evil.example",
+        "Connection : keep-alive",
+        "X: 1\r\n Connection: keep-alive",
+        "no field",
+        "Content-Length: 1\r\nContent-Length: 2",
+        "Content-Length: +1",
+        "Content-Length: 1, 1",
+        "Content-Length: 1\r\nTransfer-Encoding: chunked",
+    ],
+)
+def test_head_that_servers_may_read_in_another_way_is_refused(field):
+    with pytest.raises(_RefusedError):
+        parse_head(f"POST http://a.example/ HTTP/1.1\r\n{field}\r\n\r\n".encode())
+
+
 async def test_client_with_a_password_reaches_every_host_until_its_end(server):
     box = Proxy((), everything)
     request = f"GET http://localhost:{server}/ HTTP/1.1\r\nHost: x\r\n"

@@ -177,6 +177,43 @@ async def test_request_without_encryption_is_forwarded_with_its_full_address(
     assert "Proxy-X" not in head
 
 
+@pytest.mark.parametrize(
+    ("fields", "body", "passed"),
+    [
+        ("", "CONNECT 10.0.0.1:22 HTTP/1.1\r\n\r\n", ""),
+        ("Content-Length: 4\r\n", "bodyGET http://10.0.0.1/ HTTP/1.1\r\n\r\n", "body"),
+    ],
+)
+async def test_proxy_of_the_user_gets_no_second_request(monkeypatch, fields, body, passed):
+    class LastingProxy:
+        """One that ignores `Connection: close`."""
+
+        async def serve(self, reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+            self.rest = await reader.read()
+
+    proxy, own = LastingProxy(), Proxy((HOST,))
+    async with running(proxy) as port, connected(own) as (reader, writer):
+        monkeypatch.setenv("http_proxy", f"127.0.0.1:{port}")
+        writer.write(f"POST http://{HOST}/ HTTP/1.1\r\n{fields}\r\n{body}".encode())
+        assert b" 204 " in await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"GET http://10.0.0.1/ HTTP/1.1\r\n\r\n")
+        writer.write_eof()
+    assert proxy.rest.decode() == passed
+
+
+async def test_request_of_unknown_length_goes_through_a_tunnel(monkeypatch):
+    proxy, own = HttpProxy(), Proxy((HOST,))
+    async with running(proxy) as port, connected(own) as (reader, writer):
+        monkeypatch.setenv("http_proxy", f"127.0.0.1:{port}")
+        fields = "Transfer-Encoding: chunked\r\n"
+        writer.write(f"POST http://{HOST}/ HTTP/1.1\r\n{fields}\r\n".encode())
+        assert b"POST / HTTP/1.1\r\n" in await reader.read()
+    [head] = proxy.heads
+    assert head.startswith(f"CONNECT {HOST}:80 HTTP/1.1\r\n")
+
+
 async def test_host_that_no_proxy_excepts_is_reached_directly(monkeypatch):
     proxy, server = HttpProxy(), HttpProxy("204 No Content")
     async with running(proxy) as port, running(server) as direct:

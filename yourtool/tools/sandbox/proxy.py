@@ -14,8 +14,10 @@ import base64
 import re
 import secrets
 import socket
+import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import TypeGuard
 
 from msgspec import Struct
 
@@ -39,6 +41,9 @@ _LOGIN = re.compile(
     rb"\r\nproxy-authorization:[ \t]{0,8}basic[ \t]{1,8}([A-Za-z0-9+/=]{1,200})[ \t]{0,8}\r\n",
     re.IGNORECASE,
 )
+_FIELD = re.compile(rb"([!#-'*+.^_`|~0-9A-Za-z-]+):([^\r\n\0]*)")
+"""https://www.rfc-editor.org/rfc/rfc9112.html#section-5"""
+_LENGTH = re.compile(rb"[0-9]{1,18}")
 _ONLY_DIGITS = re.compile(r"(?:0[xX][0-9A-Fa-f]*|[0-9]+)\.?")
 
 
@@ -50,6 +55,8 @@ class Target(Struct, frozen=True):
     is_tunnel: bool
     path: bytes = b""
     password: str = ""
+    body_bytes: int | None = 0
+    """None: its length is not known before its end."""
 
 
 class _RefusedError(Exception):
@@ -144,7 +151,9 @@ class Proxy:
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
                 out.write(_build_head(head, target, proxy))
-            await asyncio.gather(copy_stream(reader, out), copy_stream(upstream, writer))
+            # What followed would be another request to the user's proxy, for any host.
+            limit = target.body_bytes if _forwards(proxy, target) else None
+            await asyncio.gather(copy_stream(reader, out, limit), copy_stream(upstream, writer))
         finally:
             out.close()
 
@@ -219,6 +228,7 @@ def parse_head(head: bytes) -> Target:
     line = head.partition(b"\r\n")[0].decode("latin-1")
     if (found := _REQUEST.fullmatch(line)) is None or not line.isascii() or b"\0" in head:
         raise _RefusedError("400 Bad Request", "not a request that this proxy understands")
+    body_bytes = _find_length(head)
     method, address = found[1], found[2]
     if method == "CONNECT":
         host, port = _split_host(address, None)
@@ -229,7 +239,27 @@ def parse_head(head: bytes) -> Target:
     authority, slash, path = rest.partition("/")
     host, port = _split_host(authority, 80)
     onward = f"/{path}".encode() if slash else b"/"
-    return Target(host, port, is_tunnel=False, path=onward, password=_find_password(head))
+    password = _find_password(head)
+    return Target(
+        host, port, is_tunnel=False, path=onward, password=password, body_bytes=body_bytes
+    )
+
+
+def _find_length(head: bytes) -> int | None:
+    """Return the bytes that follow a head; None: it does not name their number.
+
+    Raises:
+        _RefusedError: a server may read the fields in another way.
+    """
+    fields = [_FIELD.fullmatch(line) for line in head.split(b"\r\n")[1:-2]]
+    found = [(each[1].lower(), each[2].strip(b" \t")) for each in fields if each is not None]
+    lengths = [value for name, value in found if name == b"content-length"]
+    is_chunked = any(name == b"transfer-encoding" for name, _ in found)
+    if len(found) < len(fields) or len(lengths) + is_chunked > 1:
+        raise _RefusedError("400 Bad Request", "a field of the request is not valid")
+    if not all(map(_LENGTH.fullmatch, lengths)):
+        raise _RefusedError("400 Bad Request", "the length of the request is not valid")
+    return None if is_chunked else sum(map(int, lengths))
 
 
 def _find_password(head: bytes) -> str:
@@ -258,9 +288,12 @@ def _split_host(authority: str, default_port: int | None) -> tuple[str, int]:
     return host, int(port)
 
 
-def _forwards(proxy: user_proxy.UserProxy, target: Target) -> bool:
+def _forwards(
+    proxy: user_proxy.UserProxy | None, target: Target
+) -> TypeGuard[user_proxy.UserProxy]:
     """Whether the user's proxy gets the request itself, instead of one for a tunnel."""
-    return not target.is_tunnel and not proxy.is_socks
+    is_whole = not target.is_tunnel and target.body_bytes is not None
+    return proxy is not None and is_whole and not proxy.is_socks
 
 
 def _build_head(head: bytes, target: Target, proxy: user_proxy.UserProxy | None) -> bytes:
@@ -270,7 +303,7 @@ def _build_head(head: bytes, target: Target, proxy: user_proxy.UserProxy | None)
     lines = [each for each in fields.split(b"\r\n") if not each.lower().startswith(dropped)]
     name = target.host if target.port == 80 else f"{target.host}:{target.port}"
     address, extra = target.path, (b"Host: " + name.encode(), b"Connection: close")
-    if proxy is not None and _forwards(proxy, target):
+    if _forwards(proxy, target):
         address, extra = b"http://" + name.encode() + address, (*extra, *proxy.fields)
     first = b" ".join((line.split(b" ")[0], address, b"HTTP/1.1"))
     return b"\r\n".join((first, *extra, *lines))
@@ -283,11 +316,18 @@ async def _refuse(writer: asyncio.StreamWriter, status: str, reason: str) -> Non
     await writer.drain()
 
 
-async def copy_stream(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    """Copy until the source ends, and end the target then; waits for a slow target."""
+async def copy_stream(
+    source: asyncio.StreamReader, target: asyncio.StreamWriter, limit: int | None = None
+) -> None:
+    """Copy until the source ends, and end the target then; waits for a slow target.
+
+    `limit`: the bytes that are copied; the others are dropped.
+    """
+    left = sys.maxsize if limit is None else limit
     with suppress(OSError):
         while data := await source.read(_CHUNK_BYTES):
-            target.write(data)
+            target.write(data[:left])
+            left -= min(left, len(data))
             await target.drain()
     with suppress(OSError, RuntimeError):
         target.write_eof()
