@@ -4,6 +4,7 @@ import asyncio
 import base64
 import socket
 from contextlib import asynccontextmanager, suppress
+from ipaddress import ip_address
 
 import pytest
 
@@ -11,6 +12,7 @@ from tests.tools.contexts import call
 from tests.tools.sandbox.levels import build_sandbox
 from yourtool.agent.turn.sandbox_notes import describe_block
 from yourtool.sandbox_config import SandboxLevel
+from yourtool.tools.sandbox import proxy as module
 from yourtool.tools.sandbox.proxy import Proxy
 from yourtool.tools.sandbox.user_proxy import UserProxyError, find_user_proxy, open_tunnel
 from yourtool.tools.shell import shell
@@ -212,6 +214,40 @@ async def test_request_of_unknown_length_goes_through_a_tunnel(monkeypatch):
         assert b"POST / HTTP/1.1\r\n" in await reader.read()
     [head] = proxy.heads
     assert head.startswith(f"CONNECT {HOST}:80 HTTP/1.1\r\n")
+
+
+@pytest.mark.parametrize(
+    ("host", "address", "is_reached"),
+    [
+        ("localhost", None, False),
+        ("db.localhost.", None, False),
+        ("intranet", None, False),
+        ("metadata.google.internal", None, False),
+        ("printer.local", None, False),
+        ("rebinding.example", "169.254.169.254", False),
+        ("rebinding.example", "::ffff:10.0.0.1", False),
+        ("public.example", "93.184.215.14", True),
+        ("only-the-proxy-finds.example", None, True),
+    ],
+)
+async def test_network_of_a_program_opens_no_private_host_through_the_proxy_of_the_user(
+    monkeypatch, host, address, is_reached
+):
+    async def find(host, port):
+        if address is None:
+            raise OSError
+        return [ip_address(address)]
+
+    monkeypatch.setattr(module, "find_addresses", find)
+    proxy, own = HttpProxy(), Proxy(())
+    async with running(proxy) as port, connected(own) as (reader, writer):
+        monkeypatch.setenv("ALL_PROXY", f"http://127.0.0.1:{port}")
+        with own.serving_all() as password:
+            login = base64.b64encode(f"yourtool:{password}".encode()).decode()
+            writer.write(f"CONNECT {host}:443 HTTP/1.1\r\n".encode())
+            writer.write(f"Proxy-Authorization: Basic {login}\r\n\r\n".encode())
+            said = await reader.readuntil(b"\r\n\r\n")
+    assert (b" 200 " in said, bool(proxy.heads)) == (is_reached, is_reached)
 
 
 async def test_host_that_no_proxy_excepts_is_reached_directly(monkeypatch):

@@ -17,7 +17,7 @@ import socket
 import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import TypeGuard
+from typing import NoReturn, TypeGuard
 
 from msgspec import Struct
 
@@ -31,6 +31,8 @@ _MAX_HEAD_BYTES = 65_536
 _MAX_CONNECTIONS = 256
 _HEAD_SECONDS = 30.0
 _CONNECT_SECONDS = 20.0
+_LOOK_UP_SECONDS = 2.0
+"""For the addresses of a host that the user's proxy looks up itself."""
 _CHUNK_BYTES = 65_536
 _REQUEST = re.compile(r"([A-Z]{3,10}) (\S{1,8000}) HTTP/1\.[01]")
 _LABEL = r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)"
@@ -44,6 +46,13 @@ _LOGIN = re.compile(
 _FIELD = re.compile(rb"([!#-'*+.^_`|~0-9A-Za-z-]+):([^\r\n\0]*)")
 """https://www.rfc-editor.org/rfc/rfc9112.html#section-5"""
 _LENGTH = re.compile(rb"[0-9]{1,18}")
+_PRIVATE_ENDINGS = frozenset(
+    {
+        "arpa", "corp", "home", "internal", "intranet", "lan", "local", "localdomain", "localhost",
+        "private",
+    }
+)  # fmt: skip
+"""Of names that only private networks have."""
 _ONLY_DIGITS = re.compile(r"(?:0[xX][0-9A-Fa-f]*|[0-9]+)\.?")
 
 
@@ -163,9 +172,13 @@ class Proxy:
         if served is not None and (task := asyncio.current_task()) is not None:
             served.add(task)
             task.add_done_callback(served.discard)
-        elif not any(allows_host(spec, subject) for spec in self.get_hosts()):
+        elif not self._is_named(target):
             self.refusals.note(subject)
             raise _RefusedError("403 Forbidden", f"`{subject}` is not a host of `[sandbox] hosts`")
+
+    def _is_named(self, target: Target) -> bool:
+        subject = host_subject(target.host, target.port)
+        return any(allows_host(spec, subject) for spec in self.get_hosts())
 
     async def _connect(self, target: Target, proxy: user_proxy.UserProxy | None) -> Streams:
         """Return a connection to a host, through the user's proxy if there is one.
@@ -175,9 +188,14 @@ class Proxy:
             UserProxyError: the user's proxy did not connect.
             OSError: the host did not.
         """
-        host = target.host
+        host: str | None = target.host
         if proxy is None or proxy.needs_address:
             host = await self._resolve(target)
+            if host is None:
+                subject = host_subject(target.host, target.port)
+                raise _RefusedError("502 Bad Gateway", f"`{subject}` was not found")
+        elif not self._is_named(target):
+            await self._require_public_name(target)
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 if proxy is None:
@@ -190,21 +208,37 @@ class Proxy:
                 raise
             raise user_proxy.UserProxyError(f"{proxy.name} did not answer in time") from error
 
-    async def _resolve(self, target: Target) -> str:
-        """Return the checked address to connect to.
+    async def _require_public_name(self, target: Target) -> None:
+        """Refuse a host that is visibly private; the user's proxy decides about the others.
 
         Raises:
             _RefusedError: the host does not have a public address.
         """
-        subject = host_subject(target.host, target.port)
+        name = target.host.removesuffix(".").lower()
+        if "." not in name or name.rpartition(".")[2] in _PRIVATE_ENDINGS:
+            self._refuse_private(target)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_UP_SECONDS):
+                await self._resolve(target)
+
+    async def _resolve(self, target: Target) -> str | None:
+        """Return the checked address to connect to; None: the host was not found.
+
+        Raises:
+            _RefusedError: the host does not have a public address.
+        """
         try:
             addresses = await find_addresses(target.host, target.port)
         except (OSError, UnicodeError):
-            raise _RefusedError("502 Bad Gateway", f"`{subject}` was not found") from None
+            return None
         if not addresses or not all(map(self._is_allowed, addresses)):
-            self.refusals.note(subject, is_private=True)
-            raise _RefusedError("403 Forbidden", f"`{subject}` has a private address")
+            self._refuse_private(target)
         return str(addresses[0])
+
+    def _refuse_private(self, target: Target) -> NoReturn:
+        subject = host_subject(target.host, target.port)
+        self.refusals.note(subject, is_private=True)
+        raise _RefusedError("403 Forbidden", f"`{subject}` has a private address")
 
 
 def build_variables(port: int, password: str = "") -> dict[str, str]:
