@@ -2,8 +2,9 @@
 
 import asyncio
 import re
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -11,9 +12,9 @@ from yourtool.effects import OUTSIDE_SANDBOX, Preview
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.shell import writes
 from yourtool.sandbox_config import SandboxLevel
-
-if TYPE_CHECKING:
-    from yourtool.tools.sandbox.sandbox import Sandbox
+from yourtool.tools.base import ToolContext
+from yourtool.tools.process import ShellCommand
+from yourtool.tools.sandbox.sandbox import Enclosed, Sandbox
 
 _UNATTENDED = (
     "Not run: only the user lets a command leave the sandbox, and no user is present to answer."
@@ -26,7 +27,7 @@ _MAX_REASON = 300
 
 
 async def find_leaving(
-    found: Preview, line: str, reason: str, sandbox: "Sandbox | None", *, is_attended: bool = True
+    found: Preview, line: str, reason: str, sandbox: Sandbox | None, *, is_attended: bool = True
 ) -> Preview:
     """Return the preview of a call that would leave the sandbox; unchanged if it stays.
 
@@ -84,7 +85,48 @@ async def find_leaving(
     return outside if outside.leaving else found
 
 
-def _name_level(sandbox: "Sandbox") -> str:
+def get_sandbox(context: ToolContext) -> Sandbox | None:
+    """Return the sandbox in which a call runs, which its preview shows.
+
+    A setting can except it, and the user can allow it where there is none.
+    """
+    shown = context.approved
+    is_outside = shown is not None and (shown.is_outside or shown.missing_sandbox)
+    return None if is_outside else context.sandbox
+
+
+@asynccontextmanager
+async def enclosing(
+    command: ShellCommand, line: str, context: ToolContext
+) -> AsyncGenerator[Enclosed, None]:
+    """Yield a command as it runs where its preview shows.
+
+    Raises:
+        SandboxError: the sandbox could not be made.
+        ToolError: what runs in the sandbox could change what the command does outside of it.
+    """
+    shown = context.approved
+    if (sandbox := get_sandbox(context)) is None:
+        async with AsyncExitStack() as stack:
+            if context.sandbox is not None and "git" in line:
+                outside = context.sandbox.git_outside
+                is_asked = shown is not None and bool(shown.leaving)
+                await stack.enter_async_context(outside.running_outside(is_asked=is_asked))
+            if command.is_lasting:
+                await stack.aclose()
+            yield Enclosed(command)
+        return
+    async with sandbox.enclose(
+        command,
+        list_words(line),
+        is_needed=shown is None or not shown.missing_sandbox,
+        may_change_git=await changes_git_settings(line, context.workspace.root),
+        has_network=shown is not None and shown.has_network,
+    ) as enclosed:
+        yield enclosed
+
+
+def _name_level(sandbox: Sandbox) -> str:
     return f"{sandbox.shown_level} sandbox, with a network for this command"
 
 

@@ -98,6 +98,8 @@ class ShellCommand(Struct, frozen=True):
     """A descriptor that it reads; None: it reads nothing."""
     starter: ProcessStarter | None = None
     """What starts it; None: this program does."""
+    is_lasting: bool = False
+    """Whether it is meant to run on while nothing waits for it."""
 
 
 class ProcessExit(Struct, frozen=True):

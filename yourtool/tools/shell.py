@@ -21,7 +21,7 @@ from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.background import InputChoice, Pause, RunningCommand
 from yourtool.tools.base import Args, Block, ToolContext, ToolOutput, tool
 from yourtool.tools.environments import build_for_reading, build_for_user
-from yourtool.tools.leaving_sandbox import changes_git_settings, find_leaving, list_words
+from yourtool.tools.leaving_sandbox import enclosing, find_leaving, get_sandbox
 from yourtool.tools.output import CommandOutput
 from yourtool.tools.process import LiveText, ProcessExit, ShellCommand, run_process
 from yourtool.tools.pseudo_terminal import InputKind, PseudoTerminal, use_terminal
@@ -167,7 +167,7 @@ async def _run_call(args: Shell, context: ToolContext) -> ToolOutput:
     refused = process.find_refused()
     # The last part of a line can succeed although an earlier one failed, unless all only reads.
     can_be_blocked = not result.success or refused or context.command is None
-    if (sandbox := _get_sandbox(context)) is None or not can_be_blocked:
+    if (sandbox := get_sandbox(context)) is None or not can_be_blocked:
         return result
     failed = not result.success
     find = partial(blocks.find_block, sandbox, result.content, refused, has_failed=failed)
@@ -281,35 +281,15 @@ async def _run_enclosed(line: str, context: ToolContext, process: RunningCommand
     """Run a command line in the sandbox, if there is one, which lasts as long as the command."""
     environment = _build_environment(context, has_terminal=process.terminal is not None)
     command = _build_command(line, context.workspace, environment)
-    command = replace(command, owner=context.processes.owner)
+    is_lasting = process.is_for_background
+    command = replace(command, owner=context.processes.owner, is_lasting=is_lasting)
     if process.terminal is not None:
         command = replace(command, arguments=use_terminal(command.arguments))
-    if (sandbox := _get_sandbox(context)) is None:
-        return await _run(command, process.output, process.terminal)
-    approved = context.approved
-    is_needed = approved is None or not approved.missing_sandbox
-    changes_git = await changes_git_settings(line, context.workspace.root)
-    async with sandbox.enclose(
-        command,
-        list_words(line),
-        is_needed=is_needed,
-        may_change_git=changes_git,
-        has_network=approved is not None and approved.has_network,
-    ) as enclosed:
+    async with enclosing(command, line, context) as enclosed:
         process.sandbox, process.find_refused = enclosed.level, enclosed.find_refused
         process.servers = enclosed.servers
         process.offer_servers()
         return await _run(enclosed.command, process.output, process.terminal)
-
-
-def _get_sandbox(context: ToolContext) -> Sandbox | None:
-    """Return the sandbox in which a call runs, which its preview shows.
-
-    A setting can except it, and the user can allow it where there is none.
-    """
-    shown = context.approved
-    is_outside = shown is not None and (shown.is_outside or shown.missing_sandbox)
-    return None if is_outside else context.sandbox
 
 
 def _build_environment(context: ToolContext, *, has_terminal: bool) -> dict[str, str]:

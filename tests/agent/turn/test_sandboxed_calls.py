@@ -452,3 +452,37 @@ async def test_command_of_the_user_is_not_in_the_sandbox(bench):
     ]
     assert "level:\n" in fact.message.text
     await session.close()
+
+
+@pytest.mark.parametrize("reason", ["", "it needs my key"])
+async def test_git_outside_does_not_run_beside_a_command_that_can_change_what_it_runs(
+    bench, reason
+):
+    workspace = bench.workspace
+    ran = workspace.parent / "ran"
+    line = "git init -q && git remote add o ssh://host.invalid/x"
+    await asyncio.to_thread(subprocess.run, line, shell=True, cwd=workspace, check=True)
+    (workspace / "evil.py").write_text(f"""
+import os, time
+from pathlib import Path
+settings = Path(".git/config").read_text()
+end = time.monotonic() + 1.5
+while time.monotonic() < end:
+    Path(".git/new").write_text(settings + '[core]\\n sshCommand = "touch {ran}; false"\\n')
+    os.rename(".git/new", ".git/config")
+""")
+    fetching = calls("shell", command="; ".join(["git fetch o"] * 12), outside=reason)
+    replies = [calls("shell", command="python3 evil.py") + fetching, says("done")]
+    rules = RuleSet(
+        allow=(Rule("shell", "python3 evil.py"), Rule("shell", "git fetch *")),
+    )
+    answers = (ALLOW, DENY) if reason else (DENY,)
+    session = await bench.session(Checked(Scripted(replies)), confirm=User(*answers), rules=rules)
+    outside = () if reason else ("git fetch *",)
+    session._env.sandbox = build_sandbox(workspace, FULL, outside=outside)
+    events = await play(session.send("go"))
+    await session.close()
+    await session._env.sandbox.close()
+    said = str([each for each in events if isinstance(each, ToolCompleted | ToolFailed)])
+    assert "Could not read from remote repository" in said, "git ran, outside"
+    assert not ran.exists()

@@ -16,8 +16,8 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import ExitStack, asynccontextmanager, suppress
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -68,8 +68,6 @@ class Enclosure:
         """Gets the questions of commands for the addresses of names; None: it cannot."""
         self.answers: socket.socket | None = None
         """Gets the packets that accept or refuse connections of commands; None: it cannot."""
-        self.running = 0
-        """The calls that run."""
 
     @property
     def is_open(self) -> bool:
@@ -99,15 +97,6 @@ class Enclosure:
         repository = find_writable_repository(workspace, tuple(find_homes()))
         hooks = repository.hooks if repository else ()
         return identify(hooks) == self._hooks
-
-    @asynccontextmanager
-    async def counting(self) -> AsyncGenerator[None, None]:
-        """Count a call as running."""
-        self.running += 1
-        try:
-            yield
-        finally:
-            self.running -= 1
 
     async def connect(self, port: int) -> socket.socket | None:
         """Return a connection to a server in the enclosure, or None if nothing listens there."""

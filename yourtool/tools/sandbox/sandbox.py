@@ -32,6 +32,7 @@ from yourtool.tools.sandbox import (
     ports,
 )
 from yourtool.tools.sandbox.exceptions import Exceptions
+from yourtool.tools.sandbox.git_outside import GitOutside
 from yourtool.tools.sandbox.guarded_places import GuardedPlaces
 from yourtool.tools.sandbox.level import LevelMeter, Measurement, describe_level
 from yourtool.tools.sandbox.refusals import Refusal, Refusals
@@ -94,6 +95,8 @@ class Sandbox:
         self.declined = set[str]()
         """Refused hosts that the user was asked about once."""
         self._places = GuardedPlaces(workspace)
+        self.git_outside = GitOutside()
+        """Keeps commands in it apart from git outside of it."""
         self._refusals = Refusals()
         self._network: EnclosedNetwork | None = None
         self._singles = SingleCommands(meter, self._own)
@@ -150,7 +153,7 @@ class Sandbox:
         if (used := self._enclosure) is None or not used.is_open:
             return True
         # While something untrusted runs, nothing is looked up again.
-        if used.running:
+        if self.git_outside.inside:
             return False
         shows_all = self._layout is not None and set(self._readable) <= set(self._layout.readable)
         return not shows_all or not await asyncio.to_thread(used.has_all, self._workspace)
@@ -239,7 +242,7 @@ class Sandbox:
         `needs_network`: parts of it that only read are excepted with the others. Git is not while
         other commands run, which can change what it runs after this has looked.
         """
-        if self._enclosure is not None and self._enclosure.running and "git" in line:
+        if self.git_outside.inside and "git" in line:
             return False
         return self.is_active and self.exceptions.covers(line, with_filters=needs_network)
 
@@ -303,6 +306,7 @@ class Sandbox:
 
         Raises:
             SandboxError: the sandbox could not be made.
+            ToolError: git runs outside of it.
         """
         measured = await self.measure()
         enclosed, network = self._enclosure, self._network
@@ -314,7 +318,7 @@ class Sandbox:
             except OSError as error:
                 raise SandboxError(str(error)) from error
             async with (
-                enclosed.counting(),
+                self.git_outside.running_inside(is_lasting=command.is_lasting),
                 self._places.watching(named, may_change_git=may_change_git),
             ):
                 network.look()  # what was refused before is not of this command

@@ -346,7 +346,8 @@ class ToolServer:
                 f" {settings.place}"
             )
         arguments = (settings.expand(each, around.environ) for each in settings.args)
-        return ShellCommand((program, *arguments), around.workspace, {**environment, **own})
+        environment |= own
+        return ShellCommand((program, *arguments), around.workspace, environment, is_lasting=True)
 
     async def _take_tools(self, tools: tuple[ForeignTool, ...], instructions: str) -> None:
         """Use the tools of the server if they are the accepted ones, or the first ones."""
