@@ -14,7 +14,7 @@ from yourtool.permissions.shell import writes
 from yourtool.sandbox_config import SandboxLevel
 from yourtool.tools.base import ToolContext
 from yourtool.tools.process import ShellCommand
-from yourtool.tools.sandbox.sandbox import Enclosed, Sandbox
+from yourtool.tools.sandbox.sandbox import Enclosed, Sandbox, SandboxError
 
 _UNATTENDED = (
     "Not run: only the user lets a command leave the sandbox, and no user is present to answer."
@@ -123,6 +123,8 @@ async def enclosing(
         may_change_git=await changes_git_settings(line, context.workspace.root),
         has_network=shown is not None and shown.has_network,
     ) as enclosed:
+        if shown is not None and shown.sandbox and enclosed.level.rank < shown.sandbox.rank:
+            raise SandboxError(f"it is `{enclosed.level}` now, and was `{shown.sandbox}`")
         yield enclosed
 
 

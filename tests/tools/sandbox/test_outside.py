@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.tools.contexts import call
-from tests.tools.sandbox.levels import FixedMeter, build_sandbox
+from tests.tools.sandbox.levels import FixedMeter, build_sandbox, require
 from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.process_tools import process_input
 from yourtool.tools.sandbox.sandbox import Sandbox
@@ -98,4 +98,18 @@ async def test_git_stays_inside_while_a_command_could_change_what_it_runs(root, 
     assert not made.excepts("git push") and made.excepts("docker ps")
     await context.processes.close()
     assert made.excepts("git push")
+    await made.close()
+
+
+async def test_command_does_not_run_in_a_weaker_sandbox_than_its_approval_shows(root, contexts):
+    require(LANDLOCK)
+    made = build_sandbox(root, FULL)
+    context = contexts(sandbox=made)
+    arguments = {"command": "echo ran"}
+    shown = await shell.preview(shell.parse(arguments), context)
+    await made.close()
+    made._meter = FixedMeter(made._config, LANDLOCK)
+    said = await call(shell, replace(context, approved=shown), **arguments)
+    assert said.blocked.cause == "it is `landlock` now, and was `full`"
+    assert "ran" not in said.content[0].text.split()
     await made.close()

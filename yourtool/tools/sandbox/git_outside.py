@@ -33,7 +33,7 @@ class GitOutside:
         Raises:
             ToolError: git still runs outside.
         """
-        await self._wait(lambda: not self._outside, _OUTSIDE)
+        await self.wait_for_git()
         self.inside += 1
         self._short += not is_lasting
         try:
@@ -59,6 +59,14 @@ class GitOutside:
         finally:
             self._outside -= 1
             self._changed.set()
+
+    async def wait_for_git(self) -> None:
+        """Wait until no git runs outside.
+
+        Raises:
+            ToolError: it still runs.
+        """
+        await self._wait(lambda: not self._outside, _OUTSIDE)
 
     async def _wait(self, is_free: Callable[[], bool], problem: str) -> None:
         try:

@@ -300,23 +300,19 @@ class Sandbox:
 
         What it changes at protected places is taken back at the end; `places` has it. `named`: the
         words of its line, of which an address can be added to the settings of git. `is_needed`:
-        False if the user allowed it to run although there is no sandbox. `may_change_git`: the user
-        allowed it to change settings of git. `hosts`: those that commands can reach from now on
-        besides the hosts of the settings. `has_network`: it alone reaches every public host.
+        False if the user allowed it to run without a sandbox. `may_change_git`: the user allowed it
+        to change settings of git. `hosts`: those that commands can reach from now on, too.
+        `has_network`: it alone reaches every public host.
 
         Raises:
             SandboxError: the sandbox could not be made.
             ToolError: git runs outside of it.
         """
+        await self.git_outside.wait_for_git()
         measured = await self.measure()
         enclosed, network = self._enclosure, self._network
         if enclosed is not None and network is not None and measured.level in _ENCLOSED:
-            try:
-                async with self._measuring:
-                    self.exceptions.hosts_of_servers += tuple(hosts)
-                    await network.use_hosts(self.exceptions.get_hosts, has_network=has_network)
-            except OSError as error:
-                raise SandboxError(str(error)) from error
+            await self._use_hosts(network, hosts, has_network=has_network)
             async with (
                 self.git_outside.running_inside(is_lasting=command.is_lasting),
                 self._places.watching(named, may_change_git=may_change_git),
@@ -344,6 +340,16 @@ class Sandbox:
             except OSError as error:
                 raise SandboxError(str(error)) from error
             yield Enclosed(confined, measured.level)
+
+    async def _use_hosts(
+        self, network: "EnclosedNetwork", added: Collection[str], *, has_network: bool
+    ) -> None:
+        try:
+            async with self._measuring:
+                self.exceptions.hosts_of_servers += tuple(added)
+                await network.use_hosts(self.exceptions.get_hosts, has_network=has_network)
+        except OSError as error:
+            raise SandboxError(str(error)) from error
 
     def _prepare(
         self,
