@@ -10,6 +10,7 @@ from yourtool.permissions.shell.syntax import Node
 MOVES = ("cd", "pushd", "popd")
 _SUBSHELLS = ("subshell", "command_substitution", "process_substitution")
 _BEFORE = "-"
+_MAX_SEARCHED = 8
 
 
 def is_subshell(node: Node) -> bool:
@@ -28,6 +29,7 @@ class Entered:
         self._paths: tuple[Path, ...] = (start,)
         self._before = start
         self._pushed: tuple[Path, ...] = ()
+        self._searched: tuple[str, ...] = ()
 
     @property
     def here(self) -> Path:
@@ -47,6 +49,12 @@ class Entered:
         """Leave all directories that were entered since they were saved."""
         self._paths, self._before, self._pushed = saved._paths, saved._before, saved._pushed
 
+    def search(self, assignment: str) -> None:
+        """Let `cd` look for directories in others, if a variable is set for that."""
+        name, _, value = assignment.partition("=")
+        if name == "CDPATH":
+            self._searched = (*self._searched, *value.split(":"))[:_MAX_SEARCHED]
+
     def move(self, words: Sequence[str]) -> None:
         """Run `cd`, `pushd` or `popd`; without a directory, `cd` leads out of the workspace."""
         target = words[-1] if len(words) > 1 else ""
@@ -57,7 +65,10 @@ class Entered:
         elif target:
             if words[0] == "pushd":
                 self._pushed += (self.here,)
-            self._enter(self._before if target == _BEFORE else self.here / target)
+            here = self.here
+            for each in self._searched:
+                self._enter(here / each / target)
+            self._enter(self._before if target == _BEFORE else here / target)
 
     def enter(self, target: str) -> None:
         """Enter a directory that an option names."""

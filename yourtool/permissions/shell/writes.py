@@ -166,8 +166,11 @@ def _iter_targets(line: str, entered: Entered, depth: int) -> Iterator[_Target]:
         if node.type == "file_redirect":
             yield from _iter_redirected(node)
         elif node.type == "variable_assignment":
+            entered.search(_read(node))
             yield from _iter_work_trees(_read(node))
         elif node.type == "command":
+            for each in node.children:
+                entered.search(_read(each) if each.type == "variable_assignment" else "")
             words = [_read(each) for each in node.children if each.type not in _NO_WORDS]
             yield from _iter_written(words, entered)
             if _has_shell(words):
@@ -176,7 +179,8 @@ def _iter_targets(line: str, entered: Entered, depth: int) -> Iterator[_Target]:
 
 def _iter_written_by_code(words: Sequence[str], entered: Entered, depth: int) -> Iterator[_Target]:
     outer = entered.save()
-    for word in words[1:]:
+    codes = words[1:] if _name(words[0]) != "eval" else (*words[1:], " ".join(words[1:]))
+    for word in codes:
         if re.search(r"[\s;&|<>]", word):
             yield from _iter_targets(word, entered, depth + 1)
     if _name(words[0]) != "eval":
@@ -213,6 +217,8 @@ def _iter_written(words: Sequence[str], entered: Entered) -> Iterator[_Target]:
     else:
         starts = range(len(words)) if name in WRAPPERS else (0,)
         for at in starts:
+            if at and _name(words[at]) in MOVES:
+                entered.move(words[at:])
             yield from _iter_written_by(_name(words[at]), words[at + 1 :])
     if name == "env":
         entered.restore(outer)
