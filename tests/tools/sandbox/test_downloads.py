@@ -1,6 +1,7 @@
 """Programs that need a network, recognised before they run."""
 
 import os
+import shlex
 import subprocess
 
 import pytest
@@ -229,3 +230,11 @@ def test_hostile_file_is_read_once(tmp_path):
 )
 def test_installation_into_the_workspace_needs_only_a_network(tmp_path, line, is_enough):
     assert find_need(line, tmp_path).is_enough == is_enough
+
+
+@pytest.mark.parametrize(
+    "name", ["x` only reads; `y", "is harmless and", "x\u202ey", "x\ny", "а", "x" * 61]
+)
+def test_question_names_no_package_that_could_mean_something_else(tmp_path, name):
+    [named] = find_need(f"npx {shlex.quote(name)}", tmp_path).programs
+    assert named == "npx"

@@ -54,6 +54,8 @@ _REMOTE = re.compile(r"@|://")
 _ADDRESS = re.compile(
     r"(?<![\w.-])(?:https?://)?(?:[\w-]+\.)+[a-z]{2,}(?::\d+)?(?:/.*)?", re.IGNORECASE
 )
+_NAME = re.compile(r"[\w@./:+-]{1,60}", re.ASCII)
+"""What a question can name without another meaning."""
 _LOCAL_HOSTS = frozenset({"", "localhost", "127.0.0.1", "0.0.0.0", "::1"})  # noqa: S104 - compared
 _MAX_HOSTS, _MAX_WORDS = 8, 200
 
@@ -148,8 +150,9 @@ def _find_need(command: ExpandedCommand, workspace: Path, network: Network) -> N
     if row.locks is not None and not hosts and network.allowed:
         # It may ask only those, and a refusal names the others.
         return None
+    is_clear = used in row.commands or _NAME.fullmatch(used) is not None
     return NetworkOffer(
-        programs=(f"{name} {used}".strip(),),
+        programs=(f"{name} {used}".strip() if is_clear else name,),
         hosts=hosts,
         outside=_build_rules(written, arguments, used.split()),
         is_enough=used in row.contained
