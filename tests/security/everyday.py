@@ -136,6 +136,12 @@ READING = (
     "git grep -n tally",
     "git shortlog -sn | head",
     "git worktree list",
+    "git clean -nd",
+    "git clean --dry-run",
+    "git submodule status",
+    "git -C src status -s",
+    "git -C docs log --oneline -3 | head",
+    "git check-ignore -v server.log",
     "git status && git diff --stat && git log --oneline -3",
     "cd src && git diff",
     # versions, and tests that only collect
@@ -253,6 +259,8 @@ GRANTED = (
     "git push -u origin main",
     "git pull --rebase",
     "git add src && git commit -m 'Count tides'",
+    "git submodule update --init",
+    "git format-patch -1 -o patches",
     # scripts, runners and files
     "python3 scripts/release.py",
     "node scripts/build.js",

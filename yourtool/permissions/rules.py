@@ -238,10 +238,13 @@ def _find_allowing(
     parsed = [
         (rule, command_specs.parse_spec(rule.spec)) for rule in rules if rule.spec is not None
     ]
+    where = get_place(subject, findings)
+    commands = plain.parse_plain(subject.text)
+    entered = (wrapped.enter_git(each, where) for each in commands)
     meanings = [
         meaning.texts
-        for command in plain.parse_plain(subject.text)
-        for meaning in wrapped.iter_meanings(command, get_place(subject, findings))
+        for pair in (*((each, where) for each in commands), *filter(None, entered))
+        for meaning in wrapped.iter_meanings(*pair)
     ]
     used = [rule for rule, spec in parsed if spec and any(map(spec.matches, meanings))]
     return tuple(dict.fromkeys(used or rules))

@@ -18,6 +18,7 @@ GIVEN = {
     "forms": {"c": "x"},
     "bundle": True,
     "loads_code": True,
+    "enters_submodules": True,
     "runs_code": True,
     "needs": ("--only",),
     "arguments": "files",

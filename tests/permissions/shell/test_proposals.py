@@ -123,7 +123,7 @@ def test_rules_for_only_this_line_are_the_second_offer(place, line, exact):
         ("git remote add a https://x.example", "`git remote add` changes an address from which"),
         ("git config user.name x", "`git config` changes settings, which can name programs, so no"),
         ("git add ../a", "`git add` names a path out of the workspace, so no rule is offered"),
-        ("git -c a.b=c commit -m x", "`git -c` may run other programs with these options"),
+        ("git -c a.b=c commit -m x", "`git -c` can set a setting that names a program"),
         ("python3 -c 'print(1)'", "`python3` runs other programs or code, so no rule covers it"),
         ("python3 - <<'E'\nprint(1)\nE", "`python3` runs other programs or code"),
         ("bash <<'E'\nls\nE", "`bash` runs other programs or code, so no rule covers it"),

@@ -27,6 +27,8 @@ _GIT_OPTIONS = (
     "diff.submodule=short", "-c", "status.submoduleSummary=false", "-c",
     "safe.bareRepository=explicit",
 )  # fmt: skip
+_MIN_ENTERING = 3
+"""Words of `git -C DIRECTORY`."""
 _NO_HELPERS = ("--no-ext-diff", "--no-textconv")
 _OPTIONS_OF_COMMANDS = {
     "blame": ("--no-textconv",),
@@ -132,6 +134,9 @@ def _resolve_words(
     if [word.text for word in words[:2]] == ["git", "--no-pager"]:
         words = [words[0], *words[2:]]
     name, texts = words[0].text, [word.text for word in words]
+    if texts[:2] == ["git", "-C"] and len(words) > _MIN_ENTERING:
+        program, *rest = _resolve_words([words[0], *words[3:]], search_path)
+        return [program, *words[1:3], *rest]
     if name in _BUILTINS and not is_inner:
         return words
     program = Word(search_path.find(texts))

@@ -16,7 +16,7 @@ from yourtool.permissions.shell.plain import PlainCommand, parse_plain
 from yourtool.permissions.shell.programs import WRITING, find_row, only_reads, without_spelled
 from yourtool.permissions.shell.reading import find_obstacle, only_reads_inside
 from yourtool.permissions.shell.specs import CommandSpec, find_strong
-from yourtool.permissions.shell.wrapped import iter_meanings, unwrap
+from yourtool.permissions.shell.wrapped import enter_git, iter_meanings, unwrap
 
 
 class Coverage(Struct, frozen=True):
@@ -67,10 +67,14 @@ def cover_line(
                 return Coverage(commands, problem="a variable before `cd` may change where it goes")
             place, moved = inside, words[1]
         else:
-            obstacle = _find_obstacle(command, place) if is_trusted else Obstacle("")
-            if obstacle and not any(covers_command(spec, command, place) for spec in specs):
-                uncovered.append(command)
-                places.append(place)
+            inner, where = enter_git(command, place) or (command, place)
+            obstacle = _find_obstacle(inner, where) if is_trusted else Obstacle("")
+            meanings = dict.fromkeys(((command, place), (inner, where)))
+            if obstacle and not any(
+                covers_command(spec, *each) for spec in specs for each in meanings
+            ):
+                uncovered.append(inner)
+                places.append(where)
                 first = first or obstacle
     obstacle = first if is_trusted else None
     return Coverage(commands, tuple(uncovered), tuple(places), obstacle=obstacle)
@@ -162,6 +166,8 @@ def _covers_writing(spec: CommandSpec, command: PlainCommand, place: Place) -> b
         return None
     named = len(spec.words) - (len(command.texts) - len(rest))
     if named < 0:
+        return False
+    if row.enters_submodules and place.find_submodule_helper() is not None:
         return False
     passed = without_spelled(row, rest, named)
     globs = frozenset(word.text for word in command.words if word.is_glob)

@@ -13,10 +13,13 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.files import may_exist, read_small_file, real_path
+from yourtool.git.index import MAX_INDEX_BYTES, parse_index
 from yourtool.git.repositories import Repository, find_repository, open_repository
 
 _MAX_SIZE = 2**18
 _MAX_MODULES = 100
+_SUBMODULE = 0o160000
+"""The mode of a submodule in the index."""
 _MAX_INCLUDES, _MAX_FILES = 20, 50
 _SYSTEM_FILES = ("/etc/gitconfig", "/usr/local/etc/gitconfig", "/opt/homebrew/etc/gitconfig")
 _SECTION = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\][ \t]*')
@@ -79,6 +82,29 @@ def find_git_helper(directory: Path, root: Path, *, only_reads: bool = False) ->
     """
     found = _find(directory, root, only_reads=only_reads)
     return None if found is None else GitHelper(found.key, found.file.removeprefix(f"{root}/"))
+
+
+def find_submodule_helper(directory: Path, root: Path) -> GitHelper | None:
+    """Find a setting or a hook that git uses when it works in the submodules of a repository.
+
+    git obeys all of their settings there, also those that it gets on its command line otherwise.
+    """
+    if (repository := find_repository(directory)) is None:
+        return None
+    try:
+        index = parse_index(read_small_file(repository.directory / "index", MAX_INDEX_BYTES))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        return GitHelper(_UNREADABLE, str(repository.directory / "index"))
+    modules = [each.name for each in index.entries if each.mode == _SUBMODULE]
+    if not index.is_whole or len(modules) > _MAX_MODULES:
+        return GitHelper("modules", str(repository.directory))
+    for name in modules:
+        git = repository.top / os.fsdecode(name) / ".git"
+        if may_exist(git) and (found := _find_in_repository(git, only_reads=False)) is not None:
+            return GitHelper(found.key, found.file.removeprefix(f"{root}/"))
+    return None
 
 
 def iter_named_files(files: Iterable[Path], top: Path) -> Iterator[Path]:

@@ -16,7 +16,21 @@ _REMOVED: Mapping[Removed, str] = {
     "worktree": "deletes a work tree with its changes",
 }
 _ADDRESSES = ("add", "set-url")
-_OPTION_OF_PROGRAM = "may run other programs with these options"
+_MAY_RUN_PROGRAMS = "may run other programs with these options"
+_WHY: Mapping[str, str] = {
+    "git --exec-path": "may take its own commands from elsewhere",
+    "git -C": "works in a directory that is not one of the workspace",
+    "git -c": "can set a setting that names a program",
+    "git bisect run": "runs another program",
+    "git clean": "deletes files of which git has no copy",
+    "git difftool": "runs another program",
+    "git filter-branch": "runs other programs",
+    "git mergetool": "runs another program",
+    "git submodule add": "adds an address from which git fetches",
+    "git submodule foreach": "runs a command in each submodule",
+    "git submodule set-url": "changes an address from which git fetches",
+}
+"""What commands of git do that no rule with `*` covers, by their first words."""
 
 
 def describe_unoffered(words: Sequence[str]) -> str:
@@ -39,4 +53,9 @@ def _describe(words: Sequence[str]) -> str:
         return f"`{named}` has an address or a path in place of a remote"
     if row is not None and row.arguments == "paths" and read_arguments(row, rest) is not None:
         return f"`{named}` names a path out of the workspace"
-    return f"`{named}` {_OPTION_OF_PROGRAM}"
+    for known in (" ".join(words[:3]), named):
+        if (reason := _WHY.get(known)) is not None:
+            return f"`{known}` {reason}"
+    if row is None:
+        return f"`{named}` is not one of the commands whose effects are known"
+    return f"`{named}` {_MAY_RUN_PROGRAMS}"

@@ -22,7 +22,7 @@ from yourtool.permissions.credential_search import (
 from yourtool.permissions.findings import Findings
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.protected_places import is_protected
-from yourtool.permissions.shell.git_config import find_git_helper, has_secret
+from yourtool.permissions.shell.git_config import find_git_helper, find_submodule_helper, has_secret
 
 GLOB_CHARACTERS = re.compile(r"[*?\[]")
 _MAX_FILES = 20_000
@@ -117,6 +117,14 @@ class Place(Struct, frozen=True):
             "git_helper",
             lambda: _describe_git_helper(self.directory, self.root, only_reads=only_reads),
             "reading" if only_reads else "",
+        )
+
+    def find_submodule_helper(self) -> str | None:
+        """Describe what lets git run a program in a submodule of the repository here."""
+        return self._find(
+            "git_helper",
+            lambda: _describe_submodule_helper(self.directory, self.root),
+            "submodules",
         )
 
     def has_secret_setting(self) -> bool:
@@ -230,4 +238,9 @@ def _replaces_module(directory: Path, name: str) -> bool:
 
 def _describe_git_helper(directory: Path, root: Path, *, only_reads: bool) -> str | None:
     helper = find_git_helper(directory, root, only_reads=only_reads)
+    return None if helper is None else str(helper)
+
+
+def _describe_submodule_helper(directory: Path, root: Path) -> str | None:
+    helper = find_submodule_helper(directory, root)
     return None if helper is None else str(helper)

@@ -94,15 +94,18 @@ class ProgramRow(Struct, forbid_unknown_fields=True):
     """Whether it runs code of the workspace even with the options of this row."""
     runs_code: bool = False
     """Whether the program runs code of the workspace, and so never runs without a rule."""
+    enters_submodules: bool = False
+    """Whether git works in the submodules, too, with the settings that are there."""
     needs: tuple[str, ...] = ()
     """Options; without each of them the program runs code of the workspace. Rules do not use the
     row, as they are about the program with any option."""
 
     def is_free(self, words: Sequence[str]) -> bool:
         """Whether these arguments need no rule in a trusted workspace, if they only read."""
-        return not self.runs_code and (
-            not self.needs or any(option in words for option in self.needs)
-        )
+        if self.runs_code or not self.needs:
+            return not self.runs_code
+        given = read_arguments(self, words)
+        return given is not None and any(each.lstrip("-") in given.names for each in self.needs)
 
 
 class GivenArguments(Struct, frozen=True):

@@ -32,6 +32,8 @@ def find_obstacle(command: PlainCommand, place: Place) -> Obstacle | None:
             return _refuse_path(each.path)
     if name == "git" and (helper := place.find_git_helper(only_reads=True)) is not None:
         return Obstacle(f"git may run other programs because of {helper}")
+    if row.enters_submodules and (helper := place.find_submodule_helper()) is not None:
+        return Obstacle(f"git may run other programs because of {helper}")
     top = os.path.relpath(place.root, place.directory)
     for each in find_searched(words, place.is_present, top):
         if place.is_private(each.path):

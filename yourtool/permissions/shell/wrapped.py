@@ -27,6 +27,8 @@ could put another program in their place, also for `[sandbox] outside`, where `p
 _TOOL = re.compile(r"(?:\A|/)(?:\.?venv/bin|node_modules/\.bin)/[\w.-]+\Z")
 """A program that a package of the project contains."""
 _MAX_WRAPPERS = 4
+_MIN_ENTERING = 4
+"""Words of `git -C DIRECTORY COMMAND`."""
 _DURATION = re.compile(r"\d+(?:\.\d+)?[smhd]?")
 _SIGNAL = re.compile(r"[A-Z0-9]+")
 _OPTIONS = frozenset({"--foreground", "--preserve-status", "--verbose", "-v"})
@@ -49,6 +51,19 @@ def unwrap(command: PlainCommand, place: Place) -> PlainCommand | None:
         return None
     inner = replace(command, words=words[start:])
     return unwrap(inner, place) or inner
+
+
+def enter_git(command: PlainCommand, place: Place) -> tuple[PlainCommand, Place] | None:
+    """Return the command of `git -C DIRECTORY`, and the place where it runs; None: not one.
+
+    A redirection is to a file of the first place, so a command with one has no other.
+    """
+    words = command.words
+    if list(command.texts[:2]) != ["git", "-C"] or len(words) < _MIN_ENTERING or command.files:
+        return None
+    if words[2].is_glob or (inside := place.enter(words[2].text)) is None:
+        return None
+    return replace(command, words=(words[0], *words[3:])), inside
 
 
 def iter_meanings(command: PlainCommand, place: Place) -> Iterator[PlainCommand]:

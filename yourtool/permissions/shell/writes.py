@@ -250,7 +250,9 @@ def _iter_written_by(name: str, arguments: Sequence[str]) -> Iterator[_Target]:
 
 def _is_known_to_read(name: str, arguments: Sequence[str]) -> bool:
     row, rest = find_row((name, *arguments))
-    return row is not None and only_reads(row, rest, frozenset(), lambda _: True)
+    if row is None or (row.needs and not row.is_free(rest)):
+        return False
+    return only_reads(row, rest, frozenset(), lambda _: True)
 
 
 def _iter_outputs(
