@@ -20,6 +20,8 @@ GIVEN = {
     "loads_code": True,
     "enters_submodules": True,
     "runs_code": True,
+    "problem": "x",
+    "contained": True,
     "needs": ("--only",),
     "arguments": "files",
 }

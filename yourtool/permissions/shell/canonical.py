@@ -19,7 +19,9 @@ from yourtool.permissions.shell.programs import WRITING, find_row
 from yourtool.permissions.shell.syntax import Word
 from yourtool.permissions.shell.wrapped import find_inner_start
 
-_BUILTINS = frozenset({"[", "cd", "echo", "false", "printf", "pwd", "test", "true"})
+_BUILTINS = frozenset(
+    {"[", "cd", "command", "echo", "false", "printf", "pwd", "test", "true", "type"}
+)
 _GIT_OPTIONS = (
     "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c",
     "core.hooksPath=/dev/null", "-c", "diff.external=", "-c", "log.showSignature=false", "-c",

@@ -123,7 +123,7 @@ def _is_safe(spec: CommandSpec, command: PlainCommand, place: Place) -> bool:
     if not (spec.is_open or command.reads_document):
         return True
     row, rest = find_row(words)
-    if row is not None and not row.needs and only_reads_inside(row, rest, command, place):
+    if row is not None and row.is_for_rules and only_reads_inside(row, rest, command, place):
         if not row.runs_code:
             return True
         if not command.reads_document:
@@ -133,7 +133,7 @@ def _is_safe(spec: CommandSpec, command: PlainCommand, place: Place) -> bool:
         return written is True  # for other programs, it may be code
     if written is not None:
         return written
-    if (row is not None and not row.needs) or (words[0] == "git" and not _names_command(spec)):
+    if (row is not None and row.is_for_rules) or (words[0] == "git" and not _names_command(spec)):
         return False
     return _is_without_risk(spec, command, place)
 

@@ -217,7 +217,7 @@ def iter_prefixes(words: Sequence[str], is_own_file: IsOwnPath) -> Iterator[Sequ
         yield known
     for table in (READING, WRITING):
         row, rest = find_row(words, table)
-        if row is not None and not (row.needs or row.runs_code):
+        if row is not None and row.is_for_rules and not row.runs_code:
             yield words[: len(words) - len(rest)]
 
 

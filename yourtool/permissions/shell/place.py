@@ -58,6 +58,13 @@ class Place(Struct, frozen=True):
         directories = findings.private_directories
         return self._find("private", lambda: is_in(Path(path), map(Path, directories)), path)
 
+    def is_contained(self) -> bool:
+        """Whether a full sandbox contains the command."""
+        findings = self.findings
+        return findings is not None and self._find(
+            "private", lambda: bool(findings.private_directories)
+        )
+
     def find_protected(self, paths: Sequence[str]) -> str | None:
         """Return the first protected place among paths, by its name, a link or a setting."""
         if (named := next(filter(is_protected, paths), None)) is not None:

@@ -96,9 +96,18 @@ class ProgramRow(Struct, forbid_unknown_fields=True):
     """Whether the program runs code of the workspace, and so never runs without a rule."""
     enters_submodules: bool = False
     """Whether git works in the submodules, too, with the settings that are there."""
+    problem: str = ""
+    """Why it needs an approval although it only reads; a predicate."""
+    contained: bool = False
+    """Whether the problem does not exist in a full sandbox."""
     needs: tuple[str, ...] = ()
     """Options; without each of them the program runs code of the workspace. Rules do not use the
     row, as they are about the program with any option."""
+
+    @property
+    def is_for_rules(self) -> bool:
+        """Whether rules use the row: it is about all that the program can do."""
+        return not (self.needs or self.problem)
 
     def is_free(self, words: Sequence[str]) -> bool:
         """Whether these arguments need no rule in a trusted workspace, if they only read."""

@@ -14,7 +14,7 @@ from yourtool.permissions.shell.git_notes import describe_unoffered
 from yourtool.permissions.shell.open_rules import iter_prefixes
 from yourtool.permissions.shell.place import Place
 from yourtool.permissions.shell.plain import PlainCommand, quote_plain
-from yourtool.permissions.shell.reading import find_obstacle
+from yourtool.permissions.shell.reading import find_obstacle, is_known_to_read
 from yourtool.permissions.shell.specs import (
     CommandSpec,
     build_spec,
@@ -172,7 +172,8 @@ def _propose_exact(command: PlainCommand, place: Place, *, is_known: bool) -> tu
     `is_known`: there is a spec with `*`, so the program is not one that can do anything.
     """
     name = command.texts[0]
-    if runs_others(name) and not is_known and find_obstacle(command, place) is not None:
+    is_open = runs_others(name) and not is_known and not is_known_to_read(command, place)
+    if is_open and find_obstacle(command, place) is not None:
         if name == "git":
             return "", describe_unoffered(command.texts)
         return "", f"`{name}` runs other programs or code, so no rule covers it"

@@ -41,7 +41,8 @@ def find_obstacle(command: PlainCommand, place: Place) -> Obstacle | None:
         if (problem := place.find_unreadable(each)) is not None:
             return Obstacle(problem)
     if only_reads_inside(row, rest, command, place):
-        return None
+        is_harmless = not row.problem or (row.contained and place.is_contained())
+        return None if is_harmless else Obstacle(f"`{name}` {row.problem}")
     if row.arguments == "settings":
         return Obstacle("it changes a setting of git, or shows one that may be a secret")
     given = (word for word in rest if not word.startswith("-"))
@@ -49,6 +50,12 @@ def find_obstacle(command: PlainCommand, place: Place) -> Obstacle | None:
     if path is not None:
         return _refuse_path(path)
     return Obstacle(f"`{name}` can do more than read files with these arguments", is_evident=True)
+
+
+def is_known_to_read(command: PlainCommand, place: Place) -> bool:
+    """Whether a command only reads, even if it needs an approval for what it shows."""
+    row, rest = find_row(command.texts)
+    return row is not None and bool(row.problem) and only_reads_inside(row, rest, command, place)
 
 
 def only_reads_inside(
