@@ -17,7 +17,7 @@ from msgspec import Struct
 from yourtool.files import read_small_file, real_path
 from yourtool.git.repositories import Repository, open_repository
 from yourtool.permissions.globs import matches_glob
-from yourtool.permissions.protected_places import folded_name, is_protected
+from yourtool.permissions.protected_places import find_cause, folded_name, is_protected
 from yourtool.permissions.shell.git_config import (
     GitSetting,
     expand_user,
@@ -67,6 +67,7 @@ class _Place(Struct, frozen=True):
     names: tuple[str, ...]
     """Its path in the workspace, folded."""
     cause: str
+    """Why it is one, a clause."""
     only_hooks: bool = False
     """Whether only the hooks directly in it count: it has the files of the project, too."""
 
@@ -96,15 +97,22 @@ class Protection:
         """
         if is_protected(path):
             return "protected place"
+        cause = self.find_cause(path)
+        return None if cause is None else f"protected place ({cause})"
+
+    def find_cause(self, path: str) -> str | None:
+        """Return why a path is a protected place, a clause; None: it is not one."""
+        if (named := find_cause(path)) is not None:
+            return named
         absolute = self._resolve(path)
         if (names := self._fold(absolute)) is None or not names:
             return None
         if self._is_in_bare(absolute, names):
-            return "protected place (git finds a bare repository here)"
+            return "git finds a bare repository here"
         for top in absolute.parents:
             for place in self._get_places(top):
                 if place.covers(names):
-                    return f"protected place (git uses it because of {place.cause})"
+                    return place.cause
         return None
 
     def may_expand_to_place(self, pattern: str) -> bool:
@@ -146,15 +154,16 @@ class Protection:
     def _find_places(self, top: Path, repository: Repository | None) -> Iterator[_Place]:
         if repository is not None:
             for each in (repository.directory, repository.common):
-                yield from self._build(each, top, "`.git`")
+                yield from self._build(each, top, "git uses it because of `.git`")
             for file, setting in iter_all_settings(repository):
-                cause = f"`{setting.key}` in `{self._describe(file)}`"
+                cause = f"git uses it because of `{setting.key}` in `{self._describe(file)}`"
                 for each in _iter_named(file, setting, top):
                     yield from self._build(each, top, cause)
         if repository is not None or top == self.root:
             for name in _MANAGERS:
                 for each in _read_scripts(top / name):
-                    yield from self._build(top / each, top, f"`{self._describe(top / name)}`")
+                    cause = f"`{self._describe(top / name)}` runs it as a hook"
+                    yield from self._build(top / each, top, cause)
 
     def _build(self, path: Path, top: Path, cause: str) -> Iterator[_Place]:
         """Yield the place of a path, and of what it leads to."""

@@ -10,45 +10,57 @@ import itertools
 import re
 import unicodedata
 
-_PROTECTED_NAMES = frozenset(
-    {
-        # version control
+_VERSION_CONTROL = "git or another version control runs it, or has its settings there"
+_HOOKS = "a hook manager or a service that tests commits runs what it names"
+_EDITORS = "editors and containers run what it names when the folder is opened"
+_AGENTS = "coding agents follow it, or run what it names"
+_SHELLS = "shells and other programs run it by its name"
+_SETTINGS = "programs read settings, addresses or keys from it"
+_PROTECTED_NAMES = {
+    _VERSION_CONTROL: {
         ".git", ".gitmodules", ".gitattributes", ".gitconfig", ".hg", ".svn", ".jj",
-        # hooks and continuous integration
+    },
+    _HOOKS: {
         ".husky", ".githooks", ".git-hooks", ".hooks", ".pre-commit-config.yaml",
         ".pre-commit-hooks.yaml", ".overcommit.yml", ".overcommit", ".lefthook", ".lefthook-local",
         "captainhook.json", "grumphp.yml", "prek.toml", ".rusty-hook.toml",
         ".circleci", ".ci", ".gitlab-ci.yml", ".travis.yml", ".drone.yml", "jenkinsfile",
         "azure-pipelines.yml", "bitbucket-pipelines.yml", ".buildkite",
-        # editors and containers that run tasks when a folder is opened
+    },
+    _EDITORS: {
         ".vscode", ".idea", ".zed", ".fleet", ".devcontainer", ".devcontainer.json", ".exrc",
         ".vimrc", ".nvimrc", ".nvim.lua", ".vim", ".nvim", ".emacs", ".emacs.d", ".dir-locals.el",
         ".sublime-project",
-        # coding agents and their instructions
+    },
+    _AGENTS: {
         ".yourtool", ".agents", ".claude", ".codex", ".cursor", ".gemini", ".opencode", ".continue",
         ".aider.conf.yml", ".windsurf", ".roo", ".cline", ".crush", ".goose", ".vibe", ".kiro",
         ".mcp.json", "mcp.json", ".cursorrules", ".windsurfrules", ".clinerules", ".goosehints",
         "agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md",
-        # shells, and programs that run on login or on entering a directory
+    },
+    _SHELLS: {
         ".envrc", ".direnv", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout",
         ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout",
         ".inputrc", ".kshrc", ".cshrc", ".tcshrc", ".login", ".xprofile", ".xinitrc", ".mise.toml",
         "mise.toml", ".tmux.conf", ".screenrc", "config.fish", "profile.ps1",
         "microsoft.powershell_profile.ps1",
-        # package managers and credentials
+    },
+    _SETTINGS: {
         ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc", "pip.conf", ".condarc",
         ".ssh", ".gnupg", ".netrc", ".git-credentials", ".aws", ".kube", ".docker",
         ".ripgreprc", ".curlrc", ".wgetrc", ".gdbinit", ".lldbinit", ".pythonrc",
-    }
-)  # fmt: skip
-_PROTECTED_PAIRS = frozenset(
-    {
-        (".github", "workflows"), (".github", "actions"), (".github", "hooks"),
-        (".github", "copilot-instructions.md"), (".github", "instructions"), (".cargo", "config"),
-        (".cargo", "config.toml"), (".config", "fish"), (".config", "autostart"),
-        (".config", "systemd"), (".config", "git"),
-    }
-)  # fmt: skip
+    },
+}  # fmt: skip
+"""Names of files and directories, by the reason."""
+_PROTECTED_PAIRS = {
+    (".github", "workflows"): _HOOKS, (".github", "actions"): _HOOKS,
+    (".github", "hooks"): _HOOKS, (".github", "copilot-instructions.md"): _AGENTS,
+    (".github", "instructions"): _AGENTS, (".cargo", "config"): _SETTINGS,
+    (".cargo", "config.toml"): _SETTINGS, (".config", "fish"): _SHELLS,
+    (".config", "autostart"): _SHELLS, (".config", "systemd"): _SHELLS,
+    (".config", "git"): _VERSION_CONTROL,
+}  # fmt: skip
+_CAUSES = {name: cause for cause, names in _PROTECTED_NAMES.items() for name in names}
 _OUTER_NAMES = frozenset(outer for outer, _ in _PROTECTED_PAIRS)
 _SHORT_NAME = re.compile(r"gi[^~]{0,6}~[0-9]+")
 """The short names of `.git`, `.gitmodules`, `.gitattributes`, also those that contain a hash."""
@@ -67,14 +79,21 @@ def is_protected(path: str) -> bool:
     `path` is relative to the workspace, with links resolved; absolute paths are compared by the
     same names.
     """
+    return find_cause(path) is not None
+
+
+def find_cause(path: str) -> str | None:
+    """Return why the name of a path makes it a protected place, a clause; None: it does not."""
     parts = path.replace("\\", "/").split("/")
     names = tuple(folded_name(name) for name in parts if name not in ("", "."))
-    if any(
-        name in _PROTECTED_NAMES or _SHORT_NAME.fullmatch(name) or _HOOK_SETTINGS.fullmatch(name)
-        for name in names
-    ):
-        return True
-    return any(pair in _PROTECTED_PAIRS for pair in itertools.pairwise(names))
+    for name in names:
+        if (cause := _CAUSES.get(name)) is not None:
+            return cause
+        if _SHORT_NAME.fullmatch(name):
+            return _VERSION_CONTROL
+        if _HOOK_SETTINGS.fullmatch(name):
+            return _HOOKS
+    return next(filter(None, map(_PROTECTED_PAIRS.get, itertools.pairwise(names))), None)
 
 
 def has_protected_entries(name: str) -> bool:
