@@ -119,7 +119,10 @@ def test_model_reads_that_no_user_is_present_and_what_would_allow_its_call(line)
     )
     line.script([{"call": "shell", "input": {"command": "touch .envrc"}}], [{"say": "No."}])
     [denial] = line.result("-p", "touch", "--mode", "auto")["permission_denials"]
-    assert "(it writes to `.envrc`, a protected place), and no user is present" in denial["reason"]
+    assert (
+        "(it writes to `.envrc`, a protected place: shells and other programs run it by"
+        " its name), and no user is present" in denial["reason"]
+    )
     assert "--allow" not in denial["reason"]
 
 

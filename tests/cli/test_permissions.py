@@ -99,7 +99,14 @@ def test_figures_of_the_recorded_corpus(line, tmp_path, figures):
         (
             ["--allow", "shell"],
             "echo x > .envrc",
-            ("ask", None, "it writes to `.envrc`, a protected place", [["echo", "x"]], None),
+            (
+                "ask",
+                None,
+                "it writes to `.envrc`, a protected place: shells and other programs run it by its"
+                " name",
+                [["echo", "x"]],
+                None,
+            ),
         ),
         (
             ["--allow", "shell(make test > out.txt)"],

@@ -147,7 +147,7 @@ def test_every_call_asks_where_a_mistake_in_a_file_may_hide_a_denial(root):
 def test_write_of_a_command_to_a_protected_place_asks_in_every_mode(root, mode):
     asked = decide(root, "echo x > .envrc", "shell", mode=mode)
     assert (asked.verdict, asked.proposed_rules) == ("ask", ())
-    assert asked.reason == "it writes to `.envrc`, a protected place"
+    assert asked.reason.startswith("it writes to `.envrc`, a protected place: shells")
     assert decide(root, "echo x > a", "shell", mode=mode).verdict == "allow"
 
 

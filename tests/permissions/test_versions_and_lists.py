@@ -49,7 +49,7 @@ def test_command_that_only_prints_is_free(root, line):
         "bash -n ../a.sh", "sh -nx a.sh", "tar xzf a.tgz", "tar czf a.tgz src", "tar -tf host:a",
         "tar tf ../a.tar", "tar tIf ./x a.tar", "tar -t --to-command=./x -f a.tar", "tar zf a.tgz",
         "unzip a.zip", "unzip -lo a.zip", "unzip -l ../a.zip", "python3 -V a.py", "ruby -v a.rb",
-        "perl -ve 1", "npm -v run x", "pip list --index-url x", "pip install x", "pip download x",
+        "perl -ve 1", "npm -v run x", "pip list --proxy x", "pip install x", "pip download x",
         "docker -v run x", "kubectl version", "kubectl version --client --kubeconfig=x",
         "kubectl version --client=false", "command make", "command -p make", "git lfs env",
     ],

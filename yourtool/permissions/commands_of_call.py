@@ -6,6 +6,7 @@ from itertools import chain
 from pathlib import Path
 
 from yourtool.effects import Subject
+from yourtool.permissions.configured_places import Protection
 from yourtool.permissions.credential_files import find_named_credential
 from yourtool.permissions.findings import Findings
 from yourtool.permissions.shell import canonical, plain, writes
@@ -39,27 +40,47 @@ def _find_canonical(command: Subject) -> tuple[str | None, str | None]:
         return None, str(error)
 
 
-def find_protected_writes(subjects: Sequence[Subject], findings: Findings) -> tuple[str, ...]:
-    """Return the protected places that the commands write to."""
+def find_protected_writes(
+    subjects: Sequence[Subject], findings: Findings, *, is_compared: bool
+) -> tuple[str, ...]:
+    """Return the protected places that the commands write to.
+
+    `is_compared`: as for `iter_protected_writes`.
+    """
     commands = [each for each in subjects if each.kind == "command"]
     if not commands:
         return ()
-    found = findings.get("protected_write", lambda: _look_for_protected_writes(commands))
+    found = findings.get(
+        "protected_write",
+        lambda: _look_for_protected_writes(commands, is_compared=is_compared),
+        about="compared" if is_compared else "",
+    )
     return () if found is None else tuple(found.split(_SEPARATOR))
 
 
-def _look_for_protected_writes(commands: Sequence[Subject]) -> str | None:
+def _look_for_protected_writes(commands: Sequence[Subject], *, is_compared: bool) -> str | None:
     found = chain.from_iterable(
-        writes.iter_protected_writes(each.text, Path(each.directory)) for each in commands
+        writes.iter_protected_writes(each.text, Path(each.directory), is_compared=is_compared)
+        for each in commands
     )
     return _SEPARATOR.join(tuple(dict.fromkeys(found))[:_MAX_PLACES]) or None
 
 
-def describe_protected_writes(places: Sequence[str]) -> str:
-    """Return the first protected places that a command writes to, in a clause."""
+def describe_protected_writes(
+    places: Sequence[str], subjects: Sequence[Subject], findings: Findings
+) -> str:
+    """Return the first protected places that commands write to; of a single one, also the cause."""
     first, *others = (f"`{each}`" for each in places)
     if not others:
-        return f"it writes to {first}, a protected place"
+        cause = _find_cause(places[0], subjects, findings)
+        return f"it writes to {first}, a protected place" + (f": {cause}" if cause else "")
     shown = [first, *others][:_MAX_NAMED]
     last = f"{more:,} more" if (more := len(places) - len(shown)) else shown.pop()
     return f"it writes to the protected places {', '.join(shown)} and {last}"
+
+
+def _find_cause(place: str, subjects: Sequence[Subject], findings: Findings) -> str | None:
+    directory = Path(next(each.directory for each in subjects if each.kind == "command"))
+    return findings.get(
+        "protected_write", lambda: Protection(directory).find_cause(place), about="cause"
+    )

@@ -78,8 +78,6 @@ class CallSubjects(Struct, frozen=True):
 
 
 _SEVERAL_SUBJECTS = "it is about several places at once, and a rule names one"
-
-
 _REFUSED = (
     "`{}` was not run, because the sandbox is switched on and cannot be used: {}. The user can run"
     " commands without it: with the option `--no-sandbox`, or with `[sandbox] enabled = false` in"
@@ -196,8 +194,10 @@ def _judge_in_sandbox(policy: Policy, call: JudgedCall, findings: Findings) -> G
         return GateDecision("ask", _describe_protection(call), is_evident=True)
     if call.loses_work:
         return GateDecision("ask", "it discards uncommitted work: every mode needs an approval")
-    if places := find_protected_writes(subjects.items, findings):
-        return GateDecision("ask", describe_protected_writes(places), protected_writes=places)
+    items = subjects.items
+    if places := find_protected_writes(items, findings, is_compared=call.is_fully_contained):
+        reason = describe_protected_writes(places, items, findings)
+        return GateDecision("ask", reason, protected_writes=places)
     if RuleVerdict.UNCLEAR in verdicts:
         return GateDecision(
             "ask", f"part of it cannot be checked against the deny rules for `{call.tool}`"

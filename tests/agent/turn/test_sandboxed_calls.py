@@ -71,7 +71,10 @@ async def test_change_that_the_command_shows_is_asked_about_once(bench, protecte
     user = User(ALLOW)
     said, facts = await run(bench, FULL, "echo more >> ./AGENTS.md", user)
     assert len(user.asked) == 1
-    assert user.asked[0].reason == "it writes to `./AGENTS.md`, a protected place"
+    assert user.asked[0].reason == (
+        "it writes to `./AGENTS.md`, a protected place: coding agents follow it, or run what it"
+        " names"
+    )
     assert protected.read_text() == "be kind\nmore\n"
     assert "[The user allowed these changes, which were made: `AGENTS.md`" in said
     assert "files.changed" in facts
@@ -152,7 +155,10 @@ async def test_settings_of_git_that_a_line_changes_in_a_subshell_ask_once(bench,
         )
     user = User(ALLOW)
     await run(bench, FULL, line, user)
-    assert [each.reason for each in user.asked] == [f"it writes to `{file}`, a protected place"]
+    assert [each.reason for each in user.asked] == [
+        f"it writes to `{file}`, a protected place: git or another version control runs it, or"
+        " has its settings there"
+    ]
     assert "co = checkout" in (bench.workspace / file).read_text()
 
 
@@ -169,7 +175,8 @@ async def test_answer_covers_the_settings_that_git_changes_in_a_linked_worktree(
     user = User(ALLOW)
     await run(bench, FULL, "git config alias.co checkout", user)
     assert [each.reason for each in user.asked] == [
-        f"it writes to `{main}/.git/config`, a protected place"
+        f"it writes to `{main}/.git/config`, a protected place: git or another version control"
+        " runs it, or has its settings there"
     ]
     assert "co = checkout" in (main / ".git/config").read_text()
 

@@ -192,7 +192,10 @@ async def test_command_that_writes_to_a_protected_place_asks_in_every_mode(bench
     _, [failed] = await outcome(bench, line, rules=rules, confirm=user, mode=mode)
     assert failed.error_class == "user_denied"
     assert user.asked[0].rules == ()
-    assert user.asked[0].reason == "it writes to `.git/hooks/pre-commit`, a protected place"
+    assert user.asked[0].reason == (
+        "it writes to `.git/hooks/pre-commit`, a protected place: git or another version control"
+        " runs it, or has its settings there"
+    )
 
 
 @pytest.mark.parametrize("mode", [Mode.ASK, Mode.ACCEPT_EDITS, Mode.AUTO])

@@ -121,7 +121,10 @@ def test_rules_for_only_this_line_are_the_second_offer(place, line, exact):
         ("git worktree remove --force a", "`git worktree remove --force` deletes a work tree"),
         ("git reflog expire --all", "`git reflog expire` deletes what git could bring back, so no"),
         ("git remote add a https://x.example", "`git remote add` changes an address from which"),
-        ("git config user.name x", "`git config` changes settings, which can name programs, so no"),
+        (
+            "git config core.editor x",
+            "`git config` changes settings, which can name programs, so no",
+        ),
         ("git add ../a", "`git add` names a path out of the workspace, so no rule is offered"),
         ("git -c a.b=c commit -m x", "`git -c` can set a setting that names a program"),
         ("python3 -c 'print(1)'", "`python3` runs other programs or code, so no rule covers it"),

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from yourtool.git.harmless_settings import changes_harmless_setting
 from yourtool.permissions.shell.coverage import cover_line, covers_command
 from yourtool.permissions.shell.git_notes import describe_unoffered
 from yourtool.permissions.shell.open_rules import iter_prefixes
@@ -172,8 +173,8 @@ def _propose_exact(command: PlainCommand, place: Place, *, is_known: bool) -> tu
     `is_known`: there is a spec with `*`, so the program is not one that can do anything.
     """
     name = command.texts[0]
-    is_open = runs_others(name) and not is_known and not is_known_to_read(command, place)
-    if is_open and find_obstacle(command, place) is not None:
+    is_known = is_known or is_known_to_read(command, place) or _is_harmless_setting(command)
+    if runs_others(name) and not is_known and find_obstacle(command, place) is not None:
         if name == "git":
             return "", describe_unoffered(command.texts)
         return "", f"`{name}` runs other programs or code, so no rule covers it"
@@ -192,6 +193,11 @@ def _propose_exact(command: PlainCommand, place: Place, *, is_known: bool) -> tu
     if not is_same or not covers_command(wanted, command, place):
         return "", f"no rule can name `{_shorten(spec)}`"
     return spec, ""
+
+
+def _is_harmless_setting(command: PlainCommand) -> bool:
+    program, *words = command.texts
+    return [program, *words[:1]] == ["git", "config"] and changes_harmless_setting(words[1:])
 
 
 def _build_assignments(spec: CommandSpec) -> str:

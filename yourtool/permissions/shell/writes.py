@@ -13,6 +13,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from yourtool.files import real_path
+from yourtool.git.harmless_settings import changes_harmless_setting
 from yourtool.git.repositories import open_repository
 from yourtool.permissions.configured_places import Protection
 from yourtool.permissions.globs import matches_glob
@@ -93,8 +94,11 @@ def find_protected_write(line: str, root: Path) -> str | None:
     return next(iter_protected_writes(line, root), None)
 
 
-def iter_protected_writes(line: str, root: Path) -> Iterator[str]:
-    """Yield all of them; some more than once."""
+def iter_protected_writes(line: str, root: Path, *, is_compared: bool = False) -> Iterator[str]:
+    """Yield all of them; some more than once.
+
+    `is_compared`: a sandbox compares the settings of git afterwards, and keeps harmless changes.
+    """
     entered = Entered(root)
     made = set[Path]()
     protection = Protection(root)
@@ -102,6 +106,8 @@ def iter_protected_writes(line: str, root: Path) -> Iterator[str]:
         here = entered.here
         if isinstance(target, _MadeRepository):
             made.add(Path(os.path.normpath(here / target.path)))
+        elif isinstance(target, _Settings) and target.is_harmless and is_compared:
+            continue
         elif isinstance(target, _Settings):
             yield target.file or _relative(_find_settings(here / target.path, made, root), root)
         elif is_protected(target):
@@ -126,6 +132,8 @@ class _Settings(Struct, frozen=True):
     """Where git runs."""
     file: str = ""
     """The file, unless it is that of the repository."""
+    is_harmless: bool = False
+    """Whether the setting is a harmless one of the repository."""
 
 
 _Target: TypeAlias = str | _MadeRepository | _Settings
@@ -279,8 +287,10 @@ def _iter_written_by_git(arguments: Sequence[str]) -> Iterator[_Target]:
     if rest[0] == "config" and _READING_GIT_CONFIG.isdisjoint(rest):
         places = ("--global", "--local", "--system", "--worktree")
         if len([word for word in rest[1:] if word not in places]) != 1 or rest[-1] in _EDIT:
-            is_global = "--global" in rest
-            yield _Settings(folder, file="~/.gitconfig" if is_global else "")
+            is_harmless = changes_harmless_setting(rest[1:]) and not any(
+                map(_EXPANDED.search, rest)
+            )
+            yield _Settings(folder, "~/.gitconfig" if "--global" in rest else "", is_harmless)
     elif rest[0] in _GIT_WRITERS:
         yield from (os.path.join(folder, word) for word in rest[1:] if word != "HEAD")  # noqa: PTH118
         if rest[0] in ("init", "clone"):

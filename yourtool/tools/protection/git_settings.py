@@ -1,7 +1,6 @@
 """Harmless changes of a git configuration, and the file with only these.
 
-Only listed settings are harmless: a setting can run a program or redirect what is sent, and new
-versions of git add some. https://git-scm.com/docs/git-config
+Those without a subsection are in a table; whether another one is harmless depends on its value.
 """
 
 import os
@@ -12,54 +11,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from yourtool.git.harmless_settings import HARMLESS_SECTIONS, is_harmless_setting
 from yourtool.git.repositories import Repository
 from yourtool.guardian import build_prefix
 from yourtool.tools.git_program import GitError, GitRunner
 
 SECONDS = 5.0
 _MAX_EDITS = 100
-_HARMLESS = {
-    "core": """repositoryformatversion filemode bare ignorecase logallrefupdates precomposeunicode
-        symlinks autocrlf eol safecrlf abbrev quotepath sparsecheckout sparsecheckoutcone
-        untrackedcache preloadindex commitgraph compression loosecompression bigfilethreshold
-        multipackindex splitindex longpaths checkstat trustctime whitespace commentchar""",
-    "extensions": """objectformat worktreeconfig refstorage noop preciousobjects
-        compatobjectformat relativeworktrees""",
-    "user": "name email",
-    "author": "name email",
-    "committer": "name email",
-    "pull": "rebase ff",
-    "push": "default autosetupremote followtags",
-    "init": "defaultbranch",
-    "merge": """ff conflictstyle renames renamelimit log stat autostash verbosity branchdesc
-        directoryrenames""",
-    "rebase": "autosquash autostash stat updaterefs abbreviatecommands missingcommitscheck",
-    "fetch": "prune prunetags parallel writecommitgraph output showforcedupdates",
-    "log": "date decorate abbrevcommit follow graphcolors showroot mailmap",
-    "status": """short branch showuntrackedfiles showstash relativepaths aheadbehind renames
-        renamelimit submodulesummary""",
-    "branch": "autosetupmerge autosetuprebase sort",
-    "tag": "sort",
-    "diff": """algorithm renames renamelimit mnemonicprefix noprefix colormoved colormovedws context
-        interhunkcontext submodule ignoresubmodules wserrorhighlight indentheuristic statgraphwidth
-        suppressblankempty relative""",
-    "commit": "cleanup status verbose",
-    "submodule": "active recurse fetchjobs propagatebranches",
-    "maintenance": "auto strategy",
-    "stash": "showpatch showstat showincludeuntracked",
-    "worktree": "guessremote userelativepaths",
-    "lfs": "repositoryformatversion",
-    "gc": """auto autodetach autopacklimit pruneexpire worktreepruneexpire reflogexpire
-        reflogexpireunreachable aggressivedepth aggressivewindow packrefs logexpiry cruftpacks
-        bigpackthreshold writecommitgraph maxcruftsize""",
-}
-"""Settings that neither name programs nor addresses, by section."""
-_HARMLESS_SETTINGS = frozenset(
-    f"{section}.{name}" for section, names in _HARMLESS.items() for name in names.split()
-)
-_HARMLESS_SECTIONS = frozenset(
-    {"advice", "color", "column", "rerere", "index", "pack", "feature", "checkout", "grep"}
-)
 _OF_BRANCHES = frozenset({"merge", "rebase", "description", "vscode-merge-base", "gh-merge-base"})
 _OF_REMOTES = frozenset({"prune", "prunetags", "skipfetchall", "skipdefaultupdate", "gh-resolved"})
 _REFSPEC = re.compile(r"\+?[^:]*(?::refs/(?:remotes|tags|notes|pull)/.*)?")
@@ -188,7 +146,7 @@ def _is_harmless(key: str, before: Settings, after: Settings, origin: Origin) ->
     subsection, _, name = rest.rpartition(".")
     values = after.get(key, ())
     if not subsection:
-        if f"{section}.{name}" in _HARMLESS_SETTINGS or section in _HARMLESS_SECTIONS:
+        if is_harmless_setting(f"{section}.{name}"):
             return True
         if key == "core.worktree":
             return all(_is_in_work_tree(each, origin) for each in values)
@@ -213,7 +171,7 @@ def _is_harmless(key: str, before: Settings, after: Settings, origin: Origin) ->
         case "extensions":
             return False
         case _:
-            return section in _HARMLESS_SECTIONS
+            return section in HARMLESS_SECTIONS
 
 
 def _is_harmless_remote(
