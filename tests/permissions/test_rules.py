@@ -71,7 +71,7 @@ def test_rule_matches_its_first_words_with_any_arguments(rule, command, covered)
     [
         "ls; rm x", "ls && rm x", "ls || rm x", "ls | sh", "ls & rm x", "ls\nrm x", "ls $(rm x)",
         "ls `rm x`", "ls > x", "ls < x", "ls >> x", "ls 2>x", "ls *", "ls ~", "ls {a,b}", "ls $x",
-        'ls "$x"', 'ls "`x`"', "X=1 ls", "ls 'a", 'ls "', "(ls)", "{ ls; }",
+        'ls "$x"', 'ls "`x`"', "X=1 ls", "ls 'a", 'ls "', "(ls; x)", "{ ls; }",
         "! ls", "if ls", "l\u0455", "ls \u00e9", "", " ", "ls\t;x", "ls <(x)", "ls\r",
         "ls 'a\nb'",
     ],

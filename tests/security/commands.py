@@ -53,7 +53,7 @@ _TABLE: tuple[tuple[str, str, list[str], list[str], tuple[str, ...]], ...] = (
             "ls |& tee sunk",
             "ls\ntouch sunk",
             "ls;touch sunk",
-            "(ls)",
+            "(ls; touch sunk)",
             "{ ls; }",
             "! ls",
         ),

@@ -35,6 +35,10 @@ def proposed(place, line, *specs, is_trusted=False):
         ("cd src && timeout 60 python3 -m pytest -q | tail", ("pytest *", "tail *")),
         ("cd src && ../.venv/bin/pytest -q", ("pytest *",)),
         ("echo '*'", ("echo *",)),
+        ("for i in a\ndo make\ndone", ("make",)),
+        ("if make; then ls; fi", ("make", "ls *")),
+        ("(make)", ("make",)),
+        ("for f in a b; do rm $f; done", ("rm a", "rm b")),
         ("ls s*", ("ls *",)),
         ("git --no-pager log -3", ("git log *",)),
         ("sed -n 1,5p x | wc -l", ("sed *", "wc *")),
@@ -145,18 +149,23 @@ def test_rules_for_only_this_line_are_the_second_offer(place, line, exact):
         ("ls > src", "`src` is not a file of the workspace that a rule can name"),
         ("cd src > out.txt", "`cd` leads out of the workspace, or nowhere"),
         ("echo $HOME", "part of it is only known when it runs: `$HOME`"),
-        ("for i in a; do make; done", "it is a program of the shell: `for i in a; do make; done`"),
-        ("for i in a\ndo make\ndone", "it is a program of the shell: `for i in a`"),
-        ("for ((;;)); do make; done", "it is a program of the shell: `for"),
-        ("while make; do ls; done", "it is a program of the shell: `while"),
-        ("case x in x) make ;; esac", "it is a program of the shell: `case"),
-        ("if make; then ls; fi", "it is a program of the shell: `if"),
-        ("f() { make; }", "it is a program of the shell: `f()"),
-        ("(make)", "it is a program of the shell: `(make)`"),
-        ("{ make; }", "it is a program of the shell: `{ make; }`"),
-        ("export A=1", "it is a program of the shell: `export A=1`"),
-        ("[ -e a ]", "it is a program of the shell: `[ -e a ]`"),
-        ("! make", "it is a program of the shell: `! make`"),
+        (
+            "for ((;;)); do make; done",
+            "a rule covers plain commands, and this is more than that: `for",
+        ),
+        (
+            "while make; do ls; done",
+            "a rule covers plain commands, and this is more than that: `while",
+        ),
+        (
+            "case x in x) make ;; esac",
+            "a rule covers plain commands, and this is more than that: `case",
+        ),
+        ("f() { make; }", "a rule covers plain commands, and this is more than that: `f()"),
+        ("{ make; }", "a rule covers plain commands, and this is more than that: `{ make; }`"),
+        ("export A=1", "a rule covers plain commands, and this is more than that: `export A=1`"),
+        ("[ -e a ]", "no rule is about a test of the shell"),
+        ("! make", "a rule covers plain commands, and this is more than that: `! make`"),
         ("cat <<< a", "it contains a document: `<<< a`"),
         ("cat <<a\nb\na", "it contains a document: `<<a`"),
         ("ls $(make)", "part of it is only known when it runs: `$(make)`"),
@@ -245,4 +254,4 @@ def test_rule_of_a_wrapper_is_not_needed_and_a_command_is_never_hidden_by_one(pl
 def test_long_part_of_a_line_in_a_reason_is_cut_visibly(place):
     line = 'for each in $(seq 1 40); do echo "step $each of 40: compiling a module"; done'
     assert proposed(place, line).note.endswith("...`")
-    assert proposed(place, "for x in 1; do x; done").note.endswith("for x in 1; do x; done`")
+    assert proposed(place, "while x; do x; done").note.endswith("while x; do x; done`")

@@ -171,7 +171,9 @@ def _find_words(line: str) -> tuple[str, ...]:
     """Return the words of a line that needs no shell; none if it needs one."""
     match plain.parse_plain(line):
         case (command,) if not (command.variables or command.redirections or command.timing):
-            if any(word.is_glob or word.text.startswith("~") for word in command.words):
+            if command.before or any(
+                word.is_glob or word.source or word.text.startswith("~") for word in command.words
+            ):
                 return ()
             return command.texts
         case _:

@@ -20,7 +20,7 @@ from yourtool.permissions.shell.syntax import Word
 from yourtool.permissions.shell.wrapped import find_inner_start
 
 _BUILTINS = frozenset(
-    {"[", "cd", "command", "echo", "false", "printf", "pwd", "test", "true", "type"}
+    {"[", "[[", "cd", "command", "echo", "false", "printf", "pwd", "read", "test", "true", "type"}
 )
 _GIT_OPTIONS = (
     "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c",
@@ -121,9 +121,12 @@ def build_canonical_line(commands: Sequence[PlainCommand], search_path: SearchPa
     """
     parts: list[str] = []
     for command in commands:
-        variables = (f"{name}={quote_plain([Word(value)])}" for name, value in command.variables)
         words = _resolve_words(command.words, search_path)
-        parts += [*command.timing, *variables, quote_plain(words), *map(str, command.redirections)]
+        if command.is_repeated:
+            continue
+        variables = (f"{name}={quote_plain([Word(value)])}" for name, value in command.variables)
+        parts += [*command.before, *command.timing, *variables, quote_plain(words)]
+        parts += [*map(str, command.redirections), *command.after]
         if command.operator:
             parts.append(command.operator)
     return " ".join(parts)

@@ -51,14 +51,17 @@ def cover_line(
     places: list[Place] = []
     first: Obstacle | None = None
     moved = ""
+    outer: list[tuple[Place, str]] = []
     for each in commands:
+        outer += [(place, moved)] * each.before.count("(")
         command = _without_private_files(each, place)
         words = command.texts
         entered = moved or (words[1] if words[0] == "cd" and len(words) == 2 else "")
-        if entered and command.operator not in ("&&", "|", ""):
+        is_last = ")" in each.after
+        if entered and not is_last and command.operator not in ("&&", "|", ""):
             problem = f"the next command runs elsewhere if `{entered}` cannot be entered"
             return Coverage(commands, problem=problem)
-        if words[0] == "cd" and len(words) == 2 and command.operator == "&&":
+        if words[0] == "cd" and len(words) == 2 and command.operator == "&&" and not is_last:
             is_plain = not (command.words[1].is_glob or command.files)
             inside = place.enter(words[1]) if is_plain else None
             if inside is None:
@@ -73,9 +76,11 @@ def cover_line(
             if obstacle and not any(
                 covers_command(spec, *each) for spec in specs for each in meanings
             ):
-                uncovered.append(inner)
+                uncovered.append(inner.with_values())
                 places.append(where)
                 first = first or obstacle
+        for _ in range(each.after.count(")")):
+            place, moved = outer.pop()
     obstacle = first if is_trusted else None
     return Coverage(commands, tuple(uncovered), tuple(places), obstacle=obstacle)
 

@@ -7,10 +7,13 @@ import re
 
 _TOKEN = re.compile(
     r"""(?P<joint>\\\n)|(?P<end>\n)|(?P<blank>[ ])|(?P<operator>[;&|])|(?P<hash>\#)
-    |(?P<other>[()<>])|(?P<text>'[^']*'|"(?:[^"\\$`]|\\.)*"|\\.|[^ '"\\$`\n;&|()<>#]+)""",
+    |(?P<other>[()<>])|(?P<text>'[^']*'|"(?:[^"\\$`]|\\.|\$[A-Za-z_])*"|\\.|\$[A-Za-z_]\w*
+    |[^ '"\\$`\n;&|()<>#]+)""",
     re.DOTALL | re.VERBOSE,
 )
-"""Without `$` and backquotes, after which bash reads quotes in another way."""
+"""Without backquotes and `$`, after which bash reads quotes in another way, but with `$name`."""
+_OPENING = frozenset({"do", "else", "then"})
+"""Words that start a part of a statement where a command is expected, so that none ended there."""
 
 
 def join_lines(line: str) -> str | None:
@@ -39,7 +42,7 @@ def join_lines(line: str) -> str | None:
             case "blank":
                 pass
             case _:
-                is_after_command = True
+                is_after_command = is_after_command or text not in _OPENING
         begins_word = token.lastgroup in ("end", "operator", "blank")
         parts.append(text)
     return "".join(parts)

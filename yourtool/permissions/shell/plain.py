@@ -1,21 +1,29 @@
 """Command lines that are completely understood, the only ones that can run without an approval.
 
 They are simple commands of literal words, joined by `&&`, `||`, `;` and `|`, with redirections to
-and from files that the line names. Each byte of the line belongs to a known part of the syntax
+and from files that the line names, also in `( )`, `if`, `for` over listed words and `while read`.
+Each byte of the line belongs to a known part of the syntax
 tree. A document with a quoted delimiter, as after `<<'EOF'`, is text and not part of that tree.
 Neither are comments, and line ends are what they mean: `;`, or nothing.
 """
 
 import re
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.permissions.shell.documents import split_documents
 from yourtool.permissions.shell.joined_lines import join_lines
+from yourtool.permissions.shell.plain_commands import (
+    NO_VARIABLES,
+    NotPlainError,
+    PlainCommand,
+    Redirection,
+    Scope,
+    quote_plain,
+    read_word,
+)
 from yourtool.permissions.shell.syntax import (
     RESERVED,
     Node,
@@ -33,66 +41,27 @@ _STRUCTURE = frozenset(
         "program", "list", "pipeline", "command", "command_name", "redirected_statement",
         "file_redirect", "file_descriptor", "variable_assignment", "variable_name", "concatenation",
         "word", "number", "string", "raw_string", "&&", "||", "|", ";", "=", ">", ">>", "<", "&>",
-        "&>>", ">&",
+        "&>>", ">&", "subshell", "(", ")", "if_statement", "if", "then", "elif_clause", "elif",
+        "else_clause", "else", "fi", "for_statement", "for", "in", "while_statement", "while",
+        "do_group", "do", "done", "simple_expansion", "$", "test_command", "[", "]", "[[", "]]",
+        "unary_expression", "binary_expression", "test_operator", "==", "!=",
     }
 )  # fmt: skip
 _NO_FILE = re.compile(r"(?:[12]?>>?|&>>?|<) ?/dev/null|2?>&[12]|1>&2")
 _OPERATOR = re.compile(r"[12]?>>?|&>>?|0?<")
-_GLOB = re.compile(r"[A-Za-z0-9_@%+=:,./^*?\[\]-]*")
-_OPTION_WITH_PATTERN = re.compile(r"--[a-z-]+=[\w.*?\[\]-]*")
-"""Such as `--include=*.py`: the pattern is meant for the program."""
 _BARE = re.compile(r"[A-Za-z0-9_@%+=:,./^~#*?\[\]\\;() -]*")
 
 
-_LINE_END = "\n"
-
-
-class Redirection(Struct, frozen=True):
-    """A redirection to or from a file, or one that reads and writes none, such as `2>&1`."""
-
-    operator: str
-    """With its descriptor, such as `2>>`; all of the text if there is no file."""
-    path: str = ""
-    """Without quotes; empty if it reads and writes no file."""
-    text: str | None = None
-    """The document that the command reads, which ends with a line end."""
-
-    @property
-    def is_input(self) -> bool:
-        """Whether it reads a file."""
-        return self.operator.endswith("<")
-
-    def __str__(self) -> str:
-        if self.text is not None:  # `<<<` adds the line end
-            return f"<<< {shlex.quote(self.text.removesuffix(_LINE_END))}"
-        return f"{self.operator} {shlex.quote(self.path)}" if self.path else self.operator
-
-
-class PlainCommand(Struct, frozen=True):
-    """One simple command."""
-
-    words: tuple[Word, ...]
-    variables: tuple[tuple[str, str], ...] = ()
-    redirections: tuple[Redirection, ...] = ()
-    operator: str = ""
-    """What joins it with the next command; empty for the last one."""
-    timing: tuple[str, ...] = ()
-    """`time`, or `time -p`, if the shell measures the pipeline that it starts."""
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The words without quotes."""
-        return tuple(word.text for word in self.words)
-
-    @property
-    def files(self) -> tuple[Redirection, ...]:
-        """The redirections to and from files."""
-        return tuple(each for each in self.redirections if each.path)
-
-    @property
-    def reads_document(self) -> bool:
-        """Whether the line contains the standard input of the command."""
-        return any(each.text is not None for each in self.redirections)
+_VARIABLE = re.compile(r"(?!npm_config|.*proxy)[a-z][a-z0-9_]*")
+"""A variable of a loop that means nothing to the shell and to programs."""
+_SETTERS = frozenset({".", "eval", "getopts", "let", "mapfile", "read", "readarray", "source"})
+"""Commands that can change the variable of a loop."""
+_PRINTERS = {"echo": 1, "printf": 2}
+"""Commands whose arguments from here on can be any text."""
+_SIGNS = frozenset({"[", "[[", "]", "]]", "==", "!=", "test_operator"})
+_MAX_REPEATED = 50
+"""Commands that are checked for one loop."""
+_COMPOUND = frozenset({"for_statement", "if_statement", "subshell", "while_statement"})
 
 
 def parse_plain(source: str) -> tuple[PlainCommand, ...]:
@@ -111,7 +80,7 @@ def parse_plain(source: str) -> tuple[PlainCommand, ...]:
         return ()
     try:
         commands = tuple(_iter_commands(root))
-    except _NotPlainError:
+    except NotPlainError:
         return ()
     return _fill_in(commands, documents, texts)
 
@@ -133,7 +102,7 @@ def _fill_in(
     for command in commands:
         if command.words[0].text in texts:
             return ()
-        words = [Word(texts.get(word.text, word.text), word.is_glob) for word in command.words]
+        words = [replace(word, text=texts.get(word.text, word.text)) for word in command.words]
         redirections = tuple(
             Redirection("<<<", text=documents[each.path])
             if each.operator == "<" and each.path in documents
@@ -146,47 +115,176 @@ def _fill_in(
     return tuple(filled) if sorted(used) == sorted((*documents, *texts)) else ()
 
 
-def quote_plain(words: Sequence[Word]) -> str:
-    """Return words as the shell reads them; globs stay globs."""
-    return " ".join(word.text if word.is_glob else shlex.quote(word.text) for word in words)
-
-
-class _NotPlainError(Exception):
-    pass
-
-
 def _is_plain(node: Node) -> bool:
     if node.parent is not None and node.parent.type == "string":
-        return node.type in ('"', "string_content")
+        return node.type in ('"', "string_content", "simple_expansion")
     if node.type == "word" and not _BARE.fullmatch(text_of(node)):
         return False
     return node.type in _STRUCTURE and not node.is_missing
 
 
-def _iter_commands(node: Node, operator: str = "") -> Iterator[PlainCommand]:
+def _iter_commands(
+    node: Node, operator: str = "", scope: Scope = NO_VARIABLES
+) -> Iterator[PlainCommand]:
     """Yield the commands below a node; `operator` follows the last one."""
     match node.type:
         case "program" | "list" | "pipeline":
-            children = list(node.children)
-            for at, child in enumerate(children):
-                if child.type in ("&&", "||", "|", ";"):
-                    continue
-                is_last = at + 2 >= len(children)  # a `;` may follow
-                after = operator if is_last else children[at + 1].type
-                for command in _iter_commands(child, after):
-                    if command.timing and at and node.type == "pipeline":
-                        raise _NotPlainError  # there, it is a program
-                    yield command
+            yield from _iter_sequence(node.children, operator, scope, node.type)
         case "redirected_statement":
-            body, *children = node.children
-            redirections = tuple(map(_build_redirection, children))
-            *before, last = _iter_commands(body, operator)
-            yield from before  # in `a | b > c`, the redirection belongs to the last command
-            yield replace(last, redirections=(*last.redirections, *redirections))
-        case "command":
-            yield _build_command(node, operator)
+            yield from _iter_redirected(node, operator, scope)
+        case "command" | "test_command":
+            yield _build_command(node, operator, scope)
+        case "subshell":
+            inner = _iter_sequence(node.children[1:-1], "", scope)
+            yield from _enclose(inner, ("(",), (")",), operator)
+        case "if_statement":
+            yield from _enclose(_iter_branches(node, scope), (), ("fi",), operator)
+        case "for_statement" | "while_statement":
+            yield from _iter_loop(node, operator, scope)
         case _:
-            raise _NotPlainError
+            raise NotPlainError
+
+
+def _iter_sequence(
+    nodes: Sequence[Node], operator: str, scope: Scope, kind: str = ""
+) -> Iterator[PlainCommand]:
+    """Yield the commands of a list, or of a pipeline."""
+    for at, child in enumerate(nodes):
+        if child.type in ("&&", "||", "|", ";"):
+            continue
+        following = nodes[at + 1].type if at + 1 < len(nodes) else operator
+        is_last = at + 2 >= len(nodes)  # a `;` may follow
+        after = operator or (following if kind == "" else "") if is_last else following
+        for command in _iter_commands(child, after, scope):
+            if command.timing and at and kind == "pipeline":
+                raise NotPlainError  # there, it is a program
+            yield command
+
+
+def _iter_redirected(node: Node, operator: str, scope: Scope) -> Iterator[PlainCommand]:
+    body, *children = node.children
+    redirections = tuple(map(_build_redirection, children))
+    *before, last = _iter_commands(body, operator, scope)
+    if body.type not in _COMPOUND:
+        if last.after or last.is_repeated:
+            raise NotPlainError
+        yield from before  # in `a | b > c`, the redirection belongs to the last command
+        yield replace(last, redirections=(*last.redirections, *redirections))
+        return
+    commands = [*before, last]
+    at = _find_end(commands)
+    end = commands[at]
+    commands[at] = replace(end, after=(*end.after, *map(str, redirections)))
+    yield from commands
+    for each in redirections:
+        if each.path and not each.is_input:
+            raise NotPlainError
+        if each.path:
+            yield PlainCommand((Word("cat"),), (), (each,), end.operator, is_repeated=True)
+
+
+def _find_end(commands: Sequence[PlainCommand]) -> int:
+    """Return the index of the last command that runs itself."""
+    return max(at for at, each in enumerate(commands) if not each.is_repeated)
+
+
+def _enclose(
+    commands: Iterable[PlainCommand],
+    before: tuple[str, ...],
+    after: tuple[str, ...],
+    operator: str,
+) -> Iterator[PlainCommand]:
+    """Yield commands between words of the shell; `operator` follows these."""
+    first, *others = commands
+    inner = [replace(first, before=(*before, *first.before)), *others]
+    at = _find_end(inner)
+    last = inner[at]
+    end = (";", *after) if after != (")",) else after
+    inner[at] = replace(last, after=(*last.after, *end), operator=operator)
+    yield from inner
+
+
+def _iter_branches(node: Node, scope: Scope) -> Iterator[PlainCommand]:
+    """Yield the commands of an `if` without its end."""
+    words: list[str] = []
+    part: list[Node] = []
+    waiting = [*node.children]
+    while waiting:
+        child = waiting.pop(0)
+        if child.type in ("elif_clause", "else_clause"):
+            waiting = [*child.children, *waiting]
+        elif child.type in ("if", "then", "elif", "else", "fi"):
+            yield from _start_part(part, tuple(words), scope)
+            words, part = [child.type], []
+        else:
+            part.append(child)
+
+
+def _start_part(
+    nodes: Sequence[Node], words: tuple[str, ...], scope: Scope
+) -> Iterator[PlainCommand]:
+    """Yield the commands of a part of a statement, which start with words of the shell."""
+    if not words:
+        return
+    first, *others = _stay(_iter_sequence(nodes, ";", scope))
+    yield replace(first, before=(*words, *first.before))
+    yield from others
+
+
+def _stay(commands: Iterable[PlainCommand]) -> Iterator[PlainCommand]:
+    """Yield commands that leave the directory of the shell as it is."""
+    depth = 0
+    for command in commands:
+        depth += command.before.count("(")
+        if not depth and command.words[0].text == "cd":
+            raise NotPlainError
+        depth -= command.after.count(")")
+        yield command
+
+
+def _read_condition(node: Node) -> PlainCommand:
+    """Return the command `read NAME` of a loop, perhaps with `-r` and after `IFS=`."""
+    command, *others = _iter_commands(node, ";")
+    is_split = command.variables == (("IFS", ""),)
+    is_known = command.texts[:-1] in (("read",), ("read", "-r")) and not command.redirections
+    if others or not is_known or not (is_split or not command.variables):
+        raise NotPlainError
+    return replace(command, variables=(), before=("while", *(("IFS=",) if is_split else ())))
+
+
+def _is_condition(command: PlainCommand) -> bool:
+    return command.before[-1:] == ("while",) or command.before[-2:] == ("while", "IFS=")
+
+
+def _iter_loop(node: Node, operator: str, scope: Scope) -> Iterator[PlainCommand]:
+    """Yield the commands of a loop, once for each word that its variable has."""
+    *head, group = (each for each in node.children if each.type != ";")
+    if group.type != "do_group":
+        raise NotPlainError
+    values: Sequence[Word | None]
+    start: list[PlainCommand] = []
+    if node.type == "for_statement":
+        name = text_of(head[1])
+        words = [read_word(each, scope) for each in head[3:]]
+        opening = ("for", name, "in", quote_plain(words), ";", "do")
+        values = words
+    else:
+        condition = _read_condition(head[1])
+        start = [condition]
+        name, opening, values = condition.texts[-1], ("do",), [None]
+    if _VARIABLE.fullmatch(name) is None or name in scope or not values:
+        raise NotPlainError
+    body: list[PlainCommand] = []
+    for value in values:
+        inner = {**scope, name: value}
+        found = [*_stay(_iter_sequence(group.children[1:-1], "", inner))]
+        if any(each.texts[0] in _SETTERS and not _is_condition(each) for each in found):
+            raise NotPlainError
+        body += (replace(each, is_repeated=True) for each in found) if body else found
+        if len(body) > _MAX_REPEATED:
+            raise NotPlainError
+    yield from start
+    yield from _enclose(body, opening, ("done",), operator)
 
 
 def _build_redirection(node: Node) -> Redirection:
@@ -197,34 +295,47 @@ def _build_redirection(node: Node) -> Redirection:
     operator = "".join(map(text_of, operators))
     word = word_of(target)
     if not _OPERATOR.fullmatch(operator) or word is None or word.is_glob or not word.text:
-        raise _NotPlainError
+        raise NotPlainError
     return Redirection(operator, word.text)
 
 
-def _build_command(node: Node, operator: str) -> PlainCommand:
+def _build_command(node: Node, operator: str, scope: Scope) -> PlainCommand:
     words: list[Word] = []
     variables: list[tuple[str, str]] = []
-    if any(first.end_byte == second.start_byte for first, second in pairwise(node.children)):
-        raise _NotPlainError  # the grammar splits `]\:`, which is one word of the shell
+    children = tuple(_iter_arguments(node))
+    if any(first.end_byte == second.start_byte for first, second in pairwise(children)):
+        raise NotPlainError  # the grammar splits `]\:`, which is one word of the shell
     timing = _find_timing(node)
-    for child in node.children[len(timing) :]:
+    for child in children[len(timing) :]:
         if child.type == "variable_assignment":
             name, _, *value = child.children
             word = word_of(value[0]) if len(value) == 1 else Word("") if not value else None
             if word is None or word.is_glob:
-                raise _NotPlainError
+                raise NotPlainError
             variables.append((text_of(name), word.text))
-        elif (word := word_of(child)) is not None and _is_literal_or_local(word, child):
-            words.append(word)
-        elif word is not None and _OPTION_WITH_PATTERN.fullmatch(text_of(child)):
-            words.append(Word(word.text))
+        elif child.type in _SIGNS:
+            words.append(Word(text_of(child), source=text_of(child)))
+        elif words and words[0].text in _PRINTERS:
+            words.append(read_word(child, scope, is_text=len(words) >= _PRINTERS[words[0].text]))
         else:
-            raise _NotPlainError
-    if not words or words[0].is_glob or not _is_program_name(words[0].text):
-        raise _NotPlainError
-    if timing and words[0].text.startswith("-"):
-        raise _NotPlainError  # `time --` has another form
+            words.append(read_word(child, scope))
+    first = words[0].text if words else ""
+    if not words or words[0].is_glob or words[0].source not in ("", "[", "[["):
+        raise NotPlainError
+    if not (_is_program_name(first) or node.type == "test_command"):
+        raise NotPlainError
+    if timing and first.startswith("-"):
+        raise NotPlainError  # `time --` has another form
     return PlainCommand(tuple(words), tuple(variables), (), operator, timing)
+
+
+def _iter_arguments(node: Node) -> Iterator[Node]:
+    """Yield the parts of a command; those of a test without its tree."""
+    for child in node.children:
+        if child.type in ("unary_expression", "binary_expression"):
+            yield from _iter_arguments(child)
+        else:
+            yield child
 
 
 def _find_timing(node: Node) -> tuple[str, ...]:
@@ -238,12 +349,3 @@ def _find_timing(node: Node) -> tuple[str, ...]:
 def _is_program_name(name: str) -> bool:
     """Whether a first word means the same without its quotes."""
     return name.isascii() and "=" not in name and name not in RESERVED
-
-
-def _is_literal_or_local(word: Word, node: Node) -> bool:
-    """Whether a glob starts with a letter, so that no file name becomes an option.
-
-    A glob has no quoted part, so that its text is its source.
-    """
-    is_local = word.text[:1].isalnum() and ".." not in word.text
-    return not word.is_glob or (is_local and _GLOB.fullmatch(text_of(node)) is not None)

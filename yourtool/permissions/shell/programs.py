@@ -57,7 +57,7 @@ _WEB_ADDRESS = re.compile(
     re.IGNORECASE,
 )
 """An address whose protocol is HTTP also where curl replaces braces, as in `{file}:///`."""
-_TEST_WORD = re.compile(r"[\w./=!<>-]*|\(|\)")
+_TEST_WORD = re.compile(r"[\w./=!<>-]*|\(|\)|\]\]?")
 _TEST_OPERATORS = frozenset({"-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 """Those that evaluate their arguments, as bash does."""
 
@@ -169,7 +169,7 @@ def only_reads(
 
     `globs`: the words that the shell replaces with names of files.
     """
-    if globs and row.arguments not in ("paths", "pattern"):
+    if globs and row.arguments not in ("paths", "pattern", "text"):
         return False
     if row.arguments == "find":
         return _is_reading_find(row, words, is_readable)
@@ -187,7 +187,7 @@ def only_reads(
         re.fullmatch(row.forms.get(name, ".*"), value, re.DOTALL) for name, value in given.options
     ):
         return False
-    if not globs <= set(given.every if row.arguments == "paths" else given.paths):
+    if not globs <= set(given.paths if row.arguments == "pattern" else given.every):
         return False  # names of files would be something else than paths
     return _are_harmless(row.arguments, given, is_readable)
 

@@ -28,7 +28,7 @@ from yourtool.permissions.shell.wrapped import MODULES, iter_meanings
 
 _MAX_EXCERPT = 40
 _EXPANDED = "part of it is only known when it runs: `{}`"
-_PROGRAM = "it is a program of the shell: `{}`"
+_PROGRAM = "a rule covers plain commands, and this is more than that: `{}`"
 _PROBLEMS = {
     "file_redirect": "it redirects to or from a file: `{}`",
     "heredoc_redirect": "it contains a document: `{}`",
@@ -156,7 +156,7 @@ def _propose_prefix(command: PlainCommand, place: Place) -> str:
     """Return a spec with `*`; empty if none covers the command, or if none is offered."""
     texts = command.texts
     is_replaced = texts[1:2] == ("-m",) and texts[2:3] and texts[2] in MODULES
-    if command.files or texts[0] == "cd" or is_replaced:
+    if command.files or texts[0] in ("[", "[[", "cd") or is_replaced:
         return ""  # a module with the name of a tool may be one of the workspace
     assignments = _build_assignments(build_spec(command))
     for prefix in iter_prefixes(texts, place.is_own_file):
@@ -178,6 +178,8 @@ def _propose_exact(command: PlainCommand, place: Place, *, is_known: bool) -> tu
         if name == "git":
             return "", describe_unoffered(command.texts)
         return "", f"`{name}` runs other programs or code, so no rule covers it"
+    if name in ("[", "[["):
+        return "", "no rule is about a test of the shell"
     if name == "cd":
         return "", "`cd` leads out of the workspace, or nowhere"
     for word in command.words:

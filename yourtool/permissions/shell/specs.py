@@ -101,6 +101,8 @@ def parse_spec(spec: str) -> CommandSpec | None:
     commands = parse_plain(line)
     if len(commands) != 1 or commands[0].timing or join_lines(line) != line:
         return None
+    if commands[0].before or any(word.source for word in commands[0].words):
+        return None
     if commands[0].redirections != commands[0].files:
         return None
     command, is_open = commands[0], spec.endswith("*")

@@ -69,6 +69,8 @@ class Word(Struct, frozen=True):
     text: str
     is_glob: bool = False
     """Whether the shell replaces it with the names of files."""
+    source: str = ""
+    """What runs in its place, if it has a variable or is a sign of the shell."""
 
 
 def parse(line: str, *, may_be_misread: bool = False) -> Node | None:
