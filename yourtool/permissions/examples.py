@@ -77,6 +77,8 @@ def _command_candidates(spec: str | None) -> _Candidates:
     assigned = (f"{name}={shlex.quote(value)}" for name, value in parsed.variables)
     command = " ".join((*assigned, bare))
     line = " ".join((command, *map(str, parsed.files)))
+    if parsed.writes:
+        return _write_candidates(command, first=parsed.words[0])
     covered = (
         tuple(f"{command}{end}" for end in _OPEN_ENDS)
         if parsed.is_open
@@ -95,6 +97,16 @@ def _command_candidates(spec: str | None) -> _Candidates:
         f"man {first}",
     )
     return covered, others
+
+
+def _write_candidates(command: str, first: str) -> _Candidates:
+    """Return writes to files of the workspace, and others."""
+    files = ("> out.txt", "a > out.txt", ">> notes.md", "src/main.py > out.txt", "x '%s' >> a.txt")
+    others = ("> ../out.txt", "> .env", "> out.txt && rm -r src", "> ~/out.txt")
+    return (
+        tuple(f"{command} {each}" for each in files),
+        (*(f"{command} {each}" for each in others), f"sudo {first} > out.txt"),
+    )
 
 
 def _iter_changed_variables(spec: "specs.CommandSpec", bare: str) -> Iterator[str]:

@@ -13,29 +13,37 @@ _NOT_STORED = "#"
 """Start of a line with a rule that is offered and not stored."""
 _MAX_EXPLAINED, _MAX_NAMED = 3, 5
 """Rules of each kind that a question names at first: the first ones, or all of a few."""
+_WRITE_RULE = re.compile(r"\w+\((.+) \* > \*\)", re.DOTALL)
+"""A rule that covers every write of a command to a file of the workspace."""
 _OPEN_RULE = re.compile(r"\w+\((.+) \*\)", re.DOTALL)
 """A rule that covers every command with the same first words."""
+_KINDS = {"every write of": _WRITE_RULE, "every": _OPEN_RULE}
 
 
 def explain_rules(rules: Sequence[str], *, shortens: bool = False) -> Iterator[str]:
-    """Yield one line for all rules that cover more than one command, and one for each other.
+    """Yield one line for each kind of rules with `*`, and one for each other rule.
 
     `shortens`: of both kinds, only the first are named, and the others counted.
 
     >>> list(explain_rules(["shell(git add *)", "shell(git commit *)", "shell(make)"]))
     ['every `git add`, `git commit`', 'shell(make)']
     """
-    found = {rule: _OPEN_RULE.fullmatch(rule) for rule in rules}
-    named = [f"`{each[1]}`" for each in found.values() if each is not None]
-    exact = [rule for rule, each in found.items() if each is None]
-    if named:
-        first = named[:_MAX_EXPLAINED] if shortens and len(named) > _MAX_NAMED else named
-        more = f" and {len(named) - len(first)} more" if len(first) < len(named) else ""
-        yield f"every {', '.join(first)}{more}"
-    first = exact[:_MAX_EXPLAINED] if shortens and len(exact) > _MAX_NAMED else exact
+    exact = list(rules)
+    for kind, pattern in _KINDS.items():
+        found = {rule: each for rule in exact if (each := pattern.fullmatch(rule)) is not None}
+        exact = [rule for rule in exact if rule not in found]
+        if named := [f"`{each[1]}`" for each in found.values()]:
+            first = _take_first(named, shortens=shortens)
+            more = f" and {len(named) - len(first)} more" if len(first) < len(named) else ""
+            yield f"{kind} {', '.join(first)}{more}"
+    first = _take_first(exact, shortens=shortens)
     yield from first
     if len(first) < len(exact):
         yield f"{len(exact) - len(first)} more commands, as they are here"
+
+
+def _take_first(rules: list[str], *, shortens: bool) -> list[str]:
+    return rules[:_MAX_EXPLAINED] if shortens and len(rules) > _MAX_NAMED else rules
 
 
 def are_shortened(rules: Sequence[str]) -> bool:

@@ -60,7 +60,8 @@ def test_no_line_end_and_no_comment_hides_a_command(tmp_path, line):
         ("\\;\na", "\\;; a"),
         ("a $b", "a $b"), ('a "$b"', 'a "$b"'),
         ("a ${b}", None), ('a "$(b)"', None),
-        ("do\na", "do a"), ("echo do\na", "echo do; a"), ("a `b`", None), ("a 'b", None), ("a \\", None),
+        ("do\na", "do a"), ("echo do\na", "echo do; a"), ("a `b`", None), ("a 'b", None),
+        ("a \\", None),
     ],
 )  # fmt: skip
 def test_joined_line_means_the_same_as_the_lines(lines, joined):

@@ -69,7 +69,7 @@ def proposed(place, line, *specs, is_trusted=False):
         ("unknown build --fast", ("unknown build --fast",)),
         ("pip install -e .", ("pip install -e .",)),
         ("pytest -c other.ini", ("pytest -c other.ini",)),
-        ("cat > src/a <<'E'\n$x\nE", ("cat > src/a",)),
+        ("cat > src/a <<'E'\n$x\nE", ("cat * > *", "echo * > *", "printf * > *")),
         ("make test > out.txt", ("make test > out.txt",)),
         ("cd src && timeout 60 make test >>'a b' 2>&1", ("make test >> 'a b'",)),
         ("make test > out.txt | tail < src/a", ("make test > out.txt", "tail < src/a")),

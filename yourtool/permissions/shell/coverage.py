@@ -109,7 +109,7 @@ def covers_command(spec: CommandSpec, command: PlainCommand, place: Place) -> bo
     return any(
         spec.matches(each.texts)
         and spec.permits(each.variables)
-        and spec.files == each.files
+        and spec.permits_files(each.files)
         and _is_safe(spec, each, place)
         for each in iter_meanings(command, place)
     )
@@ -128,11 +128,15 @@ def _is_safe(spec: CommandSpec, command: PlainCommand, place: Place) -> bool:
     if not (spec.is_open or command.reads_document):
         return True
     row, rest = find_row(words)
+    if spec.writes and (row is None or row.runs_code or row.loads_code):
+        return False
     if row is not None and row.is_for_rules and only_reads_inside(row, rest, command, place):
         if not row.runs_code:
             return True
         if not command.reads_document:
             return _is_without_risk(spec, command, place)
+    if spec.writes:
+        return False
     written = _covers_writing(spec, command, place)
     if command.reads_document:
         return written is True  # for other programs, it may be code

@@ -18,8 +18,9 @@ from yourtool.permissions.protected_places import is_protected
 from yourtool.permissions.shell.git_config import may_be_secret
 
 Arguments: TypeAlias = Literal[
-    "addresses", "awk", "date", "downloads", "find", "jq", "none", "npm", "packages", "paths",
-    "pattern", "printf", "remote", "revisions", "sed", "settings", "targets", "test", "text",
+    "addresses", "any", "awk", "date", "downloads", "find", "jq", "none",
+    "npm", "packages", "paths", "pattern", "printf", "remote", "revisions", "sed",
+    "settings", "targets", "test", "text",
 ]  # fmt: skip
 IsReadable: TypeAlias = Callable[[str], bool]
 """Whether a path may be read without an approval."""
@@ -169,6 +170,8 @@ def only_reads(
 
     `globs`: the words that the shell replaces with names of files.
     """
+    if row.arguments == "any":
+        return True
     if globs and row.arguments not in ("paths", "pattern", "text"):
         return False
     if row.arguments == "find":

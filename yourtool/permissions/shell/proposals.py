@@ -15,8 +15,10 @@ from yourtool.permissions.shell.git_notes import describe_unoffered
 from yourtool.permissions.shell.open_rules import iter_prefixes
 from yourtool.permissions.shell.place import Place
 from yourtool.permissions.shell.plain import PlainCommand, quote_plain
+from yourtool.permissions.shell.programs import find_row
 from yourtool.permissions.shell.reading import find_obstacle, is_known_to_read
 from yourtool.permissions.shell.specs import (
+    EVERY_WRITE,
     CommandSpec,
     build_spec,
     loads_programs,
@@ -55,6 +57,7 @@ _PROBLEMS = {
 _FAMILIES = (
     ("cargo bench", "cargo build", "cargo check", "cargo clippy", "cargo doc", "cargo fmt",
      "cargo run", "cargo test"),
+    ("cat * >", "echo * >", "printf * >"),
     ("cp", "mkdir", "mv", "sed -i", "touch"),
     ("git add", "git commit"),
     ("git branch", "git checkout", "git switch", "git tag"),
@@ -156,7 +159,9 @@ def _propose_prefix(command: PlainCommand, place: Place) -> str:
     """Return a spec with `*`; empty if none covers the command, or if none is offered."""
     texts = command.texts
     is_replaced = texts[1:2] == ("-m",) and texts[2:3] and texts[2] in MODULES
-    if command.files or texts[0] in ("[", "[[", "cd") or is_replaced:
+    if command.files:
+        return _propose_writes(command, place)
+    if texts[0] in ("[", "[[", "cd") or is_replaced:
         return ""  # a module with the name of a tool may be one of the workspace
     assignments = _build_assignments(build_spec(command))
     for prefix in iter_prefixes(texts, place.is_own_file):
@@ -165,6 +170,17 @@ def _propose_prefix(command: PlainCommand, place: Place) -> str:
         if parsed is not None and covers_command(parsed, command, place):
             return spec
     return ""
+
+
+def _propose_writes(command: PlainCommand, place: Place) -> str:
+    """Return a spec for all writes of a program that only reads or prints, or an empty text."""
+    texts = command.texts
+    _, rest = find_row(texts)
+    prefix = quote_plain([Word(each) for each in texts[: len(texts) - len(rest)]])
+    spec = f"{_build_assignments(build_spec(command))}{prefix}{EVERY_WRITE}"
+    parsed = parse_spec(spec)
+    is_covered = parsed is not None and covers_command(parsed, command, place)
+    return spec if is_covered else ""
 
 
 def _propose_exact(command: PlainCommand, place: Place, *, is_known: bool) -> tuple[str, str]:

@@ -1,7 +1,8 @@
 """Commands in rules: `make test` is one command, `git log*` all with these first words.
 
 `FOO=1 make test` is the command with that assignment, and `make test > out.txt` the one with that
-redirection. Harmless assignments, and redirections such as `2>&1`, need no rule.
+redirection. Harmless assignments, and redirections such as `2>&1`, need no rule. `printf * > *` are
+all its writes to files of the workspace.
 """
 
 import functools
@@ -13,6 +14,8 @@ from msgspec import Struct
 from yourtool.permissions.shell.joined_lines import join_lines
 from yourtool.permissions.shell.plain import PlainCommand, Redirection, parse_plain
 
+EVERY_WRITE = " * > *"
+"""End of a rule about the writes of a program that reads or prints."""
 PROGRAMS_THAT_RUN_OTHERS = frozenset(
     {
         "Rscript", "ash", "awk", "bash", "builtin", "bun", "bunx", "busybox", "choom", "chroot",
@@ -67,11 +70,19 @@ class CommandSpec(Struct, frozen=True):
     """The assignments before the command. Only rules that allow compare them."""
     files: tuple[Redirection, ...] = ()
     """The redirections to and from files. Only rules that allow compare them."""
+    writes: bool = False
+    """Whether it is about what a reading program writes to any files of the workspace."""
 
     def matches(self, words: Sequence[str]) -> bool:
         """Return whether these are the first words of a command, or all of them."""
         first = tuple(words[: len(self.words)])
         return first == self.words and (self.is_open or len(words) == len(self.words))
+
+    def permits_files(self, files: Sequence[Redirection]) -> bool:
+        """Whether a command has just the redirections of the spec."""
+        if self.writes:
+            return bool(files) and not any(each.is_input for each in files)
+        return self.files == tuple(files)
 
     def permits(self, variables: Sequence[tuple[str, str]]) -> bool:
         """Whether a command sets just the variables of the spec, and perhaps harmless ones."""
@@ -97,7 +108,7 @@ def loads_programs(variable: str) -> bool:
 @functools.lru_cache(maxsize=1_000)
 def parse_spec(spec: str) -> CommandSpec | None:
     """Parse a spec; None if it is not a single command of literal words."""
-    line = spec.removesuffix("*")
+    line = spec.removesuffix(EVERY_WRITE if (writes := spec.endswith(EVERY_WRITE)) else "*")
     commands = parse_plain(line)
     if len(commands) != 1 or commands[0].timing or join_lines(line) != line:
         return None
@@ -108,7 +119,9 @@ def parse_spec(spec: str) -> CommandSpec | None:
     command, is_open = commands[0], spec.endswith("*")
     if any(word.is_glob for word in command.words) or (command.files and is_open):
         return None
-    return CommandSpec(command.texts, is_open, command.variables, command.files)
+    if writes and command.files:
+        return None
+    return CommandSpec(command.texts, is_open, command.variables, command.files, writes)
 
 
 def build_spec(command: PlainCommand) -> CommandSpec:
