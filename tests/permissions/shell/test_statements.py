@@ -34,6 +34,7 @@ FREE = (
     "(cd src && cat a.py) && cat README.md",
     "for f in a b; do echo $f; done",
     "for f in src/*.py; do echo \"$f\"; wc -l \"$f\"; done",
+    "for f in src/*.py; do echo \"== $f\"; head -1 \"$f\"; done",
     "for f in README.md list.txt\ndo\n  head -1 \"$f\"\ndone | sort",
     "for i in 1 2; do for j in a b; do echo \"$i-$j\"; done; done 2>/dev/null",
     "while read -r x; do echo \"line $x\"; done < list.txt",

@@ -124,7 +124,7 @@ def _fill_variables(node: Node, scope: Scope, *, is_text: bool) -> Word:
         if name not in scope:
             raise NotPlainError
         value = scope[name]
-        if value is None and is_text and node.type == "string":
+        if (value is None or value.is_glob) and is_text and node.type == "string":
             parts.append("x")
         elif value is None or not _is_one_word(value, source, name):
             raise NotPlainError
