@@ -150,7 +150,6 @@ _ASK: dict[str, tuple[str, ...]] = {
         "ls \x07", "ls \\\n..", "ls '\n'", "ls ;; ls", "ls & ", "ls |", "&& ls", "ls || ",
         "ls ! x", "ls <(ls)", "ls {a..c}", "ls $'a'$(id)", "echo $\"x\"", "ls 2>&1 >x", "ls 2>& x",
         "ls >/dev/null2", "ls >/dev/../x", "ls </dev/null/../x", "cat <<< $(id)",
-        "if ls; then ls; fi",
         "ls () { rm x; }", "function ls { rm x; }; ls", "alias cat=rm; cat x", "[[ -f x ]] && ls",
         "((1)) && ls", "{ ls; rm x; }", "! ls src", "ls\trm\t> x", "l''s -la > x", "src/ls",
         "~/ls src", "../ls src",

@@ -29,8 +29,7 @@ _WRITERS = frozenset(
         "bsdtar", "chattr", "chgrp", "chmod", "chown", "cp", "dd", "gcp", "ginstall", "gmv",
         "install", "link", "ln", "mkdir", "mkfifo", "mknod", "mktemp", "mv", "patch", "rename",
         "rm", "rmdir", "rsync", "scp", "setfacl", "shred", "split", "sponge", "tee", "touch",
-        "truncate", "csplit",
-        "unlink", "vim", "vi", "nano", "ed", "ex", "emacs",
+        "truncate", "csplit", "unlink", "vim", "vi", "nano", "ed", "ex", "emacs",
     }
 )  # fmt: skip
 """Programs that write, create, replace or remove the files in their arguments."""
