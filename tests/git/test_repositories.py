@@ -1,11 +1,18 @@
 """The directories of real repositories, and of some that only look like one."""
 
 import os
+import subprocess
 
 import pytest
 
 from tests.git.plain_git import git
-from yourtool.git.repositories import find_repository, is_bare, open_repository, parse_git_file
+from yourtool.git.repositories import (
+    find_branch,
+    find_repository,
+    is_bare,
+    open_repository,
+    parse_git_file,
+)
 
 
 @pytest.fixture
@@ -90,3 +97,38 @@ def test_directory_that_git_accepts_without_the_usual_directories_is_bare(names,
     (fake / "HEAD").write_text("ref: refs/heads/main\n")
     git(fake, "--git-dir=.", "symbolic-ref", "HEAD")
     assert is_bare(fake)
+
+
+def test_branch_is_read_without_a_process(tmp_path):
+    subprocess.run(["git", "init", "-q", "-b", "topic/x", tmp_path], check=True)
+    (tmp_path / "deep").mkdir()
+    assert find_branch(tmp_path / "deep") == "topic/x"
+    (tmp_path / ".git" / "HEAD").write_text("0123456789abcdef\n")
+    assert find_branch(tmp_path) == "01234567"
+
+
+def test_branch_of_a_worktree_is_found(tmp_path):
+    real = tmp_path / "repo" / ".git" / "worktrees" / "w"
+    real.mkdir(parents=True)
+    (real / "HEAD").write_text("ref: refs/heads/side\n")
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / ".git").write_text(f"gitdir: {real}\n")
+    assert find_branch(tmp_path / "w") == "side"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "large", "directory", "marker_with_nul"])
+def test_branch_of_a_hostile_repository_is_not_waited_for(tmp_path, kind):
+    head = tmp_path / ".git" / "HEAD"
+    if kind == "marker_with_nul":
+        (tmp_path / ".git").write_bytes(b"gitdir: a\0b\n")
+    else:
+        head.parent.mkdir()
+    if kind == "pipe":
+        os.mkfifo(head)
+    elif kind == "device":
+        head.symlink_to("/dev/zero")
+    elif kind == "large":
+        head.write_text("ref: refs/heads/" + "a" * 10_000_000)
+    elif kind == "directory":
+        head.mkdir()
+    assert find_branch(tmp_path) == ""

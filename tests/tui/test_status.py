@@ -1,7 +1,4 @@
-"""The status line: its parts, the activity and the branch."""
-
-import os
-import subprocess
+"""The status line: its parts and the activity."""
 
 import hypothesis.strategies as st
 import pytest
@@ -14,7 +11,6 @@ from tests.tui.pilot_helpers import screen_text, settle, until
 from tests.tui.test_chat import app_of
 from yourtool.tui.widgets.status import (
     StatusFields,
-    find_branch,
     fit_parts,
     status_parts,
 )
@@ -81,41 +77,6 @@ def test_status_line_never_overflows(width):
 def test_least_important_part_is_dropped_first():
     ranks = [part.rank for part in fit_parts(status_parts(FULL, narrow=False), 60)]
     assert max(ranks) < len(status_parts(FULL, narrow=False)) - 1
-
-
-def test_branch_is_read_without_a_process(tmp_path):
-    subprocess.run(["git", "init", "-q", "-b", "topic/x", tmp_path], check=True)
-    (tmp_path / "deep").mkdir()
-    assert find_branch(tmp_path / "deep") == "topic/x"
-    (tmp_path / ".git" / "HEAD").write_text("0123456789abcdef\n")
-    assert find_branch(tmp_path) == "01234567"
-
-
-def test_branch_of_a_worktree_is_found(tmp_path):
-    real = tmp_path / "repo" / ".git" / "worktrees" / "w"
-    real.mkdir(parents=True)
-    (real / "HEAD").write_text("ref: refs/heads/side\n")
-    (tmp_path / "w").mkdir()
-    (tmp_path / "w" / ".git").write_text(f"gitdir: {real}\n")
-    assert find_branch(tmp_path / "w") == "side"
-
-
-@pytest.mark.parametrize("kind", ["pipe", "device", "large", "directory", "marker_with_nul"])
-def test_branch_of_a_hostile_repository_is_not_waited_for(tmp_path, kind):
-    head = tmp_path / ".git" / "HEAD"
-    if kind == "marker_with_nul":
-        (tmp_path / ".git").write_bytes(b"gitdir: a\0b\n")
-    else:
-        head.parent.mkdir()
-    if kind == "pipe":
-        os.mkfifo(head)
-    elif kind == "device":
-        head.symlink_to("/dev/zero")
-    elif kind == "large":
-        head.write_text("ref: refs/heads/" + "a" * 10_000_000)
-    elif kind == "directory":
-        head.mkdir()
-    assert find_branch(tmp_path) == ""
 
 
 @pytest.mark.req("R-TUI-18")

@@ -69,6 +69,14 @@ def open_repository(git: Path) -> Repository | None:
     return Repository(git.parent, directory, directory / other if other else directory)
 
 
+def find_branch(start: Path) -> str:
+    """Return the checked-out branch or the abbreviated commit; empty outside a repository."""
+    if (found := find_repository(start)) is None:
+        return ""
+    head = os.fsdecode(_read(found.directory / "HEAD")).strip()
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:8]
+
+
 def parse_git_file(content: bytes) -> str | None:
     """Return the directory that a file `.git` names."""
     text = os.fsdecode(content)

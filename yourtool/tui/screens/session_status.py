@@ -13,6 +13,7 @@ from yourtool.amounts import format_spending
 from yourtool.events.catalog import Event
 from yourtool.events.deltas import Notice, TextDelta, ThinkingDelta, ToolUseStart
 from yourtool.events.facts import Fact
+from yourtool.git.repositories import find_branch
 from yourtool.tui.active_keys import (
     build_hint,
     fit_hints,
@@ -26,7 +27,7 @@ from yourtool.tui.turn_runner import TurnRunner
 from yourtool.tui.widgets.notices import Banner
 from yourtool.tui.widgets.prompt import Prompt
 from yourtool.tui.widgets.queue import QueueList
-from yourtool.tui.widgets.status import StatusFields, StatusLine, find_branch
+from yourtool.tui.widgets.status import StatusFields, StatusLine
 
 if TYPE_CHECKING:
     from yourtool.agent.history.state import State

@@ -1,7 +1,6 @@
 """The status line: model, approval mode, context use and cost."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from msgspec import Struct
 from rich.cells import cell_len
@@ -9,13 +8,11 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from yourtool.files import is_file, read_small_file
 from yourtool.text import printable
 from yourtool.ui_config import StatusItem, UiConfig
 
 NARROW_COLUMNS = 60
 _GAP = "  "
-_MAX_GIT_FILE_BYTES = 8_192
 
 
 class StatusFields(Struct, frozen=True, kw_only=True):
@@ -135,27 +132,6 @@ def fit_parts(found: list[StatusPart], width: int) -> list[StatusPart]:
     ):
         fitting.remove(max(fitting, key=lambda part: part.rank))
     return fitting
-
-
-def find_branch(workspace: Path) -> str:
-    """Return the checked-out branch or the abbreviated commit; empty outside a repository.
-
-    Reads only `HEAD`, as in https://git-scm.com/docs/gitrepository-layout; no process is started.
-    """
-    for directory in (workspace, *workspace.parents):
-        marker = directory / ".git"
-        try:
-            if is_file(marker):  # a worktree or a submodule
-                marker = directory / _read(marker).removeprefix("gitdir:").strip()
-            head = _read(marker / "HEAD").strip()
-        except (OSError, ValueError):
-            continue
-        return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:8]
-    return ""
-
-
-def _read(file: Path) -> str:
-    return read_small_file(file, _MAX_GIT_FILE_BYTES).decode()
 
 
 def _short_name(model: str) -> str:
