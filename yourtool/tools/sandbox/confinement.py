@@ -5,8 +5,7 @@ These are Landlock and the profile of macOS; the full sandbox of Linux is an enc
 
 import os
 import sys
-from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 from msgspec import Struct
@@ -67,33 +66,39 @@ def find_interpreter() -> tuple[Path, ...]:
     return tuple(path for path in real if path.is_dir() and path != Path("/usr"))
 
 
-@contextmanager
 def confine(
-    command: ShellCommand, layout: Layout, temporary: Path, level: SandboxLevel, means: Means
-) -> Generator[ShellCommand, None, None]:
-    """Yield the command line that runs a command at a level without an enclosure."""
+    command: ShellCommand,
+    layout: Layout,
+    temporary: Path,
+    level: SandboxLevel,
+    means: Means,
+    stack: ExitStack,
+) -> ShellCommand:
+    """Return the command line that runs a command at a level without an enclosure.
+
+    `stack`: closes what the command is given.
+    """
     environment, inner = _split_environment(command)
-    with ExitStack() as stack:
-        descriptors = ()
-        if level is SandboxLevel.FULL:
-            assert means.seatbelt is not None, "the level was measured with it"
-            start = seatbelt.build_arguments(means.seatbelt, layout, temporary)
-        else:
-            policy = landlock.build_policy(layout, temporary, seccomp.build_filter(()))
-            descriptors = (hold(policy, stack),)
-            start = landlock.build_arguments(descriptors[0])
-        writable = (layout.workspace, *layout.writable)
-        yield replace(
-            command,
-            arguments=(*start, *inner, *command.arguments),
-            environment={
-                **environment,
-                **build_cache_variables(environment, str(temporary), writable),
-                "TMPDIR": str(temporary),
-                "YOURTOOL_SANDBOX": level.value,
-            },
-            descriptors=descriptors,
-        )
+    descriptors = ()
+    if level is SandboxLevel.FULL:
+        assert means.seatbelt is not None, "the level was measured with it"
+        start = seatbelt.build_arguments(means.seatbelt, layout, temporary)
+    else:
+        policy = landlock.build_policy(layout, temporary, seccomp.build_filter(()))
+        descriptors = (hold(policy, stack),)
+        start = landlock.build_arguments(descriptors[0])
+    writable = (layout.workspace, *layout.writable)
+    return replace(
+        command,
+        arguments=(*start, *inner, *command.arguments),
+        environment={
+            **environment,
+            **build_cache_variables(environment, str(temporary), writable),
+            "TMPDIR": str(temporary),
+            "YOURTOOL_SANDBOX": level.value,
+        },
+        descriptors=descriptors,
+    )
 
 
 def _split_environment(command: ShellCommand) -> tuple[dict[str, str], tuple[str, ...]]:

@@ -98,10 +98,9 @@ def probe_level(
         def run(arguments: list[str]) -> "Finished":
             command = _build_command(arguments, fixture)
             if level is not SandboxLevel.NONE:
-                confined = confinement.confine(
-                    command, fixture.layout, fixture.temporary, level, means
+                command = confinement.confine(
+                    command, fixture.layout, fixture.temporary, level, means, stack
                 )
-                command = stack.enter_context(confined)
             return probes.run_directly(command)
 
         return probes.run_probes(fixture, run)

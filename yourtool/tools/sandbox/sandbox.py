@@ -6,7 +6,7 @@ Every session with a sandbox imports this module, and its first command the othe
 import asyncio
 import sys
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import ExitStack, asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -333,10 +333,10 @@ class Sandbox:
                 raise SandboxError(problem)
             yield Enclosed(command)
             return
-        async with AsyncExitStack() as stack:
-            confining = self._singles.confining(command, measured.level, self._build_layout)
+        with ExitStack() as stack:
             try:
-                confined = await stack.enter_async_context(confining)
+                build = self._build_layout
+                confined = await self._singles.confine(command, measured.level, build, stack)
             except OSError as error:
                 raise SandboxError(str(error)) from error
             yield Enclosed(confined, measured.level)

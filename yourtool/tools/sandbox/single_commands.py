@@ -6,8 +6,8 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,6 @@ from yourtool.tools.sandbox import confinement, layout
 from yourtool.tools.sandbox.level import LevelMeter
 
 if TYPE_CHECKING:
-    from yourtool.tools.sandbox.confinement import Means
     from yourtool.tools.sandbox.layout import Layout
 
 
@@ -34,28 +33,27 @@ class SingleCommands:
         self._temporary: Path | None = None
         self._lock = threading.Lock()
 
-    @asynccontextmanager
-    async def confining(
+    async def confine(
         self,
         command: ShellCommand,
         level: SandboxLevel,
         build_layout: "Callable[[], Layout]",
-    ) -> AsyncGenerator[ShellCommand, None]:
-        """Yield the command as it runs at a level.
+        stack: ExitStack,
+    ) -> ShellCommand:
+        """Return the command as it runs at a level; `stack` closes what it is given.
 
         Raises:
             OSError: it cannot be confined.
         """
 
-        def look_around() -> "tuple[Layout, Means]":
+        def look_around() -> ShellCommand:
             # Nothing is replaced at these levels, so what is hidden is a list.
             hidden = layout.find_hidden(self._own)
-            return replace(build_layout(), private=(), hidden=hidden), self._meter.find_means()
+            built = replace(build_layout(), private=(), hidden=hidden)
+            means = self._meter.find_means()
+            return confinement.confine(command, built, self._make_temporary(), level, means, stack)
 
-        built, means = await asyncio.to_thread(look_around)
-        confined = confinement.confine(command, built, self._make_temporary(), level, means)
-        async with _in_thread(confined) as enclosed:
-            yield enclosed
+        return await asyncio.to_thread(look_around)
 
     def _make_temporary(self) -> Path:
         with self._lock:
@@ -65,15 +63,3 @@ class SingleCommands:
                 )
                 weakref.finalize(self, shutil.rmtree, self._temporary, True)
             return self._temporary
-
-
-@asynccontextmanager
-async def _in_thread(
-    context: AbstractContextManager[ShellCommand],
-) -> AsyncGenerator[ShellCommand, None]:
-    """Enter and leave a blocking context in threads."""
-    command = await asyncio.to_thread(context.__enter__)
-    try:
-        yield command
-    finally:
-        await asyncio.shield(asyncio.to_thread(context.__exit__, None, None, None))
