@@ -24,9 +24,9 @@ MIN_ABI = 3
 """Before, a file could be truncated without a right to write it."""
 
 READ, LIST, WRITE, DEVICE = b"r", b"l", b"w", b"d"
-"""Rights in a policy, which `confine_script.py` translates."""
+"""Rights in a policy, which `confine.py` translates."""
 
-_SCRIPT = Path(__file__).with_name("confine_script.py")
+_SCRIPT = Path(__file__).parent / "runner/confine.py"
 _CREATE_RULESET, _VERSION = 444, 1
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 """`tty` is the terminal of the command, if it has one: programs read passwords from it."""
@@ -44,7 +44,8 @@ def find_abi() -> int:
 
 def build_arguments(policy_fd: int) -> list[str]:
     """Return the start of the command line; the command with its arguments follows."""
-    return [sys.executable, "-I", "-S", str(_SCRIPT), str(policy_fd)]
+    # Unlike `-I`, these options let the script import the module next to it.
+    return [sys.executable, "-E", "-s", "-S", str(_SCRIPT), str(policy_fd)]
 
 
 def build_policy(layout: Layout, temporary: Path, system_calls: bytes) -> bytes:

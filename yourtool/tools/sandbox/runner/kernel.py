@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import stat
 import struct
 
 NEW_MOUNTS, NEW_PIDS, NEW_USER = 0x00020000, 0x20000000, 0x10000000
@@ -16,7 +17,9 @@ _SET_SECCOMP, _NO_NEW_PRIVILEGES = 22, 38
 _CAPABILITY_VERSION, _LAST_CAPABILITY = 0x20080522, 63
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION, _PATH_BENEATH, _OLDEST_USED = 1, 1, 2
-_WRITE_FILE, _REFER = 1 << 1, 1 << 13
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIRECTORY = 1, 2, 4, 8
+REFER, TRUNCATE, IOCTL_DEVICE = 1 << 13, 1 << 14, 1 << 15
+_RIGHTS_OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE
 _SIGNALS, _OLDEST_WITH_SIGNALS = 1 << 1, 6
 _SET_DUMPABLE, _SET_SUBREAPER = 4, 36
 
@@ -86,34 +89,53 @@ def adopt_orphans() -> None:
     _check("prctl", _libc.prctl(_SET_DUMPABLE, 0, 0, 0, 0))
 
 
+def find_landlock_abi() -> int:
+    """Return the version of Landlock; negative without it."""
+    return _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION))
+
+
+def create_ruleset(handled: int, *, scopes: int = 0) -> int:
+    """Return a Landlock ruleset that forbids the handled rights where no rule allows them.
+
+    https://docs.kernel.org/userspace-api/landlock.html
+
+    Raises:
+        OSError: the kernel refused it.
+    """
+    attributes = struct.pack("=QQQ", handled, 0, scopes) if scopes else struct.pack("=Q", handled)
+    size = ctypes.c_size_t(len(attributes))
+    ruleset = _libc.syscall(_CREATE_RULESET, attributes, size, ctypes.c_uint32(0))
+    return _check("landlock_create_ruleset", ruleset)
+
+
+def add_rule(ruleset: int, descriptor: int, rights: int) -> None:
+    """Allow rights at an open path, and below it; closes the descriptor.
+
+    Raises:
+        OSError: the kernel refused it.
+    """
+    if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        rights &= _RIGHTS_OF_FILES
+    rule = struct.pack("=Qi", rights, descriptor)
+    added = _libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, ctypes.c_uint32(0))
+    os.close(descriptor)
+    _check("landlock_add_rule", added)
+
+
 def build_ruleset(paths: list[str], *, keeps_signals: bool = False) -> int:
     """Return a Landlock ruleset that allows writing below some paths; -1: the kernel has none.
 
     The mounts are read-only elsewhere, but that does not keep pipes with a name from being written.
     `keeps_signals`: signals reach only processes with the same restriction.
-    https://docs.kernel.org/userspace-api/landlock.html
 
     Raises:
         OSError: a path is gone, or the kernel refused it.
     """
-    abi = _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION))
-    if abi < _OLDEST_USED:
+    if find_landlock_abi() < (_OLDEST_WITH_SIGNALS if keeps_signals else _OLDEST_USED):
         return -1
-    attributes = struct.pack("=Q", _WRITE_FILE | _REFER)
-    if keeps_signals:
-        if abi < _OLDEST_WITH_SIGNALS:
-            return -1
-        attributes += struct.pack("=QQ", 0, _SIGNALS)
-    size = ctypes.c_size_t(len(attributes))
-    ruleset = _libc.syscall(_CREATE_RULESET, attributes, size, ctypes.c_uint32(0))
-    _check("landlock_create_ruleset", ruleset)
-    for path, rights in (("/", _REFER), *((path, _WRITE_FILE | _REFER) for path in paths)):
-        descriptor = os.open(path, os.O_PATH)
-        is_directory = os.path.isdir(f"/proc/self/fd/{descriptor}")
-        rule = struct.pack("=Qi", rights if is_directory else _WRITE_FILE, descriptor)
-        added = _libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, ctypes.c_uint32(0))
-        os.close(descriptor)
-        _check("landlock_add_rule", added)
+    ruleset = create_ruleset(WRITE_FILE | REFER, scopes=_SIGNALS if keeps_signals else 0)
+    for path, rights in (("/", REFER), *((path, WRITE_FILE | REFER) for path in paths)):
+        add_rule(ruleset, os.open(path, os.O_PATH), rights)
     return ruleset
 
 
@@ -123,7 +145,8 @@ def restrict_files(ruleset: int) -> None:
     Raises:
         OSError: the kernel refused it.
     """
-    _check("landlock", _libc.syscall(_RESTRICT_SELF, ruleset, ctypes.c_uint32(0)))
+    _check("prctl", _libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))
+    _check("landlock_restrict_self", _libc.syscall(_RESTRICT_SELF, ruleset, ctypes.c_uint32(0)))
 
 
 def restrict_calls(program: bytes) -> None:
