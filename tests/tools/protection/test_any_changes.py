@@ -74,12 +74,12 @@ def test_any_changes_are_taken_back_and_can_be_made_again(template, changes):
         root = Path(shutil.copytree(template, folder / "work"))
         before = look(root)
         places = ProtectedPlaces(root)
-        snapshot = places.begin()
+        places.begin()
         for each in changes:
             with suppress(OSError):
                 change(root, *each)
         made = look(root)
-        outcome = places.end(snapshot)
+        outcome = places.end()
         assert all(each.is_taken_back for each in outcome.changes)
         assert get_protected(look(root)) == get_protected(before)
         places.apply(outcome.changes)

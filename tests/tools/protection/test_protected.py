@@ -38,9 +38,9 @@ def places(root):
 
 def run(places, command, **options):
     """Return the outcome of a command, which is a function."""
-    snapshot = places.begin()
+    places.begin()
     command()
-    return places.end(snapshot, **options)
+    return places.end(**options)
 
 
 def test_a_command_that_changes_nothing_has_no_outcome(places):
@@ -402,15 +402,15 @@ def test_what_a_command_is_deleting_is_not_put_back_meanwhile(root):
 
 
 def test_a_check_takes_hooks_back_while_the_command_runs(root, places):
-    snapshot = places.begin()
-    assert places.check_running(snapshot) == ()
+    places.begin()
+    assert places.check_running() == ()
     write(root, ".git/hooks/pre-commit", "evil\n", 0o755)
     git(root, "config", "core.pager", "evil")
-    changes = places.check_running(snapshot)
+    changes = places.check_running()
     assert {each.path for each in changes} == {".git/hooks/pre-commit", ".git/config"}
     assert not (root / ".git/hooks/pre-commit").exists()
-    assert places.check_running(snapshot) == ()
-    assert places.end(snapshot).changes == ()
+    assert places.check_running() == ()
+    assert places.end().changes == ()
 
 
 # ── directories of git ───────────────────────────────────────────────────────────────────────────
@@ -774,37 +774,37 @@ def test_a_change_is_not_made_over_a_later_one(root, places):
 
 
 def test_commands_at_the_same_time_share_the_state_before_the_first(root, places):
-    first = places.begin()
-    second = places.begin()
+    places.begin()
+    places.begin()
     write(root, "AGENTS.md", "obey\n")
-    assert len(places.end(first).changes) == 1
-    assert places.end(second).changes == ()
+    assert len(places.end().changes) == 1
+    assert places.end().changes == ()
 
 
 def test_a_change_that_was_allowed_stays_while_another_command_runs(root, places):
-    other = places.begin()
+    places.begin()
     outcome = run(places, lambda: write(root, "CLAUDE.md", "mine\n"))
     write(root, ".envrc", "evil\n")
     places.apply(outcome.changes)
-    assert [each.path for each in places.end(other).changes] == [".envrc"]
+    assert [each.path for each in places.end().changes] == [".envrc"]
     assert (root / "CLAUDE.md").exists()
 
 
 def test_what_a_tool_writes_during_a_command_stays(root, places):
-    snapshot = places.begin()
+    places.begin()
     write(root, ".github/workflows/new.yml", "on: push\n")
     write(root, "AGENTS.md", "mine\n")
     write(root, ".envrc", "evil\n")
     places.accept(["AGENTS.md", ".github/workflows/new.yml"])
-    assert [each.path for each in places.end(snapshot).changes] == [".envrc"]
+    assert [each.path for each in places.end().changes] == [".envrc"]
 
 
 def test_a_checkout_stays_right_for_a_command_that_ends_later(root, places):
     build_branch(root)
-    other = places.begin()
+    places.begin()
     assert run(places, lambda: git(root, "checkout", "-q", "other")).changes == ()
     git(root, "config", "branch.main.description", "text")
-    assert places.end(other).changes == ()
+    assert places.end().changes == ()
     assert (root / "CLAUDE.md").exists()
 
 

@@ -28,16 +28,16 @@ def test_nothing_outside_changes_while_links_are_swapped_in(tmp_path, rounds):
     root, outside = build(tmp_path / "work"), tmp_path / "outside"
     before = build_outside(outside)
     places = ProtectedPlaces(root)
-    first = places.begin()
+    places.begin()
     arguments = (sys.executable, swapping.__file__, str(root), str(outside))
     taken_back = 0
     with subprocess.Popen(arguments, stdout=subprocess.PIPE) as hostile:
         try:
             hostile.stdout.readline()
             for _ in range(rounds):
-                snapshot = places.begin()
-                places.check_running(snapshot)
-                outcome = places.end(snapshot)
+                places.begin()
+                places.check_running()
+                outcome = places.end()
                 taken_back += sum(each.is_taken_back for each in outcome.changes)
                 for change in outcome.changes:
                     with suppress(ToolError):
@@ -46,7 +46,7 @@ def test_nothing_outside_changes_while_links_are_swapped_in(tmp_path, rounds):
             hostile.kill()
     assert look(outside) == before
     assert taken_back
-    places.end(first)
+    places.end()
     assert look(outside) == before
     assert look(outside) == before
     assert not list(root.rglob(".yourtool-*"))

@@ -4,9 +4,9 @@ A command can write everywhere, so programs work as in a shell. Afterwards a cha
 content comes from a commit or was there before; any other one is taken back, and the user decides.
 
     places = ProtectedPlaces(Path("/home/me/project"))
-    snapshot = places.begin()
+    places.begin()
     ...  # the command runs
-    outcome = places.end(snapshot)
+    outcome = places.end()
     places.apply(outcome.changes)  # if the user agrees
 """
 
@@ -15,7 +15,6 @@ import threading
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.errors import ToolError
@@ -28,12 +27,6 @@ from yourtool.tools.protection.states import State, StateReader
 from yourtool.tools.protection.writing import move, put, release, remove_empty
 
 TEMPORARY = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))  # noqa: S108 - names only
-
-
-class Snapshot(Struct, frozen=True):
-    """The start of a command."""
-
-    state: State
 
 
 class ProtectedPlaces:
@@ -54,18 +47,15 @@ class ProtectedPlaces:
         self._running = 0
         self._state: State | None = None
 
-    def begin(self) -> Snapshot:
+    def begin(self) -> None:
         """Note the state before a command."""
         with self._lock:
             if self._running == 0 or self._state is None:
                 self._state = self._reader.read()
                 self._known.note_before(self._state.tree, self._state.repository)
             self._running += 1
-            return Snapshot(self._state)
 
-    def check_running(
-        self, snapshot: Snapshot, named_addresses: Collection[str] = ()
-    ) -> tuple[Change, ...]:
+    def check_running(self, named_addresses: Collection[str] = ()) -> tuple[Change, ...]:
         """Take back what a running command changed in directories of git, if that is wrong.
 
         Without a change this takes less than a millisecond.
@@ -75,7 +65,7 @@ class ProtectedPlaces:
             settling.settle_git()
             return settling.build_outcome().changes
 
-    def end(self, snapshot: Snapshot, named_addresses: Collection[str] = ()) -> Outcome:
+    def end(self, named_addresses: Collection[str] = ()) -> Outcome:
         """Take back the wrong changes of a command.
 
         `named_addresses`: the addresses that the approved command line shows literally.

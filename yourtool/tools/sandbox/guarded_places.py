@@ -14,7 +14,7 @@ from yourtool.tools import protection
 
 if TYPE_CHECKING:
     from yourtool.tools.protection.changes import Change
-    from yourtool.tools.protection.protected import ProtectedPlaces, Snapshot
+    from yourtool.tools.protection.protected import ProtectedPlaces
 
 _POLL_SECONDS = 0.1
 _MAX_POLL_SECONDS = 1.0
@@ -40,34 +40,32 @@ class GuardedPlaces:
         allowed a change of them, which the command itself may need, so they are compared at its
         end only.
         """
-        places, snapshot = await asyncio.to_thread(self._begin)
+        places = await asyncio.to_thread(self._begin)
         looking = asyncio.create_task(
-            asyncio.sleep(0) if may_change_git else self._look(places, snapshot, named)
+            asyncio.sleep(0) if may_change_git else self._look(places, named)
         )
         try:
             yield
         finally:
             looking.cancel()
             await asyncio.wait({looking})
-            ending = asyncio.to_thread(places.end, snapshot, named)
+            ending = asyncio.to_thread(places.end, named)
             outcome = await asyncio.shield(asyncio.ensure_future(ending))
             self._changes += outcome.changes
             self._facts += outcome.facts
 
-    def _begin(self) -> "tuple[ProtectedPlaces, Snapshot]":
-        places = self._places
-        if places is None:
-            places = self._places = protection.protected.ProtectedPlaces(self._workspace)
-        return places, places.begin()
+    def _begin(self) -> "ProtectedPlaces":
+        places = self._places or protection.protected.ProtectedPlaces(self._workspace)
+        places.begin()
+        self._places = places
+        return places
 
-    async def _look(
-        self, places: "ProtectedPlaces", snapshot: "Snapshot", named: Collection[str]
-    ) -> None:
+    async def _look(self, places: "ProtectedPlaces", named: Collection[str]) -> None:
         pause = _POLL_SECONDS
         with suppress(asyncio.CancelledError):
             while True:
                 await asyncio.sleep(pause)
-                look = asyncio.to_thread(places.check_running, snapshot, named)
+                look = asyncio.to_thread(places.check_running, named)
                 looking = asyncio.ensure_future(look)
                 try:
                     self._changes += await asyncio.shield(looking)
