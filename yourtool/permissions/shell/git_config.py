@@ -7,7 +7,7 @@ files, only in those of the repository, as rules are about other commands of git
 import functools
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -138,7 +138,10 @@ def _iter_addresses(settings: Iterable[GitSetting], section: str) -> Iterator[tu
 
 def own_files() -> tuple[Path, ...]:
     """Return the files with the user's settings and those of the system."""
-    return tuple(Path(name) for name in _iter_own_files(os.environ))
+    home, outer = os.environ.get("HOME", ""), os.environ.get("GIT_CONFIG_GLOBAL", "")
+    names = [*_SYSTEM_FILES, f"{os.environ.get('XDG_CONFIG_HOME') or f'{home}/.config'}/git/config"]
+    names += [f"{home}/.gitconfig", *([outer] if outer.startswith("/") else ())]
+    return tuple(map(Path, names))
 
 
 def _find(directory: Path, root: Path, *, only_reads: bool) -> GitHelper | None:
@@ -220,8 +223,7 @@ def iter_all_settings(repository: Repository) -> Iterator[tuple[Path, GitSetting
 
     Included files are read with every condition, up to a limit.
     """
-    waiting = [Path(name) for name in _iter_own_files(os.environ)]
-    waiting += [repository.common / "config", repository.directory / "config.worktree"]
+    waiting = [*own_files(), repository.common / "config", repository.directory / "config.worktree"]
     for _ in range(_MAX_FILES):
         if not waiting:
             return
@@ -283,7 +285,7 @@ def _join_lines(text: str) -> str:
 
 def _find_in_own_files(root: Path) -> GitHelper | None:
     """Return a setting of the user that names a program or a file of the workspace."""
-    waiting = [Path(name) for name in _iter_own_files(os.environ)]
+    waiting = list(own_files())
     count = 0
     while waiting:
         file = waiting.pop()
@@ -301,15 +303,6 @@ def _find_in_own_files(root: Path) -> GitHelper | None:
             elif setting.name in _FILTERS and _is_of_workspace(setting.value, root):
                 return GitHelper(setting.key, str(file))
     return None
-
-
-def _iter_own_files(outer: Mapping[str, str]) -> Iterator[str]:
-    yield from _SYSTEM_FILES
-    home = outer.get("HOME", "")
-    yield f"{outer.get('XDG_CONFIG_HOME') or f'{home}/.config'}/git/config"
-    yield f"{home}/.gitconfig"
-    if outer.get("GIT_CONFIG_GLOBAL", "").startswith("/"):
-        yield outer["GIT_CONFIG_GLOBAL"]
 
 
 def _is_of_workspace(command: str, root: Path) -> bool:
