@@ -11,7 +11,8 @@ import pytest
 
 from tests.tools.test_safety_copies import build_repository, git
 from yourtool.errors import ToolError
-from yourtool.tools.git_directory import GitDirectory, open_real_directory
+from yourtool.tools.directory_opening import open_real_directory
+from yourtool.tools.git_directory import GitDirectory
 
 pytestmark = [
     pytest.mark.req("R-UNDO-01"),
@@ -26,7 +27,7 @@ def work(tmp_path):
 
 @pytest.fixture
 def directory(work):
-    with open_real_directory(work / ".git") as descriptor:
+    with open_real_directory(str(work / ".git")) as descriptor:
         yield GitDirectory(descriptor)
 
 

@@ -12,13 +12,18 @@ import errno
 import os
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Protocol
 
 DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Flags that open a directory as a place, which need not be readable."""
+LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+"""Flags that open a file; no pipe is waited for."""
+CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _OPENAT2 = 437
 _AT_FDCWD = -100
@@ -91,6 +96,25 @@ def get_opener(call: SystemCall | None) -> DirectoryOpener:
 def system_opener() -> DirectoryOpener:
     """Return the opener for this system."""
     return get_opener(_find_system_call())
+
+
+@contextmanager
+def open_real_directory(path: str) -> Generator[int, None, None]:
+    """Open a directory by its real path; yield the descriptor.
+
+    Raises:
+        OSError: it does not exist, or a part of its path is a link.
+    """
+    top = os.open("/", DIRECTORY)
+    try:
+        below = path.lstrip("/")
+        descriptor = system_opener()(below, top) if below else os.dup(top)
+    finally:
+        os.close(top)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def child_directory(descriptor: int, path: Path) -> str:

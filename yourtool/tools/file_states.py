@@ -10,6 +10,7 @@ from contextlib import suppress
 
 from yourtool.errors import ToolError
 from yourtool.file_images import ABSENT_FILE, FileImage, FileRestore, FileState
+from yourtool.tools.directory_opening import CREATE, READ
 from yourtool.tools.replacing import (
     OpenParent,
     copy_attributes,
@@ -22,8 +23,6 @@ from yourtool.tools.workspace import Workspace
 MAX_STORED_BYTES = 16 * 2**20
 """The content of larger files is not stored."""
 _MAX_HASHED_BYTES = 2**30
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class ChangedElsewhereError(ToolError):
@@ -134,7 +133,7 @@ def _read_state(parent: OpenParent, limit: int) -> FileState:
         return FileState(FileImage("link", digest(target), size=len(target)), target)
     if not stat.S_ISREG(status.st_mode):
         return FileState(FileImage("other"))
-    descriptor = os.open(name, _READ, dir_fd=at)
+    descriptor = os.open(name, READ, dir_fd=at)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         mode = stat.S_IMODE(status.st_mode)
@@ -154,7 +153,7 @@ def _replace(parent: OpenParent, item: FileRestore, content: bytes) -> None:
         if item.after.kind == "link":
             os.symlink(os.fsdecode(content), temporary, dir_fd=at)
         else:
-            created = os.open(temporary, _CREATE, 0o600, dir_fd=at)
+            created = os.open(temporary, CREATE, 0o600, dir_fd=at)
             with os.fdopen(created, "wb") as file:
                 file.write(content)
                 file.flush()

@@ -9,10 +9,9 @@ import os
 import stat
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 
 from yourtool.errors import ToolError
-from yourtool.tools.directory_opening import DIRECTORY, system_opener
+from yourtool.tools.directory_opening import CREATE, LIST, READ, system_opener
 from yourtool.tools.git_files import MAX_GIT_FILE_BYTES
 from yourtool.tools.replacing import (
     copy_attributes,
@@ -22,27 +21,6 @@ from yourtool.tools.replacing import (
 )
 
 _PACKED = "packed-refs"
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-@contextmanager
-def open_real_directory(path: Path) -> Generator[int, None, None]:
-    """Open a directory by its real path.
-
-    Raises:
-        OSError: it does not exist, or a part of its path is a link.
-    """
-    top = os.open("/", DIRECTORY)
-    try:
-        descriptor = system_opener()(str(path).lstrip("/"), top)
-    finally:
-        os.close(top)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 class GitDirectory:
@@ -77,7 +55,7 @@ class GitDirectory:
         temporary = new_temporary_name()
         with self._open_parent(name, create=True) as (parent, last):
             try:
-                created = os.open(temporary, _CREATE, 0o600, dir_fd=parent)
+                created = os.open(temporary, CREATE, 0o600, dir_fd=parent)
                 with os.fdopen(created, "wb") as file:
                     file.write(content)
                     file.flush()
@@ -148,7 +126,7 @@ def _lock(parent: int, name: str) -> Generator[None, None, None]:
     """Lock a file as git does; see https://git-scm.com/docs/api-lockfile."""
     lock = f"{name.rpartition('/')[2]}.lock"
     try:
-        os.close(os.open(lock, _CREATE, 0o600, dir_fd=parent))
+        os.close(os.open(lock, CREATE, 0o600, dir_fd=parent))
     except FileExistsError as error:
         message = f"`.git/{name}` is locked: git is at work, or `{name}.lock` was left"
         raise ToolError(message) from error
@@ -172,7 +150,7 @@ def _read_at(parent: int, last: str, name: str) -> bytes | None:
             return None
         if not stat.S_ISREG(mode):
             raise ToolError(f"`.git/{name}` is a link, a pipe or a device")
-        with os.fdopen(os.open(last, _READ, dir_fd=parent), "rb") as file:
+        with os.fdopen(os.open(last, READ, dir_fd=parent), "rb") as file:
             content = file.read(MAX_GIT_FILE_BYTES + 1)
     except FileNotFoundError:
         return None
@@ -184,7 +162,7 @@ def _read_at(parent: int, last: str, name: str) -> bytes | None:
 def _remove_empty(parent: int, name: str) -> None:
     """Remove a directory in the place of a file if there are only empty ones in it."""
     with suppress(OSError):
-        descriptor = os.open(name, _LIST, dir_fd=parent)
+        descriptor = os.open(name, LIST, dir_fd=parent)
         try:
             for each in os.listdir(descriptor):  # noqa: PTH208 - a descriptor
                 _remove_empty(descriptor, each)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from yourtool.tools.directory_opening import LIST, READ
+
 MAX_GIT_FILES = 20_000
 """A repository with more is not noted; an ordinary one has about 100."""
 MAX_GIT_FILE_BYTES = 16 * 2**20
@@ -19,8 +21,6 @@ MAX_GIT_BYTES = 48 * 2**20
 """Content of all files in memory."""
 _MAX_LEVELS = 20
 _ALTERNATES = "objects/info/alternates"
-_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class GitFile(Struct, frozen=True):
@@ -69,7 +69,7 @@ def read_git_files(
     `known`: files that were read before; `at`: an open directory to which the path is relative.
     """
     try:
-        descriptor = os.open(directory, _LIST, dir_fd=at)
+        descriptor = os.open(directory, LIST, dir_fd=at)
     except OSError:
         return None
     try:
@@ -125,7 +125,7 @@ class _Reader:
 
     def _enter(self, descriptor: int, name: str, path: str, level: int) -> None:
         try:
-            below = os.open(name, _LIST, dir_fd=descriptor)
+            below = os.open(name, LIST, dir_fd=descriptor)
         except OSError:
             self.is_complete = False
             return
@@ -159,7 +159,7 @@ class _Reader:
         if size > min(MAX_GIT_FILE_BYTES, self._room):
             return None
         try:
-            with os.fdopen(os.open(name, _READ, dir_fd=descriptor), "rb") as file:
+            with os.fdopen(os.open(name, READ, dir_fd=descriptor), "rb") as file:
                 content = file.read(MAX_GIT_FILE_BYTES + 1)
         except OSError:
             return None

@@ -17,6 +17,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from yourtool.files import path_exists, read_small_file
+from yourtool.tools.directory_opening import CREATE, LIST, READ
 from yourtool.tools.replacing import make_directories, new_temporary_name
 
 COPIES = "refs/copies/"
@@ -42,9 +43,6 @@ _SHA256 = re.compile(
 _CONFIG = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[gc]\n\tauto = 0\n"
 _CONFIG_SHA256 = "[extensions]\n\tobjectformat = sha256\n"
 _MAX_CONFIG_BYTES = 2**20
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _PRUNED = "pruned"
 """A file whose time is that of the last removal of old objects."""
 
@@ -227,7 +225,7 @@ def build_config(settings: bytes) -> str:
 
 def _list(directory: int) -> list[str]:
     """Return the names in a directory that is open as a place."""
-    descriptor = os.open(".", _LIST, dir_fd=directory)
+    descriptor = os.open(".", LIST, dir_fd=directory)
     try:
         return os.listdir(descriptor)  # noqa: PTH208 - a descriptor
     finally:
@@ -251,11 +249,11 @@ def link_object(source: Path, target: Path, directory: int | None = None) -> Non
 def copy_object(source: Path, target: Path, directory: int | None = None) -> None:
     """Copy an object in one step; one with the same name has the same content."""
     part = target.with_name(new_temporary_name())
-    with os.fdopen(os.open(source, _READ), "rb") as original:
+    with os.fdopen(os.open(source, READ), "rb") as original:
         if not stat.S_ISREG(os.fstat(original.fileno()).st_mode):
             raise OSError(errno.EINVAL, "is not a regular file", str(source))
         try:
-            created = os.open(part, _CREATE, 0o444, dir_fd=directory)
+            created = os.open(part, CREATE, 0o444, dir_fd=directory)
             with os.fdopen(created, "wb") as copy:
                 shutil.copyfileobj(original, copy)
             os.replace(part, target, src_dir_fd=directory, dst_dir_fd=directory)

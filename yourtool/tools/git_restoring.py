@@ -14,8 +14,7 @@ from pathlib import Path
 from yourtool.errors import ToolError
 from yourtool.events.files import RestoreKind
 from yourtool.file_images import FileRestore, LeftFile
-from yourtool.tools.directory_opening import DIRECTORY
-from yourtool.tools.git_directory import open_real_directory
+from yourtool.tools.directory_opening import CREATE, DIRECTORY, open_real_directory
 from yourtool.tools.git_object_store import GitObjectStore
 from yourtool.tools.git_program import GitError
 from yourtool.tools.git_state import (
@@ -32,7 +31,6 @@ from yourtool.tools.replacing import make_directories, new_temporary_name
 
 SECONDS = 20.0
 """For all that git is asked by one undo."""
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _ORDER = ("config", "refs/", "HEAD", "logs/", "index")
 """The rest comes first."""
 
@@ -140,7 +138,7 @@ class GitRestorer:
         archive = read_archive(content)
         directory = Path(os.path.normpath(self._root / archive.directory))
         store, name = GitObjectStore(self._stores, directory), directory.name
-        with open_real_directory(directory.parent) as parent, ExitStack() as opened:
+        with open_real_directory(str(directory.parent)) as parent, ExitStack() as opened:
             try:
                 target = os.open(name, DIRECTORY, dir_fd=parent)
                 part = ""  # only a part of it was deleted
@@ -236,7 +234,7 @@ def _unpack(files: Iterable[StoredFile], root: int) -> None:
         with ExitStack() as opened:
             parent, _ = make_directories(root, (), tuple(folders), opened)
             try:
-                created = os.open(name, _CREATE, 0o600, dir_fd=parent)
+                created = os.open(name, CREATE, 0o600, dir_fd=parent)
             except FileExistsError:
                 continue
             with os.fdopen(created, "wb") as written:

@@ -18,8 +18,9 @@ from yourtool.file_images import FileImage, FileRestore, FileState
 from yourtool.files import is_file, is_link
 from yourtool.git.repositories import Repository, find_repository
 from yourtool.guardian import build_prefix
+from yourtool.tools.directory_opening import open_real_directory
 from yourtool.tools.file_states import describe_difference
-from yourtool.tools.git_directory import GitDirectory, open_real_directory
+from yourtool.tools.git_directory import GitDirectory
 from yourtool.tools.git_files import GitFile, GitFiles, read_git_files
 from yourtool.tools.git_index_entries import has_conflicts, read_object_ids
 from yourtool.tools.git_object_store import GitObjectStore, build_config
@@ -59,7 +60,7 @@ def open_present(
     if repository.directory != place and (is_link(place) or not is_file(place)):
         raise GitError(f"`{REPOSITORY}` is a link")
     common, private = repository.locate_files()
-    with open_real_directory(common) as descriptor, ExitStack() as opened:
+    with open_real_directory(str(common)) as descriptor, ExitStack() as opened:
         files = read_git_files(Path(), at=descriptor)
         if files is None:
             yield None

@@ -13,15 +13,12 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from yourtool.errors import ToolError
-from yourtool.tools.directory_opening import DIRECTORY
+from yourtool.tools.directory_opening import CREATE, DIRECTORY, LIST, READ
 
 ABSENT = "absent"
 """Used in place of a digest for a missing file."""
 
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _TEMPORARY = re.compile(r"\.yourtool-[0-9a-f]{16}\.tmp")
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def digest(data: bytes) -> str:
@@ -93,7 +90,7 @@ def replace_file_at(
     # A new file gets its mode from the umask; a replacement is private until it gets the mode of
     # the original.
     private = expected != ABSENT or mode is not None
-    created = os.open(temporary, _CREATE, 0o600 if private else 0o666, dir_fd=parent)
+    created = os.open(temporary, CREATE, 0o600 if private else 0o666, dir_fd=parent)
     before_mode: int | None = None
     try:
         with os.fdopen(created, "wb") as file:
@@ -128,7 +125,7 @@ def delete_file_at(path: str, place: OpenParent, expected: str, announce: Announ
 
 def sync_directory(parent: int) -> None:
     """Make the names in an open directory durable."""
-    directory = os.open(".", _LIST, dir_fd=parent)
+    directory = os.open(".", LIST, dir_fd=parent)
     try:
         os.fsync(directory)
     finally:
@@ -140,7 +137,7 @@ def copy_attributes(descriptor: int, parent: int, name: str) -> int:
 
     Returns its permission bits.
     """
-    original = os.open(name, _READ, dir_fd=parent)
+    original = os.open(name, READ, dir_fd=parent)
     try:
         before, ours = os.fstat(original), os.fstat(descriptor)
         mode = stat.S_IMODE(before.st_mode)
@@ -169,7 +166,7 @@ def _require_unchanged(path: str, parent: int, name: str, expected: str) -> None
 
 def _digest_at(parent: int, name: str) -> str:
     try:
-        descriptor = os.open(name, _READ, dir_fd=parent)
+        descriptor = os.open(name, READ, dir_fd=parent)
     except FileNotFoundError:
         return ABSENT
     with os.fdopen(descriptor, "rb") as file:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Protocol, TypeAlias
 
 from yourtool.permissions.own_directories import identity
-from yourtool.tools.directory_opening import DIRECTORY, system_opener
+from yourtool.tools.directory_opening import LIST, READ, open_real_directory
 from yourtool.tools.path_resolution import file_kind
 from yourtool.tools.protection.entries import Entry, Tree, join
 from yourtool.tools.replacing import is_temporary_name
@@ -32,8 +32,6 @@ MAX_NAMES = 1_000_000
 _MAX_DEPTH = 40
 _CLOCK_TICK_NS = 20_000_000
 """File systems use a clock that can be this late."""
-_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 Stamp: TypeAlias = tuple[int, ...]
@@ -74,15 +72,8 @@ def open_parent(path: str) -> Generator[tuple[int, str], None, None]:
         OSError: it does not exist, or a part of the path is a link.
     """
     directory, _, name = path.rpartition("/")
-    top = os.open("/", DIRECTORY)
-    try:
-        parent = system_opener()(directory[1:], top) if directory else os.dup(top)
-    finally:
-        os.close(top)
-    try:
+    with open_real_directory(directory) as parent:
         yield parent, name
-    finally:
-        os.close(parent)
 
 
 class TreeReader:
@@ -189,7 +180,7 @@ class _Reading:
         depth: int,
     ) -> Entry:
         try:
-            directory = os.open(name, _LIST, dir_fd=parent)
+            directory = os.open(name, LIST, dir_fd=parent)
         except OSError:
             return _to_entry(status, is_complete=False)
         names, is_complete = list[str](), depth < _MAX_DEPTH
@@ -241,7 +232,7 @@ class _Reading:
         if size > MAX_FILE_BYTES or not self._room.has(size):
             return entry
         try:
-            descriptor = os.open(name, _READ, dir_fd=parent)
+            descriptor = os.open(name, READ, dir_fd=parent)
         except OSError:
             return entry
         with os.fdopen(descriptor, "rb") as file:

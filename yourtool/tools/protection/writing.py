@@ -13,12 +13,11 @@ from contextlib import suppress
 from msgspec import Struct
 
 from yourtool.permissions.own_directories import identity
-from yourtool.tools.directory_opening import DIRECTORY
+from yourtool.tools.directory_opening import CREATE, DIRECTORY
 from yourtool.tools.protection.entries import Entry, Tree, is_known, join
 from yourtool.tools.protection.reading import TreeReader, open_parent
 from yourtool.tools.replacing import new_temporary_name
 
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _ATTEMPTS = 32
 """Maximum attempts while another process puts something else at the same place."""
 
@@ -186,7 +185,7 @@ def _make(parent: int, name: str, tree: Tree, path: str) -> None:
         case "named pipe":
             os.mkfifo(name, entry.mode, dir_fd=parent)
         case _:
-            with os.fdopen(os.open(name, _CREATE, 0o600, dir_fd=parent), "wb") as file:
+            with os.fdopen(os.open(name, CREATE, 0o600, dir_fd=parent), "wb") as file:
                 file.write(entry.content or b"")
                 file.flush()
                 _set_attributes(file.fileno(), entry)
