@@ -116,11 +116,6 @@ def _find_checkout(words: Sequence[str]) -> GitLoss | None:
     return GitLoss(unstaged=True, staged=has_tree, pathspecs=paths) if paths else None
 
 
-def _find_switch(words: Sequence[str]) -> GitLoss | None:
-    force = _Arguments(words).find("-f", "--force", "--discard-changes")
-    return GitLoss(mark=force, unstaged=True, staged=True) if force else None
-
-
 def _find_restore(words: Sequence[str]) -> GitLoss | None:
     arguments = _Arguments(words, frozenset({"-s", "--source"}))
     is_staged = bool(arguments.find("-S", "--staged"))
@@ -131,11 +126,6 @@ def _find_restore(words: Sequence[str]) -> GitLoss | None:
     paths = (*arguments.names, *arguments.after)
     has_tree = is_staged or bool(arguments.find("-s", "--source"))
     return GitLoss(unstaged=True, staged=has_tree, pathspecs=paths) if paths else None
-
-
-def _find_reset(words: Sequence[str]) -> GitLoss | None:
-    mark = _Arguments(words).find("--hard", "--merge")
-    return GitLoss(mark=mark, unstaged=True, staged=True) if mark else None
 
 
 def _find_clean(words: Sequence[str]) -> GitLoss | None:
@@ -184,12 +174,6 @@ def _find_push(words: Sequence[str]) -> GitLoss | None:
     return GitLoss(mark=mark, removed="remote") if mark else None
 
 
-def _find_stopped(words: Sequence[str]) -> GitLoss | None:
-    """Return what the end of a merge, a rebase or the like discards."""
-    mark = _Arguments(words).find("--abort", "--skip")
-    return GitLoss(mark=mark, unstaged=True, staged=True) if mark else None
-
-
 def _find_removed_files(words: Sequence[str]) -> GitLoss | None:
     arguments = _Arguments(words)
     force = arguments.find("-f", "--force")
@@ -223,43 +207,37 @@ def _find_reflog(words: Sequence[str]) -> GitLoss | None:
     return GitLoss(mark=words[0], removed="history") if is_removing else None
 
 
-def _find_pruning(words: Sequence[str]) -> GitLoss | None:
-    mark = _Arguments(words).find("--prune")
-    return GitLoss(mark=mark, removed="history") if mark else None
+def _marked_by(options: Sequence[str], loss: GitLoss) -> Callable[[Sequence[str]], GitLoss | None]:
+    """Return a finder for a command that discards something with one of some options."""
+
+    def find(words: Sequence[str]) -> GitLoss | None:
+        mark = _Arguments(words).find(*options)
+        return replace(loss, mark=mark) if mark else None
+
+    return find
 
 
-def _find_deleted_refs(words: Sequence[str]) -> GitLoss | None:
-    mark = _Arguments(words).find("-d", "--delete")
-    return GitLoss(mark=mark, removed="history") if mark else None
-
-
-def _find_rewritten(_words: Sequence[str]) -> GitLoss | None:
-    return GitLoss(removed="history")
-
-
+_CHANGES = GitLoss(unstaged=True, staged=True)
+_HISTORY = GitLoss(removed="history")
 _FINDERS: Mapping[str, Callable[[Sequence[str]], GitLoss | None]] = {
-    "am": _find_stopped,
+    **dict.fromkeys(
+        ("am", "cherry-pick", "merge", "rebase", "revert"),
+        _marked_by(("--abort", "--skip"), _CHANGES),
+    ),
+    **dict.fromkeys(("filter-branch", "filter-repo", "prune"), lambda _: _HISTORY),
+    **dict.fromkeys(("tag", "update-ref"), _marked_by(("-d", "--delete"), _HISTORY)),
     "branch": _find_branch,
     "checkout": _find_checkout,
     "checkout-index": _find_checkout_index,
-    "cherry-pick": _find_stopped,
     "clean": _find_clean,
-    "filter-branch": _find_rewritten,
-    "filter-repo": _find_rewritten,
-    "gc": _find_pruning,
-    "merge": _find_stopped,
-    "prune": _find_rewritten,
+    "gc": _marked_by(("--prune",), _HISTORY),
     "push": _find_push,
     "read-tree": _find_read_tree,
-    "rebase": _find_stopped,
     "reflog": _find_reflog,
-    "reset": _find_reset,
+    "reset": _marked_by(("--hard", "--merge"), _CHANGES),
     "restore": _find_restore,
-    "revert": _find_stopped,
     "rm": _find_removed_files,
     "stash": _find_stash,
-    "switch": _find_switch,
-    "tag": _find_deleted_refs,
-    "update-ref": _find_deleted_refs,
+    "switch": _marked_by(("-f", "--force", "--discard-changes"), _CHANGES),
     "worktree": _find_worktree,
 }
