@@ -7,12 +7,15 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from yourtool.sandbox_config import SandboxConfig, SandboxLevel
-from yourtool.tools.sandbox.confinement import Means, find_means, find_missing
+from yourtool.tools.process import run_process
+from yourtool.tools.sandbox import probes
+from yourtool.tools.sandbox.confinement import Means, find_interpreter, find_means, find_missing
 from yourtool.tools.sandbox.enclosure import EnclosureError, open_enclosure
 from yourtool.tools.sandbox.layout import Layout
-from yourtool.tools.sandbox.level import LevelMeter, probe_level
+from yourtool.tools.sandbox.level import LevelMeter, build_command, probe_level
 from yourtool.tools.sandbox.sandbox import Sandbox
 
 WITHOUT_ANY = "bubblewrap (`bwrap`) is not installed; landlock: the test does not use it"
@@ -66,6 +69,43 @@ def require(level):
     """Skip a test, with the reason, if a level does not work on this machine."""
     if (reason := find_reason(level)) is not None:
         pytest.skip(f"the level `{level}` of the sandbox is missing: {reason}")
+
+
+class Text:
+    """Keeps an output."""
+
+    def __init__(self):
+        self.text = ""
+
+    def feed(self, data):
+        self.text += data.decode("utf-8", "replace")
+
+    def close(self):
+        pass
+
+
+async def run_enclosed(command):
+    """Run a command in its enclosure."""
+    output, errors = Text(), Text()
+    done = await run_process(command, output, errors=errors, seconds=20)
+    return probes.Finished(done.code, output.text, errors.text)
+
+
+def probe_enclosure(means):
+    """Run the probes in an enclosure, as a command; blocks."""
+    with probes.build_fixture((), find_interpreter()) as fixture:
+        opened = open_enclosure(means.bubblewrap, fixture.layout)
+
+        def run(arguments):
+            command = build_command(arguments, fixture)
+            environment = {**command.environment, "TMPDIR": "/tmp"}
+            command = replace(command, environment=environment, starter=opened)
+            return asyncio.run(run_enclosed(command))
+
+        try:
+            return probes.run_probes(fixture, run)
+        finally:
+            opened.close()
 
 
 class FixedMeter(LevelMeter):

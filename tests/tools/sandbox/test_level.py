@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.sandbox.levels import build_sandbox, require
+from tests.tools.sandbox.levels import build_sandbox, probe_enclosure, require
 from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.sandbox import probes
 from yourtool.tools.sandbox.confinement import Means, find_means
-from yourtool.tools.sandbox.level import LevelMeter, probe_enclosure, probe_level
+from yourtool.tools.sandbox.level import LevelMeter, probe_level
 from yourtool.tools.sandbox.probes import NOT_CLAIMED, ProbeResult, find_broken_claims
 from yourtool.tools.sandbox.sandbox import Sandbox
 

@@ -8,11 +8,15 @@ import sys
 import pytest
 
 from tests.tools.contexts import call
-from tests.tools.sandbox.levels import FixedMeter, count_processes, write_restricted
+from tests.tools.sandbox.levels import (
+    FixedMeter,
+    count_processes,
+    probe_enclosure,
+    write_restricted,
+)
 from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.process_tools import process_stop
 from yourtool.tools.sandbox.confinement import Means, find_means
-from yourtool.tools.sandbox.level import probe_enclosure
 from yourtool.tools.sandbox.probes import find_broken_claims
 from yourtool.tools.sandbox.sandbox import Sandbox
 from yourtool.tools.shell import shell

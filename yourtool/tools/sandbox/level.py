@@ -4,7 +4,6 @@ The full sandbox of Linux is inspected whenever it is made (`runner/`); these ar
 once per process, because they are made for each command.
 """
 
-import asyncio
 import os
 import sys
 import threading
@@ -14,11 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.process import ShellCommand
-from yourtool.tools.sandbox import confinement, enclosure, layout, probes
+from yourtool.tools.sandbox import confinement, layout, probes
 
 if TYPE_CHECKING:
     from yourtool.tools.sandbox.confinement import Means
@@ -96,7 +94,7 @@ def probe_level(
     with probes.build_fixture(hidden, readable) as fixture, ExitStack() as stack:
 
         def run(arguments: list[str]) -> "Finished":
-            command = _build_command(arguments, fixture)
+            command = build_command(arguments, fixture)
             if level is not SandboxLevel.NONE:
                 command = confinement.confine(
                     command, fixture.layout, fixture.temporary, level, means, stack
@@ -106,25 +104,8 @@ def probe_level(
         return probes.run_probes(fixture, run)
 
 
-def probe_enclosure(means: "Means", hidden: tuple[Path, ...] = ()) -> "ProbeResult":
-    """Run the probes in an enclosure, as a command; blocks."""
-    assert means.bubblewrap is not None, "the machine has it"
-    with probes.build_fixture(hidden, confinement.find_interpreter()) as fixture:
-        opened = enclosure.open_enclosure(means.bubblewrap, fixture.layout)
-
-        def run(arguments: list[str]) -> "Finished":
-            command = _build_command(arguments, fixture)
-            environment = {**command.environment, "TMPDIR": str(layout.TEMPORARY[0])}
-            command = replace(command, environment=environment, starter=opened)
-            return asyncio.run(probes.run_enclosed(command))
-
-        try:
-            return probes.run_probes(fixture, run)
-        finally:
-            opened.close()
-
-
-def _build_command(arguments: list[str], fixture: "Fixture") -> ShellCommand:
+def build_command(arguments: list[str], fixture: "Fixture") -> ShellCommand:
+    """Return the command that runs the probes of a fixture."""
     environment = {"PATH": os.defpath, "TMPDIR": str(fixture.temporary)}
     return ShellCommand(tuple(arguments), fixture.layout.workspace, environment)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from yourtool.guardian import build_prefix
-from yourtool.tools.process import ShellCommand, run_process
+from yourtool.tools.process import ShellCommand
 from yourtool.tools.sandbox.layout import RUN, TEMPORARY, Layout
 from yourtool.tools.sandbox.repositories import find_writable_repository
 
@@ -172,31 +172,6 @@ def run_directly(command: ShellCommand) -> Finished:
     return Finished(done.returncode, done.stdout, done.stderr)
 
 
-async def run_enclosed(command: ShellCommand) -> Finished:
-    """Run a command in its enclosure.
-
-    Raises:
-        OSError: it could not be started.
-    """
-    output, errors = _Text(), _Text()
-    done = await run_process(command, output, errors=errors, seconds=_TIMEOUT_SECONDS)
-    return Finished(done.code, output.text, errors.text)
-
-
-class _Text:
-    """Keeps an output."""
-
-    def __init__(self) -> None:
-        self.text = ""
-
-    def feed(self, data: bytes) -> None:
-        """Add the next bytes of output."""
-        self.text += data.decode("utf-8", "replace")
-
-    def close(self) -> None:
-        """End the output."""
-
-
 def run_probes(fixture: Fixture, run: Callable[[list[str]], Finished]) -> ProbeResult:
     """Run the script; `run` runs its command line in the sandbox to measure."""
     try:
@@ -216,16 +191,13 @@ def run_probes(fixture: Fixture, run: Callable[[list[str]], Finished]) -> ProbeR
 
 def _find_traces(fixture: Fixture) -> set[str]:
     """Return what the probes reached on the machine itself, although it looked private to them."""
-    found = {f"write in {path.parent} of the machine" for path in fixture.canaries if _has(path)}
+    left = filter(os.path.lexists, fixture.canaries)
+    found = {f"write in {path.parent} of the machine" for path in left}
     datagrams = fixture.listeners[1]
     with suppress(OSError):
         if datagrams.recv(64):
             found.add("send over UDP")
     return found
-
-
-def _has(path: Path) -> bool:
-    return os.path.lexists(path)
 
 
 def find_broken_claims(level: str, result: ProbeResult) -> frozenset[str]:
