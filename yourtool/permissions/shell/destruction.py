@@ -17,18 +17,10 @@ from yourtool.permissions.shell.expanded_commands import Operand, get_name, iter
 Action: TypeAlias = Literal["deletes", "moves", "overwrites", "changes"]
 
 _ACTIONS: Mapping[str, Action] = {
-    "rm": "deletes",
-    "grm": "deletes",
-    "unlink": "deletes",
-    "shred": "overwrites",
-    "truncate": "overwrites",
-    "dd": "overwrites",
-    "mv": "moves",
-    "gmv": "moves",
-    "chmod": "changes",
-    "chown": "changes",
-    "chgrp": "changes",
-}
+    "rm": "deletes", "grm": "deletes", "unlink": "deletes", "shred": "overwrites",
+    "truncate": "overwrites", "dd": "overwrites", "mv": "moves", "gmv": "moves",
+    "chmod": "changes", "chown": "changes", "chgrp": "changes",
+}  # fmt: skip
 _VALUE_OPTIONS: Mapping[str, frozenset[str]] = {
     "shred": frozenset({"-n", "-s", "--iterations", "--size", "--random-source"}),
     "truncate": frozenset({"-s", "-r", "--size", "--reference"}),

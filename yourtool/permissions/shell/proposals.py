@@ -29,30 +29,24 @@ from yourtool.permissions.shell.syntax import Word, iter_nodes, parse, text_of
 from yourtool.permissions.shell.wrapped import MODULES, iter_meanings
 
 _MAX_EXCERPT = 40
-_EXPANDED = "part of it is only known when it runs: `{}`"
-_PROGRAM = "a rule covers plain commands, and this is more than that: `{}`"
 _PROBLEMS = {
     "file_redirect": "it redirects to or from a file: `{}`",
-    "heredoc_redirect": "it contains a document: `{}`",
-    "herestring_redirect": "it contains a document: `{}`",
-    "simple_expansion": _EXPANDED,
-    "expansion": _EXPANDED,
-    "command_substitution": _EXPANDED,
-    "process_substitution": _EXPANDED,
-    "arithmetic_expansion": _EXPANDED,
-    "if_statement": _PROGRAM,
-    "for_statement": _PROGRAM,
-    "c_style_for_statement": _PROGRAM,
-    "while_statement": _PROGRAM,
-    "case_statement": _PROGRAM,
-    "function_definition": _PROGRAM,
-    "subshell": _PROGRAM,
-    "compound_statement": _PROGRAM,
-    "declaration_command": _PROGRAM,
-    "test_command": _PROGRAM,
-    "negated_command": _PROGRAM,
+    **dict.fromkeys(
+        ("heredoc_redirect", "herestring_redirect"), "it contains a document: `{}`"
+    ),
+    **dict.fromkeys(
+        ("simple_expansion", "expansion", "command_substitution", "process_substitution",
+         "arithmetic_expansion"),
+        "part of it is only known when it runs: `{}`",
+    ),
+    **dict.fromkeys(
+        ("if_statement", "for_statement", "c_style_for_statement", "while_statement",
+         "case_statement", "function_definition", "subshell", "compound_statement",
+         "declaration_command", "test_command", "negated_command"),
+        "a rule covers plain commands, and this is more than that: `{}`",
+    ),
     "&": "it runs something in the background",
-}
+}  # fmt: skip
 """Why a line is not plain, by the type of a node of its tree."""
 _FAMILIES = (
     ("cargo bench", "cargo build", "cargo check", "cargo clippy", "cargo doc", "cargo fmt",

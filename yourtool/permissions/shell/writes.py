@@ -60,16 +60,7 @@ _GLOB = re.compile(r"[*?\[]")
 _EXPANDED = re.compile(r"[$`*?\[]")
 """In a directory that is known only when the command runs."""
 _READING_GIT_CONFIG = frozenset(
-    {
-        "-l",
-        "--list",
-        "list",
-        "get",
-        "get-all",
-        "--get",
-        "--get-all",
-        "--get-regexp",
-    }
+    {"-l", "--list", "list", "get", "get-all", "--get", "--get-all", "--get-regexp"}
 )
 _EDIT = ("-e", "--edit", "edit")
 _GIT_OPTIONS_WITH_VALUE = frozenset(
