@@ -36,7 +36,6 @@ class Entry(Struct, frozen=True):
 
     @property
     def is_directory(self) -> bool:
-        """Whether it is a directory."""
         return self.kind == "directory"
 
     def is_same(self, other: "Entry") -> bool:

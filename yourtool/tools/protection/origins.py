@@ -106,9 +106,7 @@ class Origins:
         wanted = sorted(object_ids)
         if not wanted:
             return set()
-        data = "".join(f"{each}\n" for each in wanted).encode()
-        printed = self._git.run(*NO_FORGERY, "cat-file", "--batch-check=%(objectname)", data=data)
-        return {line for line in printed.decode().split("\n") if " " not in line}
+        return set(filter(None, self._check(wanted)))
 
     def _iter_blobs(self, entry: Entry) -> Iterator[Blob]:
         if entry.content is None or entry.mode & (stat.S_ISUID | stat.S_ISGID | stat.S_IWOTH):
@@ -137,29 +135,22 @@ class Origins:
 
     def _look_up(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
         """Return the id of the object that each commit has at a path; empty if it has none."""
-        data = "".join(f"{tip}:{path}\n" for tip, path in pairs)
-        printed = self._git.run(
-            *NO_FORGERY, "cat-file", "--batch-check=%(objectname)", data=_encode(data)
-        )
-        lines = printed.split(b"\n")[: len(pairs)]
+        return self._check([f"{tip}:{path}" for tip, path in pairs])
+
+    def _check(self, names: Sequence[str]) -> list[str]:
+        """Return the id of the object with each name; empty if there is none."""
+        data = _encode("".join(f"{each}\n" for each in names))
+        printed = self._git.run(*NO_FORGERY, "cat-file", "--batch-check=%(objectname)", data=data)
+        lines = printed.split(b"\n")[: len(names)]
         return ["" if b" " in line else line.decode() for line in lines]
 
     def _is_in_history(self, path: str, blob: Blob, tips: Sequence[str]) -> bool:
         """Whether a commit adds or removes this content at a path."""
         arguments = (
-            *NO_FORGERY,
-            "--literal-pathspecs",
-            "log",
-            f"--find-object={blob.object_id}",
-            "--max-count=1",
-            "--diff-merges=separate",
-            "--no-patch",
-            "--root",
-            "--no-show-signature",
-            "--format=%H",
-            "--stdin",
-            "--ignore-missing",
-        )
+            *NO_FORGERY, "--literal-pathspecs", "log", f"--find-object={blob.object_id}",
+            "--max-count=1", "--diff-merges=separate", "--no-patch", "--root",
+            "--no-show-signature", "--format=%H", "--stdin", "--ignore-missing",
+        )  # fmt: skip
         data = "".join(f"{tip}\n" for tip in tips) + f"--\n{path}"
         try:
             commit = self._history.run(*arguments, data=_encode(data)).decode().strip()

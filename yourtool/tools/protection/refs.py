@@ -107,10 +107,8 @@ class RefReader:
         return self._packed[1]
 
     def _find_packed(self, name: str) -> str | None:
-        for line in _read_file(self._repository.common / "packed-refs", _MAX_PACKED_BYTES).split(
-            b"\n"
-        ):
-            commit, _, found = line.partition(b" ")
+        packed = _read_file(self._repository.common / "packed-refs", _MAX_PACKED_BYTES)
+        for commit, _, found in (line.partition(b" ") for line in packed.split(b"\n")):
             if found == os.fsencode(name):
                 return commit.decode()
         return None

@@ -90,7 +90,6 @@ class Settling:
                 return
 
     def build_outcome(self) -> Outcome:
-        """Return what was found."""
         right = tuple(self._name(path) for path in self._right)
         return Outcome(right, tuple(self._changes.values()), tuple(self._facts))
 
@@ -161,35 +160,29 @@ class Settling:
             self._facts[f"`{self._name(path)}` was deleted and made again"] = None
             return False
         self._after = None
-        reason = "something else was put in the place of this directory"
+        topic, reason = "repository", "something else was put in the place of this directory"
         try:
             with open_parent(path) as (parent, name):
                 taken = take(parent, name)
                 if original is not None:
                     os.rename(original, name, src_dir_fd=parent, dst_dir_fd=parent)
         except OSError as error:
+            reason += f", and it could not be taken back: {error.strerror}"
+            place = {"": new}
             self._add(
-                Change(
-                    path=self._name(path),
-                    topic="repository",
-                    reason=f"{reason}, and it could not be taken back: {error.strerror}",
-                    place=path,
-                    before={"": new},
-                    after={"": new},
-                    is_taken_back=False,
-                )
+                Change(self._name(path), topic, reason, path, place, place, is_taken_back=False)
             )
             return False
         if original is None:
             reason += ", and the original is gone, so only the replacement was removed"
         self._add(
             Change(
-                path=self._name(path),
-                topic="repository",
-                reason=reason,
-                place=path,
-                before={} if original is None else {"": old},
-                after=taken.tree,
+                self._name(path),
+                topic,
+                reason,
+                path,
+                {} if original is None else {"": old},
+                taken.tree,
                 held=taken.held,
                 original=original or "",
                 is_taken_back=original is not None,
