@@ -1,4 +1,4 @@
-"""Decisions about calls, from values only: the settings, the call, and what was found about it.
+"""Decisions about calls, from values only.
 
 `judge` reads neither files nor the environment, so a stored decision can be made again.
 """
@@ -341,15 +341,16 @@ def build_judged_call(
     is_attended: bool = True,
 ) -> JudgedCall:
     """Return what the decision about a call depends on; the options are those of `JudgedCall`."""
+    shown = preview or Preview(kind="text", body="")
     return JudgedCall(
         tool.name,
         tool.side_effects,
         subjects,
-        is_protected=preview is not None and (preview.protected or bool(preview.leaving)),
-        is_contained=preview is not None and preview.is_contained,
-        is_fully_contained=preview is not None and preview.is_fully_contained,
-        private_directories=() if preview is None else preview.private_directories,
-        missing_sandbox="" if preview is None else preview.missing_sandbox,
+        is_protected=shown.protected or bool(shown.leaving),
+        is_contained=shown.is_contained,
+        is_fully_contained=shown.is_fully_contained,
+        private_directories=shown.private_directories,
+        missing_sandbox=shown.missing_sandbox,
         is_attended=is_attended,
         loses_work=loses_work,
         ends_planning=tool.ends_planning,

@@ -109,7 +109,6 @@ class Rule(Struct, frozen=True):
         return cls(tool, spec, source)
 
     def covers_tool(self, tool: str) -> bool:
-        """Whether it is about a tool, or about the MCP server of it."""
         return self.tool in (tool, find_server(tool))
 
     def __str__(self) -> str:
@@ -139,7 +138,6 @@ class RuleSet(Struct, frozen=True):
         return _get_specs(self.allow, tool)
 
     def verdict(self, tool: str, subject: Subject) -> RuleVerdict:
-        """Return the verdict on a call."""
         return self.judge(tool, subject).verdict
 
     def judge(self, tool: str, subject: Subject, findings: Findings | None = None) -> Judgement:

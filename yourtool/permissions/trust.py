@@ -121,7 +121,6 @@ class _Folder(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def trust(self) -> TrustAnswer | None:
-        """The answer about its files, if there is one."""
         if self.trusted is None or self.answered_at is None:
             return None
         return TrustAnswer(
@@ -130,7 +129,6 @@ class _Folder(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def contained(self) -> ContainedFolder | None:
-        """The answer about commands, if there is one."""
         allowed_at = self.sandboxed_commands_allowed_at
         return None if allowed_at is None else ContainedFolder(self.path, allowed_at)
 

@@ -35,7 +35,6 @@ class Coverage(Struct, frozen=True):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the line needs no approval."""
         return bool(self.commands) and not (self.uncovered or self.problem)
 
 

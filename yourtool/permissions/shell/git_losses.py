@@ -44,7 +44,6 @@ class GitLoss(Struct, frozen=True, kw_only=True):
 
     @property
     def discards_files(self) -> bool:
-        """Whether uncommitted content of files can be lost."""
         return self.unstaged or self.staged or self.cleaned is not None
 
 

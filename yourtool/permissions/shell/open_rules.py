@@ -88,7 +88,6 @@ class OpenRow(Struct, forbid_unknown_fields=True):
 
     @property
     def is_offered(self) -> bool:
-        """Whether rules with `*` are offered for it."""
         return self.keeps is not None or bool(self.verbs)
 
 
@@ -308,7 +307,6 @@ def _names_program(row: OpenRow, named: Sequence[str]) -> bool:
 
 
 def _is_named_by(row: OpenRow, word: str, harmless: frozenset[str] = frozenset()) -> bool:
-    """Whether a row names an argument as dangerous."""
     if word in row.words or any(part in word for part in row.contains):
         return True
     if any(re.fullmatch(each, word, re.DOTALL) for each in row.matches):

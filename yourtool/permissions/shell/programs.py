@@ -128,7 +128,6 @@ class GivenArguments(Struct, frozen=True):
 
     @property
     def names(self) -> frozenset[str]:
-        """The names of the options."""
         return frozenset(name for name, _ in self.options)
 
     @property
@@ -142,7 +141,6 @@ class GivenArguments(Struct, frozen=True):
         return self.every if self.patterns else self.every[1:]
 
     def get_values(self, name: str) -> tuple[str, ...]:
-        """Return the values of an option."""
         return tuple(value for each, value in self.options if each == name)
 
 

@@ -81,7 +81,6 @@ class EnclosedProcess:
 
     @property
     def has_ended(self) -> bool:
-        """Whether all of it has ended."""
         return self._ended.done()
 
     async def finish(self) -> bool:
@@ -93,7 +92,6 @@ class EnclosedProcess:
         return False
 
     def kill(self) -> None:
-        """End it at once."""
         if not self._ended.done():
             self._is_stopped = True
             self._loop.remove_reader(self._reply.fileno())

@@ -71,7 +71,6 @@ class Enclosure:
 
     @property
     def is_open(self) -> bool:
-        """Whether calls can be started."""
         return self._process.poll() is None
 
     async def start(

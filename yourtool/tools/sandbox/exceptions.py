@@ -35,7 +35,6 @@ class Exceptions:
         """Those of the accepted MCP servers of a project, whose network all commands share."""
 
     def get_hosts(self) -> tuple[str, ...]:
-        """Return the hosts that commands can reach."""
         own = (*self._config.hosts, *self._iter_allowed(HOST_RULE))
         return tuple(dict.fromkeys((*own, *self.hosts_of_servers)))
 

@@ -83,7 +83,6 @@ def _without_options(words: Sequence[str]) -> list[str]:
 
 
 def _read_remotes(directory: Path) -> Iterator[tuple[str, str]]:
-    """Yield the names and addresses of the remotes of a repository."""
     if (repository := find_repository(real_path(Path(directory)))) is not None:
         yield from read_addresses(repository.common / "config", "remote")
 

@@ -49,7 +49,6 @@ class LevelMeter:
         self._found = dict[SandboxLevel, str | None]()
 
     def find_means(self) -> "Means":
-        """Return what this machine has."""
         return (self._find or confinement.find_means)()
 
     def find_missing(self, level: SandboxLevel) -> str | None:
@@ -76,7 +75,6 @@ class LevelMeter:
             return self._found[level]
 
     def _try(self, level: SandboxLevel, means: "Means") -> str | None:
-        """Return why a level does not work here, or None if it does."""
         if (missing := confinement.find_missing(level, means)) is not None:
             return missing
         result = probe_level(level, means, layout.find_hidden(self._own))

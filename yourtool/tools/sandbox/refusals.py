@@ -74,11 +74,9 @@ class Refusals:
         return tuple(self._of_programs.get(program, ()))
 
     def note(self, name: str, *, is_private: bool = False) -> None:
-        """Add a host to what is refused now."""
         self._note(name, RefusedHost(name, self._is_certain, is_private))
 
     def note_proxy(self, problem: str) -> None:
-        """Add that the user's proxy did not connect."""
         self._note(problem, FailedProxy(problem, is_certain=self._is_certain))
 
     def note_port(self, port: int, *, is_refused: bool) -> None:

@@ -112,7 +112,6 @@ class Sandbox:
 
     @property
     def is_active(self) -> bool:
-        """Whether commands are enclosed."""
         return self.level not in (None, SandboxLevel.NONE)
 
     @property
@@ -204,7 +203,6 @@ class Sandbox:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts that commands can reach."""
         return self.exceptions.get_hosts()
 
     @property
@@ -213,7 +211,6 @@ class Sandbox:
         return (*self.hosts, *self._config.services)
 
     def allows_host(self, name: str) -> bool:
-        """Whether commands can reach a host through the proxy."""
         return any(allows_host(spec, name) for spec in self.hosts)
 
     @property
