@@ -6,6 +6,7 @@ shows them. A deny rule covers every port and every subdomain of its host.
 """
 
 import re
+from urllib.parse import urlsplit
 
 _SPEC = re.compile(r"(?:\*\.)?(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::[0-9]{1,5})?")
 _DEFAULT_PORTS = (None, 80, 443)
@@ -16,6 +17,16 @@ def host_subject(host: str, port: int | None) -> str:
     name = host.lower().removesuffix(".")
     name = f"[{name}]" if ":" in name else name
     return name if port in _DEFAULT_PORTS else f"{name}:{port}"
+
+
+def parse_host(address: str) -> tuple[str, str] | None:
+    """Return the name of the host in an address, and its subject; None: the address has none."""
+    try:
+        parts = urlsplit(address)
+        name = (parts.hostname or "").removesuffix(".")
+        return (name, host_subject(name, parts.port)) if name else None
+    except ValueError:
+        return None
 
 
 def is_host_spec(spec: str) -> bool:

@@ -1,4 +1,4 @@
-"""Programs that need a network, recognised in a command line before it runs.
+"""Programs that need a network.
 
 Only what surely needs one is recognised: a build with a filled cache stays in the sandbox without
 a question, and what fails there is seen by its enclosure (`refusals.py`).
@@ -9,13 +9,12 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
 from yourtool.effects import NetworkOffer
-from yourtool.permissions.hosts import allows_host, host_subject
+from yourtool.permissions.hosts import allows_host, parse_host
 from yourtool.permissions.shell.expanded_commands import ExpandedCommand, get_name, iter_expanded
 from yourtool.tools.sandbox import git_remotes
 from yourtool.tools.sandbox.known_hosts import MAX_HOSTS, find_hosts
@@ -56,7 +55,7 @@ _ADDRESS = re.compile(
 )
 _NAME = re.compile(r"[\w@./:+-]{1,60}", re.ASCII)
 """What a question can name without another meaning."""
-_LOCAL_HOSTS = frozenset({"", "localhost", "127.0.0.1", "0.0.0.0", "::1"})  # noqa: S104 - compared
+_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "0.0.0.0", "::1"})  # noqa: S104 - compared
 _MAX_HOSTS, _MAX_WORDS = 8, 200
 
 
@@ -219,11 +218,7 @@ def _get_host(word: str) -> str | None:
     """Return the host of an address elsewhere, as in rules."""
     if _ADDRESS.fullmatch(word) is None or ("://" not in word and "/" not in word):
         return None
-    try:
-        parts = urlsplit(word if "://" in word else f"http://{word}")
-        host, port = (parts.hostname or "").removesuffix("."), parts.port
-    except ValueError:
+    found = parse_host(word if "://" in word else f"http://{word}")
+    if found is None or found[0] in _LOCAL_HOSTS or found[0].endswith(".localhost"):
         return None
-    if host in _LOCAL_HOSTS or host.endswith(".localhost"):
-        return None
-    return host_subject(host, port)
+    return found[1]

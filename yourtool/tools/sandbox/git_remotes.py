@@ -1,4 +1,6 @@
-"""Repositories elsewhere that a git command asks; git itself is not run for it.
+"""Repositories elsewhere that a git command asks.
+
+Git itself is not run for it.
 
 https://git-scm.com/docs/git-clone#_git_urls
 """
@@ -7,12 +9,11 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from yourtool.effects import NetworkOffer
 from yourtool.files import real_path
 from yourtool.git.repositories import find_repository
-from yourtool.permissions.hosts import host_subject
+from yourtool.permissions.hosts import parse_host
 from yourtool.permissions.shell.git_config import read_addresses
 
 _WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"})
@@ -97,10 +98,5 @@ def _is_remote(address: str) -> bool:
 
 def _get_host(address: str) -> str:
     """Return the host that a proxy can reach; empty for an address of SSH."""
-    try:
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            return ""
-        return host_subject(parts.hostname, parts.port)
-    except ValueError:
-        return ""
+    found = parse_host(address) if re.match(r"https?:", address, re.IGNORECASE) else None
+    return "" if found is None else found[1]

@@ -1,4 +1,4 @@
-"""Hosts that the lock and settings files of a project name, as the program that reads them asks."""
+"""Hosts in the lock and settings files."""
 
 import itertools
 import os
@@ -6,9 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from yourtool.permissions.hosts import host_subject, is_host_spec
+from yourtool.permissions.hosts import is_host_spec, parse_host
 from yourtool.tools.sandbox.user_proxy import is_user_proxy
 
 MAX_HOSTS = 4
@@ -56,12 +55,9 @@ def _read_start(file: Path) -> str:
 
 def _get_host(address: str) -> str | None:
     """Return the host of an address without its scheme, as in rules."""
-    try:
-        parts = urlsplit(f"https://{address}")
-        host, port = parts.hostname or "", parts.port
-    except ValueError:
+    if (found := parse_host(f"https://{address}")) is None:
         return None
-    subject = host_subject(host, port)
+    host, subject = found
     is_elsewhere = "." in host and not host.replace(".", "").isdigit()
     is_offered = is_elsewhere and is_host_spec(subject) and not is_user_proxy(host)
     return subject if is_offered else None
