@@ -1,4 +1,4 @@
-"""Permission rules: which tool calls can run without an approval."""
+"""Permission rules."""
 
 from yourtool.late_modules import late_modules
 

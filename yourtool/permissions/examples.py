@@ -1,4 +1,4 @@
-"""Examples of what a rule covers and of what it does not, each checked against the rule itself."""
+"""Examples of calls that a rule covers."""
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence

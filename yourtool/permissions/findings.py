@@ -1,4 +1,4 @@
-"""What was found about a call: answers to questions about files, programs and the environment.
+"""Recorded answers about files, programs and the environment.
 
 A decision asks them in an order that depends on its rules, so they are recorded while it is made
 once, and a second decision gets the same answers without looking.

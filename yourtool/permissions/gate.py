@@ -1,4 +1,4 @@
-"""The gate: which calls are allowed, which are denied, and which need an approval."""
+"""The gate of a session."""
 
 from collections.abc import Iterable, Mapping
 

@@ -164,8 +164,7 @@ class TrustStore:
         Raises:
             ConfigError: the file is invalid, or others can change it.
         """
-        found = (each.trust for each in self._load())
-        return tuple(each for each in found if each is not None)
+        return tuple(filter(None, (each.trust for each in self._load())))
 
     def load_contained(self) -> tuple[ContainedFolder, ...]:
         """Return the folders in which commands in the full sandbox need no approval.
@@ -173,8 +172,7 @@ class TrustStore:
         Raises:
             ConfigError: as `load`.
         """
-        found = (each.contained for each in self._load())
-        return tuple(each for each in found if each is not None)
+        return tuple(filter(None, (each.contained for each in self._load())))
 
     def find(self, workspace: Path) -> TrustAnswer | None:
         """Return the answer for the nearest folder that contains a workspace.

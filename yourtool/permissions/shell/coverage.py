@@ -1,4 +1,4 @@
-"""Allow rules for commands: a line is covered if each of its commands is covered by a rule.
+"""Allow rules for command lines.
 
 In a trusted workspace, reading commands need no rule.
 """

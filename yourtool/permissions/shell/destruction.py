@@ -1,4 +1,4 @@
-"""The files that a command line deletes, moves, overwrites or changes in bulk, as it names them.
+"""Files that a command line deletes or changes.
 
 Used to describe a command in its approval prompt, never to allow one. Which files exist is not
 looked up here.

@@ -1,4 +1,4 @@
-"""What the words of a command become before it runs: variables, braces and `~`.
+"""Expansion of variables, braces and `~`.
 
 The result is a pattern in which a backslash makes the next character plain, as in the shell, so
 that only names of files remain to be filled in.

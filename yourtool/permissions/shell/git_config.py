@@ -1,4 +1,6 @@
-"""The settings and hooks that let git run programs: https://git-scm.com/docs/git-config.
+"""Settings and hooks with which git runs programs.
+
+https://git-scm.com/docs/git-config
 
 What the canonical form of a reading command switches off is not searched for in the user's own
 files, only in those of the repository, as rules are about other commands of git as well.

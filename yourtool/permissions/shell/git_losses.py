@@ -1,4 +1,4 @@
-"""What a git command discards that git cannot bring back.
+"""Losses by git commands.
 
 An approval prompt shows it, and a safety copy is made before the command runs.
 """

@@ -1,4 +1,4 @@
-"""Why no rule is offered for a command of git.
+"""Reasons for no rule about a git command.
 
 Few of them run other programs, so each reason is about what the command itself does.
 """

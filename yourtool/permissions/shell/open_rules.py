@@ -1,4 +1,4 @@
-"""Rules with `*`: what they never cover, and which of them are offered; `open_rules.toml`.
+"""Rules with `*`; the table is `open_rules.toml`.
 
 A `*` covers no option or argument that names a program, the settings of one, or the address of one.
 A rule that names such an option itself covers it.

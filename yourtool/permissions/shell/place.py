@@ -1,4 +1,4 @@
-"""Where a command runs: which paths it may read there, and what git would run."""
+"""The place in which a command runs."""
 
 import os
 import re

@@ -1,10 +1,10 @@
-"""Command lines that are completely understood, the only ones that can run without an approval.
+"""Command lines that are completely understood.
 
-They are simple commands of literal words, joined by `&&`, `||`, `;` and `|`, with redirections to
-and from files that the line names, also in `( )`, `if`, `for` over listed words and `while read`.
-Each byte of the line belongs to a known part of the syntax
-tree. A document with a quoted delimiter, as after `<<'EOF'`, is text and not part of that tree.
-Neither are comments, and line ends are what they mean: `;`, or nothing.
+Only they can run without an approval. They are simple commands of literal words, joined by `&&`,
+`||`, `;` and `|`, with redirections to and from files that the line names, also in `( )`, `if`,
+`for` over listed words and `while read`. Each byte of the line belongs to a known part of the
+syntax tree. A document with a quoted delimiter, as after `<<'EOF'`, is text and not part of that
+tree. Neither are comments, and line ends are what they mean: `;`, or nothing.
 """
 
 import re

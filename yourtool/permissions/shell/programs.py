@@ -62,7 +62,6 @@ _TEST_WORD = re.compile(r"[\w./=!<>-]*|\(|\)|\]\]?")
 _TEST_OPERATORS = frozenset({"-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 """Those that evaluate their arguments, as bash does."""
 
-
 _SETTING = re.compile(r"[A-Za-z][A-Za-z0-9-]*\.(?:[^\n]*\.)?[A-Za-z][A-Za-z0-9-]*")
 """The name of a setting of git."""
 _PATTERN_OPTIONS = ("e", "regexp", "expression")

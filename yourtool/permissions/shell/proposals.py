@@ -1,4 +1,4 @@
-"""Proposes rules for a command line that needs an approval.
+"""Proposed rules for a command line.
 
 The first proposal for `git commit -m "Fix"` is `git commit *`, where a table shows that its options
 and arguments do only what the program is known for, and the second one the exact line.

@@ -1,4 +1,4 @@
-"""Commands that only read files of the workspace, and why another one needs an approval."""
+"""Commands that only read the workspace."""
 
 import os
 from collections.abc import Sequence

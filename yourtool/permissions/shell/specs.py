@@ -35,7 +35,6 @@ PROGRAMS_THAT_RUN_OTHERS = frozenset(
 Without a version, as in `python3.11`.
 """
 
-
 _HARMLESS_VARIABLES = frozenset(
     {
         "CARGO_TERM_COLOR", "CI", "CLICOLOR", "CLICOLOR_FORCE", "CMAKE_BUILD_PARALLEL_LEVEL",

@@ -34,7 +34,6 @@ _ANSI_LETTERS = {
 }  # fmt: skip
 """https://www.gnu.org/software/bash/manual/html_node/ANSI_002dC-Quoting.html"""
 
-
 _BEFORE_DIGIT_TEST = re.compile(r"((?:\{|\.\.)[-+0-9]*)([^\x00-\x7f])")
 """Where the grammar looks for a range such as `{1..9}` with `isdigit` of C, which reads beyond its
 table for other characters, and crashes the program for those above U+FFFF."""

@@ -1,4 +1,4 @@
-"""What a command runs that is known to run another one, such as `timeout 60 make test`."""
+"""Commands inside others, as in `timeout 60 make`."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The files that a command line visibly writes: targets of redirections, and of programs like `cp`.
+"""Files that a command line visibly writes.
 
 What a script or an interpreter writes is not visible in the line.
 """

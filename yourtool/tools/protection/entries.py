@@ -1,4 +1,4 @@
-"""Protected files and directories as they are at one moment."""
+"""Protected entries at one moment."""
 
 import stat
 from collections.abc import Iterable, Mapping

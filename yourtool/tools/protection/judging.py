@@ -1,4 +1,4 @@
-"""Decides which changes in directories of git are right as they are."""
+"""Judgements of changes in directories of git."""
 
 import os
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""Content of protected places that is not new: of earlier moments, and of commits."""
+"""Known content of protected places."""
 
 import hashlib
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""Finds out which content of protected places comes from commits of the repository.
+"""Commits from which protected content comes.
 
 Only commits that existed before a command count, because a command could commit any content and
 then check it out.

@@ -1,4 +1,4 @@
-"""Compares protected places before and after a command, and takes wrong changes back.
+"""Protected places before and after a command.
 
 A command can write everywhere, so programs work as in a shell. Afterwards a change is right if its
 content comes from a commit or was there before; any other one is taken back, and the user decides.

@@ -1,4 +1,4 @@
-"""Reads protected places without following a link, within limits.
+"""Readers of protected places, within limits.
 
 Content is read once and then remembered with device, inode, size, mode and times. Fifos, sockets,
 devices, unreadable files and directories with too many entries are facts, not errors.

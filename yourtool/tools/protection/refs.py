@@ -1,4 +1,4 @@
-"""The commits that the refs of a repository name, read without git.
+"""The commits of refs, read without git.
 
 https://git-scm.com/docs/gitrepository-layout. A file is read again only if it changed.
 """

@@ -1,4 +1,4 @@
-"""Finds and takes back the wrong changes of one command."""
+"""Removal of the wrong changes of a command."""
 
 import os
 from collections.abc import Collection, Iterator

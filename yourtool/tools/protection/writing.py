@@ -1,4 +1,4 @@
-"""Puts protected places into a state in one step each, without following a link.
+"""Changes of protected places in one step.
 
 Everything is relative to open directories, so a process that replaces directories with links at the
 same time cannot lead a write elsewhere. Files are new ones that are renamed: no other name of the

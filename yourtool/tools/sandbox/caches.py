@@ -1,4 +1,4 @@
-"""Private caches for programs that fail, or complain, where they cannot write their cache.
+"""Private caches of programs in the sandbox.
 
 They are in the temporary directory of the session, so nothing outside of the sandbox reads what a
 command puts there. The variable `XDG_CACHE_HOME` is left alone: programs find there what they

@@ -1,4 +1,4 @@
-"""Sandbox features of this machine, and levels that confine single commands.
+"""Levels that confine single commands.
 
 These are Landlock and the profile of macOS; the full sandbox of Linux is an enclosure.
 """

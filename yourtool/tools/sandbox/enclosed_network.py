@@ -1,4 +1,4 @@
-"""The network of an enclosure: names, allowed hosts, and what commands could not reach."""
+"""The network of an enclosure."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence

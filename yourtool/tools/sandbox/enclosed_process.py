@@ -1,4 +1,4 @@
-"""A call in an enclosure, which its runner started and reports on."""
+"""A call in an enclosure."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""One set of namespaces in which all commands of a session run.
+"""The namespaces of all commands of a session.
 
 bubblewrap makes it before anything untrusted runs, and a runner in it (`runner/`) compares
 every mount with what was intended. Each call is a process tree that the runner starts with the

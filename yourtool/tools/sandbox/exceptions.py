@@ -1,4 +1,4 @@
-"""Exceptions from the sandbox by settings and rules: commands and hosts."""
+"""Commands and hosts that the sandbox excepts."""
 
 import os
 from collections.abc import Callable, Iterator

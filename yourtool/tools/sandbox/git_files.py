@@ -1,4 +1,4 @@
-"""What the user's own settings of git name in directories that commands do not see.
+"""Files that the user's settings of git name.
 
 Only files that no command can write are read for names, so neither a repository nor a command can
 show a file of the home directory by naming it.

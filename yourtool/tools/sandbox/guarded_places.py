@@ -1,4 +1,4 @@
-"""Has the protected places of a workspace compared while commands run in its enclosure.
+"""Protected places while commands run in an enclosure.
 
 The settings and hooks of git are also looked at during a command, because the user's own git can
 run what they name at any moment; the other places when it has ended.

@@ -1,4 +1,4 @@
-"""The sandbox without namespaces: Landlock for files, our filter for system calls.
+"""The sandbox without namespaces: the policy of Landlock.
 
 Landlock grants rights to directories with all of their contents and cannot take them back further
 down. Protected places are therefore not in what is granted: the entries of the workspace that

@@ -1,4 +1,4 @@
-"""The levels that confine each command separately: measured by a script that tries to leave them.
+"""Measured levels of single commands.
 
 The full sandbox of Linux is inspected whenever it is made (`runner/`); these are measured
 once per process, because they are made for each command.

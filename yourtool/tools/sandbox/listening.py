@@ -1,4 +1,4 @@
-"""The TCP ports on which other programs of this machine listen on the loopback address.
+"""Listening TCP ports of other programs here.
 
 https://docs.kernel.org/networking/proc_net_tcp.html
 """

@@ -1,4 +1,4 @@
-"""What the loopback address of an enclosure answers to connections, as its runner passes it on.
+"""Answers of the loopback address to connections.
 
 The runner has filtered the packets: they accept or refuse a connection over IPv4, which programs
 that try IPv6 first try as well.

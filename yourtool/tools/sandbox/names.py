@@ -1,4 +1,4 @@
-"""The name server of an enclosure: it notes which hosts commands ask for, and finds none.
+"""The name server of an enclosure.
 
 A program learns at once that there is no network, and it is known what it looked for. Names of
 this machine have the loopback address.

@@ -1,4 +1,4 @@
-"""Measures which sandbox works here: a script in it tries to leave it.
+"""Attempts to leave the sandbox, and their results.
 
 A level is what was measured, never what was configured: one probe that succeeds although the level
 claims to prevent it, and the level is not used.

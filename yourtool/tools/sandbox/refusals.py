@@ -1,4 +1,4 @@
-"""What commands could not reach, as their enclosure saw it."""
+"""Hosts and ports that commands could not reach."""
 
 from collections.abc import Collection, Generator
 from contextlib import contextmanager

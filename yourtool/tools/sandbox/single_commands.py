@@ -1,4 +1,4 @@
-"""Commands at the levels without an enclosure, which are confined one by one."""
+"""Commands at the levels without an enclosure."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""A script, `confine.py POLICY_FD COMMAND…`, that confines itself and runs the command.
+"""The script that confines a command with Landlock.
 
 It runs in its own process, because Landlock and the filter for system calls apply to all threads of
 a process that continue. The policy comes from `landlock.build_policy`.

@@ -1,4 +1,4 @@
-"""Calls of the kernel that the standard library of Python does not have."""
+"""Calls of the kernel."""
 
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""The processes of a call, and the TCP ports on which they listen.
+"""The processes of a call, and their ports.
 
 https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
 https://docs.kernel.org/networking/proc_net_tcp.html
