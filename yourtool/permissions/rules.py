@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 _COVERING_TOOLS: Mapping[str, tuple[str, ...]] = {"apply_patch": ("edit_file", "write_file")}
 """Tools whose rules cover the calls of another tool on the same paths."""
 SERVER_PREFIX = "mcp__"
+"""Start of the names of tools of MCP servers, `mcp__server__tool`; a rule can name the server."""
 AGENT_CALL = "agent_call"
 """The tool for what another agent asks for, which only turns of agents have."""
-"""Start of the names of tools of MCP servers, `mcp__server__tool`; a rule can name the server."""
 EVERY_TOOL = "*"
 """The tool of a rule that replaces an unreadable rule; a user cannot write it."""
 _RULE = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)(?:\((.+)\))?", re.DOTALL)

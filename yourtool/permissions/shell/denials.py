@@ -11,31 +11,12 @@ from enum import IntEnum
 from itertools import islice
 
 from yourtool.permissions.shell.commands import Command, Words, iter_commands, iter_quoted_code
-from yourtool.permissions.shell.specs import CommandSpec
+from yourtool.permissions.shell.specs import INTERPRETERS, SHELLS, WRAPPERS, CommandSpec
 from yourtool.permissions.shell.syntax import is_gapless, is_misread, parse
 
 _MAX_DEPTH = 8
 """Lines in arguments of lines, as in `bash -c "bash -c …"`."""
 
-SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "zsh"})
-_INTERPRETERS = frozenset(
-    {
-        "awk", "bun", "deno", "ed", "emacs", "ex", "expect", "gawk", "gdb", "julia",
-        "lua", "luajit", "make", "mawk", "nawk", "node", "nodejs", "osascript", "perl", "php",
-        "pwsh", "pypy", "python", "rscript", "ruby", "sed", "tclsh", "vi", "vim",
-    }
-)  # fmt: skip
-"""Programs that can contain code in their arguments; without a version, as in `python3.11`."""
-WRAPPERS = SHELLS | {
-    "alias", "at", "batch", "builtin", "busybox", "choom", "chroot", "chrt", "command", "coproc",
-    "dbus-run-session", "doas", "docker", "env", "eval", "exec", "fakeroot", "find", "firejail",
-    "flock", "function", "ionice", "kubectl", "linux32", "linux64", "ltrace", "nice", "nohup",
-    "nsenter", "numactl", "parallel", "perf", "pkexec", "podman", "prlimit", "rlwrap", "runuser",
-    "script", "setarch", "setpriv", "setsid", "sg", "ssh", "ssh-agent", "stdbuf", "strace", "su",
-    "sudo", "systemd-run", "taskset", "time", "timeout", "toybox", "trap", "unbuffer", "unshare",
-    "valgrind", "watch", "x86_64", "xargs", "xvfb-run",
-}  # fmt: skip
-"""Programs that run the program that their arguments name."""
 _READ_CODE = SHELLS | {"source", "."}
 _EVALUATORS = frozenset(
     {
@@ -101,7 +82,7 @@ class _Check:
             outcomes.append(self._code(words, depth))
         if name in SHELLS:
             outcomes += [self.line(text, depth + 1) for text in command.inputs]
-        if name.rstrip("0123456789.-") in _INTERPRETERS:
+        if name.rstrip("0123456789.-") in INTERPRETERS:
             outcomes.append(self._mention((*words[1:], *command.inputs)))
         return max(outcomes)
 

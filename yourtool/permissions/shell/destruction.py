@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from yourtool.permissions.shell.denials import WRAPPERS
 from yourtool.permissions.shell.expanded_commands import Operand, get_name, iter_expanded
+from yourtool.permissions.shell.specs import WRAPPERS
 
 Action: TypeAlias = Literal["deletes", "moves", "overwrites", "changes"]
 

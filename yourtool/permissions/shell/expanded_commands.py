@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from yourtool.permissions.shell.denials import SHELLS
 from yourtool.permissions.shell.entered import MOVES, is_subshell
 from yourtool.permissions.shell.expansion import (
     Variables,
@@ -13,6 +12,7 @@ from yourtool.permissions.shell.expansion import (
     has_wildcard,
     unquote,
 )
+from yourtool.permissions.shell.specs import SHELLS
 from yourtool.permissions.shell.syntax import MAX_LENGTH, Node, iter_nodes, parse, text_of
 
 _MAX_DEPTH = 4

@@ -16,20 +16,33 @@ from yourtool.permissions.shell.plain import PlainCommand, Redirection, parse_pl
 
 EVERY_WRITE = " * > *"
 """End of a rule about the writes of a program that reads or prints."""
-PROGRAMS_THAT_RUN_OTHERS = frozenset(
+SHELLS = frozenset({"ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "zsh"})
+INTERPRETERS = frozenset(
     {
-        "Rscript", "ash", "awk", "bash", "builtin", "bun", "bunx", "busybox", "choom", "chroot",
-        "chrt", "command", "coproc", "dash", "deno", "doas", "ed", "emacs", "env", "eval", "ex",
-        "exec", "expect", "fakeroot", "find", "firejail", "fish", "flock", "function", "gawk",
-        "gdb", "git", "ionice", "julia", "ksh", "ltrace", "lua", "luajit", "mawk", "mksh", "nice",
-        "node", "nodejs", "nohup", "npx", "nsenter", "osascript", "parallel", "perl", "php", "pipx",
-        "pkexec", "pnpx", "prlimit", "pwsh", "pypy", "python", "rbash", "rlwrap", "ruby", "runuser",
-        "script", "sed", "setarch", "setpriv", "setsid", "sg", "sh", "source", "ssh", "stdbuf",
-        "strace", "su", "sudo", "systemd-run", "taskset", "tclsh", "time", "timeout", "toybox",
-        "trap", "ts-node", "tsx", "unbuffer", "unshare", "uvx", "vi", "vim", "watch", "xargs",
-        "xvfb-run", "zsh",
+        "awk", "bun", "deno", "ed", "emacs", "ex", "expect", "gawk", "gdb", "julia",
+        "lua", "luajit", "make", "mawk", "nawk", "node", "nodejs", "osascript", "perl", "php",
+        "pwsh", "pypy", "python", "rscript", "ruby", "sed", "tclsh", "vi", "vim",
     }
 )  # fmt: skip
+"""Programs that can contain code in their arguments; without a version, as in `python3.11`."""
+WRAPPERS = SHELLS | {
+    "alias", "at", "batch", "builtin", "busybox", "choom", "chroot", "chrt", "command", "coproc",
+    "dbus-run-session", "doas", "docker", "env", "eval", "exec", "fakeroot", "find", "firejail",
+    "flock", "function", "ionice", "kubectl", "linux32", "linux64", "ltrace", "nice", "nohup",
+    "nsenter", "numactl", "parallel", "perf", "pkexec", "podman", "prlimit", "rlwrap", "runuser",
+    "script", "setarch", "setpriv", "setsid", "sg", "ssh", "ssh-agent", "stdbuf", "strace", "su",
+    "sudo", "systemd-run", "taskset", "time", "timeout", "toybox", "trap", "unbuffer", "unshare",
+    "valgrind", "watch", "x86_64", "xargs", "xvfb-run",
+}  # fmt: skip
+"""Programs that run the program that their arguments name."""
+_COVERED = {
+    "alias", "at", "batch", "dbus-run-session", "docker", "kubectl", "linux32", "linux64", "make",
+    "nawk", "numactl", "perf", "podman", "rscript", "ssh-agent", "valgrind", "x86_64",
+}  # fmt: skip
+"""Those of them about which a rule can be offered."""
+PROGRAMS_THAT_RUN_OTHERS = (WRAPPERS | INTERPRETERS) - _COVERED | {
+    "Rscript", "bunx", "git", "npx", "pipx", "pnpx", "source", "ts-node", "tsx", "uvx",
+}  # fmt: skip
 """Interpreters, wrappers, package runners, and git, which a repository can make run programs.
 
 Without a version, as in `python3.11`.
