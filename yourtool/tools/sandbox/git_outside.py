@@ -22,7 +22,7 @@ class GitOutside:
         self.inside = 0
         """Everything that runs in the sandbox."""
         self._short = 0
-        """Of these, what is meant to end by itself."""
+        """Of these, what a call waits for."""
         self._outside = 0
         self._changed = asyncio.Event()
 
