@@ -24,7 +24,7 @@ class Place(Protocol):
     """A match."""
 
     def start(self) -> int:
-        """Return where it begins, in bytes."""
+        """Return where it starts, in bytes."""
         ...
 
 

@@ -239,9 +239,8 @@ def _judge_by_default(policy: Policy, call: JudgedCall, findings: Findings) -> G
         only_reads = _find_obstacle(call, findings) is None
         return _build_allowed(subjects, findings, only_reads=only_reads)
     secrets = (secret,) if is_contained and secret is not None else subjects.credential_files
-    asked = _build_question(secrets, obstacle)
     is_edit = effects is SideEffects.WRITE and not subjects.credential_files
-    asked = replace(asked, is_free_with_edits=is_edit)
+    asked = replace(_build_question(secrets, obstacle), is_free_with_edits=is_edit)
     is_free_if_contained = call.is_fully_contained and secret is None and not secrets
     if problem := _find_rule_problem(call):
         return replace(asked, no_rule_reason=problem, is_free_if_contained=is_free_if_contained)
