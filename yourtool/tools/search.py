@@ -55,7 +55,7 @@ class Grep(Args, frozen=True):
         str,
         Meta(
             min_length=1,
-            description="Regular expression of RE2: no look-around, no back-references.",
+            description="RE2 regular expression.",
         ),
     ]
     path: Annotated[str, Meta(description="File or directory to search.")] = "."

@@ -42,8 +42,9 @@ _COMPRESSORS = frozenset(
 """Programs that replace a file by one with another ending."""
 _COMPRESSED = re.compile(r"\.(?:bz2|gz|lz4|lzma|xz|Z|zst)$")
 _EDITORS_IN_PLACE = frozenset({"awk", "gawk", "gsed", "perl", "ruby", "sed"})
-_SUBSTITUTION = re.compile(r"s([/|,#@!:]).*\1.*\1[gip0-9]*", re.DOTALL | re.IGNORECASE)
-"""An expression of an editor that writes no other file."""
+_SEPARATORS, _PARTS = frozenset("/|,#@!:"), 3
+_FLAGS = frozenset("gGiIpP0123456789")
+"""Of an expression of an editor that writes no other file."""
 _OUTPUT_OPTIONS = (
     "--output-document", "--output-directory", "--outfile", "--outdir", "--target-directory",
 )  # fmt: skip
@@ -222,13 +223,19 @@ def _iter_written(words: Sequence[str], entered: Entered) -> Iterator[_Target]:
         entered.restore(outer)
 
 
+def _is_substitution(word: str) -> bool:
+    """Return whether a word is an expression such as `s/a/b/g`."""
+    parts = word.split(word[1]) if word[:1] in ("s", "S") and word[1:2] in _SEPARATORS else []
+    return len(parts) > _PARTS and _FLAGS.issuperset(parts[-1])
+
+
 def _iter_written_by(name: str, arguments: Sequence[str]) -> Iterator[_Target]:
     if name == "git":
         yield from _iter_written_by_git(arguments)
     elif name in _WRITERS or (name in _EDITORS_IN_PLACE and any(map(_edits, arguments))):
         edits = name in _EDITORS_IN_PLACE
         for word in arguments:
-            if edits and _SUBSTITUTION.fullmatch(word):
+            if edits and _is_substitution(word):
                 continue
             yield re.sub(r"^--?[\w-]*=?", "", word)
             if "=" in word:
