@@ -17,7 +17,7 @@ _WRITE_RULE = re.compile(r"\w+\((.+) \* > \*\)", re.DOTALL)
 """A rule that covers every write of a command to a file of the workspace."""
 _OPEN_RULE = re.compile(r"\w+\((.+) \*\)", re.DOTALL)
 """A rule that covers every command with the same first words."""
-_KINDS = {"every write of": _WRITE_RULE, "every": _OPEN_RULE}
+_KINDS = {"every write of": _WRITE_RULE.fullmatch, "every": _OPEN_RULE.fullmatch}
 
 
 def explain_rules(rules: Sequence[str], *, shortens: bool = False) -> Iterator[str]:
@@ -29,8 +29,8 @@ def explain_rules(rules: Sequence[str], *, shortens: bool = False) -> Iterator[s
     ['every `git add`, `git commit`', 'shell(make)']
     """
     exact = list(rules)
-    for kind, pattern in _KINDS.items():
-        found = {rule: each for rule in exact if (each := pattern.fullmatch(rule)) is not None}
+    for kind, match in _KINDS.items():
+        found = {rule: each for rule in exact if (each := match(rule)) is not None}
         exact = [rule for rule in exact if rule not in found]
         if named := [f"`{each[1]}`" for each in found.values()]:
             first = _take_first(named, shortens=shortens)
