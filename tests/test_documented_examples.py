@@ -53,7 +53,7 @@ def read_blocks(page):
 
 
 def read_block(page, start):
-    """Return the only block of a page that begins with a text."""
+    """Return the only block of a page that starts with a text."""
     [block] = [each for each in read_blocks(page).values() if each.startswith(start)]
     return block
 

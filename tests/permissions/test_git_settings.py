@@ -1,4 +1,4 @@
-"""Changes of settings of git, which need an approval of their own only if they can run programs."""
+"""Settings of git, about which a question is asked only if they can run programs."""
 
 import subprocess
 

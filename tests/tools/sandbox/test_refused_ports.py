@@ -20,7 +20,7 @@ CONNECT = "import socket; socket.create_connection(('127.0.0.1', {}), 5)"
 
 @pytest.fixture
 async def service():
-    """The port of a server of this machine, in a process of its own."""
+    """The port of a server of this machine, in a separate process."""
     code = (
         "import socket; s = socket.create_server(('127.0.0.1', 0));"
         "print(s.getsockname()[1], flush=True); s.settimeout(60)\n"

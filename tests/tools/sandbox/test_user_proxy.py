@@ -50,7 +50,7 @@ class HttpProxy:
 
 
 class SocksProxy:
-    """Speaks SOCKS 5, a byte at a time."""
+    """A proxy of SOCKS 5, which sends a byte at a time."""
 
     def __init__(self, status=0, method=2):
         self.status = status
