@@ -121,7 +121,7 @@ class NetworkOffer(Struct, frozen=True, kw_only=True):
     outside: tuple[str, ...] = ()
     """Commands, as in `[sandbox] outside`, that would run outside the sandbox from then on."""
     is_enough: bool = False
-    """Whether a network is all that they need besides the sandbox."""
+    """True if a network in the sandbox is enough for them."""
 
 
 OUTSIDE_SANDBOX = "outside the sandbox, with all your rights"
@@ -160,7 +160,7 @@ class Preview(Struct, frozen=True, kw_only=True):
     sandbox: SandboxLevel | None = None
     """The level in which a command runs; None: it is no command."""
     has_network: bool = False
-    """Whether this call alone reaches every public host from the sandbox."""
+    """True if this call alone reaches every public host from the sandbox."""
     leaving: str = ""
     """Why the call would leave the sandbox, which needs an approval despite rules and modes."""
     network: NetworkOffer | None = None
@@ -258,7 +258,7 @@ class Confirmation(Struct, frozen=True, kw_only=True):
     network: NetworkOffer | None = None
     """What would give the call a network."""
     offers_edits: bool = False
-    """Whether it is an edit, which the mode `accept-edits` would allow."""
+    """True for an edit, which the mode `accept-edits` would allow."""
     changed_by_hook: str = ""
     """The hook that changed the arguments last; empty: none did, or the user changed them since."""
     is_edited: bool = False
@@ -351,7 +351,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     allows_contained: bool = False
     """Whether commands that stay in the full sandbox are allowed in the folder from now on."""
     accepts_edits: bool = False
-    """Whether the mode is `accept-edits` from now on."""
+    """True if the mode becomes `accept-edits`."""
     network: NetworkAnswer | None = None
     """For an allowed call that a network is offered to; None: it runs outside the sandbox once."""
     plan: PlanAnswer | None = None

@@ -57,12 +57,12 @@ _SETTING = re.compile(r"[A-Za-z]+\.[A-Za-z-]+")
 
 
 def is_harmless_setting(key: str) -> bool:
-    """Whether any value of a setting without a subsection is harmless; in lower case."""
+    """True if any value of a setting without a subsection is harmless; in lower case."""
     return key in _HARMLESS_SETTINGS or key.partition(".")[0] in HARMLESS_SECTIONS
 
 
 def changes_harmless_setting(arguments: Sequence[str]) -> bool:
-    """Whether `git config` with these arguments can only change a harmless setting.
+    """Return True if `git config` with these arguments changes only a harmless setting.
 
     Example: `user.name "A. U. Thor"`.
     """

@@ -21,7 +21,7 @@ NEEDS = {
     "/route override": "recommend no other model",
     "/skill NAME TASK": "There is no skill",
 }
-"""What a command needs that the session of this test does not have."""
+"""Needs of a command that the session of this test cannot meet."""
 VALUES = {"N FILE": "1 request.json", "NAME": "sonnet", "LEVEL": "high", "N M": "1 2", "N": "1"}
 
 

@@ -14,7 +14,7 @@ _MAX_SEARCHED = 8
 
 
 def is_subshell(node: Node) -> bool:
-    """Whether `cd` in this part of a line has no effect on the rest."""
+    """Return True if `cd` in this part of a line has no effect on the rest."""
     is_side = node.parent is not None and node.parent.type == "pipeline"
     return node.type in _SUBSHELLS or is_side or is_in_background(node)
 

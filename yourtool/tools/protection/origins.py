@@ -138,7 +138,7 @@ class Origins:
         return self._check([f"{tip}:{path}" for tip, path in pairs])
 
     def _check(self, names: Sequence[str]) -> list[str]:
-        """Return the id of the object with each name; empty if there is none."""
+        """Return the object id of each name; empty if git has no such object."""
         data = _encode("".join(f"{each}\n" for each in names))
         printed = self._git.run(*NO_FORGERY, "cat-file", "--batch-check=%(objectname)", data=data)
         lines = printed.split(b"\n")[: len(names)]
