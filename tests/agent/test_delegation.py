@@ -590,7 +590,7 @@ async def check_twenty_workers(start):
     user = User(ALLOW)
     script = Script(delegates(*names), says("Ok."), **lines)
     _, session = await start(script, confirm=user, settings="[limits]\nmax_retries = 0\n")
-    session._env.tasks.config = DelegationConfig(max_seconds=1)
+    session._env.tasks.config = DelegationConfig(max_seconds=3)
     events = await play(session.send("Go."))
     ended = [each for each in events if isinstance(each, DelegateCompleted | DelegateFailed)]
     failed = {each.failure_mode for each in ended if isinstance(each, DelegateFailed)}

@@ -13,13 +13,15 @@ import struct
 import sys
 import termios
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from enum import IntEnum
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from yourtool.errors import ToolError
 
+Answer = TypeVar("Answer")
 InputKind: TypeAlias = Literal["line", "password", "keys"]
 """What a program waits for: a line, a line that is not shown, or single keys."""
 
@@ -105,20 +107,30 @@ class PseudoTerminal:
 
     def find_input(self) -> InputKind | None:
         """Return what the program waits for; None if it does not wait, or nothing shows it."""
-        with self._lock:
-            if not self._is_open:
-                return None
-            try:
-                modes = termios.tcgetattr(self._main)[_LOCAL_MODES]
-                group = os.tcgetpgrp(self._main)
-            except (OSError, termios.error):
-                return None
+        group = self._get_from_terminal(os.tcgetpgrp)
+        if group is None:
+            return None
         readers = _find_readers(group, self._device)
+        # A program turns the echo off before it reads, so the modes are those after the search.
+        attributes = self._get_from_terminal(termios.tcgetattr)
+        if attributes is None:
+            return None
+        modes = attributes[_LOCAL_MODES]
         if modes & termios.ICANON and modes & termios.ECHO:
             return "line" if readers is Readers.BLOCKED else None
         if readers is Readers.NONE:
             return None
         return "password" if modes & termios.ICANON else "keys"
+
+    def _get_from_terminal(self, get: Callable[[int], Answer]) -> Answer | None:
+        """Return what a call says about the terminal; None if it is closed."""
+        with self._lock:
+            if not self._is_open:
+                return None
+            try:
+                return get(self._main)
+            except (OSError, termios.error):
+                return None
 
     def close(self) -> None:
         """Hang up."""

@@ -115,7 +115,8 @@ async def test_no_program_waits_for_input_that_nobody_gives(tmp_path):
 
 @pytest.mark.craft
 async def test_programs_that_wait_return_or_ask_within_five_seconds(tmp_path, figures):
-    levels = [None, *(each for each in SandboxLevel if each.rank and find_reason(each) is None)]
+    reason = await asyncio.to_thread(find_reason, SandboxLevel.FULL)
+    levels = [None, *([SandboxLevel.FULL] if reason is None else [])]  # below, each run is asked
     ends, late, slowest = Counter(), [], 0.0
     async for name, way, end, seconds in meet_all(
         tmp_path, PROGRAMS | MORE_PROGRAMS, levels, at_once=2, seconds=15
