@@ -11,8 +11,8 @@ from tests.tools.contexts import NO_KEYS
 from tests.tools.spoilt_edits import KINDS, edits_with_a_changed_word, spoilt_edits
 from yourtool.errors import ToolError
 from yourtool.masking import Mask
-from yourtool.tools.edit import Edit
 from yourtool.tools.encoding import Encoding, detect_encoding
+from yourtool.tools.file_changes import Edit
 from yourtool.tools.text_edits import apply_edits
 
 

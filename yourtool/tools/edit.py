@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 from msgspec.structs import replace
 
 from yourtool.effects import Preview, SideEffects
@@ -12,6 +12,7 @@ from yourtool.tools import text_edits
 from yourtool.tools.base import Args, ToolContext, ToolOutput, tool
 from yourtool.tools.encoding import Encoding, detect_encoding, to_lf
 from yourtool.tools.file_changes import (
+    Edit,
     FileChange,
     apply_change,
     build_change,
@@ -20,17 +21,6 @@ from yourtool.tools.file_changes import (
     read_current,
     require_read,
 )
-
-
-class Edit(Struct, frozen=True, forbid_unknown_fields=True):
-    """One replacement in a file."""
-
-    old: Annotated[
-        str,
-        Meta(min_length=1, description="Exact text of the file."),
-    ]
-    new: str
-    replace_all: bool = False
 
 
 class WriteFile(Args, frozen=True):

@@ -9,9 +9,9 @@ import itertools
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from yourtool.effects import Editable, Preview
@@ -33,6 +33,17 @@ _MAX_RANGES = 10
 """Changed ranges of one file that a result names."""
 _MAX_SHORT_DIFF_LINES, _MAX_SHORT_DIFF_CHARACTERS = 40, 3_000
 """Size of a diff in a result; the model gets no longer one."""
+
+
+class Edit(Struct, frozen=True, forbid_unknown_fields=True):
+    """One replacement in a file."""
+
+    old: Annotated[
+        str,
+        Meta(min_length=1, description="Exact text of the file."),
+    ]
+    new: str
+    replace_all: bool = False
 
 
 class FileChange(Struct, frozen=True):

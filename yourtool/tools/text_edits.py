@@ -3,18 +3,15 @@
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from yourtool.errors import ToolError
 from yourtool.masking import Mask
 from yourtool.tools.encoding import Encoding, to_lf
+from yourtool.tools.file_changes import Edit
 from yourtool.tools.matching import MAX_COUNTED, FileText, Match, find_match
 from yourtool.tools.nearest_text import describe_nearest
-
-if TYPE_CHECKING:
-    from yourtool.tools.edit import Edit
 
 
 class EditedText(Struct, frozen=True):
@@ -26,7 +23,7 @@ class EditedText(Struct, frozen=True):
 
 
 def apply_edits(
-    path: str, text: str, edits: "Sequence[Edit]", encoding: Encoding, mask: Mask
+    path: str, text: str, edits: Sequence[Edit], encoding: Encoding, mask: Mask
 ) -> EditedText:
     """Apply edits in order, each to the result of the previous one.
 
@@ -48,7 +45,7 @@ def apply_edits(
     return EditedText(text, tuple(remarks))
 
 
-def _find_place(what: str, path: str, file: FileText, edit: "Edit", mask: Mask) -> Match:
+def _find_place(what: str, path: str, file: FileText, edit: Edit, mask: Mask) -> Match:
     """Return the place of an edit; several, if it replaces each of them.
 
     Raises:

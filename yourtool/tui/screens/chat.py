@@ -384,10 +384,12 @@ class ChatScreen(UrgentScreen):
     async def action_search_history(self) -> None:
         """Ctrl+R: search earlier prompts; in Vim's normal mode, redo."""
         if not self.prompt.vim.redo():
-            await early_actions.search_history(self)
+            await early_actions.search_history(self, self.input, self.prompt)
 
     @work(group="mode")
     async def action_cycle_mode(self) -> None:
         """Shift+Tab: switch to the next approval mode."""
         async with self._mode_lock:  # each press is one step
-            await early_actions.cycle_mode(self)
+            await self.input.opened.wait()
+            if self.session is not None:
+                await self.run_command(early_actions.build_next_mode(self.session.mode))
