@@ -52,6 +52,8 @@ _ACCOUNT_KEY = "AccountKey="
 _NOT_SECRET = frozenset({"PWD", "OLDPWD", "SSH_AUTH_SOCK"})
 _ASKING = "askpass"
 """End of the names of variables with a program that asks for a password."""
+_GIT_SETTING = "git_config_key_"
+"""Beginning of the names of variables with the name of a setting of git."""
 
 
 def get_hook_depth(environ: Mapping[str, str]) -> int:
@@ -93,7 +95,7 @@ def is_inside(directory: str, workspace: str) -> bool:
 def is_secret_name(name: str) -> bool:
     """Return whether a variable or header of this name usually contains a secret."""
     folded = name.casefold()
-    if name in _NOT_SECRET or folded.endswith(_ASKING):
+    if name in _NOT_SECRET or folded.endswith(_ASKING) or folded.startswith(_GIT_SETTING):
         return False
     words = folded.replace("-", "_").split("_")
     is_ending = folded.endswith(_SECRET_ENDINGS) or folded.startswith(_SECRET_NAMES)

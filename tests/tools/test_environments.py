@@ -1,5 +1,8 @@
 """The variables of commands, hooks and servers."""
 
+import os
+import subprocess
+
 import pytest
 
 from yourtool.shell_config import EnvironmentConfig
@@ -109,3 +112,51 @@ def test_variables_of_the_starting_shell_do_not_reach_programs(tmp_path):
     outer = {"PWD": "/elsewhere", "OLDPWD": "/before", "_": "/bin/yourtool"}
     assert not outer.keys() & build(outer).keys()
     assert not outer.keys() & Environments().build_for_own_program(outer, tmp_path).keys()
+
+
+@pytest.fixture
+def run_git(tmp_path, monkeypatch):
+    """Runs a command line in the repository of a user with an editor."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings = "[user]\nname = Ada\nemail = ada@example.invalid\n[core]\neditor = cat > opened <"
+    (tmp_path / ".gitconfig").write_text(settings)
+    repository = tmp_path / "a b"
+    subprocess.run(("git", "init", "-q", repository), check=True)
+
+    def run(line, **outer):
+        environment = build({**os.environ, "VISUAL": "vim", "GIT_EDITOR": "vim", **outer})
+        command = ("bash", "-c", line)
+        return subprocess.run(command, cwd=repository, env=environment, check=False).returncode
+
+    return run
+
+
+_WRITE = """'sh -c "echo x > \\"\\$1\\"" editor'"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"GIT_EDITOR={_WRITE} git commit --allow-empty",
+        f"EDITOR={_WRITE} git commit --allow-empty",
+        f"git -c core.editor={_WRITE} commit --allow-empty",
+        "git commit --allow-empty -m a && git commit --allow-empty -m b"
+        " && GIT_EDITOR=true git rebase -i HEAD~1 && EDITOR=true git rebase -i HEAD~1"
+        " && git -c sequence.editor=true rebase -i HEAD~1"
+        " && git -c core.editor=true commit --amend --allow-empty",
+    ],
+)
+def test_editor_that_a_command_names_is_used(run_git, line):
+    assert run_git(line) == 0
+
+
+@pytest.mark.parametrize("line", ["git commit --allow-empty", "git commit --allow-empty -e -m x"])
+def test_editor_of_the_user_is_not_opened(run_git, tmp_path, line):
+    assert run_git(line) != 0
+    assert not (tmp_path / "a b/opened").exists()
+
+
+def test_settings_of_git_in_variables_reach_commands(run_git):
+    given = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "user.x", "GIT_CONFIG_VALUE_0": "1"}
+    assert run_git("test $(git config user.x) = 1", **given) == 0
+    assert run_git("git commit --allow-empty", **given) != 0

@@ -31,8 +31,10 @@ _FIXED = {
     "GIT_TERMINAL_PROMPT": "0",
     "DEBIAN_FRONTEND": "noninteractive",
 }
-_NO_EDITOR = dict.fromkeys(("EDITOR", "VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR"), "false")
-"""An editor without a terminal gets no keys, so a program that opens one fails at once."""
+_EDITORS = frozenset({"VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR"})
+"""Variables that override `EDITOR` and settings of git."""
+_EDITOR_OF_GIT = 'sh -c "$EDITOR \\"\\$@\\"" editor'
+"""The value of `core.editor`: the editor that a command names, and none that a file names."""
 _OF_A_SHELL = frozenset({"PWD", "OLDPWD", "_"})
 """Variables about the shell that started this process, not about the user."""
 _LOADING = frozenset(
@@ -63,9 +65,9 @@ class Environments(Struct, frozen=True):
             if name not in _OF_A_SHELL
             and self.config.passes(name, is_key=name in self.provider_keys or is_key(name, value))
         }
-        fixed = _FIXED if has_terminal else _FIXED | _NO_EDITOR
+        fixed = passed if has_terminal else _without_editor(passed)
         path = _join(find_absolute_path(outer))
-        return {**passed, **fixed, "PATH": path, **self.config.set}
+        return {**fixed, **_FIXED, "PATH": path, **self.config.set}
 
     def build_for_own_program(self, outer: Mapping[str, str], workspace: Path) -> dict[str, str]:
         """Return the environment of a hook or an MCP server of the user, outside the sandbox."""
@@ -76,7 +78,7 @@ class Environments(Struct, frozen=True):
             if name not in hidden and not (name in _LOADING and _may_load(value, root))
         }
         path = _join(find_outside_path(outer, root))
-        return {**passed, **_FIXED, **_NO_EDITOR, "PATH": path}
+        return {**_without_editor(passed), **_FIXED, "PATH": path}
 
 
 def build_for_reading(outer: Mapping[str, str], workspace: Path) -> dict[str, str]:
@@ -85,12 +87,30 @@ def build_for_reading(outer: Mapping[str, str], workspace: Path) -> dict[str, st
         name: value for name, value in outer.items() if name in PUBLIC or name.startswith("LC_")
     }
     path = _join(find_command_path(outer, os.path.realpath(workspace)))
-    return {**passed, **_FIXED, **_NO_EDITOR, "PATH": path}
+    return {**_without_editor(passed), **_FIXED, "PATH": path}
 
 
 def build_for_user(outer: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a command of the user, which has no terminal."""
-    return {**outer, **_FIXED, **_NO_EDITOR}
+    return {**_without_editor(outer), **_FIXED}
+
+
+def _without_editor(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return variables with which a program that opens an editor fails at once.
+
+    An editor without a terminal gets no keys. A command can still name one that needs none, as in
+    `git -c core.editor=true rebase --continue`.
+    """
+    kept = {name: value for name, value in variables.items() if name not in _EDITORS}
+    number = kept.get("GIT_CONFIG_COUNT", "")
+    number = number if number.isdecimal() else "0"
+    return {
+        **kept,
+        "EDITOR": "false",
+        "GIT_CONFIG_COUNT": str(int(number) + 1),
+        f"GIT_CONFIG_KEY_{number}": "core.editor",
+        f"GIT_CONFIG_VALUE_{number}": _EDITOR_OF_GIT,
+    }
 
 
 def _may_load(value: str, workspace: str) -> bool:
