@@ -834,6 +834,46 @@ def test_commands_among_the_steps_of_a_rebase_are_taken_out(root, places):
     assert "exec" not in steps.read_text()
 
 
+def test_running_rebase_keeps_the_commands_among_its_steps(root, places):
+    build_branch(root)
+    steps = root / ".git/rebase-merge/git-rebase-todo"
+    places.begin()
+    write(root, ".git/rebase-merge/git-rebase-todo", "pick 1\nexec make test\n")
+    assert places.check_running() == ()
+    assert "exec" in steps.read_text()
+    assert places.end().changes and "exec" not in steps.read_text()
+
+
+def test_commands_in_the_steps_of_an_earlier_rebase_are_taken_out_at_once(root, places):
+    write(root, ".git/rebase-merge/git-rebase-todo", "pick 1\n")
+    places.begin()
+    write(root, ".git/rebase-merge/git-rebase-todo", "exec evil\npick 1\n")
+    assert len(places.check_running()) == 1
+    assert (root / ".git/rebase-merge/git-rebase-todo").read_text() == "pick 1\n"
+
+
+@pytest.mark.parametrize("workspace", [".", "main"])
+def test_work_tree_of_a_bare_repository_in_the_workspace_is_right(root, tmp_path, workspace):
+    build_branch(root)
+    top = tmp_path / "layout"
+    git(root, "clone", "-q", "--bare", ".", str(top / ".bare"))
+    write(top, ".git", "gitdir: ./.bare\n")
+    git(top, "worktree", "add", "-q", "main")
+    places = ProtectedPlaces(top / workspace)
+    assert run(places, lambda: git(top, "worktree", "add", "-q", "other")).changes == ()
+    assert git(top / "other", "status", "--short") == ""
+
+
+def test_directory_of_a_work_tree_without_its_repository_is_taken_back(root, places):
+    def command():
+        write(root, "a/worktrees/b/HEAD", "ref: refs/heads/main\n")
+        write(root, "a/worktrees/b/commondir", "../..\n")
+        write(root, "a/config", "[core]\n\tfsmonitor = evil\n")
+
+    assert run(places, command).changes
+    assert not (root / "a/worktrees/b/commondir").exists()
+
+
 def test_a_refused_remote_leaves_nothing_of_it(root, places):
     before = (root / ".git/config").read_bytes()
 

@@ -60,6 +60,8 @@ class GitPlace(Struct, frozen=True):
             return self._judge_settings(difference, addresses, modules)
         text = _get_text(after)
         if name == "git-rebase-todo" and text is not None:
+            if is_running and before is None:
+                return None  # the rebase of the command, which still takes its steps from it
             return _judge_steps(_get_text(before) or b"", text)
         if name in _STRATEGIES and text is not None and b"/" not in text:
             return None

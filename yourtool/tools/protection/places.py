@@ -165,7 +165,7 @@ class InnerRepositories:
                 known[directory] = found
                 waiting.extend(f"{directory}/{name}" for name in found[1])
                 if directory != self._workspace:
-                    yield from found[2]
+                    yield from (each for each in found[2] if not _is_worktree_of_bare(each))
         self._known = known
 
 
@@ -175,6 +175,12 @@ def find_git_places(directory: str) -> Iterator[str]:
         yield path
     if is_bare(Path(directory)):
         yield directory
+
+
+def _is_worktree_of_bare(path: str) -> bool:
+    """Whether a directory of git is that of a work tree, in the bare repository that has it."""
+    outer = Path(path).parent
+    return outer.name == "worktrees" and is_bare(outer.parent)
 
 
 def _iter_directories(directory: str) -> Iterator[str]:
