@@ -188,6 +188,32 @@ def test_every_argument_of_a_writing_program_is_a_file_that_it_writes(root, prog
     assert find_protected_write(f"{program} x other", root) is None
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cp .git/hooks/pre-commit.sample hook", "cp -r .git backup", "cp -a .git/. ../copy.git",
+        "cp AGENTS.md docs/guide.md", "cp --recursive .github/workflows /tmp/workflows",
+        "cd src && cp ../.git/config config.txt", "find . -name a | xargs cp -p .envrc a",
+    ],
+)  # fmt: skip
+def test_source_of_a_copy_is_not_written(root, line):
+    assert find_protected_write(line, root) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cp a .envrc", "cp .envrc", "cp a .git/hooks/a -f", "cp a .git/*",
+        'cp a .envrc "$X"', "cp a .envrc $(true)", "cp a .envrc b*", "cp -t.git a b",
+        "cp a .envrc -S b", "cp -l .git/config a", "cp -rs .git/hooks a", "cp --link .envrc a",
+        "cp --target-directory .git a", "cp a -- .envrc", "ls | xargs -I{} cp .envrc {}",
+        "ln .envrc a", "mv .envrc a",
+    ],
+)  # fmt: skip
+def test_copy_that_may_write_to_a_protected_place_is_found(root, line):
+    assert find_protected_write(line, root) is not None
+
+
 @pytest.mark.parametrize("program", ["gsed", "perl", "ruby", "sed"])
 def test_editor_writes_only_in_place(root, program):
     assert find_protected_write(f"{program} -i.bak x .envrc", root) is not None

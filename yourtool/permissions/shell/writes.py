@@ -18,6 +18,7 @@ from yourtool.git.repositories import open_repository
 from yourtool.permissions.configured_places import Protection
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.protected_places import is_protected
+from yourtool.permissions.shell.copies import skip_sources
 from yourtool.permissions.shell.entered import MOVES, Entered, is_subshell
 from yourtool.permissions.shell.programs import find_row, only_reads
 from yourtool.permissions.shell.specs import SHELLS, WRAPPERS
@@ -230,6 +231,7 @@ def _is_substitution(word: str) -> bool:
 
 
 def _iter_written_by(name: str, arguments: Sequence[str]) -> Iterator[_Target]:
+    arguments = skip_sources(name, arguments)
     if name == "git":
         yield from _iter_written_by_git(arguments)
     elif name in _WRITERS or (name in _EDITORS_IN_PLACE and any(map(_edits, arguments))):
