@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 
 import pytest
 
@@ -43,6 +44,26 @@ def test_hooks_are_protected_where_the_repository_has_them(root, value):
         assert find_protected_write(line, root) is not None, line
     assert find_protected_write("touch scripts/*.sh s*/build/a", root) is None
     assert find_protected_write("cp a scripts/build.sh", root) is None
+
+
+def test_hook_is_protected_where_its_link_leads(root):
+    run_git(root, "init", "-q")
+    write(root, **{"scripts/check.sh": "x\n"})
+    assert find(root, "scripts/check.sh") is None
+    (root / ".git/hooks").mkdir(exist_ok=True)
+    for name, target in {"pre-commit": "scripts/check.sh", "pre-push": "missing.sh"}.items():
+        (root / ".git/hooks" / name).symlink_to(f"../../{target}")
+        assert find(root, target) == ("protected place (git runs it through a link in its `hooks`)")
+    assert find_protected_write("echo x >> scripts/check.sh", root) is not None
+    assert find(root, "scripts/build.sh") is None
+
+
+def test_hooks_are_protected_where_the_link_of_their_directory_leads(root):
+    run_git(root, "init", "-q")
+    shutil.rmtree(root / ".git/hooks")
+    (root / ".git/hooks").symlink_to("../scripts/hooks")
+    assert find(root, "scripts/hooks/pre-commit") is not None
+    assert find(root, "scripts/build.sh") is None
 
 
 def test_changed_configuration_counts_at_once(root):

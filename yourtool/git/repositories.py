@@ -1,6 +1,7 @@
 """The directories of a git repository: https://git-scm.com/docs/gitrepository-layout."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -39,6 +40,19 @@ class Repository(Struct, frozen=True):
         except ValueError:
             return self.directory, ""
         return self.common, f"{own}/" if own.parts else ""
+
+
+def iter_linked_hooks(repository: Repository) -> Iterator[Path]:
+    """Yield where the hooks of a repository that are links lead, or their directory if it is one.
+
+    Blocks.
+    """
+    hooks = repository.common / "hooks"
+    try:
+        found = [hooks] if hooks.is_symlink() else list(hooks.iterdir())
+    except OSError:
+        return
+    yield from (real_path(each) for each in found if each.is_symlink())
 
 
 def find_repository(start: Path) -> Repository | None:

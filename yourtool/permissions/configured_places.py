@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from yourtool.files import read_small_file, real_path
-from yourtool.git.repositories import Repository, open_repository
+from yourtool.git.repositories import Repository, iter_linked_hooks, open_repository
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.protected_places import find_cause, folded_name, is_protected
 from yourtool.permissions.shell.git_config import (
@@ -155,6 +155,8 @@ class Protection:
         if repository is not None:
             for each in (repository.directory, repository.common):
                 yield from self._build(each, top, "git uses it because of `.git`")
+            for each in iter_linked_hooks(repository):
+                yield from self._build(each, top, "git runs it through a link in its `hooks`")
             for file, setting in iter_all_settings(repository):
                 cause = f"git uses it because of `{setting.key}` in `{self._describe(file)}`"
                 for each in _iter_named(file, setting, top):

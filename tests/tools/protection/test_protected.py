@@ -874,6 +874,21 @@ def test_directory_of_a_work_tree_without_its_repository_is_taken_back(root, pla
     assert not (root / "a/worktrees/b/commondir").exists()
 
 
+@pytest.mark.parametrize("is_directory", [False, True])
+def test_changed_file_behind_a_link_of_a_hook_is_taken_back(root, is_directory):
+    write(root, "scripts/pre-commit", "check\n", 0o755)
+    hooks = root / ".git/hooks"
+    if is_directory:
+        shutil.rmtree(hooks)
+        hooks.symlink_to("../scripts")
+    else:
+        (hooks / "pre-commit").symlink_to("../../scripts/pre-commit")
+    places = ProtectedPlaces(root)
+    outcome = run(places, lambda: write(root, "scripts/pre-commit", "evil\n"))
+    assert [each.path for each in outcome.changes] == ["scripts/pre-commit"]
+    assert (root / "scripts/pre-commit").read_text() == "check\n"
+
+
 def test_a_refused_remote_leaves_nothing_of_it(root, places):
     before = (root / ".git/config").read_bytes()
 

@@ -11,7 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from yourtool.git.repositories import Repository, is_bare, open_repository
+from yourtool.git.repositories import (
+    Repository,
+    is_bare,
+    iter_linked_hooks,
+    open_repository,
+)
 from yourtool.permissions.protected_places import (
     folded_name,
     has_protected_entries,
@@ -108,13 +113,14 @@ _VERSION_CONTROL: dict[str, Choice] = {
 
 
 def find_run_files(repository: Repository, others: Iterable[Path]) -> Iterator[Path]:
-    """Yield directories of hooks and files of settings that a configuration names.
+    """Yield the hooks and files of settings that a configuration or a link of a hook names.
 
     `others`: files of settings that do not belong to the repository.
     """
     own = (repository.common / "config", repository.directory / "config.worktree")
     writable = (repository.top, repository.common, repository.directory)
-    for path in iter_named_files((*own, *others), repository.top):
+    named = iter_named_files((*own, *others), repository.top)
+    for path in itertools.chain(named, iter_linked_hooks(repository)):
         real = Path(os.path.realpath(path))
         if any(each in real.parents for each in writable):
             yield real
