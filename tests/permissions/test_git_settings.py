@@ -30,6 +30,7 @@ def decide(root, line, *, preview=IN_SANDBOX, rules=(), allows_contained=False):
 HARMLESS = (
     "git config user.name 'Tide Dev'", "git config --local pull.rebase true",
     "git config user.name x && git config user.email a@b.c", "git config --unset user.name",
+    "git config branch.main.rebase true",
 )  # fmt: skip
 
 

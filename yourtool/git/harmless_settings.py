@@ -49,11 +49,14 @@ _HARMLESS_SETTINGS = frozenset(
 HARMLESS_SECTIONS = frozenset(
     {"advice", "color", "column", "rerere", "index", "pack", "feature", "checkout", "grep"}
 )
+OF_BRANCHES = frozenset({"merge", "rebase", "description", "vscode-merge-base", "gh-merge-base"})
+"""Settings of one branch that are harmless with any value."""
 _OPTIONS = frozenset(
     {"--add", "--bool", "--int", "--local", "--replace-all", "--unset", "--unset-all"}
 )
 _VERBS = frozenset({"set", "unset"})
 _SETTING = re.compile(r"[A-Za-z]+\.[A-Za-z-]+")
+_OF_BRANCH = re.compile(r"branch\..+\.([a-z-]+)", re.IGNORECASE)
 
 
 def is_harmless_setting(key: str) -> bool:
@@ -64,11 +67,13 @@ def is_harmless_setting(key: str) -> bool:
 def changes_harmless_setting(arguments: Sequence[str]) -> bool:
     """Return True if `git config` with these arguments changes only a harmless setting.
 
-    Example: `user.name "A. U. Thor"`.
+    Examples: `user.name "A. U. Thor"`, `branch.main.rebase true`.
     """
     words = list(arguments)
     while words and (words[0] in _OPTIONS or words[0] in _VERBS):
         del words[0]
     if not words or any(word.startswith("-") for word in words):
         return False
+    if (found := _OF_BRANCH.fullmatch(words[0])) is not None:
+        return found[1].lower() in OF_BRANCHES
     return _SETTING.fullmatch(words[0]) is not None and is_harmless_setting(words[0].lower())

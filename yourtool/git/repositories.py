@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from yourtool.files import is_directory, read_small_file, real_path
+from yourtool.files import is_directory, is_link, read_small_file, real_path
 
 _MAX_PATH_BYTES = 4_096
 
@@ -49,10 +49,10 @@ def iter_linked_hooks(repository: Repository) -> Iterator[Path]:
     """
     hooks = repository.common / "hooks"
     try:
-        found = [hooks] if hooks.is_symlink() else list(hooks.iterdir())
+        found = [hooks] if is_link(hooks) else list(hooks.iterdir())
     except OSError:
         return
-    yield from (real_path(each) for each in found if each.is_symlink())
+    yield from (real_path(each) for each in found if is_link(each))
 
 
 def find_repository(start: Path) -> Repository | None:

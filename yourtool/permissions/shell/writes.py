@@ -18,7 +18,7 @@ from yourtool.git.repositories import open_repository
 from yourtool.permissions.configured_places import Protection
 from yourtool.permissions.globs import matches_glob
 from yourtool.permissions.protected_places import is_protected
-from yourtool.permissions.shell.copies import skip_sources
+from yourtool.permissions.shell.argument_paths import skip_sources
 from yourtool.permissions.shell.entered import MOVES, Entered, is_subshell
 from yourtool.permissions.shell.programs import find_row, only_reads
 from yourtool.permissions.shell.specs import SHELLS, WRAPPERS

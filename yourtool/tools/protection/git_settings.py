@@ -11,14 +11,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from yourtool.git.harmless_settings import HARMLESS_SECTIONS, is_harmless_setting
+from yourtool.git.harmless_settings import HARMLESS_SECTIONS, OF_BRANCHES, is_harmless_setting
 from yourtool.git.repositories import Repository
 from yourtool.guardian import build_prefix
 from yourtool.tools.git_program import GitError, GitRunner
 
 SECONDS = 5.0
 _MAX_EDITS = 100
-_OF_BRANCHES = frozenset({"merge", "rebase", "description", "vscode-merge-base", "gh-merge-base"})
 _OF_REMOTES = frozenset({"prune", "prunetags", "skipfetchall", "skipdefaultupdate", "gh-resolved"})
 _REFSPEC = re.compile(r"\+?[^:]*(?::refs/(?:remotes|tags|notes|pull)/.*)?")
 _UPDATES = frozenset({"checkout", "rebase", "merge", "none"})
@@ -153,7 +152,7 @@ def _is_harmless(key: str, before: Settings, after: Settings, origin: Origin) ->
         return key == "core.fsmonitor" and values == ("false",)
     match section:
         case "branch":
-            return name in _OF_BRANCHES or (
+            return name in OF_BRANCHES or (
                 name == "remote" and all(_is_remote(each, before, after) for each in values)
             )
         case "remote":
