@@ -53,6 +53,14 @@ def test_repository_is_writable_as_a_whole_from_one_of_its_directories(repositor
     assert built.sealed == (repository / ".git/hooks",)
 
 
+def test_hidden_linked_worktree_shows_the_file_without_which_git_forgets_it(repository, home):
+    git(repository, "worktree", "add", "-q", str(home / "linked"))
+    built = build_layout(repository, Surroundings())
+    file = home / "linked/.git"
+    assert (file.resolve(), file.read_bytes()) in built.copies
+    assert built.hides(home / "linked/src/a")
+
+
 def test_linked_worktree_can_write_the_directory_that_it_shares(repository, home, tmp_path):
     git(repository, "worktree", "add", "-q", str(tmp_path / "tree"), "-b", "other")
     built = build_layout(tmp_path / "tree", Surroundings())

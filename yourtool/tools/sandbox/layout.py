@@ -139,6 +139,7 @@ def build_layout(workspace: Path, around: Surroundings) -> Layout:
     gone = (*private, *closed, *elsewhere)
     opened = tuple(each for each in named.readable if is_in(each, gone) and not is_in(each, shown))
     copies = dict(each for home in (named, *visible) for each in home.copies)
+    copies |= repository.read_worktrees() if repository else {}
     resolver, is_gone = _find_resolver(private, shown)
     return Layout(
         workspace=workspace,

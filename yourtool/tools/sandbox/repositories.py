@@ -7,11 +7,12 @@ this one in return, as git writes it for worktrees and submodules.
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
-from yourtool.files import read_small_file
+from yourtool.files import is_file, read_small_file
 from yourtool.git.repositories import Repository, open_repository
 from yourtool.permissions.shell.git_config import read_settings
 
@@ -31,6 +32,18 @@ class WritableRepository(Struct, frozen=True):
         """The directory of hooks, which git runs, if it exists."""
         path = self.directory / "hooks"
         return (path,) if is_directory(path) else ()
+
+    def read_worktrees(self) -> dict[Path, bytes]:
+        """Return the files `.git` of its linked worktrees; without one, git forgets the worktree.
+
+        Blocks.
+        """
+        found = dict[Path, bytes]()
+        with suppress(OSError):
+            for each in (self.directory / "worktrees").iterdir():
+                if (git := _read_worktree(each)) is not None and is_file(git):
+                    found[git] = read_small_file(git, _MAX_PATH_BYTES)
+        return found
 
 
 def find_writable_repository(
