@@ -186,6 +186,27 @@ async def test_change_that_the_user_allowed_can_be_undone(bench, protected):
     assert "files.changed" in facts
 
 
+async def test_undo_of_an_allowed_change_stays_while_a_process_runs(bench):
+    (bench.workspace / "write.sh").write_text("echo be kind > AGENTS.md\n")
+    replies = [
+        calls("shell", command="sleep 60", background=True) + calls("shell", command="sh write.sh"),
+        says("done"),
+        calls("shell", command="true"),
+        says("done"),
+    ]
+    user = User(*[ALLOW] * 4)
+    session = await bench.session(Checked(Scripted(replies)), confirm=user)
+    session._env.sandbox = build_sandbox(bench.workspace, FULL)
+    await play(session.send("go"))
+    assert (bench.workspace / "AGENTS.md").exists()
+    await play(session.files.undo())
+    await play(session.send("go on"))
+    await session.close()
+    await session._env.sandbox.close()
+    assert not (bench.workspace / "AGENTS.md").exists()
+    assert [each.preview.body for each in user.asked[3:]] == ["true"]
+
+
 @pytest.mark.parametrize("arguments", [{}, {"background": True}, {"terminal": True}])
 async def test_no_way_to_run_a_command_leaves_the_sandbox(bench, protected, arguments):
     line = "echo level:$YOURTOOL_SANDBOX > out; sh tidy.sh"

@@ -6,13 +6,13 @@ is in its old or its new state, and the next call finishes.
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from pathlib import Path
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from yourtool.agent.history.file_history import FileHistory, RestorePlan
 from yourtool.agent.history.recorder import Recorder
+from yourtool.agent.session_environment import SessionEnvironment
 from yourtool.blobs import read_blob
 from yourtool.errors import BlobError, ToolError, UsageError
 from yourtool.events.catalog import Event
@@ -33,7 +33,6 @@ from yourtool.tools.file_states import (
 from yourtool.tools.git_program import GitError
 from yourtool.tools.git_restoring import GitRestorer, is_of_repository, sort_for_restoring
 from yourtool.tools.git_state import describe_path, is_git_path
-from yourtool.tools.workspace import Workspace
 
 _MAX_NAMED = 100
 """Files that the message to the model names."""
@@ -47,16 +46,17 @@ class FileRestoring:
         session_id: str,
         history: FileHistory,
         record: Recorder,
-        workspace: Workspace,
-        blobs: Path,
+        env: SessionEnvironment,
         is_busy: Callable[[], bool],
     ) -> None:
-        """`blobs`: the directory of stored file contents, next to that of saved git objects."""
         self.history = history
-        self.blobs = blobs
+        self.blobs = env.blobs / "files"
+        """The directory of stored file contents, next to that of saved git objects."""
+
         self._session_id = session_id
         self._record = record
-        self._workspace = workspace
+        self._env = env
+        self._workspace = env.workspace
         self._is_busy = is_busy
         self._refused: set[str] = set()
         """Turns of which an undo could restore nothing, so that the next one passes them over."""
@@ -141,9 +141,7 @@ class FileRestoring:
         yield await self._restore(started, git)
 
     async def _restore(self, started: FilesRestoring, git: GitRestorer) -> FilesRestored:
-        restoring = asyncio.ensure_future(
-            asyncio.to_thread(self._restore_files, started.files, started.kind, git)
-        )
+        restoring = asyncio.ensure_future(self._change_files(started, git))
         try:
             result = await asyncio.shield(restoring)
         except asyncio.CancelledError:
@@ -159,6 +157,13 @@ class FileRestoring:
                 message=self._build_message(started.kind, paths) if paths and tells else None,
             )
         )
+
+    async def _change_files(self, started: FilesRestoring, git: GitRestorer) -> "_Result":
+        """Restore files, also for the places that are compared around running processes."""
+        result = await asyncio.to_thread(self._restore_files, started.files, started.kind, git)
+        if self._env.sandbox is not None:
+            await self._env.sandbox.places.accept(result.paths)
+        return result
 
     def _restore_files(
         self, files: Sequence[FileRestore], kind: RestoreKind, git: GitRestorer

@@ -60,8 +60,7 @@ class Session:
         self._env, self.gate, self._routes = env, env.gate, env.routes
         self.stored, self.fallbacks = StoredFacts(state, record), Fallbacks(state, env)
         self.models = ModelSelection(state, record, env, lambda: self.busy)
-        files = (session_id, state.files, record, env.workspace, env.blobs / "files")
-        self.files = FileRestoring(*files, lambda: self.busy)
+        self.files = FileRestoring(session_id, state.files, record, env, lambda: self.busy)
         self.tree = SessionTree(state, record, self.stored, lambda: self.busy, self._open_aside)
         self.context = SessionContext(state, record, lambda: self.busy, self._build_aside)
         self.processes = SessionProcesses(session_id, state, record, env.processes)
