@@ -206,6 +206,19 @@ def test_check_is_about_the_stored_answer_of_the_folder(sandboxed):
     assert sandboxed("permissions", "check", "--deny", "shell", "make")[1].startswith("deny\n")
 
 
+def test_check_is_about_the_stored_answers_about_networks(sandboxed):
+    TrustStore(resolve_paths().home / "trust.toml").allow_contained(sandboxed.workspace.resolve())
+    check = ("permissions", "check", "npm install left-pad")
+    allow = ("--allow", "sandbox_network(npm install *)")
+    out = sandboxed(*check, *allow)[1]
+    assert out.startswith("allow\nreason: the folder allows commands in the sandbox\n")
+    out = sandboxed(*check, "--allow", "sandbox_outside(npm install *)")[1]
+    assert out.endswith("runs in: outside the sandbox, with all your rights\n")
+    assert "needs a network" not in out
+    out = sandboxed("permissions", "check", "make", "--allow", "sandbox_host(example.org)")[1]
+    assert out.endswith("runs in: full sandbox; network: example.org\n")
+
+
 @pytest.mark.no_sandbox(reason="the next tests are about the sandbox of this machine")
 def test_check_is_about_the_mode_of_the_settings_and_uncommitted_work(line):
     configure("mode = 'plan'\n")

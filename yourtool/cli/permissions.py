@@ -93,6 +93,7 @@ def run(paths: Paths, arguments: Arguments) -> int:
     box = None
     if config.sandbox.is_used and not arguments.no_sandbox:
         box = Sandboxes(config.sandbox, own_directories(paths)).build(workspace)
+        box.exceptions.get_rules = lambda: gate.policy.rules
     decided = _decide_as_run(gate, arguments.query, workspace, box)
     if arguments.json:
         print_json(decided)
