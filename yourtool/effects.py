@@ -126,11 +126,6 @@ class NetworkOffer(Struct, frozen=True, kw_only=True):
 
 OUTSIDE_SANDBOX = "outside the sandbox, with all your rights"
 """Where a call runs that a setting or an answer of the user excepts from the sandbox."""
-MISSING_SANDBOX = (
-    "No sandbox: {}. Every command of the model asks, and is refused where nobody is asked."
-    " `--no-sandbox`, or `[sandbox] enabled = false` in `config.toml`, runs commands without it."
-)
-"""A warning at the start, with the reason."""
 
 
 class Preview(Struct, frozen=True, kw_only=True):

@@ -14,8 +14,8 @@ TOUCH = [{"call": "shell", "input": {"command": "touch made"}}]
 END = [{"say": "done"}]
 WARNING = (
     "yourtool: No sandbox: bubblewrap (`bwrap`) is not installed. Every command of the model asks,"
-    " and is refused where nobody is asked. `--no-sandbox`, or `[sandbox] enabled = false` in"
-    " `config.toml`, runs commands without it.\n"
+    " and in the mode auto and with `-p` it is refused. `--no-sandbox`, or `[sandbox] enabled ="
+    " false` in `config.toml`, runs commands without it.\n"
 )
 
 

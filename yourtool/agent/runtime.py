@@ -33,7 +33,7 @@ from yourtool.agent.tool_servers import ServerPool
 from yourtool.amounts import Spending
 from yourtool.config import Config, RunOptions, load_config
 from yourtool.credentials import Credentials
-from yourtool.effects import MISSING_SANDBOX, Confirm, SubjectKind
+from yourtool.effects import Confirm, SubjectKind
 from yourtool.errors import UsageError
 from yourtool.events.sessions import (
     SessionCreated,
@@ -64,6 +64,7 @@ from yourtool.tools.builtin import default_toolbox
 from yourtool.tools.sandbox.sandboxes import Sandboxes
 from yourtool.tools.toolset import Toolset, ToolSnapshot
 from yourtool.tools.workspace import Workspace
+from yourtool.tools.workspace_problems import find_problems
 
 
 class Runtime:
@@ -358,9 +359,8 @@ class Runtime:
         snapshot = ToolSnapshot(tools or await self.tool_servers.join(own, place, enclosing))
         estimates = await asyncio.to_thread(self.build_estimates, place, snapshot)
         kinds = snapshot.toolbox.subject_kinds
-        if enclosing is not None and gate is None:
-            missing = await asyncio.to_thread(lambda: enclosing.unavailable)
-            self._warnings += [MISSING_SANDBOX.format(missing)] if missing else []
+        if gate is None:
+            self._warnings += await asyncio.to_thread(list, find_problems(place, enclosing))
         env = SessionEnvironment(
             workspace=workspace,
             find_servers=self.tool_servers.build_finder(workspace.root),

@@ -80,6 +80,15 @@ def test_cause_in_the_output_is_a_guess_that_shows_its_line(printed, cause):
     assert note == f"[Perhaps {cause}; guessed from the line `{found.line}`.]"
 
 
+def test_workspace_that_is_read_only_itself_is_the_cause():
+    class ReadOnly(EnclosingSandbox):
+        has_read_only_workspace = True
+
+    sandbox = ReadOnly(SandboxConfig(), Path("/nowhere"), None)
+    block = find_block(sandbox, [TextBlock("/nowhere/.git: Read-only file system")], ())
+    assert block.cause == "the workspace is on a read-only file system"
+
+
 def test_repository_of_the_workspace_is_named_among_what_can_be_written(tmp_path):
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")

@@ -139,6 +139,8 @@ def _describe_file(line: str, sandbox: Sandbox) -> str:
     """Return why a file that a line names cannot be written."""
     if _HOOKS.search(line) is not None:
         return "the sandbox protects the hooks of git"
+    if sandbox.has_read_only_workspace:
+        return "the workspace is on a read-only file system"
     places = "the workspace and its repository" if sandbox.has_repository else "the workspace"
     return f"the sandbox lets no command write files outside {places}"
 

@@ -37,6 +37,7 @@ from yourtool.tools.sandbox.guarded_places import GuardedPlaces
 from yourtool.tools.sandbox.level import LevelMeter, Measurement, describe_level
 from yourtool.tools.sandbox.refusals import Refusal, Refusals
 from yourtool.tools.sandbox.single_commands import SingleCommands
+from yourtool.tools.workspace_problems import is_read_only
 
 if TYPE_CHECKING:
     from yourtool.tools.sandbox.enclosed_network import EnclosedNetwork
@@ -217,6 +218,10 @@ class Sandbox:
     def has_repository(self) -> bool:
         """Whether the workspace is in a git repository; blocks."""
         return find_repository(self._workspace) is not None
+
+    @property
+    def has_read_only_workspace(self) -> bool:
+        return is_read_only(self._workspace)
 
     def hides(self, path: Path) -> bool:
         """Whether a path exists that commands do not see, because its directory is replaced."""
