@@ -51,7 +51,7 @@ class ApprovalPrompt(Vertical):
         &.-open { display: block; }
         &:focus { border-top: heavy $warning; border-bottom: heavy $warning; }
         #preview { height: auto; max-height: 40vh; }
-        &.-expanded #preview { max-height: 60vh; }
+        &.-expanded { height: 99fr; #preview { height: 1fr; max-height: 100%; } }
         &.-noting ApprovalOptions { display: none; }
     }
     """
