@@ -187,6 +187,16 @@ def test_rules_for_more_than_one_command_are_in_words_and_one_exact_rule_as_it_i
     assert not any(map(is_sentence, one))
 
 
+def test_exact_rule_that_only_repeats_a_long_command_is_not_written_out():
+    command = f"touch {' '.join(f'file{each}' for each in range(100))}"
+    preview = Preview(kind="command", body=command)
+    exact = (f"shell({command})",)
+    asked = Confirmation(id="c", kind="tool", title="shell", preview=preview, exact_rules=exact)
+    assert "l allows only this command, as it is here" in approval_details(asked)
+    other = replace(asked, exact_rules=(f"shell({command} last)",))
+    assert f"l allows only: shell({command} last)" in approval_details(other)
+
+
 @pytest.mark.req("T29")
 def test_consequences_of_a_command_stand_between_it_and_the_rules_and_are_escaped():
     asked = Confirmation(

@@ -25,6 +25,8 @@ EDIT = Decision(verdict=Verdict.EDIT)
 _CHANGES, _WHERE, _ALLOWS = "changes: ", "where: ", "s, w allow: "
 _OFFERS, _ALLOWS_LINE = "w can also allow: ", "l allows only: "
 _ALLOWS_ALWAYS = "w allows: "
+_MAX_EXACT = 150
+"""Characters of an exact rule that is written out although it repeats the command."""
 _EXACT_DETAILS = (_CHANGES, _WHERE, _ALLOWS, _ALLOWS_ALWAYS, _ALLOWS_LINE, _OFFERS)
 
 
@@ -280,15 +282,25 @@ def approval_details(
     return [*lines, *_rule_lines(confirmation, by_key=by_key, shortens=shortens)]
 
 
+def _is_rule_of_body(rule: str, confirmation: Confirmation) -> bool:
+    """Whether a rule repeats the command that the question shows."""
+    preview = confirmation.preview
+    return preview is not None and rule == f"{confirmation.title}({preview.body})"
+
+
 def _rule_lines(confirmation: Confirmation, *, by_key: bool, shortens: bool) -> Iterator[str]:
     """Yield the lines about rules, which are last: a list of commands has many of them.
 
-    The exact rules for several commands are in a line, because the commands are on the screen.
+    Exact rules for several commands, or for a long one, are not written out, because the commands
+    are on the screen.
     """
     exact = confirmation.exact_rules if by_key else ()
     if len(exact) > 1:
         yield f"{get_answer_label('l')} allows only these {len(exact)} commands, as they are here"
-    yield from (f"{_ALLOWS_LINE}{rule}" for rule in exact if len(exact) == 1)
+    elif exact and len(exact[0]) > _MAX_EXACT and _is_rule_of_body(exact[0], confirmation):
+        yield f"{get_answer_label('l')} allows only this command, as it is here"
+    elif exact:
+        yield f"{_ALLOWS_LINE}{exact[0]}"
     if confirmation.offers_edits:
         way = f"{get_answer_label('s')} allows" if by_key else f'"{_EDITS.label}" allows'
         yield f"{way} every edit of a file in the workspace, until this session ends"
