@@ -158,6 +158,7 @@ def test_an_unexpected_end_shows_how_to_resume(terminal):
     screen = terminal(full_screen("os.kill(os.getpid(), signal.SIGKILL)"))
     screen.end()
     assert b"SIGKILL" in screen.output
+    assert b"the last session with `yourtool -c`, or choose one with `yourtool -r`" in screen.output
     assert b"yourtool -c" in screen.output
 
 

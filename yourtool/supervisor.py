@@ -137,7 +137,9 @@ def _explain(code: int) -> None:
     how = signal_name(-code) if code < 0 else f"exit code {code}"
     if limit := memory_limit():
         how += f"; its memory is limited to {limit} by `ulimit -v`"
-    message = f"yourtool ended unexpectedly ({how}). Resume the session with `yourtool -c`.\n"
+    # Which session it was is not known here, and another program can have a later one.
+    ways = "Resume the last session with `yourtool -c`, or choose one with `yourtool -r`."
+    message = f"yourtool ended unexpectedly ({how}). {ways}\n"
     try:
         os.write(2, message.encode())
     except OSError:
