@@ -108,6 +108,16 @@ def test_call_that_needs_approval_is_denied_listed_and_exits_3(line):
     assert not list(line.workspace.iterdir())
 
 
+def test_denied_command_is_listed_with_the_rules_that_it_needs_and_no_others(line):
+    command = {"command": "mkdir made && make && touch made/x"}
+    line.script([{"call": "shell", "input": command}], [{"say": "I could not."}])
+    [denial] = line.result("-p", "go")["permission_denials"]
+    needed = ["shell(mkdir *)", "shell(make)", "shell(touch *)"]
+    assert denial["rules"] == needed
+    options = " ".join(f"--allow '{each}'" for each in needed)
+    assert f"allow it next time with `{options}` or another" in denial["reason"]
+
+
 def test_model_reads_that_no_user_is_present_and_what_would_allow_its_call(line):
     line.script([TOUCH], [{"say": "I could not."}])
     [denial] = line.result("-p", "touch")["permission_denials"]

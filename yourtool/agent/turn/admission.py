@@ -16,6 +16,7 @@ from yourtool.agent.turn.approval_facts import (
     build_requested_fact,
     build_resolved_fact,
     describe_unattended,
+    take_needed,
 )
 from yourtool.agent.turn.call_judging import judge_call, parse_call
 from yourtool.agent.turn.hook_events import take_warnings
@@ -240,6 +241,10 @@ async def _build_confirmation(
             consequences = call.lost_work.describe().join(consequences)
     if call.preview is not None and (missing := call.preview.missing_sandbox):
         consequences = Consequences((f"no sandbox: {missing}",)).join(consequences)
+    rules = decision.proposed_rules
+    if subject is not None and not turn.env.interactive:
+        definition, granted = call.tool.definition, turn.env.gate.policy.rules
+        rules = await asyncio.to_thread(take_needed, rules, definition, subject, granted)
     return Confirmation(
         id=new_id(),
         kind="plan" if call.tool.definition.ends_planning else "tool",
@@ -255,7 +260,7 @@ async def _build_confirmation(
         preview=call.preview,
         network=call.preview and call.preview.network,
         consequences=consequences,
-        rules=decision.proposed_rules,
+        rules=rules,
         wider_rules=decision.wider_rules,
         exact_rules=decision.exact_rules,
         no_rule_reason=decision.no_rule_reason,

@@ -1,12 +1,15 @@
 """The facts of an approval: the question and its answer, or the reason for a missing answer."""
 
+from collections.abc import Sequence
+
 from msgspec import UNSET
 
 from yourtool.config import Mode
-from yourtool.effects import Confirmation, Decision, Verdict
+from yourtool.effects import Confirmation, Decision, Subject, ToolDefinition, Verdict
 from yourtool.events.tools import ToolConfirmationRequested, ToolConfirmationResolved
 from yourtool.masking import Mask
 from yourtool.messages.blocks import canonical_json
+from yourtool.permissions.rules import Rule, RuleSet, RuleVerdict
 
 _MAX_SUMMARY_CHARACTERS = 200
 """Characters of the arguments stored in the event; the approval prompt shows all of them."""
@@ -47,12 +50,28 @@ def build_resolved_fact(
     )
 
 
+def take_needed(
+    rules: Sequence[str], tool: ToolDefinition, subject: Subject, granted: RuleSet
+) -> tuple[str, ...]:
+    """Return the first of the proposed rules that cover a call; those after them cover others.
+
+    Blocks on the file system.
+    """
+    parsed = [Rule.parse(each, {tool.name: tool.subject_kind}) for each in rules]
+    for count in range(1, len(rules)):
+        found = RuleSet(allow=(*granted.allow, *parsed[:count]))
+        if found.verdict(tool.name, subject) is RuleVerdict.ALLOW:
+            return tuple(rules[:count])
+    return tuple(rules)
+
+
 def describe_unattended(confirmation: Confirmation, reason: str, mode: Mode) -> str:
     """Return the message for a model whose call no user can approve.
 
     `reason`: why the call needs an approval, a clause.
     """
-    ways = [f"`--allow '{rule}'`" for rule in confirmation.rules[:1]]
+    options = " ".join(f"--allow '{rule}'" for rule in confirmation.rules)
+    ways = [f"`{options}`"] if options else []
     if ways and mode is not Mode.AUTO:
         ways.append("another `--mode`")
     allowing = f" The user can allow it next time with {' or '.join(ways)}." if ways else ""
