@@ -12,8 +12,7 @@ from yourtool.providers.catalogue.local_servers import (
 )
 from yourtool.providers.model_lists import MAX_MODELS
 from yourtool.providers.provider_specs import ProviderSpec
-from yourtool.providers.transports.http import MAX_RESPONSE_BYTES, HttpTransport
-from yourtool.providers.transports.http_client import Timeouts
+from yourtool.providers.transports.http import MAX_RESPONSE_BYTES, HttpTransport, Timeouts
 
 INFO = {"general.architecture": "qwen3", "qwen3.context_length": 131_072}
 DETAILS = {

@@ -11,8 +11,7 @@ from tests.providers.recorded_exchanges import exchange, sets
 from yourtool.credentials import Secret
 from yourtool.decompression import MAX_PIECE_BYTES
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError
-from yourtool.providers.transports.http import MAX_ERROR_BYTES, HttpTransport
-from yourtool.providers.transports.http_client import Timeouts
+from yourtool.providers.transports.http import MAX_ERROR_BYTES, HttpTransport, Timeouts
 from yourtool.providers.transports.sdk import Login, SdkTransport
 
 CANARY = "sk-canary-0123456789abcdefghij"

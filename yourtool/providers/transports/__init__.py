@@ -6,6 +6,4 @@ __getattr__ = late_modules(  # until the first request, or one that needs them
     __name__,
     "certificates",
     "http",
-    "proxied",
-    "responses",
 )

@@ -19,11 +19,6 @@ def ssl_context(base_url: str) -> ssl.SSLContext:
     return _default_ssl_context()
 
 
-def is_about_encryption(error: OSError) -> bool:
-    """Whether an error of a connection is about its encryption, and so has its text, no number."""
-    return isinstance(error, ssl.SSLError)
-
-
 @cache
 def _default_ssl_context() -> ssl.SSLContext:
     """Return a context with the public authorities, or those of OpenSSL's two variables."""

@@ -19,11 +19,11 @@ from yourtool.errors import AuthError, NetworkError, OtherAdapterError
 from yourtool.providers.base import SdkVendor, WireResponse
 from yourtool.providers.transports.http import (
     MAX_ERROR_BYTES,
+    Timeouts,
     parse_response,
     read_limited,
     timeout_error,
 )
-from yourtool.providers.transports.http_client import Timeouts
 from yourtool.providers.urls import host_of, is_loopback
 
 _STREAM_RAW = {"X-Stainless-Raw-Response": "stream"}
