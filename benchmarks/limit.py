@@ -111,12 +111,12 @@ class Mini(App[None]):
 
     async def tokens(self, prompt: str) -> AsyncIterator[str]:
         """Yield the pieces of a reply."""
-        httpx = import_module("httpx")
+        httpx2 = import_module("httpx2")
         message = {"role": "user", "content": prompt}
         body = {"model": "any", "stream": True, "messages": [message]}
         url = os.environ["LIMIT_URL"] + "/v1/chat/completions"
         async with (
-            httpx.AsyncClient(timeout=600, trust_env=False) as client,
+            httpx2.AsyncClient(timeout=600, trust_env=False) as client,
             client.stream("POST", url, json=body) as response,
         ):
             async for line in response.aiter_lines():

@@ -40,7 +40,7 @@ class Program:
         home.mkdir()
         hidden = root / name / "hidden"
         hidden.mkdir()
-        # Users do not have `click`; if it is installed, httpx imports its own command line.
+        # Users do not have `click`; if it is installed, httpx2 imports its own command line.
         (hidden / "click.py").write_text("raise ImportError('only for development')\n")
         settings = home / "yourtool" / "config.toml"
         settings.parent.mkdir()

@@ -201,7 +201,7 @@ def _is_harmless(shown: ast.expr) -> bool:
 
 
 def loaded_by(modules: str) -> set[str]:
-    # Where `click` is installed, which it is only for development, httpx imports rich for
+    # Where `click` is installed, which it is only for development, httpx2 imports rich for
     # its command line.
     code = f"import sys; sys.modules['click'] = None; import {modules}; print(*sys.modules)"
     done = subprocess.run(
@@ -215,7 +215,7 @@ def test_a_headless_start_loads_no_screen_and_no_sdk():
 
 
 def test_the_interface_paints_before_it_loads_what_a_turn_needs():
-    late = {"httpx", "sqlite3", "yourtool.agent.runtime", "yourtool.store.sqlite.database", *SDKS}
+    late = {"httpx2", "sqlite3", "yourtool.agent.runtime", "yourtool.store.sqlite.database", *SDKS}
     assert not late & loaded_by("yourtool.cli, yourtool.tui.app")
 
 
@@ -225,7 +225,7 @@ def test_the_interface_paints_before_it_loads_what_a_turn_needs():
 def test_no_start_imports_a_late_module_or_what_only_late_modules_use(start):
     late = {each for path in SOURCES if path.name == "__init__.py" for each in late_names(path)}
     assert len(late) > 20
-    assert not {*late, "argparse", "httpx", "html_to_markdown", "pygments"} & loaded_by(start)
+    assert not {*late, "argparse", "httpx2", "html_to_markdown", "pygments"} & loaded_by(start)
 
 
 def late_names(path: Path) -> Iterator[str]:

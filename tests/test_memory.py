@@ -55,7 +55,7 @@ def test_circular_causes_are_examined_once():
 
 def test_a_limit_below_the_imports_of_a_session_is_refused_before_them():
     line = "import sys; from yourtool.cli import main; code = main(['-p', 'hi']);"
-    line += "print(code, 'httpx' in sys.modules)"
+    line += "print(code, 'httpx2' in sys.modules)"
     done = subprocess.run(
         ["/bin/bash", "-c", f'ulimit -v 80000; exec {sys.executable} -c "{line}"'],
         capture_output=True,

@@ -1,7 +1,8 @@
 """Decompression of HTTP response bodies in small steps.
 
 A few kilobytes can expand to gigabytes. Every step therefore yields a small piece, so that the
-reader can stop at its limit, and the event loop runs after every `MAX_PIECE_BYTES`. One layer of
+reader can stop at its limit, and the event loop runs after every `MAX_PIECE_BYTES`, or sooner
+if the pieces are tiny. One layer of
 gzip is accepted; anything else is refused, because the expansion of layers multiplies.
 """
 
@@ -13,6 +14,8 @@ ACCEPTED = {"accept-encoding": "gzip"}
 """The request header for a response that `decompressed` reads."""
 MAX_PIECE_BYTES = 128 * 1024
 """Maximum number of bytes per step."""
+_LEAST_BYTES = 512
+"""What a piece counts at least: each costs time, and a flood of tiny ones waits for nothing."""
 
 _GZIP = zlib.MAX_WBITS | 16
 
@@ -34,7 +37,8 @@ async def decompress(
     async for chunk in body:
         for piece in steps.feed(chunk):
             yield piece
-            size, unpaused = size + len(piece), unpaused + len(piece)
+            size += len(piece)
+            unpaused += max(len(piece), _LEAST_BYTES)
             if limit is not None and size >= limit:
                 return
             if unpaused >= MAX_PIECE_BYTES:

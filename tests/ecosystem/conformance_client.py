@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 
 from yourtool.tools.mcp import client
 from yourtool.tools.servers.calls import CallFailedError
@@ -30,7 +30,7 @@ IDENTITY = {"identityToken": "idp_id_token", "identityEndpoint": "idp_token_endp
 
 async def paste_address(address: str) -> str:
     """Return where a login page sends the browser."""
-    async with httpx.AsyncClient() as browser:
+    async with httpx2.AsyncClient() as browser:
         return (await browser.get(address, follow_redirects=False)).headers["location"]
 
 
@@ -38,7 +38,7 @@ async def configure(url: str, context: dict[str, Any]) -> dict[str, str]:
     """Return `oauth` of `mcp.json`, as an administrator gives it to a user."""
     place = urlsplit(url)
     about = f"{place.scheme}://{place.netloc}/.well-known/oauth-protected-resource{place.path}"
-    async with httpx.AsyncClient() as http:
+    async with httpx2.AsyncClient() as http:
         [issuer] = (await http.get(about)).json()["authorization_servers"]
     secret = {"clientSecret": context["client_secret"]} if "client_secret" in context else {
         "privateKey": context["private_key_pem"]}  # fmt: skip

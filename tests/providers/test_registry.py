@@ -260,7 +260,7 @@ async def test_official_client_sends_a_bearer_token(open_registry):
         registry = open_registry({"ANTHROPIC_AUTH_TOKEN": CANARY, "ANTHROPIC_BASE_URL": server.url})
         _, headers, _ = await sent_by(registry, "anthropic:claude-x", server)
     assert headers["authorization"] == f"Bearer {CANARY}"
-    assert headers["user-agent"] != "python-httpx"
+    assert headers["user-agent"] != "python-httpx2"
     assert "x-stainless-lang" in headers
     assert headers["anthropic-version"] == "2023-06-01"
 

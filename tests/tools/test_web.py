@@ -6,7 +6,7 @@ from base64 import b64encode, urlsafe_b64encode
 from ipaddress import ip_address
 from urllib.parse import quote
 
-import httpx
+import httpx2
 import pytest
 
 from tests.tools.contexts import answer, get_refusal
@@ -212,7 +212,7 @@ async def test_redirect_to_another_host_is_returned_to_the_model(site, fetch, co
     ],
 )
 def test_only_a_redirect_to_the_same_host_and_port_is_followed(url, location, followed):
-    assert page_fetching.has_same_approval(httpx.URL(url), httpx.URL(location)) is followed
+    assert page_fetching.has_same_approval(httpx2.URL(url), httpx2.URL(location)) is followed
 
 
 async def test_number_of_redirects_is_limited(site, fetch, context):

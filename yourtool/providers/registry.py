@@ -138,13 +138,14 @@ class Registry:
         if row is None or row.is_demo or self.configuration_problem(row.name) is not None:
             return
         load_dialect_spec(row)
-        with suppress(ConfigError):  # reported by the first request
+        with suppress(ConfigError):  # reported by the first request, like those below
             load_dialect(row)
         import_module("yourtool.providers.wire")
         import_module("yourtool.providers.retry")
         import_client()
         if row.base_url.startswith("https:"):
-            certificates.ssl_context(row.base_url)
+            with suppress(OSError):
+                certificates.ssl_context(row.base_url)
 
     def default_model(self) -> str:
         """Return the default model of the first configured provider, else `demo:tour`."""

@@ -3,18 +3,20 @@
 On every hop the host name is resolved once, and the connection uses the address that was checked.
 """
 
+import asyncio
 import ipaddress
 import os
 import secrets
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
 
-import httpx
+import httpx2
 from msgspec import Struct
 
 from yourtool.decompression import ACCEPTED, CompressionError, decompress
 from yourtool.errors import ToolError, ToolFailure
 from yourtool.permissions.hosts import host_subject
+from yourtool.providers.transports import certificates
 from yourtool.tools.base import ToolContext
 from yourtool.tools.charsets import decode_text
 from yourtool.tools.html import html_to_markdown
@@ -28,7 +30,7 @@ MAX_RESULT_LENGTH = 50_000
 """Maximum characters of a page in one tool result."""
 
 _THIS_MACHINE = ("localhost", "localhost.localdomain")
-FETCH_ERRORS = (httpx.HTTPError, CompressionError)
+FETCH_ERRORS = (httpx2.HTTPError, CompressionError)
 _MAX_REDIRECTS = 5
 _HEADERS = {
     **ACCEPTED,
@@ -48,7 +50,7 @@ class Page(Struct, frozen=True):
     is_truncated: bool
 
 
-def parse_url(text: str) -> httpx.URL:
+def parse_url(text: str) -> httpx2.URL:
     """Parse the URL of a call.
 
     Raises:
@@ -60,9 +62,9 @@ def parse_url(text: str) -> httpx.URL:
             f"`{text}` contains a space, a control character or a backslash; percent-encode it"
         )
     try:
-        url = httpx.URL(text).copy_with(fragment=None)
+        url = httpx2.URL(text).copy_with(fragment=None)
         problem = None
-    except (httpx.InvalidURL, ValueError) as error:
+    except (httpx2.InvalidURL, ValueError) as error:
         raise ToolError(
             f"`{text}` is not a valid URL: {error}; use a full `https://…` URL"
         ) from error
@@ -77,13 +79,16 @@ def parse_url(text: str) -> httpx.URL:
     return url
 
 
-async def fetch(url: httpx.URL, is_allowed: Callable[[Address], bool]) -> Page:
+async def fetch(url: httpx2.URL, is_allowed: Callable[[Address], bool]) -> Page:
     """Fetch a page; `is_allowed` checks every address before connecting.
 
     Raises:
         ToolError: the page cannot be fetched.
     """
-    async with httpx.AsyncClient(trust_env=False, headers=_HEADERS, timeout=None) as client:  # noqa: S113 - the caller sets a total timeout
+    context = await asyncio.to_thread(certificates.ssl_context, str(url))
+    async with httpx2.AsyncClient(  # the caller sets a total timeout
+        trust_env=False, headers=_HEADERS, timeout=None, verify=context
+    ) as client:
         for _ in range(_MAX_REDIRECTS + 1):
             address = await _resolve(url, is_allowed)
             async with _get(client, url, address) as response:
@@ -99,12 +104,12 @@ async def fetch(url: httpx.URL, is_allowed: Callable[[Address], bool]) -> Page:
     raise ToolError(f"`{url}` redirects more than {_MAX_REDIRECTS} times; use another URL")
 
 
-def url_subject(url: httpx.URL) -> str:
+def url_subject(url: httpx2.URL) -> str:
     """Return the host, and the port, as rules name them."""
     return host_subject(url.raw_host.decode("ascii"), url.port)
 
 
-def has_same_approval(url: httpx.URL, target: httpx.URL) -> bool:
+def has_same_approval(url: httpx2.URL, target: httpx2.URL) -> bool:
     """Whether an approval of `url` also covers its redirect to `target`."""
     upgraded = (url.scheme, target.scheme) == ("http", "https")
     return url.host == target.host and (
@@ -114,7 +119,7 @@ def has_same_approval(url: httpx.URL, target: httpx.URL) -> bool:
     )
 
 
-async def _resolve(url: httpx.URL, is_allowed: Callable[[Address], bool]) -> str:
+async def _resolve(url: httpx2.URL, is_allowed: Callable[[Address], bool]) -> str:
     port = url.port or (443 if url.scheme == "https" else 80)
     try:
         addresses = await find_addresses(url.host, port)
@@ -128,7 +133,7 @@ async def _resolve(url: httpx.URL, is_allowed: Callable[[Address], bool]) -> str
     return str(addresses[0])
 
 
-def check_literal(url: httpx.URL, is_allowed: Callable[[Address], bool]) -> None:
+def check_literal(url: httpx2.URL, is_allowed: Callable[[Address], bool]) -> None:
     """Check a host that is an address or this machine, before the question.
 
     Raises:
@@ -143,7 +148,7 @@ def check_literal(url: httpx.URL, is_allowed: Callable[[Address], bool]) -> None
         raise _refuse(url, address)
 
 
-def _refuse(url: httpx.URL, address: Address) -> ToolError:
+def _refuse(url: httpx2.URL, address: Address) -> ToolError:
     return ToolError(
         f"`{url.host}` resolves to the private address `{address}`, which cannot be"
         " fetched; use a `shell` command such as `curl` instead, which the user can allow",
@@ -153,8 +158,8 @@ def _refuse(url: httpx.URL, address: Address) -> ToolError:
 
 @asynccontextmanager
 async def _get(
-    client: httpx.AsyncClient, url: httpx.URL, address: str
-) -> AsyncGenerator[httpx.Response, None]:
+    client: httpx2.AsyncClient, url: httpx2.URL, address: str
+) -> AsyncGenerator[httpx2.Response, None]:
     request = client.build_request(
         "GET",
         url.copy_with(host=address),
@@ -168,7 +173,7 @@ async def _get(
         await response.aclose()
 
 
-async def _read_page(url: httpx.URL, response: httpx.Response) -> Page:
+async def _read_page(url: httpx2.URL, response: httpx2.Response) -> Page:
     if response.is_error:
         raise ToolError(
             f"`{url}` returned {response.status_code} {response.reason_phrase};"

@@ -21,7 +21,7 @@ from yourtool.tools.base import Args, StructTool, ToolContext, tool
 from yourtool.tools.public_addresses import Address, is_public
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
 TIMEOUT_SECONDS = 30.0
 MAX_TARGET_BYTES = 512
@@ -88,7 +88,7 @@ def build_fetch_url(
     return fetch_url
 
 
-def _exfiltration_risk(written: str, url: "httpx.URL", mask: Mask) -> str | None:
+def _exfiltration_risk(written: str, url: "httpx2.URL", mask: Mask) -> str | None:
     """Return why a URL might exfiltrate data, or None; `written` is the model's spelling."""
     if len(url.raw_path) > MAX_TARGET_BYTES:
         return f"its path and query are longer than {MAX_TARGET_BYTES} bytes"

@@ -12,7 +12,8 @@ from yourtool.providers.catalogue.local_servers import (
 )
 from yourtool.providers.model_lists import MAX_MODELS
 from yourtool.providers.provider_specs import ProviderSpec
-from yourtool.providers.transports.http import MAX_RESPONSE_BYTES, HttpTransport, Timeouts
+from yourtool.providers.transports.exchange import MAX_RESPONSE_BYTES, Timeouts
+from yourtool.providers.transports.http import HttpTransport
 
 INFO = {"general.architecture": "qwen3", "qwen3.context_length": 131_072}
 DETAILS = {

@@ -8,7 +8,8 @@ import pytest
 from tests.providers.fakes import join_chunks
 from tests.providers.local_server import END, RESET, LocalServer, chunk, head
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError, ServerError
-from yourtool.providers.transports.http import HttpTransport, Timeouts
+from yourtool.providers.transports.exchange import Timeouts
+from yourtool.providers.transports.http import HttpTransport
 
 CANARY = "sk-canary-0123456789abcdefghij"
 

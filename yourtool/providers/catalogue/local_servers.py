@@ -26,7 +26,7 @@ from yourtool.providers.model_lists import (
 )
 from yourtool.providers.provider_specs import ProviderSpec
 from yourtool.providers.registry import load_dialect_spec
-from yourtool.providers.transports import http
+from yourtool.providers.transports import exchange, http
 
 _OLLAMA = "http://127.0.0.1:11434"
 _PROBE_TIMEOUT = 5
@@ -90,7 +90,7 @@ async def _probe(row: ProviderSpec) -> LocalServer | None:
 
 @asynccontextmanager
 async def _open_transport(url: str) -> AsyncGenerator[Transport, None]:
-    timeouts = http.Timeouts(connect=0.3, read=2, get=2)
+    timeouts = exchange.Timeouts(connect=0.3, read=2, get=2)
     transport = http.HttpTransport(url, {"user-agent": "yourtool"}, timeouts)
     try:
         yield transport

@@ -13,6 +13,9 @@ def ssl_context(base_url: str) -> ssl.SSLContext:
     """Return the SSL context; reading the certificates is slow and cached.
 
     Plain HTTP to a loopback address needs none and gets an empty context.
+
+    Raises:
+        OSError: the file that `SSL_CERT_FILE` names cannot be read.
     """
     if base_url.startswith("http:") and is_loopback(base_url):
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -23,10 +26,7 @@ def ssl_context(base_url: str) -> ssl.SSLContext:
 def _default_ssl_context() -> ssl.SSLContext:
     """Return a context with the public authorities, or those of OpenSSL's two variables."""
     if file := os.environ.get("SSL_CERT_FILE"):
-        context = ssl.create_default_context(cafile=file)
-    elif directory := os.environ.get("SSL_CERT_DIR"):
-        context = ssl.create_default_context(capath=directory)
-    else:
-        context = ssl.create_default_context(cafile=certifi.where())
-    context.set_alpn_protocols(["http/1.1"])
-    return context
+        return ssl.create_default_context(cafile=file)
+    if directory := os.environ.get("SSL_CERT_DIR"):
+        return ssl.create_default_context(capath=directory)
+    return ssl.create_default_context(cafile=certifi.where())
