@@ -108,3 +108,8 @@ def test_certificate_of_an_unknown_authority_is_refused(port):
 def test_certificate_for_another_host_is_refused(certificate, port):
     for line in ask(f"https://127.0.0.1:{port}", certificate):
         assert "IP address mismatch" in line
+
+
+def test_error_names_the_variable_of_certificates_that_cannot_be_read(port, tmp_path):
+    for line in ask(f"https://localhost:{port}", tmp_path / "missing.pem"):
+        assert "the certificates of `SSL_CERT_FILE` cannot be read: " in line

@@ -337,14 +337,92 @@ async def test_body_without_a_length_ends_with_the_connection(connect):
         assert await ask(connect(server.url)) == b"halfhalf"
 
 
-async def test_socks_proxy_that_is_not_reached_is_an_error_of_the_network(monkeypatch):
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
-    monkeypatch.setenv("ALL_PROXY", f"socks5h://me:pw@127.0.0.1:{port}")
-    transport = HttpTransport("http://api.example.com", {})
+@pytest.fixture
+def proxies(monkeypatch):
+    """Set the variables of proxies; returns a function that does it."""
+    names = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+    for name in [*names, *(each.upper() for each in names)]:
+        monkeypatch.delenv(name, raising=False)
+
+    def set_variables(**variables):
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+
+    return set_variables
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+async def test_provider_is_reached_through_the_proxy_of_the_environment(connect, proxies, name):
+    with LocalServer(lambda *_: [head(200, 2), b"ok"]) as server:
+        proxies(**{name: f"http://me:pw@127.0.0.1:{server.port}"})
+        assert await ask(connect("http://api.example.com/v1")) == b"ok"
+    [(line, headers, _)] = server.requests
+    assert line == "POST http://api.example.com/v1/x HTTP/1.1"
+    assert headers["proxy-authorization"].startswith("Basic ")
+
+
+async def test_server_on_this_machine_is_reached_without_the_proxy(connect, proxies):
+    proxies(ALL_PROXY="http://127.0.0.1:1")
+    with LocalServer(lambda *_: [head(200, 2), b"ok"]) as server:
+        assert await ask(connect(server.url)) == b"ok"
+
+
+@pytest.mark.parametrize("excluded", ["::1", "[::1]", "fd00::/8", "[fd00::1]:8080", "127.0.0.0/8"])
+async def test_hosts_without_a_proxy_can_be_addresses_of_both_versions(connect, proxies, excluded):
+    with LocalServer(lambda *_: [head(200, 2), b"ok"]) as server:
+        proxies(HTTP_PROXY=server.url, NO_PROXY=excluded)
+        assert await ask(connect("http://api.example.com/v1")) == b"ok"
+
+
+@pytest.mark.parametrize("proxy", ["ftp://me:pw-secret@10.0.0.1", "http://me:pw-secret@host:port"])
+async def test_error_names_the_variable_of_an_invalid_proxy_without_its_password(
+    connect, proxies, proxy
+):
+    proxies(HTTPS_PROXY=proxy, NO_PROXY="localhost")
+    with pytest.raises(NetworkError) as caught:
+        await ask(connect("https://api.example.com"))
+    assert "`api.example.com` could not be reached" in str(caught.value)
+    assert "correct `HTTPS_PROXY`" in str(caught.value)
+    assert "pw-secret" not in str(caught.value)
+
+
+async def test_socks_proxy_that_is_not_reached_is_an_error_of_the_network(connect, proxies):
+    proxies(ALL_PROXY=f"socks5h://me:pw@127.0.0.1:{closed_port()}")
     with pytest.raises(NetworkError, match=r"`api.example.com` could not be reached"):
-        await transport.get("/models")
-    await transport.close()
+        await connect("http://api.example.com").get("/models")
+
+
+async def test_socks_proxy_gets_the_name_of_the_host_and_passes_the_request_on(connect, proxies):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve():
+            """Speak SOCKS 5 (RFC 1928) without a login; return the host that was asked for."""
+            connection, _ = listener.accept()
+            with connection, connection.makefile("rb") as lines:
+                lines.read(2 + lines.peek(2)[1])
+                connection.sendall(b"\5\0")
+                lines.read(4)
+                host = lines.read(lines.read(1)[0])
+                lines.read(2)
+                connection.sendall(b"\5\0\0\1" + bytes(6))
+                while lines.readline().strip():
+                    pass
+                connection.sendall(keep_alive())
+                return host
+
+        serving = asyncio.create_task(asyncio.to_thread(serve))
+        proxies(ALL_PROXY=f"socks5h://127.0.0.1:{listener.getsockname()[1]}")
+        transport = connect("http://api.example.com")
+        async with transport.post("/x", b"") as reply:
+            assert await reply.read() == b"ok"
+        assert await serving == b"api.example.com"
+
+
+async def test_requests_that_start_together_share_one_client(connect):
+    with Counting(lambda *_: [keep_alive()]) as server:
+        transport = connect(server.url)
+        assert await asyncio.gather(*(ask(transport) for _ in range(5))) == [b"ok"] * 5
+        await transport.close()
 
 
 async def test_other_tasks_run_while_a_flood_of_the_smallest_chunks_is_read(connect):
