@@ -48,12 +48,6 @@ async def gathered(chunks, may_delay=always):
         return [piece async for piece in pieces]
 
 
-@pytest.fixture(autouse=True)
-def short_window(monkeypatch):
-    """Measure the speed at every chunk."""
-    monkeypatch.setattr(chunk_gathering, "_WINDOW_SECONDS", 0)
-
-
 @pytest.fixture
 def endless_delay(monkeypatch):
     """Make a delay last until the test fails."""
@@ -73,6 +67,17 @@ async def test_beginning_of_a_response_is_handed_on_as_it_arrives():
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(1):
             await gathered(paced())
+
+
+@pytest.mark.usefixtures("endless_delay")
+async def test_reply_that_arrives_at_full_speed_is_not_delayed():
+    async def bursts():
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+            for _ in range(64):
+                yield bytes(256)
+
+    assert sum(map(len, await gathered(bursts()))) == 20 * 64 * 256
 
 
 @pytest.mark.usefixtures("endless_delay")

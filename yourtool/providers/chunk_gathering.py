@@ -13,14 +13,12 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
 _DELAY_SECONDS = 0.022
-_WINDOW_SECONDS = 0.022
-"""Time over which the speed is measured."""
 _WAIT_SECONDS = 0.0005
 """A read that takes longer had to wait; reading buffered bytes takes much less."""
 _PROMPT_CHUNKS = 16
 """Number of chunks at the beginning that are not combined."""
-_FAST_BYTES = 2**19
-"""Bytes per second from which reads return enough without a delay."""
+_MANY_BYTES = 2**13
+"""Bytes without a wait for the network from which reads return enough without a delay."""
 _MAX_BUFFERED_BYTES = 256 * 1024
 """Bytes that are read ahead of the consumer."""
 
@@ -83,21 +81,18 @@ class _Buffer:
 async def _read(
     chunks: AsyncIterator[bytes], buffer: _Buffer, may_delay: Callable[[], bool]
 ) -> None:
-    count, size, is_fast = 0, 0, True
-    since = time.perf_counter()
+    count, size = 0, 0
     try:
         while True:
             started = time.perf_counter()
             if (chunk := await anext(chunks, None)) is None:
                 return
-            now = time.perf_counter()
+            has_waited = time.perf_counter() - started > _WAIT_SECONDS
             await buffer.put(chunk)
+            if has_waited:
+                if size < _MANY_BYTES and count > _PROMPT_CHUNKS and may_delay():
+                    await asyncio.sleep(_DELAY_SECONDS)
+                size = 0
             count, size = count + 1, size + len(chunk)
-            if now - since > _WINDOW_SECONDS:
-                is_fast = size > _FAST_BYTES * (now - since)
-                since, size = now, 0
-            has_waited = now - started > _WAIT_SECONDS
-            if has_waited and not is_fast and count > _PROMPT_CHUNKS and may_delay():
-                await asyncio.sleep(_DELAY_SECONDS)
     finally:
         buffer.end()
