@@ -409,6 +409,29 @@ print(sorted(set(sys.modules) - before))
     assert run.stdout.startswith("[]"), run.stdout + run.stderr
 
 
+def test_imported_client_imports_nothing_that_blocks_its_first_request():
+    program = """
+import asyncio, sys
+from yourtool.errors import NetworkError
+from yourtool.providers.registry import import_client
+from yourtool.providers.transports.http import HttpTransport
+
+async def ask():
+    transport = HttpTransport("http://127.0.0.1:1", {})
+    try:
+        await transport.get("/models")
+    except NetworkError:
+        await transport.close()
+
+import_client()
+before = set(sys.modules)
+asyncio.run(ask())
+print(sorted(each for each in set(sys.modules) - before if each.startswith("http")))
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stdout == "[]\n", run.stdout + run.stderr
+
+
 def test_preparing_an_unusable_provider_does_nothing(open_registry):
     registry = open_registry(providers=local("http://127.0.0.1:1/v1", quirks={"effort": "?"}))
     for name in ("anthropic:x", "local:x", "nobody:x", "demo:tour"):

@@ -272,8 +272,8 @@ class Registry:
 
 
 def import_client(rows: Iterable[ProviderSpec] = ()) -> None:
-    """Import an HTTP client and the dialects of some providers; runs in a thread."""
-    import_module("yourtool.providers.transports.http")
+    """Import the HTTP client and the dialects of some providers; runs in a thread."""
+    import_module("yourtool.providers.transports.http").import_client()
     for row in rows:
         load_dialect_spec(row)
 

@@ -1,6 +1,7 @@
 """Transport for API keys; a key belongs to the origin of the base URL."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator, Mapping
 from typing import Literal
 
@@ -92,6 +93,11 @@ class HttpTransport(ClientTransport):
                 return "the proxy did not let the request through"
             case _:
                 return "the connection was lost"
+
+
+def import_client() -> None:
+    """Import what httpx2 imports with its first client only."""
+    httpx2.AsyncHTTPTransport(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
 
 
 async def _iter_pieces(body: bytes) -> AsyncGenerator[bytes, None]:
