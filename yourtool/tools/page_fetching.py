@@ -85,7 +85,10 @@ async def fetch(url: httpx2.URL, is_allowed: Callable[[Address], bool]) -> Page:
     Raises:
         ToolError: the page cannot be fetched.
     """
-    context = await asyncio.to_thread(certificates.ssl_context, str(url))
+    try:
+        context = await asyncio.to_thread(certificates.ssl_context, str(url))
+    except OSError as error:
+        raise ToolError(f"{certificates.UNREADABLE}: {error}; correct the variable") from error
     async with httpx2.AsyncClient(  # the caller sets a total timeout
         trust_env=False, headers=_HEADERS, timeout=None, verify=context
     ) as client:

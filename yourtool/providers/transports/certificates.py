@@ -8,6 +8,8 @@ import certifi
 
 from yourtool.providers.urls import is_loopback
 
+UNREADABLE = "the certificates of `SSL_CERT_FILE` cannot be read"
+
 
 def ssl_context(base_url: str) -> ssl.SSLContext:
     """Return the SSL context; reading the certificates is slow and cached.

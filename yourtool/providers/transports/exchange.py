@@ -8,7 +8,7 @@ import asyncio
 import os
 import ssl
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from yourtool.decompression import ACCEPTED, CompressionError, decompress
 from yourtool.errors import AuthError, NetworkError, OtherAdapterError, ServerError
 from yourtool.providers.base import WireResponse
 from yourtool.providers.json_access import decode
+from yourtool.providers.transports import certificates
 from yourtool.providers.urls import host_of, is_loopback
 
 MAX_RESPONSE_BYTES = 16 * 2**20
@@ -93,9 +94,17 @@ class ClientTransport(ABC):
     ) -> httpx2.Response:
         """Send a request; the body of the response, of any status, is not read yet."""
 
-    def _build_client(self, verify: ssl.SSLContext) -> httpx2.AsyncClient:
-        """Return a new client; slow, because it imports modules."""
+    def _build_client(self, load_context: Callable[[], ssl.SSLContext]) -> httpx2.AsyncClient:
+        """Return a new client; slow, because it imports modules and reads certificates.
+
+        Raises:
+            NetworkError: a variable of the environment is not valid.
+        """
         limits = self._timeouts
+        try:
+            context = load_context()
+        except OSError as error:
+            raise self.unreachable(f"{certificates.UNREADABLE}: {error}") from error
         try:
             return httpx2.AsyncClient(
                 headers=ACCEPTED,
@@ -103,7 +112,7 @@ class ClientTransport(ABC):
                 event_hooks={"response": [_decompress]},
                 follow_redirects=False,
                 trust_env=not is_loopback(self._base_url),  # those are reached without a proxy
-                verify=verify,
+                verify=context,
             )
         except (ValueError, httpx2.InvalidURL) as error:  # its text can have a password
             names = [f"`{name}`" for name in os.environ if name.lower() in _PROXY_VARIABLES]

@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import AsyncGenerator, Mapping
+from functools import partial
 from typing import Literal
 
 import httpx2
@@ -46,7 +47,8 @@ class HttpTransport(ClientTransport):
     ) -> httpx2.Response:
         async with self._opening:
             if self._client is None:
-                self._client = await asyncio.to_thread(self._open_client)
+                load_context = partial(certificates.ssl_context, self._base_url)
+                self._client = await asyncio.to_thread(self._build_client, load_context)
             client = self._client
         headers, content = self._headers, None
         if method == "POST":
@@ -58,19 +60,6 @@ class HttpTransport(ClientTransport):
             return await client.send(request, stream=True)
         except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError) as error:
             raise self.unreachable(self._describe(error)) from error
-
-    def _open_client(self) -> httpx2.AsyncClient:
-        """Return a new client; runs in a thread.
-
-        Raises:
-            NetworkError: a variable of the environment is not valid.
-        """
-        try:
-            context = certificates.ssl_context(self._base_url)
-        except OSError as error:
-            reason = f"the certificates of `SSL_CERT_FILE` cannot be read: {error}"
-            raise self.unreachable(reason) from error
-        return self._build_client(context)
 
     def _describe(self, error: Exception) -> str:
         """Return the reason why no response arrived, without addresses."""

@@ -84,7 +84,7 @@ class SdkTransport(ClientTransport):
         login = self._login
         self._sdk = sdk = self._load(login.vendor)
         headers: dict[str, Any] = dict(login.headers)
-        http_client = self._build_client(httpx2.create_ssl_context())
+        http_client = self._build_client(httpx2.create_ssl_context)
         common: dict[str, Any] = {
             "base_url": login.base_url,
             "max_retries": 0,
