@@ -31,6 +31,30 @@ async def ask():
 asyncio.run(ask())
 """
 
+CANCELLED = """
+import asyncio, sys
+from yourtool.providers.transports.http import HttpTransport
+
+async def ask(body):
+    transport = HttpTransport(sys.argv[1], {"x-api-key": "k"})
+    try:
+        async with transport.post("/v1/x", body) as reply:
+            return (await reply.read()).decode()
+    finally:
+        await transport.close()
+
+async def main():
+    await ask(b"reads the certificates")
+    for number in range(60):
+        sending = asyncio.create_task(ask(b"cancelled"))
+        await asyncio.sleep(number / 10_000)
+        sending.cancel()
+        await asyncio.wait([sending])
+        print(await ask(b"%d" % number))
+
+asyncio.run(main())
+"""
+
 
 class Echo(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -85,9 +109,9 @@ def port(certificate):
         thread.join()
 
 
-def ask(url, authorities):
+def ask(url, authorities, requests=REQUESTS):
     env = {**os.environ, "SSL_CERT_FILE": str(authorities)} if authorities else os.environ
-    command = (sys.executable, "-c", REQUESTS, url)
+    command = (sys.executable, "-X", "dev", "-c", requests, url)
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=env)
     assert not done.stderr
     return done.stdout.splitlines()
@@ -113,3 +137,8 @@ def test_certificate_for_another_host_is_refused(certificate, port):
 def test_error_names_the_variable_of_certificates_that_cannot_be_read(port, tmp_path):
     for line in ask(f"https://localhost:{port}", tmp_path / "missing.pem"):
         assert "the certificates of `SSL_CERT_FILE` cannot be read: " in line
+
+
+def test_request_that_is_cancelled_at_any_time_leaves_no_connection_open(certificate, port):
+    answers = ask(f"https://localhost:{port}", certificate, CANCELLED)
+    assert [line.split()[1] for line in answers] == [str(number) for number in range(60)]

@@ -109,7 +109,7 @@ class ClientTransport(ABC):
             return httpx2.AsyncClient(
                 headers=ACCEPTED,
                 timeout=httpx2.Timeout(limits.read, connect=limits.connect),
-                event_hooks={"response": [_decompress]},
+                event_hooks={"request": [_close_failed_handshake], "response": [_decompress]},
                 follow_redirects=False,
                 trust_env=not is_loopback(self._base_url),  # those are reached without a proxy
                 verify=context,
@@ -160,6 +160,23 @@ class _Response:
                 if len(body) >= limit:
                     break
         return bytes(body[:limit])
+
+
+async def _close_failed_handshake(request: httpx2.Request) -> None:
+    """Close the connection if its encryption fails; httpx2 leaves it open if it is cancelled.
+
+    Source of the names: https://www.encode.io/httpcore/extensions/#trace
+    """
+    streams: list[Any] = []
+
+    async def trace(name: str, info: Mapping[str, Any]) -> None:
+        if name.endswith("connect_tcp.complete"):
+            streams.append(info["return_value"])
+        elif name.endswith("start_tls.failed"):
+            for stream in streams:
+                await stream.aclose()
+
+    request.extensions["trace"] = trace
 
 
 async def _decompress(response: httpx2.Response) -> None:
