@@ -71,13 +71,8 @@ async def test_beginning_of_a_response_is_handed_on_as_it_arrives():
 
 @pytest.mark.usefixtures("endless_delay")
 async def test_reply_that_arrives_at_full_speed_is_not_delayed():
-    async def bursts():
-        for _ in range(20):
-            await asyncio.sleep(0.001)
-            for _ in range(64):
-                yield bytes(256)
-
-    assert sum(map(len, await gathered(bursts()))) == 20 * 64 * 256
+    large = [bytes(2**14)] * 40
+    assert b"".join(await gathered(paced(large))) == b"".join(large)
 
 
 @pytest.mark.usefixtures("endless_delay")
