@@ -1,6 +1,7 @@
 """Commands that try to exhaust or to change what they run in."""
 
 import os
+from shutil import which
 
 import pytest
 
@@ -22,6 +23,24 @@ while True:
     os.setsid()
 """
 """Is always another process, so that a list of processes is old at once."""
+
+TRACES = """
+import ctypes, os, signal, sys
+libc = ctypes.CDLL(None, use_errno=True)
+TRACE_ME, CONTINUE, SEIZE = 0, 7, 0x4206
+if (child := os.fork()) == 0:
+    libc.ptrace(TRACE_ME, 0, None, None)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    os._exit(5)
+assert os.WIFSTOPPED(os.waitpid(child, 0)[1])
+libc.ptrace(CONTINUE, child, None, None)
+print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+others = {int(each) for each in os.listdir("/proc") if each.isdigit()} - {os.getpid()}
+mine = {os.getsid(0)}
+seized = [each for each in others - mine if libc.ptrace(SEIZE, each, None, None) == 0]
+print("others", len(others - mine) > 0, seized)
+"""
+"""What a debugger does, and what it must not reach."""
 
 
 @pytest.fixture(params=["usual", "restricted"])
@@ -52,6 +71,21 @@ async def test_processes_that_flee_by_forking_end_with_their_command(count, root
     assert count_processes(name) == 0
     again = await call(shell, context, command="echo works")
     assert again.content[0].text.startswith("works")
+
+
+async def test_debuggers_trace_their_own_programs_and_nothing_else(root, context):
+    (root / "trace.py").write_text(TRACES)
+    done = await call(shell, context, command="python3 trace.py")
+    lines = done.content[0].text.splitlines()
+    assert lines[:2] == ["child 5", "others True []"], lines
+
+
+@pytest.mark.skipif(which("gcc") is None, reason="there is no C compiler")
+async def test_leaks_are_found_in_programs_of_a_compiler(root, context):
+    (root / "leak.c").write_text("#include <stdlib.h>\nint main(void) { malloc(7); return 0; }\n")
+    line = "gcc -fsanitize=address leak.c -o leak && ASAN_OPTIONS=exitcode=5 ./leak"
+    done = await call(shell, context, command=line)
+    assert "7 byte(s) leaked in 1 allocation(s)" in done.content[0].text
 
 
 async def test_command_that_opens_ten_thousand_files_costs_only_itself(root, context):

@@ -84,6 +84,11 @@ def test_call_that_reaches_around_the_sandbox_fails(name, machine):
     assert verdict(machine, name) == ERRNO | errno.EPERM
 
 
+def test_tracing_can_be_allowed(machine):
+    program = seccomp.build_filter((), traces=True)
+    assert run(program, audit(machine), NUMBERS[machine]["ptrace"]) == ALLOW
+
+
 def test_clone3_is_reported_as_missing_so_that_libraries_use_clone(machine):
     assert verdict(machine, "clone3") == ERRNO | errno.ENOSYS
 

@@ -246,7 +246,7 @@ def _build_setup(layout: Layout) -> dict[str, Any]:
         "overlays": [str(path) for path in layout.caches],
         "scratch_bytes": bubblewrap.MEMORY_BYTES // _SCRATCH_SHARE,
         "masks": [str(path) for path in _find_visible_sockets(layout)],
-        "filter": seccomp.build_filter(seccomp.LOCAL_FAMILIES).hex(),
+        "filter": seccomp.build_filter(seccomp.LOCAL_FAMILIES, traces=True).hex(),
         "written": [str(each) for each in writable],
         "closed": ["/", "/etc", "/usr"],
     }

@@ -107,6 +107,13 @@ def clone(flags: int) -> bool:
     return child > 0
 
 
+def trace(process: int) -> bool:
+    """Trace a process, without stopping it, until this one ends."""
+    seize = 0x4206
+    number = ctypes.c_long(_NUMBERS["ptrace"][0 if X86 else 1])
+    return _libc.syscall(number, ctypes.c_long(seize), ctypes.c_long(process), None, None) == 0
+
+
 def x32() -> bool:
     """Make a call with the numbers of x32, which a filter may have forgotten."""
     return X86 and in_child(lambda: _libc.syscall(ctypes.c_long(0x40000000 | 39)) >= -1)
@@ -228,7 +235,7 @@ PROBES: tuple[tuple[str, Callable[[], bool]], ...] = (
     ("pivot_root", lambda: call("pivot_root")),
     ("chroot", lambda: call("chroot")),
     ("enter a namespace", lambda: call("setns", -1)),
-    ("trace a process", lambda: call("ptrace", 0x4206, 0x7FFFFFF)),
+    ("trace a process", lambda: any(trace(each) for each in (PARENT, 1))),
     ("read the memory of a process", lambda: call("process_vm_readv", PARENT)),
     ("io_uring", lambda: call("io_uring_setup", 0)),
     ("bpf", lambda: call("bpf", 9999)),

@@ -2,8 +2,9 @@
 
 A process of another architecture and the x32 calls of x86-64 are killed, because the numbers of the
 filter would mean other calls there. Calls that reach around the sandbox fail with EPERM: new
-namespaces, mounts, tracing, kernel keys, io_uring (which makes calls that no filter sees), and
-input to a terminal. `clone3` fails with ENOSYS, because its flags are behind a pointer that a
+namespaces, mounts, kernel keys, io_uring (which makes calls that no filter sees), and input to a
+terminal. Tracing fails where a command sees processes that are not its own; the kernel applies the
+filter to what a tracer changes (seccomp(2), from 4.8 on). `clone3` fails with ENOSYS, because its flags are behind a pointer that a
 filter cannot read; libraries then use `clone`.
 
 https://www.kernel.org/doc/html/latest/userspace-api/seccomp_filter.html
@@ -34,6 +35,7 @@ class _Machine(Struct, frozen=True):
     clone: int
     ioctl: int
     socket: int
+    ptrace: int
     denied: tuple[int, ...]
     has_x32: bool = False
 
@@ -44,9 +46,9 @@ _CLONE3 = 435
 _MACHINES: Mapping[str, _Machine] = {
     # https://github.com/torvalds/linux/blob/master/arch/x86/entry/syscalls/syscall_64.tbl
     "x86_64": _Machine(
-        0xC000003E, 56, 16, 41,
-        # ptrace, syslog, pivot_root, chroot, acct, mount, umount2, swapon, swapoff, reboot, modules
-        (101, 103, 155, 161, 163, 165, 166, 167, 168, 169, 175, 176,
+        0xC000003E, 56, 16, 41, 101,
+        # syslog, pivot_root, chroot, acct, mount, umount2, swapon, swapoff, reboot, modules
+        (103, 155, 161, 163, 165, 166, 167, 168, 169, 175, 176,
          # quotactl, add_key, request_key, keyctl, unshare, perf_event_open, open_by_handle_at,
          # setns, process_vm_readv and _writev, finit_module, kexec, bpf, userfaultfd
          179, 248, 249, 250, 272, 298, 304, 308, 310, 311, 313, 246, 320, 321, 323),
@@ -54,8 +56,8 @@ _MACHINES: Mapping[str, _Machine] = {
     ),
     # https://github.com/torvalds/linux/blob/master/include/uapi/asm-generic/unistd.h
     "aarch64": _Machine(
-        0xC00000B7, 220, 29, 198,
-        (117, 116, 41, 51, 89, 40, 39, 224, 225, 142, 105, 106,
+        0xC00000B7, 220, 29, 198, 117,
+        (116, 41, 51, 89, 40, 39, 224, 225, 142, 105, 106,
          60, 217, 218, 219, 97, 241, 265, 268, 270, 271, 273, 104, 294, 280, 282),
     ),
 }  # fmt: skip
@@ -69,8 +71,11 @@ def is_supported() -> bool:
     return platform.machine() in _MACHINES
 
 
-def build_filter(families: tuple[int, ...]) -> bytes:
-    """Return the filter for this machine; `families` are the only new sockets that it allows."""
+def build_filter(families: tuple[int, ...], *, traces: bool = False) -> bytes:
+    """Return the filter for this machine; `families` are the only new sockets that it allows.
+
+    `traces`: commands can trace, as debuggers and leak detectors of compilers do.
+    """
     machine = _MACHINES[platform.machine()]
     program = [
         _instruction(_LOAD, _ARCHITECTURE),
@@ -80,7 +85,8 @@ def build_filter(families: tuple[int, ...]) -> bytes:
     ]
     if machine.has_x32:
         program += [_instruction(_AT_LEAST, _X32_BIT, 0, 1), _instruction(_RETURN, _KILL)]
-    for number in (*machine.denied, *_DENIED_EVERYWHERE):
+    untraced = () if traces else (machine.ptrace,)
+    for number in (*untraced, *machine.denied, *_DENIED_EVERYWHERE):
         program += [_instruction(_EQUAL, number, 0, 1), _fail(errno.EPERM)]
     program += [_instruction(_EQUAL, _CLONE3, 0, 1), _fail(errno.ENOSYS)]
     program += _on_call(

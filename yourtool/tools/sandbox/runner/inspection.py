@@ -32,10 +32,16 @@ def inspect(closed: list[str], *, has_namespaces: bool) -> None:
     for path in closed:
         if os.access(path, os.W_OK):
             raise SetupError(f"a command can write to `{path}`")
+    _require_refusal("trace the process that ends it", _open_memory_of_parent)
     _require_refusal("make a user namespace", lambda: kernel.unshare(kernel.NEW_USER))
     if not has_namespaces:
         _require_refusal("stop the process that ends it", lambda: os.kill(os.getppid(), 0))
     _require_refusal("change its mounts", lambda: kernel.mount("none", "/", None, kernel.BIND))
+
+
+def _open_memory_of_parent() -> None:
+    with open(f"/proc/{os.getppid()}/mem", "rb"):  # the kernel asks what it asks of a tracer
+        pass
 
 
 def _require_refusal(what: str, attempt: Callable[[], None]) -> None:
