@@ -80,6 +80,15 @@ def test_cause_in_the_output_is_a_guess_that_shows_its_line(printed, cause):
     assert note == f"[Perhaps {cause}; guessed from the line `{found.line}`.]"
 
 
+def test_hidden_objects_that_a_repository_borrows_are_named(monkeypatch):
+    place = Path("/home/me/other/.git/objects")
+    monkeypatch.setattr(EnclosingSandbox, "hides", lambda _self, path: path == place)
+    found = find(f"error: unable to normalize alternate object path: {place}\nfatal: bad object")
+    assert found.cause == (
+        f"the sandbox hides `{place}`; `[sandbox] readable` or `writable` would show it"
+    )
+
+
 def test_workspace_that_is_read_only_itself_is_the_cause():
     class ReadOnly(EnclosingSandbox):
         has_read_only_workspace = True

@@ -48,10 +48,10 @@ _CAUSES = (
 """What programs print, and what it is probably about; the first one that fits counts."""
 _MISSING = re.compile(
     r"['\"]?(/[^'\"\s:]{1,1000})['\"]?:? (?:no such file|does not appear to be a git repository"
-    r"|does not exist|not found)",
+    r"|does not exist|not found)|alternate object path: (/[^\n]{1,1000})",
     re.IGNORECASE,
 )
-"""A path that a program did not find."""
+"""A path that a program did not find; the second is of git, whose objects are in another place."""
 _ACCESS = re.compile(r"permission denied|\bEACCES\b", re.IGNORECASE)
 _THROUGH_PROXY = "Commands reach the allowed hosts through it."
 _OWN_LOOPBACK = (
@@ -107,10 +107,8 @@ def find_block(
     if (service := _find_service(refusals)) is not None:
         return service
     for found in _MISSING.finditer(printed):
-        if sandbox.hides(Path(found[1])):
-            cause = (
-                f"the sandbox hides `{found[1]}`; `[sandbox] readable` or `writable` would show it"
-            )
+        if sandbox.hides(path := Path(found[1] or found[2])):
+            cause = f"the sandbox hides `{path}`; `[sandbox] readable` or `writable` would show it"
             return Block(cause, line=_get_line(printed, found), is_certain=False)
     for pattern, cause in _CAUSES:
         if (found := pattern.search(printed)) is not None:

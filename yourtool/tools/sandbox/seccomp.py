@@ -4,8 +4,8 @@ A process of another architecture and the x32 calls of x86-64 are killed, becaus
 filter would mean other calls there. Calls that reach around the sandbox fail with EPERM: new
 namespaces, mounts, kernel keys, io_uring (which makes calls that no filter sees), and input to a
 terminal. Tracing fails where a command sees processes that are not its own; the kernel applies the
-filter to what a tracer changes (seccomp(2), from 4.8 on). `clone3` fails with ENOSYS, because its flags are behind a pointer that a
-filter cannot read; libraries then use `clone`.
+filter to what a tracer changes (seccomp(2), from 4.8 on). `clone3` fails with ENOSYS, because its
+flags are behind a pointer that a filter cannot read; libraries then use `clone`.
 
 https://www.kernel.org/doc/html/latest/userspace-api/seccomp_filter.html
 """
