@@ -184,6 +184,8 @@ def _find_reason(found: GateDecision, preview: Preview, policy: Policy) -> str:
         return "`[sandbox] require` is not met"
     if found.verdict != "allow" or found.rules or policy.mode is Mode.AUTO:
         return ""
+    if preview.is_contained and preview.has_network:
+        return "the program always has a network in the sandbox"
     if preview.is_contained:
         return "`[sandbox] auto_allow` allows it"
     is_free = preview.is_fully_contained and policy.allows_contained

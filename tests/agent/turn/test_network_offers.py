@@ -77,13 +77,19 @@ async def test_program_with_a_network_in_the_sandbox_asks_no_more(bench):
     assert str(rule) == "sandbox_network(bin/npm view *)"
 
 
-async def test_rule_about_a_network_allows_no_command_without_the_answer_for_the_folder(bench):
-    rules = RuleSet(allow=(Rule("sandbox_network", "bin/npm view *", RuleSource.SESSION),))
+async def test_always_with_a_network_means_that_the_program_asks_no_more(bench):
+    user = User(NETWORK)
+    lines = ("bin/npm view x", "bin/npm view y", "bin/npm view y 2>&1 | tail -3")
+    said, _ = await run(bench, user, *lines)
+    assert len(user.asked) == 1
+    assert [each[:23] for each in said] == ["level:full proxy:http:/"] * 3
+
+
+async def test_program_with_a_network_asks_where_a_host_is_allowed_to_every_command(bench):
+    allowed = (Rule("sandbox_network", "bin/npm view *"), Rule("sandbox_host", "a.example"))
     user = User(DENY)
-    await run(bench, user, "bin/npm view y", rules=rules)
-    [asked] = user.asked
-    assert asked.network is None
-    assert asked.preview.surroundings == "full sandbox, with a network for this command"
+    await run(bench, user, "bin/npm view y", rules=RuleSet(allow=allowed))
+    assert len(user.asked) == 1
 
 
 @pytest.mark.parametrize("line", ["sudo bin/npm view x", "bin/npm install -g x", "gem install x"])
