@@ -73,7 +73,8 @@ def test_visible_character_makes_another_name(char):
         ".pre-commit-config.yaml", ".envrc", ".npmrc", ".bashrc", "home/.zshrc", ".profile",
         ".config/fish/config.fish", ".ssh/authorized_keys", "AGENTS.md", "sub/CLAUDE.md",
         ".claude/settings.json", ".devcontainer/devcontainer.json", "/home/me/.bashrc",
-        "Jenkinsfile",
+        "Jenkinsfile", ".git/info", ".git/info/attributes", ".git/info/exclude/x",
+        ".vscode/.git/index.lock", ".git/hooks/index.lock", ".git/x/../info/exclude",
     ],
 )  # fmt: skip
 @pytest.mark.req("R-TOOL-07")
@@ -107,6 +108,7 @@ def test_disguised_control_file_is_protected(path):
         "src/config", "src/hooks/useThing.ts", "hooks/useThing.ts", "docs/HEAD", "gitmodules",
         "hooks/post-commit", "config", "config/routes.rb", "HEAD", "packed-refs", "refs/x.py",
         ".env.example", "config/settings.toml", "profile", ".", "git~", "gi~x", "digit~1.txt",
+        ".git/index.lock", ".git/config.lock", "vendor/lib/.git/HEAD.lock", ".git/info/exclude",
     ],
 )  # fmt: skip
 def test_ordinary_file_is_not_protected(path):

@@ -69,6 +69,11 @@ _HOOK_SETTINGS = re.compile(
     r"|\.huskyrc|\.lintstagedrc)\.(?:yml|yaml|toml|json|js|cjs|mjs|ts)|\.huskyrc|\.lintstagedrc"
 )
 """The files of hook managers that have several forms."""
+_HARMLESS_IN_GIT = frozenset(
+    {("index.lock",), ("config.lock",), ("head.lock",), ("info", "exclude")}
+)
+"""What git neither runs nor takes settings from: locks are only looked for, and left-over ones are
+removed by hand; patterns hide files from `git status`."""
 
 
 def is_protected(path: str) -> bool:
@@ -86,6 +91,10 @@ def find_cause(path: str) -> str | None:
     """Return why the name of a path makes it a protected place, a clause; None: it does not."""
     parts = path.replace("\\", "/").split("/")
     names = tuple(folded_name(name) for name in parts if name not in ("", "."))
+    if names[-2:-1] == (".git",) or names[-3:-2] == (".git",):
+        start = len(names) - 1 - names[::-1].index(".git")
+        if names[start + 1 :] in _HARMLESS_IN_GIT:
+            names = names[:start]
     for name in names:
         if (cause := _CAUSES.get(name)) is not None:
             return cause

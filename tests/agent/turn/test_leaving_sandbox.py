@@ -128,6 +128,14 @@ async def test_allowed_change_of_hooks_is_made_outside_and_whole(bench, line):
     assert (bench.workspace / ".git/HEAD").exists()
 
 
+@pytest.mark.parametrize("line", ["git config --global a.b c", "echo alias x=y >> ~/.bashrc"])
+async def test_write_to_settings_of_the_user_asks_to_leave_before_it_fails(bench, line):
+    user = User(DENY)
+    await run_line(bench, user, line)
+    [asked] = user.asked
+    assert asked.preview.leaving.endswith("is read-only in the sandbox")
+
+
 @pytest.mark.parametrize(
     ("setting", "line", "verb"),
     [

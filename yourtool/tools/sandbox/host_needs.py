@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from yourtool.files import is_in
 from yourtool.git.repositories import find_repository
 from yourtool.permissions.shell.expanded_commands import get_name, iter_expanded
 from yourtool.permissions.shell.git_config import iter_all_settings
@@ -26,13 +27,18 @@ _SIGNS_NOT = ("--no-gpg-sign", "--no-sign", "--abort", "--quit", "--skip", "-l",
 _FALSE = ("false", "no", "off", "0")
 
 
-def find_host_need(line: str, workspace: Path, sealed: Sequence[Path]) -> str:
+def find_host_need(
+    line: str, workspace: Path, sealed: Sequence[Path], writable: Sequence[Path] = ()
+) -> str:
     """Return why a line cannot do in the sandbox what it is for; empty if it can. Blocks.
 
-    `sealed`: directories that are read-only there although git or the user can write them.
+    `sealed`: directories that are read-only there although git or the user can write them;
+    `writable`: the directories outside the workspace that commands can write.
     """
     if (written := find_protected_write(line, workspace)) is not None:
-        place = Path(os.path.normpath(workspace / written))
+        place = Path(os.path.normpath(workspace / os.path.expanduser(written)))  # noqa: PTH111
+        if not is_in(place, (workspace, *writable)):
+            return f"`{written}` is read-only in the sandbox"
         if any(each.is_relative_to(place) or place.is_relative_to(each) for each in sealed):
             return f"`{written}` has hooks of git, which are read-only in the sandbox"
     for command in iter_expanded(line, os.environ):

@@ -257,8 +257,9 @@ class Sandbox:
 
     def find_host_need(self, line: str) -> str:
         """Return why a line cannot work in the sandbox; empty if nothing is known. Blocks."""
-        sealed = () if self._layout is None else self._layout.sealed
-        return host_needs.find_host_need(line, self._workspace, sealed)
+        if (layout := self._layout) is None:
+            return ""
+        return host_needs.find_host_need(line, self._workspace, layout.sealed, layout.writable)
 
     @property
     def has_own_network(self) -> bool:
