@@ -17,6 +17,7 @@ from yourtool.permissions.shell.documents import split_documents
 from yourtool.permissions.shell.joined_lines import join_lines
 from yourtool.permissions.shell.plain_commands import (
     NO_VARIABLES,
+    PLAIN_VARIABLE,
     NotPlainError,
     PlainCommand,
     Redirection,
@@ -51,13 +52,10 @@ _NO_FILE = re.compile(r"(?:[12]?>>?|&>>?|<) ?/dev/null|2?>&[12]|1>&2")
 _OPERATOR = re.compile(r"[12]?>>?|&>>?|0?<")
 _BARE = re.compile(r"[A-Za-z0-9_@%+=:,./^~#*?\[\]\\;() -]*")
 
-
-_VARIABLE = re.compile(r"(?!npm_config|.*proxy)[a-z][a-z0-9_]*")
-"""A variable of a loop that means nothing to the shell and to programs."""
 _SETTERS = frozenset({".", "eval", "getopts", "let", "mapfile", "read", "readarray", "source"})
 """Commands that can change the variable of a loop."""
 _PRINTERS = {"echo": 1, "printf": 2}
-"""Commands whose arguments from here on can be any text."""
+"""Commands whose arguments from here on, or one later after `--`, can be any text."""
 _SIGNS = frozenset({"[", "[[", "]", "]]", "==", "!=", "test_operator"})
 _MAX_REPEATED = 50
 """Commands that are checked for one loop."""
@@ -272,7 +270,7 @@ def _iter_loop(node: Node, operator: str, scope: Scope) -> Iterator[PlainCommand
         condition = _read_condition(head[1])
         start = [condition]
         name, opening, values = condition.texts[-1], ("do",), [None]
-    if _VARIABLE.fullmatch(name) is None or name in scope or not values:
+    if PLAIN_VARIABLE.fullmatch(name) is None or name in scope or not values:
         raise NotPlainError
     body: list[PlainCommand] = []
     for value in values:
@@ -316,7 +314,9 @@ def _build_command(node: Node, operator: str, scope: Scope) -> PlainCommand:
         elif child.type in _SIGNS:
             words.append(Word(text_of(child), source=text_of(child)))
         elif words and words[0].text in _PRINTERS:
-            words.append(read_word(child, scope, is_text=len(words) >= _PRINTERS[words[0].text]))
+            is_first = len(words) <= _PRINTERS[words[0].text] and words[-1].text == "--"
+            is_text = len(words) >= _PRINTERS[words[0].text] and not is_first
+            words.append(read_word(child, scope, is_text=is_text))
         else:
             words.append(read_word(child, scope))
     first = words[0].text if words else ""

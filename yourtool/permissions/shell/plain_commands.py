@@ -16,6 +16,8 @@ _OPTION_WITH_PATTERN = re.compile(r"--[a-z-]+=[\w.*?\[\]-]*")
 _LINE_END = "\n"
 _UNQUOTED = re.compile(r"[\w./@%+:,-]+")
 """A value that the shell does not split or expand."""
+PLAIN_VARIABLE = re.compile(r"(?!npm_config|.*proxy)[a-z][a-z0-9_]*")
+"""The name of a variable that means nothing to the shell and to programs."""
 Scope: TypeAlias = "Mapping[str, Word | None]"
 """The value of each variable of a loop; None: any text."""
 NO_VARIABLES: Scope = {}

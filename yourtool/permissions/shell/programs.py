@@ -16,11 +16,12 @@ from msgspec import Struct
 
 from yourtool.permissions.protected_places import is_protected
 from yourtool.permissions.shell.git_config import may_be_secret
+from yourtool.permissions.shell.plain_commands import PLAIN_VARIABLE
 
 Arguments: TypeAlias = Literal[
     "addresses", "any", "awk", "date", "downloads", "find", "jq", "none",
     "npm", "packages", "paths", "pattern", "printf", "remote", "revisions", "sed",
-    "settings", "targets", "test", "text",
+    "settings", "targets", "test", "text", "variables",
 ]  # fmt: skip
 IsReadable: TypeAlias = Callable[[str], bool]
 """Whether a path may be read without an approval."""
@@ -286,6 +287,8 @@ def _are_harmless(kind: Arguments, given: GivenArguments, is_readable: IsReadabl
             return not every
         case "text":
             return True
+        case "variables":
+            return all(map(PLAIN_VARIABLE.fullmatch, every))
         case "npm" | "targets":
             return all(map(_TARGET.fullmatch, every))
         case "packages":
