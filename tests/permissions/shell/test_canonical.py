@@ -144,6 +144,15 @@ def test_git_runs_without_the_programs_of_a_repository(root):
     assert canonical(root, "git status").endswith("status --ignore-submodules=dirty")
 
 
+@pytest.mark.req("T3", "T4")
+@pytest.mark.parametrize("line", ["git $x", "git -C a $x", "git --no-pager $x", "timeout 5 $x"])
+def test_program_or_command_of_git_that_a_loop_changes_is_refused(root, line):
+    """What is resolved, and which options git gets, would be right for the first word only."""
+    with pytest.raises(UnsafeProgramError, match="a variable of a loop names"):
+        canonical(root, f"for x in config diff; do {line}; done")
+    assert "/git -C $x --no-pager" in canonical(root, "for x in a b; do git -C $x diff; done")
+
+
 def test_programs_of_the_active_environment_are_found_first(root, monkeypatch):
     own = root / "work/venv"
     found = build_search_path({"PATH": f"{own}/bin:{root}/bin", "VIRTUAL_ENV": str(own)}, root)

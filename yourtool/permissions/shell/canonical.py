@@ -43,7 +43,7 @@ _OPTIONS_OF_COMMANDS = {
 
 
 class UnsafeProgramError(Exception):
-    """A program is one that others could have put there; the message is a clause."""
+    """A program is one that others could have put there, or several; the message is a clause."""
 
 
 class SearchPath(Struct, frozen=True):
@@ -139,6 +139,8 @@ def _resolve_words(
     if [word.text for word in words[:2]] == ["git", "--no-pager"]:
         words = [words[0], *words[2:]]
     name, texts = words[0].text, [word.text for word in words]
+    if any("$" in word.source for word in words[: 1 + (name == "git")]):
+        raise UnsafeProgramError("a variable of a loop names a program, or a command of git")
     if texts[:2] == ["git", "-C"] and len(words) > _MIN_ENTERING:
         program, *rest = _resolve_words([words[0], *words[3:]], search_path)
         return [program, *words[1:3], *rest]
