@@ -31,6 +31,8 @@ def decide(root, line, rules=()):
 FREE = (
     "(cd src && ls)",
     "(cd src && ls) | head -1; ls",
+    "true | (cd src && cat ../README.md)",
+    "ls | cat && cd src && cat a.py",
     "(cd src && cat a.py) && cat README.md",
     "for f in a b; do echo $f; done",
     "for f in src/*.py; do echo \"$f\"; wc -l \"$f\"; done",
@@ -91,6 +93,9 @@ def test_statement_of_free_commands_is_free_and_prints_the_same(root, line):
         "for f in a; do cd ..; done; cat x",
         "(cd ..; ls); cat x",
         "(cd src && ls) && cat ../x",
+        "true | cd src && cat ../x",
+        "for i in 1 2; do echo; done | cd src && cat ../x",
+        "while read -r x; do echo; done < list.txt | cd src && cat ../x",
         "if [ -v x ]; then ls; fi",
         "[[ a -eq x ]] && ls",
         "[[ a == b* ]] && ls",
@@ -128,6 +133,24 @@ def test_statement_offers_the_rules_of_its_parts(root, line, rules):
     asked = decide(root, line)
     assert asked.proposed_rules == rules
     assert decide(root, line, rules).verdict == "allow"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pushd src && cat x",
+        "cd -P src && cat x",
+        "builtin cd src; cat x",
+        "while read -r x; do cat x; pushd src; done < list.txt",
+    ],
+)  # fmt: skip
+@pytest.mark.req("R-CONF-04")
+def test_command_after_one_that_enters_a_directory_by_a_rule_is_asked_about(root, line):
+    """A link to a file outside is one only where it is."""
+    (root / "src/x").symlink_to("/etc/passwd")
+    rules = ("shell(pushd src)", "shell(cd -P src)", "shell(builtin cd src)")
+    assert decide(root, line, rules).verdict == "ask"
+    assert decide(root, "pushd src", rules).verdict == "allow"
 
 
 @pytest.mark.parametrize(

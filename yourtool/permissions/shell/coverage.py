@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from yourtool.permissions.findings import Obstacle
+from yourtool.permissions.shell.entered import may_move
 from yourtool.permissions.shell.git_losses import find_git_loss
 from yourtool.permissions.shell.open_rules import find_risk
 from yourtool.permissions.shell.place import GLOB_CHARACTERS, Place
@@ -49,7 +50,7 @@ def cover_line(
     uncovered: list[PlainCommand] = []
     places: list[Place] = []
     first: Obstacle | None = None
-    moved = ""
+    moved, is_piped = "", False
     outer: list[tuple[Place, str]] = []
     for each in commands:
         outer += [(place, moved)] * each.before.count("(")
@@ -60,7 +61,10 @@ def cover_line(
         if entered and not is_last and command.operator not in ("&&", "|", ""):
             problem = f"the next command runs elsewhere if `{entered}` cannot be entered"
             return Coverage(commands, problem=problem)
-        if words[0] == "cd" and len(words) == 2 and command.operator == "&&" and not is_last:
+        moves = may_move(words) and command.operator not in ("|", "") and not is_last
+        moves = moves and ("(" in each.before or not is_piped)  # a pipeline runs in subshells
+        is_piped = is_piped if each.is_repeated else each.operator == "|"
+        if moves and words[0] == "cd" and len(words) == 2:
             is_plain = not (command.words[1].is_glob or command.files)
             inside = place.enter(words[1]) if is_plain else None
             if inside is None:
@@ -68,6 +72,9 @@ def cover_line(
             if find_strong(command.variables):
                 return Coverage(commands, problem="a variable before `cd` may change where it goes")
             place, moved = inside, words[1]
+        elif moves:
+            problem = f"the next command may run elsewhere after `{words[0]}`"
+            return Coverage(commands, problem=problem)
         else:
             inner, where = enter_git(command, place) or (command, place)
             obstacle = _find_obstacle(inner, where) if is_trusted else Obstacle("")

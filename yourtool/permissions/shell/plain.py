@@ -14,6 +14,7 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from yourtool.permissions.shell.documents import split_documents
+from yourtool.permissions.shell.entered import may_move
 from yourtool.permissions.shell.joined_lines import join_lines
 from yourtool.permissions.shell.plain_commands import (
     NO_VARIABLES,
@@ -234,7 +235,7 @@ def _stay(commands: Iterable[PlainCommand]) -> Iterator[PlainCommand]:
     depth = 0
     for command in commands:
         depth += command.before.count("(")
-        if not depth and command.words[0].text == "cd":
+        if not depth and may_move(command.texts):
             raise NotPlainError
         depth -= command.after.count(")")
         yield command
