@@ -153,6 +153,12 @@ def test_command_after_one_that_enters_a_directory_by_a_rule_is_asked_about(root
     assert decide(root, "pushd src", rules).verdict == "allow"
 
 
+@pytest.mark.req("R-CONF-04")
+def test_word_with_a_variable_is_judged_with_its_line_end(root):
+    (root / "up\n").symlink_to("..")
+    assert decide(root, 'for f in /x; do cat "up\n$f"; done').verdict == "ask"
+
+
 @pytest.mark.parametrize(
     "spec", ["(make)", "for f in a; do make; done", "[ -f a ]", "if a; then b; fi"]
 )

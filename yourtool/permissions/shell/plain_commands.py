@@ -134,7 +134,8 @@ def _fill_variables(node: Node, scope: Scope, *, is_text: bool) -> Word:
             return replace(value, source=source)
         else:
             parts.append(value.text)
-    if "\\" in source or node.type not in ("string", "simple_expansion"):
+    is_whole = "".join(map(text_of, pieces)) == source  # the grammar omits line ends in quotes
+    if "\\" in source or node.type not in ("string", "simple_expansion") or not is_whole:
         raise NotPlainError
     return Word("".join(parts).removeprefix('"').removesuffix('"'), source=source)
 
