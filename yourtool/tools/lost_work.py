@@ -18,6 +18,7 @@ from yourtool.permissions.shell.expanded_commands import (
     iter_expanded,
 )
 from yourtool.permissions.shell.git_losses import GitLoss, find_git_loss
+from yourtool.permissions.shell.syntax import may_name
 from yourtool.tools.git_changes import GitChange, read_changes
 from yourtool.tools.git_program import GitError, GitRunner
 from yourtool.tools.named_files import join_names, list_names, quote_name
@@ -102,7 +103,7 @@ def find_lost_work(
 
     `environment`: the variables of the shell that runs the line.
     """
-    if "git" not in line:
+    if not may_name("git", line):
         return None
     losses = list(_iter_losses(line, environment))
     if not losses or (repository := find_repository(workspace)) is None:

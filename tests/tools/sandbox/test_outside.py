@@ -96,6 +96,7 @@ async def test_git_stays_inside_while_a_command_could_change_what_it_runs(root, 
     assert made.excepts("git push")
     await call(shell, context, command="sleep 100", background=True)
     assert not made.excepts("git push") and made.excepts("docker ps")
+    assert not made.excepts("g'i't push") and not made.excepts("gi\\t push")
     await context.processes.close()
     assert made.excepts("git push")
     await made.close()

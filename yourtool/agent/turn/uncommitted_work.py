@@ -19,7 +19,7 @@ _SECONDS = 6.0
 async def find_discarded(subjects: CallSubjects, turn: Turn) -> LostWork | None:
     """Return the uncommitted work that a call would discard; None without any."""
     commands = [each.text for each in subjects.items if each.kind == "command"]
-    if len(commands) != 1 or "git" not in commands[0]:
+    if len(commands) != 1:
         return None
     root = turn.env.workspace.root
     environment = turn.env.environments.build_for_model(os.environ)

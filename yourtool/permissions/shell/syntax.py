@@ -21,6 +21,7 @@ _NO_NAMES = RESERVED - {"coproc", "function", "time", "}"}
 LITERAL = re.compile(r"[A-Za-z0-9_@%+=:,./^~#!{}\]-]*+(?:\\[ -~][A-Za-z0-9_@%+=:,./^~#!{}\]-]*+)*+")
 """Unquoted text that bash does not expand at this place; `word_of` checks `~`, `{` and `#`."""
 _GLOB = re.compile(r"[*?\[]")
+_QUOTES = re.compile(r"\\\n|[\\'\"]")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED_IN_DOUBLE_QUOTES = re.compile(r"\\(?:([$`\"\\])|\n)")
 _ANSI_ESCAPE = re.compile(
@@ -70,6 +71,11 @@ class Word(Struct, frozen=True):
     """Whether the shell replaces it with the names of files."""
     source: str = ""
     """What runs in its place, if it has a variable or is a sign of the shell."""
+
+
+def may_name(program: str, line: str) -> bool:
+    """Whether a line may name a program, also with quotes in the name or expanded from `$`."""
+    return program in _QUOTES.sub("", line) or "$" in line
 
 
 def parse(line: str, *, may_be_misread: bool = False) -> Node | None:

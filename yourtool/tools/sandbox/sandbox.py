@@ -19,6 +19,7 @@ from yourtool.errors import ToolError
 from yourtool.files import expand_home, is_directory, path_exists, real_path
 from yourtool.git.repositories import find_repository
 from yourtool.permissions.hosts import allows_host
+from yourtool.permissions.shell.syntax import may_name
 from yourtool.sandbox_config import SandboxConfig, SandboxLevel
 from yourtool.tools.process import ShellCommand
 from yourtool.tools.sandbox import (
@@ -244,7 +245,7 @@ class Sandbox:
         `needs_network`: parts of it that only read are excepted with the others. Git is not while
         other commands run, which can change what it runs after this has looked.
         """
-        if self.git_outside.inside and "git" in line:
+        if self.git_outside.inside and may_name("git", line):
             return False
         return self.is_active and self.exceptions.covers(line, with_filters=needs_network)
 
