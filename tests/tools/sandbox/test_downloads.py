@@ -233,6 +233,21 @@ def test_installation_into_the_workspace_needs_only_a_network(tmp_path, line, is
 
 
 @pytest.mark.parametrize(
+    ("line", "program"),
+    [
+        ("./npm publish", "./npm publish"),
+        ("timeout 5 bin/npm publish", "bin/npm publish"),
+        ("./git push https://a.example/x", "./git push"),
+        ("/usr/bin/npm publish", "npm publish"),
+        (".venv/bin/python -m pip install x", "pip install"),
+    ],
+)
+def test_question_names_a_program_of_the_workspace_by_its_path(tmp_path, line, program):
+    assert find_need(line, tmp_path).programs == (program,)
+    assert find_need("'./a` b/npm' publish", tmp_path) is None
+
+
+@pytest.mark.parametrize(
     "name", ["x` only reads; `y", "is harmless and", "x\u202ey", "x\ny", "а", "x" * 61]
 )
 def test_question_names_no_package_that_could_mean_something_else(tmp_path, name):

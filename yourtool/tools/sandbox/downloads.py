@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from yourtool.effects import NetworkOffer
 from yourtool.permissions.hosts import allows_host, parse_host
@@ -113,7 +114,7 @@ _NO_NETWORK = Network()
 def find_need(line: str, workspace: Path, network: Network = _NO_NETWORK) -> NetworkOffer | None:
     """Return what in a line needs a network, and what would give it one; None: nothing. Blocks."""
     commands = iter_expanded(line, os.environ)
-    needs = (_find_need(each, workspace, network) for each in commands)
+    needs = (_find_named(each, workspace, network) for each in commands)
     found = [each for each in needs if each is not None and not network.allows(each.hosts)]
     if not found:
         return None
@@ -127,6 +128,23 @@ def find_need(line: str, workspace: Path, network: Network = _NO_NETWORK) -> Net
         outside=tuple(join(rule for each in found for rule in each.outside)),
         is_enough=all(each.is_enough for each in found),
     )
+
+
+def _find_named(command: ExpandedCommand, workspace: Path, network: Network) -> NetworkOffer | None:
+    """Return the need of a command.
+
+    A program of the workspace is named by its path, and none is always outside.
+    """
+    if (found := _find_need(command, workspace, network)) is None:
+        return None
+    name, space, rest = found.programs[0].partition(" ")
+    paths = (each.plain or "" for each in command.words if get_name(each) == name)
+    if (path := next(paths, name)) == name or path.startswith("/"):
+        return found
+    if _NAME.fullmatch(path) is None:
+        return None
+    outside = found.outside if found.is_enough else ()
+    return replace(found, programs=(path + space + rest,), outside=outside)
 
 
 def _find_need(command: ExpandedCommand, workspace: Path, network: Network) -> NetworkOffer | None:
