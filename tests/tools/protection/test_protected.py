@@ -654,6 +654,15 @@ def test_what_git_runs_in_another_worktree_is_compared(root, places, tmp_path, n
     assert not file.exists() or file.read_text() == ""
 
 
+@pytest.mark.parametrize("step", ["exec evil", "x evil \t", " exec evil ", "exec evil \r"])
+def test_command_among_the_steps_of_a_rebase_is_taken_out_with_its_blanks(root, places, step):
+    text = f"pick 1234567 a\n{step}\nnoop\n"
+    outcome = run(places, lambda: write(root, ".git/rebase-merge/git-rebase-todo", text))
+    assert len(outcome.changes) == 1
+    kept = (root / ".git/rebase-merge/git-rebase-todo").read_text()
+    assert kept == "pick 1234567 a\nnoop\n"
+
+
 @pytest.mark.parametrize("kind", ["link", "large"])
 def test_steps_of_a_rebase_that_cannot_be_read_are_taken_back(root, places, kind):
     steps = root / ".git/rebase-merge/git-rebase-todo"

@@ -122,16 +122,15 @@ def judge_git_file(path: str, after: Tree, directories: Collection[str]) -> Judg
 
 def _judge_steps(before: bytes, after: bytes) -> Judgement | None:
     """Return what is wrong about the next steps of a rebase, which can be command lines."""
-    known = set(before.splitlines())
-    added = [
+    lines, known = after.splitlines(keepends=True), set(before.splitlines())
+    kept = [
         line
-        for line in after.splitlines()
-        if line.split()[:1] in ([b"exec"], [b"x"]) and line not in known
+        for line in lines
+        if line.split()[:1] not in ([b"exec"], [b"x"]) or line.rstrip(b"\r\n") in known
     ]
-    if not added:
+    if kept == lines:
         return None
-    lines = [line for line in after.splitlines(keepends=True) if line.rstrip() not in added]
-    merged = Merged(b"".join(lines), ("exec",))
+    merged = Merged(b"".join(kept), ("exec",))
     return Judgement("git hooks", "the next steps of the rebase run commands", merged)
 
 
