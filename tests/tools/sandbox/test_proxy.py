@@ -209,6 +209,23 @@ async def test_commands_of_a_session_share_the_proxy_and_each_has_its_own_refusa
     await sandbox.close()
 
 
+async def test_command_that_takes_the_port_of_the_proxy_stops_no_other(root, contexts):
+    sandbox = build_sandbox(root, SandboxLevel.FULL)
+    context = contexts(sandbox=sandbox)
+    take = "import socket, time; s = socket.create_server(('127.0.0.1', 8118)); time.sleep(99)"
+    await call(shell, context, command=f'{sys.executable} -c "{take}"', background=True)
+    reached = "until : < /dev/tcp/127.0.0.1/8118; do sleep 0.05; done 2>&-"
+    assert (await call(shell, context, command=reached)).success
+    sandbox.exceptions.hosts_of_servers = ("a.example",)
+    request = "printf 'CONNECT b.example:443 HTTP/1.1\\r\\n\\r\\n' >&3; head -1 <&3"
+    said = await answer(
+        shell, context, command=f"exec 3<>/dev/tcp/127.0.0.1/${{http_proxy##*:}}; {request}"
+    )
+    assert said.startswith("HTTP/1.1 403")
+    await context.processes.close()
+    await sandbox.close()
+
+
 @pytest.mark.parametrize(
     "field",
     [

@@ -18,6 +18,7 @@ from yourtool.tools.sandbox.user_proxy import (
 
 _PROXY_PORTS = range(8118, 10_000)
 """Of the sandbox's own loopback address; the first one that the settings do not use."""
+_ANY_PORT = 0
 
 
 class EnclosedNetwork:
@@ -74,10 +75,14 @@ class EnclosedNetwork:
         takes its place also without allowed hosts, so that it sees what programs ask for.
 
         Raises:
-            OSError: a command has taken the port of the proxy.
+            OSError: no port can be used.
         """
         if self._proxy is None and (get_hosts() or has_network or has_user_proxy()):
-            listener = await self._enclosure.listen(self._proxy_port)
+            try:
+                listener = await self._enclosure.listen(self._proxy_port)
+            except OSError:  # a command has taken it
+                listener = await self._enclosure.listen(_ANY_PORT)
+                self._proxy_port = listener.getsockname()[1]
             self._proxy = proxy.Proxy(get_hosts())
             self._proxy.refusals, self._proxy.get_hosts = self._refusals, get_hosts
             await self._serving.enter_async_context(self._proxy.serve(listener))
