@@ -110,6 +110,7 @@ def test_own_hook_or_server_loads_no_code_of_the_workspace(tmp_path, name, value
 
 def test_variables_of_the_starting_shell_do_not_reach_programs(tmp_path):
     outer = {"PWD": "/elsewhere", "OLDPWD": "/before", "_": "/bin/yourtool"}
+    outer |= {"CDPATH": "/elsewhere", "GLOBIGNORE": "a*", "BASHOPTS": "dotglob"}
     assert not outer.keys() & build(outer).keys()
     assert not outer.keys() & Environments().build_for_own_program(outer, tmp_path).keys()
 

@@ -35,8 +35,13 @@ _EDITORS = frozenset({"VISUAL", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR"})
 """Variables that override `EDITOR` and settings of git."""
 _EDITOR_OF_GIT = 'sh -c "$EDITOR \\"\\$@\\"" editor'
 """The value of `core.editor`: the editor that a command names, and none that a file names."""
-_OF_A_SHELL = frozenset({"PWD", "OLDPWD", "_"})
-"""Variables about the shell that started this process, not about the user."""
+_OF_A_SHELL = frozenset(
+    {"BASHOPTS", "CDPATH", "GLOBIGNORE", "OLDPWD", "POSIXLY_CORRECT", "PWD", "SHELLOPTS", "_"}
+)
+"""Variables about the shell that started this process, not about the user.
+
+With some of them, `cd` and globs would mean other places than questions and rules.
+"""
 _LOADING = frozenset(
     {
         "BASH_ENV", "CLASSPATH", "DYLD_INSERT_LIBRARIES", "DYLD_LIBRARY_PATH", "ENV", "GEM_PATH",
